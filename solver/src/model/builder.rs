@@ -1,0 +1,399 @@
+//! Builds a [`History`] operation by operation, without an allocation for each; checks what makes it well formed.
+//!
+//! Readers call [`HistoryBuilder::begin`], then the operations, then the next `begin`. Sessions may interleave.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use thiserror::Error;
+
+use super::history::{History, Interval, Op, Status, TxnRow, VersionOrder};
+use super::ids::{KeyId, ListId, SessionId, TxnId, ValueId};
+use super::names::{Symbols, Token};
+
+/// Why a sequence of calls is no history.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BuildError {
+    /// Two transactions have one name.
+    #[error("transaction {txn} appears twice in session {session}")]
+    DuplicateTxn {
+        /// The name.
+        txn: String,
+        /// The session of both.
+        session: String,
+    },
+    /// One transaction is claimed by two sessions.
+    #[error("transaction {txn} appears in session {first} and in session {second}")]
+    TwoSessions {
+        /// The name.
+        txn: String,
+        /// The session that had it first.
+        first: String,
+        /// The session that claims it too.
+        second: String,
+    },
+    /// An id would not fit in 32 bits.
+    #[error("more than 4,294,967,294 {what}")]
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+    },
+    /// A version order names one key twice.
+    #[error("two version orders for key {key}")]
+    DuplicateVersionOrder {
+        /// The key.
+        key: String,
+    },
+    /// A version order names one value twice.
+    #[error("the version order of key {key} names value {value} twice")]
+    RepeatedVersion {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// A transaction commits before it begins.
+    #[error("transaction {txn} commits at {commit}, before it begins at {begin}")]
+    BackwardInterval {
+        /// The transaction.
+        txn: String,
+        /// Its begin.
+        begin: i64,
+        /// Its commit.
+        commit: i64,
+    },
+}
+
+/// Collects a history. Operations belong to the transaction begun last.
+#[derive(Debug, Default)]
+pub struct HistoryBuilder {
+    history: Parts,
+    txn_ids: FxHashMap<Token, u32>,
+    session_ids: FxHashMap<Token, SessionId>,
+    key_ids: FxHashMap<Token, KeyId>,
+    value_ids: FxHashMap<(KeyId, Token), ValueId>,
+    initial_everywhere: Vec<Token>,
+    ordered_keys: FxHashSet<KeyId>,
+}
+
+#[derive(Debug, Default)]
+struct Parts {
+    txns: Vec<TxnRow>,
+    ops: Vec<Op>,
+    session_names: Vec<Token>,
+    key_names: Vec<Token>,
+    value_names: Vec<Token>,
+    value_key: Vec<KeyId>,
+    value_initial: Vec<bool>,
+    list_end: Vec<u32>,
+    list_items: Vec<ValueId>,
+    intervals: Vec<Interval>,
+    has_times: bool,
+    isolation: Vec<Token>,
+    has_isolation: bool,
+    version_orders: Vec<VersionOrder>,
+    symbols: Symbols,
+}
+
+impl HistoryBuilder {
+    /// An empty history in which no value is initial yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes room for this many operations. A hint: callers must have checked it against the size of their input.
+    pub fn reserve_ops(&mut self, n_ops: usize) {
+        self.history.ops.reserve(n_ops);
+    }
+
+    /// The token of a text.
+    pub fn text(&mut self, text: &str) -> Token {
+        Token::Text(self.history.symbols.intern(text))
+    }
+
+    /// A token as text, for error messages.
+    pub fn show(&self, token: Token) -> String {
+        self.history.symbols.show(token)
+    }
+
+    /// Declares that every key holds this value before any transaction (say it before the first operation).
+    pub fn initial_everywhere(&mut self, value: Token) {
+        self.initial_everywhere.push(value);
+    }
+
+    /// Declares the value of one key before any transaction.
+    pub fn initial(&mut self, key: Token, value: Token) {
+        let key = self.key(key);
+        let value = self.value(key, value);
+        self.history.value_initial[value.index()] = true;
+    }
+
+    /// The session of this name, made if it is new. Sessions keep the order in which they were first named.
+    pub fn session(&mut self, name: Token) -> SessionId {
+        let names = &mut self.history.session_names;
+        *self.session_ids.entry(name).or_insert_with(|| {
+            names.push(name);
+            SessionId(names.len() as u32 - 1)
+        })
+    }
+
+    /// Begins the next transaction of a session.
+    pub fn begin(
+        &mut self,
+        session: SessionId,
+        name: Token,
+        status: Status,
+    ) -> Result<(), BuildError> {
+        let index = self.history.txns.len() as u32;
+        if let Some(earlier) = self.txn_ids.insert(name, index) {
+            let first = self.history.txns[earlier as usize].session;
+            return Err(self.twice(name, first, session));
+        }
+        if index >= u32::MAX - 1 {
+            return Err(BuildError::TooMany {
+                what: "transactions",
+            });
+        }
+        let ops_end = self.history.ops.len() as u32;
+        self.history.txns.push(TxnRow {
+            name,
+            session,
+            status,
+            ops_end,
+        });
+        self.history.intervals.push(Interval::UNKNOWN);
+        self.history.isolation.push(Token::Nil);
+        Ok(())
+    }
+
+    fn twice(&self, txn: Token, first: SessionId, second: SessionId) -> BuildError {
+        let session = |id: SessionId| self.show(self.history.session_names[id.index()]);
+        let txn = self.show(txn);
+        if first == second {
+            return BuildError::DuplicateTxn {
+                txn,
+                session: session(first),
+            };
+        }
+        BuildError::TwoSessions {
+            txn,
+            first: session(first),
+            second: session(second),
+        }
+    }
+
+    /// Changes the status of the transaction begun last, for formats that tell it at the end.
+    pub fn status(&mut self, status: Status) {
+        self.last().status = status;
+    }
+
+    /// Says when the transaction begun last ran; `None` where it was not recorded.
+    pub fn times(&mut self, begin: Option<i64>, commit: Option<i64>) {
+        let interval = Interval {
+            begin: begin.unwrap_or(i64::MIN),
+            commit: commit.unwrap_or(i64::MAX),
+        };
+        self.history.has_times |= begin.is_some() || commit.is_some();
+        let index = self.history.txns.len() - 1;
+        self.history.intervals[index] = interval;
+    }
+
+    /// Says which isolation level the transaction begun last asked for.
+    pub fn isolation(&mut self, level: Token) {
+        self.history.has_isolation = true;
+        let index = self.history.txns.len() - 1;
+        self.history.isolation[index] = level;
+    }
+
+    /// The transaction begun last read this value.
+    #[inline]
+    pub fn read(&mut self, key: Token, value: Token) {
+        let (key, value) = self.pair(key, value);
+        self.push(Op::Read { key, value });
+    }
+
+    /// The transaction begun last wrote this value.
+    #[inline]
+    pub fn write(&mut self, key: Token, value: Token) {
+        let (key, value) = self.pair(key, value);
+        self.push(Op::Write { key, value });
+    }
+
+    /// The transaction begun last appended this value.
+    pub fn append(&mut self, key: Token, value: Token) {
+        let (key, value) = self.pair(key, value);
+        self.push(Op::Append { key, value });
+    }
+
+    /// The transaction begun last read this list.
+    pub fn read_list(&mut self, key: Token, values: impl IntoIterator<Item = Token>) {
+        let key = self.key(key);
+        for value in values {
+            let value = self.value(key, value);
+            self.history.list_items.push(value);
+        }
+        self.history.list_end.push(self.history.list_items.len() as u32);
+        let list = ListId(self.history.list_end.len() as u32 - 1);
+        self.push(Op::ReadList { key, list });
+    }
+
+    /// Gives the order in which the database installed a key's values; it may leave values out.
+    pub fn version_order(
+        &mut self,
+        key: Token,
+        values: impl IntoIterator<Item = Token>,
+    ) -> Result<(), BuildError> {
+        let key_name = key;
+        let key = self.key(key);
+        if !self.ordered_keys.insert(key) {
+            let key = self.show(key_name);
+            return Err(BuildError::DuplicateVersionOrder { key });
+        }
+        let values: Vec<ValueId> = values
+            .into_iter()
+            .map(|value| self.value(key, value))
+            .collect();
+        let mut sorted = values.clone();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(BuildError::RepeatedVersion {
+                key: self.show(key_name),
+                value: self.show(self.history.value_names[twice[0].index()]),
+            });
+        }
+        self.history.version_orders.push(VersionOrder { key, values });
+        Ok(())
+    }
+
+    /// Whether some operation or version order so far named this value of this key.
+    pub fn knows(&self, key: Token, value: Token) -> bool {
+        self.key_ids
+            .get(&key)
+            .is_some_and(|&key| self.value_ids.contains_key(&(key, value)))
+    }
+
+    /// The finished history, its transactions numbered session by session.
+    pub fn finish(self) -> Result<History, BuildError> {
+        let parts = self.history;
+        if parts.ops.len() >= u32::MAX as usize || parts.list_items.len() >= u32::MAX as usize {
+            return Err(BuildError::TooMany { what: "operations" });
+        }
+        check_intervals(&parts)?;
+        Ok(by_session(parts))
+    }
+
+    fn last(&mut self) -> &mut TxnRow {
+        self.history
+            .txns
+            .last_mut()
+            .expect("an operation comes after a begin")
+    }
+
+    #[inline]
+    fn push(&mut self, op: Op) {
+        self.history.ops.push(op);
+        let ops_end = self.history.ops.len() as u32;
+        self.last().ops_end = ops_end;
+    }
+
+    #[inline]
+    fn pair(&mut self, key: Token, value: Token) -> (KeyId, ValueId) {
+        let key = self.key(key);
+        (key, self.value(key, value))
+    }
+
+    #[inline]
+    fn key(&mut self, name: Token) -> KeyId {
+        let names = &mut self.history.key_names;
+        *self.key_ids.entry(name).or_insert_with(|| {
+            names.push(name);
+            KeyId(names.len() as u32 - 1)
+        })
+    }
+
+    #[inline]
+    fn value(&mut self, key: KeyId, name: Token) -> ValueId {
+        let parts = &mut self.history;
+        let initial = &self.initial_everywhere;
+        *self.value_ids.entry((key, name)).or_insert_with(|| {
+            parts.value_names.push(name);
+            parts.value_key.push(key);
+            parts.value_initial.push(initial.contains(&name));
+            ValueId(parts.value_names.len() as u32 - 1)
+        })
+    }
+}
+
+fn check_intervals(parts: &Parts) -> Result<(), BuildError> {
+    if !parts.has_times {
+        return Ok(());
+    }
+    match parts.intervals.iter().position(|it| it.commit < it.begin) {
+        None => Ok(()),
+        Some(index) => Err(BuildError::BackwardInterval {
+            txn: parts.symbols.show(parts.txns[index].name),
+            begin: parts.intervals[index].begin,
+            commit: parts.intervals[index].commit,
+        }),
+    }
+}
+
+/// Renumbers the transactions so that each session is a range; keeps the order inside a session.
+fn by_session(parts: Parts) -> History {
+    let n_sessions = parts.session_names.len();
+    let mut session_start = vec![0_u32; n_sessions + 1];
+    for txn in &parts.txns {
+        session_start[txn.session.index() + 1] += 1;
+    }
+    for session in 0..n_sessions {
+        session_start[session + 1] += session_start[session];
+    }
+    let sorted = parts.txns.is_sorted_by_key(|txn| txn.session);
+    let mut history = History {
+        txns: Vec::new(),
+        ops: Vec::new(),
+        session_names: parts.session_names,
+        session_start,
+        key_names: parts.key_names,
+        value_names: parts.value_names,
+        value_key: parts.value_key,
+        value_initial: parts.value_initial,
+        list_end: parts.list_end,
+        list_items: parts.list_items,
+        intervals: parts.has_times.then_some(parts.intervals),
+        isolation: parts.has_isolation.then_some(parts.isolation),
+        version_orders: parts.version_orders,
+        symbols: parts.symbols,
+    };
+    if sorted {
+        history.txns = parts.txns;
+        history.ops = parts.ops;
+        return history;
+    }
+    let mut order: Vec<u32> = (0..parts.txns.len() as u32).collect();
+    order.sort_by_key(|&index| parts.txns[index as usize].session);
+    history.ops.reserve_exact(parts.ops.len());
+    history.txns.reserve_exact(parts.txns.len());
+    for &index in &order {
+        let index = index as usize;
+        let start = if index == 0 { 0 } else { parts.txns[index - 1].ops_end };
+        let end = parts.txns[index].ops_end;
+        history.ops.extend_from_slice(&parts.ops[start as usize..end as usize]);
+        let ops_end = history.ops.len() as u32;
+        history.txns.push(TxnRow { ops_end, ..parts.txns[index] });
+    }
+    permute(&mut history.intervals, &order);
+    permute(&mut history.isolation, &order);
+    history
+}
+
+fn permute<T: Copy>(column: &mut Option<Vec<T>>, order: &[u32]) {
+    if let Some(rows) = column {
+        *rows = order.iter().map(|&index| rows[index as usize]).collect();
+    }
+}
+
+impl History {
+    /// A transaction by its name.
+    pub fn find_txn(&self, name: Token) -> Option<TxnId> {
+        self.txns().find(|&txn| self.txn_token(txn) == name)
+    }
+}

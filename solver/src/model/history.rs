@@ -1,0 +1,281 @@
+//! A history: what the clients saw, well formed and interned, nothing explained yet.
+//!
+//! Invariant: transactions are numbered session by session in session order, so a session is a range of ids.
+
+use std::ops::Range;
+
+use super::ids::{KeyId, ListId, SessionId, TxnId, ValueId};
+use super::names::{Symbols, Token};
+
+/// One operation. Values are interned together with their key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The key held this value.
+    Read {
+        /// The key.
+        key: KeyId,
+        /// What was read.
+        value: ValueId,
+    },
+    /// The key was set to this value.
+    Write {
+        /// The key.
+        key: KeyId,
+        /// What was written.
+        value: ValueId,
+    },
+    /// The value was appended to the key's list.
+    Append {
+        /// The key.
+        key: KeyId,
+        /// What was appended.
+        value: ValueId,
+    },
+    /// The key held this list.
+    ReadList {
+        /// The key.
+        key: KeyId,
+        /// What was read.
+        list: ListId,
+    },
+}
+
+impl Op {
+    /// The key that the operation touches.
+    #[inline]
+    pub fn key(self) -> KeyId {
+        match self {
+            Op::Read { key, .. }
+            | Op::Write { key, .. }
+            | Op::Append { key, .. }
+            | Op::ReadList { key, .. } => key,
+        }
+    }
+
+    /// Whether the operation installs a value (a write or an append).
+    #[inline]
+    pub fn is_write(self) -> bool {
+        matches!(self, Op::Write { .. } | Op::Append { .. })
+    }
+}
+
+/// What is known of a transaction's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It took effect.
+    Committed,
+    /// It did not.
+    Aborted,
+    /// Nobody knows (a lost connection).
+    Unknown,
+}
+
+/// When a transaction began and committed, in nanoseconds of one clock.
+/// An end that was not recorded is as wide as can be, so that it orders nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The begin, or `i64::MIN`.
+    pub begin: i64,
+    /// The commit, or `i64::MAX`.
+    pub commit: i64,
+}
+
+impl Interval {
+    /// Nothing is known.
+    pub const UNKNOWN: Interval = Interval {
+        begin: i64::MIN,
+        commit: i64::MAX,
+    };
+}
+
+/// The order in which the database says that it installed the values of a key, oldest first; values may be missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionOrder {
+    /// The key.
+    pub key: KeyId,
+    /// Its values.
+    pub values: Vec<ValueId>,
+}
+
+/// A transaction's row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TxnRow {
+    pub(super) name: Token,
+    pub(super) session: SessionId,
+    pub(super) status: Status,
+    pub(super) ops_end: u32,
+}
+
+/// What the clients saw. Made by a [`HistoryBuilder`](super::HistoryBuilder).
+#[derive(Clone, Debug)]
+pub struct History {
+    pub(super) txns: Vec<TxnRow>,
+    pub(super) ops: Vec<Op>,
+    pub(super) session_names: Vec<Token>,
+    pub(super) session_start: Vec<u32>,
+    pub(super) key_names: Vec<Token>,
+    pub(super) value_names: Vec<Token>,
+    pub(super) value_key: Vec<KeyId>,
+    pub(super) value_initial: Vec<bool>,
+    pub(super) list_end: Vec<u32>,
+    pub(super) list_items: Vec<ValueId>,
+    pub(super) intervals: Option<Vec<Interval>>,
+    pub(super) isolation: Option<Vec<Token>>,
+    pub(super) version_orders: Vec<VersionOrder>,
+    pub(super) symbols: Symbols,
+}
+
+impl History {
+    /// The number of transactions, whatever their status.
+    pub fn n_txns(&self) -> usize {
+        self.txns.len()
+    }
+
+    /// The number of sessions, empty ones included.
+    pub fn n_sessions(&self) -> usize {
+        self.session_names.len()
+    }
+
+    /// The number of keys.
+    pub fn n_keys(&self) -> usize {
+        self.key_names.len()
+    }
+
+    /// The number of distinct (key, value) pairs.
+    pub fn n_values(&self) -> usize {
+        self.value_names.len()
+    }
+
+    /// The number of operations.
+    pub fn n_ops(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// All transactions.
+    pub fn txns(&self) -> impl DoubleEndedIterator<Item = TxnId> + ExactSizeIterator + use<> {
+        (0..self.txns.len() as u32).map(TxnId)
+    }
+
+    /// The transactions of a session, in session order.
+    pub fn session_txns(&self, session: SessionId) -> Range<u32> {
+        self.session_start[session.index()]..self.session_start[session.index() + 1]
+    }
+
+    /// The session of a transaction.
+    #[inline]
+    pub fn session(&self, txn: TxnId) -> SessionId {
+        self.txns[txn.index()].session
+    }
+
+    /// What is known of a transaction's end.
+    #[inline]
+    pub fn status(&self, txn: TxnId) -> Status {
+        self.txns[txn.index()].status
+    }
+
+    /// The operations of a transaction, in order.
+    #[inline]
+    pub fn ops(&self, txn: TxnId) -> &[Op] {
+        let start = match txn.index() {
+            0 => 0,
+            index => self.txns[index - 1].ops_end as usize,
+        };
+        &self.ops[start..self.txns[txn.index()].ops_end as usize]
+    }
+
+    /// The items of a list that was read.
+    pub fn list(&self, list: ListId) -> &[ValueId] {
+        let start = match list.index() {
+            0 => 0,
+            index => self.list_end[index - 1] as usize,
+        };
+        &self.list_items[start..self.list_end[list.index()] as usize]
+    }
+
+    /// The key that a value belongs to.
+    #[inline]
+    pub fn value_key(&self, value: ValueId) -> KeyId {
+        self.value_key[value.index()]
+    }
+
+    /// Whether this is the value of its key before any transaction.
+    #[inline]
+    pub fn is_initial(&self, value: ValueId) -> bool {
+        self.value_initial[value.index()]
+    }
+
+    /// Whether any transaction has a begin or a commit time.
+    pub fn has_times(&self) -> bool {
+        self.intervals.is_some()
+    }
+
+    /// When a transaction ran.
+    pub fn interval(&self, txn: TxnId) -> Interval {
+        self.intervals
+            .as_ref()
+            .map_or(Interval::UNKNOWN, |intervals| intervals[txn.index()])
+    }
+
+    /// The isolation level that the transaction asked for, in its producer's words.
+    pub fn isolation(&self, txn: TxnId) -> Option<Token> {
+        match self.isolation.as_ref()?[txn.index()] {
+            Token::Nil => None,
+            level => Some(level),
+        }
+    }
+
+    /// The version orders that came with the history.
+    pub fn version_orders(&self) -> &[VersionOrder] {
+        &self.version_orders
+    }
+
+    /// The texts.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    /// The name of a transaction.
+    pub fn txn_token(&self, txn: TxnId) -> Token {
+        self.txns[txn.index()].name
+    }
+
+    /// The name of a session.
+    pub fn session_token(&self, session: SessionId) -> Token {
+        self.session_names[session.index()]
+    }
+
+    /// The name of a key.
+    pub fn key_token(&self, key: KeyId) -> Token {
+        self.key_names[key.index()]
+    }
+
+    /// A value as its producer wrote it.
+    pub fn value_token(&self, value: ValueId) -> Token {
+        self.value_names[value.index()]
+    }
+
+    /// The name of a transaction, as text.
+    pub fn txn_name(&self, txn: TxnId) -> String {
+        self.symbols.show(self.txn_token(txn))
+    }
+
+    /// The name of a session, as text.
+    pub fn session_name(&self, session: SessionId) -> String {
+        self.symbols.show(self.session_token(session))
+    }
+
+    /// The name of a key, as text.
+    pub fn key_name(&self, key: KeyId) -> String {
+        self.symbols.show(self.key_token(key))
+    }
+
+    /// A value, as text.
+    pub fn value_name(&self, value: ValueId) -> String {
+        self.symbols.show(self.value_token(value))
+    }
+
+    /// Where a transaction stands in its session, counted from 0.
+    pub fn session_position(&self, txn: TxnId) -> usize {
+        (txn.0 - self.session_start[self.session(txn).index()]) as usize
+    }
+}
