@@ -1,6 +1,14 @@
 //! What a history means, from the operations that clients saw to a verdict that anyone can check again.
 //!
-//! The phases, in order, each consuming what the last one made: [`model`] → `resolve` → `construct` → `prune` →
-//! `decide` → `certify` → `explain`. No GPU and no C++ here: the engines of other crates implement this crate's traits.
+//! The phases, in order, each consuming what the last one made: [`model`] → [`resolve`] → [`polygraph`] → [`prune`] →
+//! [`decide`] → `certify` → `explain`. No GPU and no C++ here: the engines of other crates implement this crate's traits.
 
+pub mod budget;
+pub mod decide;
+pub mod level;
 pub mod model;
+pub mod polygraph;
+pub mod progress;
+pub mod prune;
+pub mod resolve;
+pub mod verdict;

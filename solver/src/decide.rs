@@ -1,0 +1,140 @@
+//! What is left after pruning, and what a back end answers to it.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::budget::{Budget, StopReason};
+use crate::polygraph::Edge;
+use crate::progress::Progress;
+
+/// One way to meet a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The first set of edges.
+    Either,
+    /// The second set of edges.
+    Or,
+}
+
+/// The constraints that are still open: of each, all edges of one side or all edges of the other must hold.
+/// There is one for each unordered pair of transactions, however many keys they share.
+#[derive(Clone, Debug, Default)]
+pub struct Constraints {
+    edges: Vec<Edge>,
+    /// Two a constraint: where its first and where its second side ends.
+    ends: Vec<u32>,
+}
+
+impl Constraints {
+    /// Adds a constraint.
+    pub fn push(
+        &mut self,
+        either: impl IntoIterator<Item = Edge>,
+        or: impl IntoIterator<Item = Edge>,
+    ) {
+        self.edges.extend(either);
+        self.ends.push(self.edges.len() as u32);
+        self.edges.extend(or);
+        self.ends.push(self.edges.len() as u32);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len() / 2
+    }
+
+    /// Whether none is open.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The edges of one side of a constraint.
+    #[inline]
+    pub fn side(&self, constraint: usize, side: Side) -> &[Edge] {
+        let at = 2 * constraint + usize::from(side == Side::Or);
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.edges[start as usize..self.ends[at] as usize]
+    }
+
+    /// The number of edges on all sides.
+    pub fn n_edges(&self) -> usize {
+        self.edges.len()
+    }
+}
+
+/// The question: an acyclic known graph, and the constraints that are open over it.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The number of nodes.
+    pub n_nodes: usize,
+    /// The known edges, by source: `targets[starts[u]..starts[u + 1]]`.
+    pub starts: &'a [u32],
+    /// The known edges' targets.
+    pub targets: &'a [u32],
+    /// A topological order of the known graph: `order[i]` is the node at place i.
+    pub order: &'a [u32],
+    /// What is open.
+    pub constraints: &'a Constraints,
+    /// An estimate of each node's place in the real execution (a linear extension of the known graph: larger is later), or
+    /// empty where it was not computed.
+    pub estimate: &'a [f32],
+}
+
+/// What a back end found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// A side for each constraint, without a cycle.
+    Choices(Vec<Side>),
+    /// Constraints that cannot all be met together with the known edges. Not necessarily minimal.
+    Core(Vec<u32>),
+    /// No answer.
+    Unknown(StopReason),
+}
+
+/// What deciding took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DecideStats {
+    /// The back end's name.
+    pub backend: String,
+    /// Boolean variables.
+    pub variables: u64,
+    /// Clauses handed over before solving.
+    pub clauses: u64,
+    /// Conflicts.
+    pub conflicts: u64,
+    /// Decisions.
+    pub decisions: u64,
+    /// Propagations.
+    pub propagations: u64,
+    /// Cycles that became clauses.
+    pub cycles: u64,
+    /// Time for building the instance.
+    pub encode: Duration,
+    /// Time for solving it.
+    pub solve: Duration,
+}
+
+/// A back end failed; this says nothing about the history.
+#[derive(Debug, Error)]
+#[error("back end {backend}: {what}")]
+pub struct DecideError {
+    /// Its name.
+    pub backend: String,
+    /// What happened.
+    pub what: String,
+}
+
+/// Decides whether the open constraints can be met without a cycle.
+pub trait Backend {
+    /// `solver/encoding`, as chosen by the user.
+    fn name(&self) -> &str;
+
+    /// Answers the question, or stops within a second of the budget's end.
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError>;
+}

@@ -1,0 +1,169 @@
+//! The answer, as data. Words and pictures are made from it elsewhere.
+
+use crate::budget::StopReason;
+use crate::model::{KeyId, TxnId, ValueId};
+
+/// A moment of a transaction in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Moment {
+    /// All of it (SER).
+    Whole,
+    /// Its begin (SI).
+    Begin,
+    /// Its commit (SI).
+    Commit,
+}
+
+/// A transaction, or its begin or commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Point {
+    /// The transaction.
+    pub txn: TxnId,
+    /// Which moment of it.
+    pub moment: Moment,
+}
+
+/// Why `before` ≪ `after` in the version order of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fact {
+    /// `before` is the initial state, or in the run of read-modify-writes that starts from it.
+    Initial,
+    /// Both are in one run of read-modify-writes: each read the value that the one before wrote.
+    Run,
+    /// A version order that came with the history says so, or a list that a transaction read shows it.
+    Given,
+    /// The case under consideration assumes it.
+    Assumed,
+}
+
+/// Why one point comes before another, down to the operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StepReason {
+    /// A transaction begins before it commits.
+    Begin,
+    /// They are in one session, in this order.
+    Session,
+    /// The one had committed when the other began.
+    RealTime,
+    /// The later read what the earlier wrote.
+    Wr {
+        /// The key.
+        key: KeyId,
+        /// The value.
+        value: ValueId,
+    },
+    /// Both wrote the key, the earlier first.
+    Ww {
+        /// The key.
+        key: KeyId,
+        /// Why the earlier's write came first.
+        fact: Fact,
+    },
+    /// The earlier read a version that the later overwrote.
+    Rw {
+        /// The key.
+        key: KeyId,
+        /// Who wrote what was read; `None` is the initial state.
+        writer: Option<TxnId>,
+        /// Why the version that was read comes before the later's write.
+        fact: Fact,
+    },
+}
+
+/// One step of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The earlier point.
+    pub from: Point,
+    /// The later point.
+    pub to: Point,
+    /// Why.
+    pub reason: StepReason,
+}
+
+/// Why no order explains the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// A cycle: each step ends where the next begins, and the last ends where the first began.
+    Cycle(Vec<Step>),
+    /// Two transactions wrote a key; whichever wrote first, there is a contradiction.
+    Split {
+        /// The key.
+        key: KeyId,
+        /// One writer.
+        one: TxnId,
+        /// The other.
+        other: TxnId,
+        /// If `one`'s write came first.
+        one_first: Box<Proof>,
+        /// If `other`'s write came first.
+        other_first: Box<Proof>,
+    },
+}
+
+/// An anomaly that one or two transactions show by themselves, without any cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its name.
+    pub anomaly: LocalAnomaly,
+    /// The transaction that saw it.
+    pub txn: TxnId,
+    /// Which of its operations, counted from 0.
+    pub op: usize,
+    /// The other operation that it is about, and whose it is.
+    pub other: Option<(TxnId, usize)>,
+}
+
+/// The anomalies that need no cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LocalAnomaly {
+    /// A value that nobody wrote was read.
+    ThinAirRead,
+    /// A value that an aborted transaction wrote was read (Adya's G1a).
+    AbortedRead,
+    /// A value that its writer itself overwrote was read by another (Adya's G1b).
+    IntermediateRead,
+    /// A value was read that the transaction itself writes only later.
+    FutureRead,
+    /// After its own write, a transaction read what another wrote.
+    NotMyOwnWrite,
+    /// After its own writes, a transaction read one that is not its last.
+    NotMyLastWrite,
+    /// Two reads of one key, with no write of the transaction between, differ.
+    NonRepeatableRead,
+    /// A list that a transaction read is not the one that its own earlier reads and appends imply.
+    InternalInconsistency,
+    /// A list shows one value twice.
+    DuplicateElements,
+    /// Two lists of one key, neither of which begins with the other, were read.
+    IncompatibleOrder,
+    /// The version order that came with the history lists the value of an aborted transaction.
+    AbortedVersion,
+}
+
+/// Why the history breaks the level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counterexample {
+    /// Anomalies without a cycle; at least one.
+    Local(Vec<Finding>),
+    /// A cycle, or cases that all end in one.
+    Cyclic(Proof),
+}
+
+/// An order that explains the history: of transactions (SER), or of their begins and commits (SI).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The points, earliest first. Every counted transaction is there.
+    pub order: Vec<Point>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Some order explains the history.
+    Satisfied(Certificate),
+    /// None does.
+    Violated(Counterexample),
+    /// The check stopped before it knew.
+    Unknown(StopReason),
+}
