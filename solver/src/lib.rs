@@ -4,11 +4,14 @@
 //! [`decide`] → `certify` → `explain`. No GPU and no C++ here: the engines of other crates implement this crate's traits.
 
 pub mod budget;
+pub mod check;
 pub mod decide;
 pub mod level;
 pub mod model;
+pub mod oracle;
 pub mod polygraph;
 pub mod progress;
 pub mod prune;
+pub mod random;
 pub mod resolve;
 pub mod verdict;

@@ -1,0 +1,111 @@
+//! A history that can still be changed.
+
+use crate::model::{History, HistoryBuilder, Status, Token};
+
+/// The value of every register before any transaction.
+pub(super) const INITIAL: i64 = 0;
+
+#[derive(Clone, Debug)]
+pub(super) enum DraftOp {
+    Read(usize, i64),
+    Write(usize, i64),
+    Append(usize, i64),
+    ReadList(usize, Vec<i64>),
+}
+
+impl DraftOp {
+    /// The key and the value that the operation installs, if it installs one.
+    pub(super) fn install(&self) -> Option<(usize, i64)> {
+        match *self {
+            DraftOp::Write(key, value) | DraftOp::Append(key, value) => Some((key, value)),
+            DraftOp::Read(..) | DraftOp::ReadList(..) => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct DraftTxn {
+    pub(super) session: usize,
+    pub(super) status: Status,
+    pub(super) begin: Option<i64>,
+    pub(super) commit: Option<i64>,
+    pub(super) ops: Vec<DraftOp>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    /// In an order that agrees with every session's.
+    pub(super) txns: Vec<DraftTxn>,
+    /// Keys with the order of their values.
+    pub(super) version_orders: Vec<(usize, Vec<i64>)>,
+}
+
+impl Draft {
+    /// The values that anybody wrote to a key.
+    pub(super) fn values(&self, key: usize) -> Vec<i64> {
+        let installs = self
+            .txns
+            .iter()
+            .flat_map(|txn| &txn.ops)
+            .filter_map(DraftOp::install);
+        installs
+            .filter(|&(other, _)| other == key)
+            .map(|(_, value)| value)
+            .collect()
+    }
+
+    /// The values that a version order of a key may list: what each transaction, aborted or not, left behind in a
+    /// register, or all that it appended to a list.
+    pub(super) fn final_values(&self, key: usize) -> Vec<i64> {
+        let mut values = Vec::new();
+        for txn in &self.txns {
+            let mut last_write = None;
+            for op in &txn.ops {
+                match *op {
+                    DraftOp::Write(at, value) if at == key => last_write = Some(value),
+                    DraftOp::Append(at, value) if at == key => values.push(value),
+                    _ => {}
+                }
+            }
+            values.extend(last_write);
+        }
+        values
+    }
+
+    pub(super) fn build(&self) -> History {
+        let mut builder = HistoryBuilder::new();
+        builder.initial_everywhere(Token::Int(INITIAL));
+        let keys: Vec<Token> = ["x", "y", "z"]
+            .iter()
+            .map(|name| builder.text(name))
+            .collect();
+        for (name, txn) in self.txns.iter().enumerate() {
+            let session = builder.session(Token::Int(txn.session as i64));
+            let begun = builder.begin(session, Token::Int(name as i64 + 1), txn.status);
+            begun.expect("names are counted");
+            builder.times(txn.begin, txn.commit);
+            for op in &txn.ops {
+                match *op {
+                    DraftOp::Read(key, value) => {
+                        builder.read(keys[key], value.into());
+                    }
+                    DraftOp::Write(key, value) => {
+                        builder.write(keys[key], value.into());
+                    }
+                    DraftOp::Append(key, value) => {
+                        builder.append(keys[key], value.into());
+                    }
+                    DraftOp::ReadList(key, ref items) => {
+                        builder.read_list(keys[key], items.iter().map(|&item| item.into()));
+                    }
+                }
+            }
+        }
+        for (key, values) in &self.version_orders {
+            let values = values.iter().map(|&value| value.into());
+            let given = builder.version_order(keys[*key], values);
+            given.expect("a key has one order, without repetitions");
+        }
+        builder.finish().expect("a draft is well formed")
+    }
+}

@@ -1,0 +1,16 @@
+//! Random histories for tests of engines: small ones that the oracle can decide, and large ones that are valid by construction.
+//!
+//! Both come from simulated executions, so that what they show could have happened; a mutation then breaks some of
+//! the small ones, and an injected anomaly the large ones. Everything is a function of the seed.
+
+mod draft;
+mod large;
+mod mutate;
+mod rng;
+mod sketch;
+mod small;
+
+pub use large::{Injected, Large, SerialHistory};
+pub use rng::Rng;
+pub use sketch::sketch;
+pub use small::{Execution, Kind, Small, small};

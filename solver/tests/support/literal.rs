@@ -1,0 +1,160 @@
+//! An oracle without any cleverness: all subsets, all interleavings of begins and commits, everything checked at the end.
+
+use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
+
+type Event = (TxnId, bool);
+
+/// Whether the history satisfies the level. Keep it to 4 transactions.
+pub fn holds(history: &History, spec: Spec) -> bool {
+    let unknown: Vec<TxnId> = history
+        .txns()
+        .filter(|&txn| history.status(txn) == Status::Unknown)
+        .collect();
+    (0..1_u32 << unknown.len()).any(|subset| {
+        let counts = |txn: TxnId| match history.status(txn) {
+            Status::Committed => true,
+            Status::Aborted => false,
+            Status::Unknown => {
+                let place = unknown
+                    .iter()
+                    .position(|&other| other == txn)
+                    .expect("it is unknown");
+                subset & (1 << place) != 0
+            }
+        };
+        let txns: Vec<TxnId> = history.txns().filter(|&txn| counts(txn)).collect();
+        some_interleaving(history, spec, &txns, &mut Vec::new())
+    })
+}
+
+fn some_interleaving(
+    history: &History,
+    spec: Spec,
+    txns: &[TxnId],
+    events: &mut Vec<Event>,
+) -> bool {
+    if events.len() == 2 * txns.len() {
+        return explains(history, spec, txns, events);
+    }
+    // In a serial execution nothing happens between a begin and its commit.
+    let open = events
+        .last()
+        .filter(|event| spec.model == Model::Ser && !event.1)
+        .map(|event| event.0);
+    for &txn in txns {
+        let begun = events.contains(&(txn, false));
+        if events.contains(&(txn, true)) || open.is_some_and(|open| open != txn) {
+            continue;
+        }
+        events.push((txn, begun));
+        if some_interleaving(history, spec, txns, events) {
+            return true;
+        }
+        events.pop();
+    }
+    false
+}
+
+fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> bool {
+    let at = |event: Event| {
+        events
+            .iter()
+            .position(|&other| other == event)
+            .expect("it happened")
+    };
+    let (begin, commit) = (|txn| at((txn, false)), |txn| at((txn, true)));
+    for &a in txns {
+        for &b in txns.iter().filter(|&&b| b != a) {
+            let in_session =
+                spec.session_order && history.session(a) == history.session(b) && a < b;
+            let in_time = spec.real_time && history.interval(a).commit < history.interval(b).begin;
+            if (in_session || in_time) && commit(a) > begin(b) {
+                return false;
+            }
+            let overlap = begin(a) < commit(b) && begin(b) < commit(a);
+            if overlap
+                && history
+                    .ops(a)
+                    .iter()
+                    .any(|op| op.is_write() && writes(history, b, op.key()))
+            {
+                return false;
+            }
+        }
+    }
+    let commits: Vec<TxnId> = events
+        .iter()
+        .filter(|event| event.1)
+        .map(|event| event.0)
+        .collect();
+    let reads = txns.iter().all(|&txn| {
+        let seen = commits.iter().filter(|&&other| commit(other) < begin(txn));
+        reads_match(history, txn, &seen.copied().collect::<Vec<_>>())
+    });
+    reads
+        && history.version_orders().iter().all(|order| {
+            let ops = commits.iter().flat_map(|&txn| history.ops(txn));
+            let mut installed = ops.filter_map(|op| match *op {
+                Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
+                _ => None,
+            });
+            let mut listed = order
+                .values
+                .iter()
+                .skip_while(|&&value| history.is_initial(value));
+            listed.all(|value| installed.any(|other| other == *value))
+        })
+}
+
+fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
+    history
+        .ops(txn)
+        .iter()
+        .any(|op| op.is_write() && op.key() == key)
+}
+
+/// Each read goes back over everything that happened before it.
+fn reads_match(history: &History, txn: TxnId, seen: &[TxnId]) -> bool {
+    let mut past: Vec<Op> = seen
+        .iter()
+        .flat_map(|&txn| history.ops(txn))
+        .copied()
+        .collect();
+    for &op in history.ops(txn) {
+        let mut same_key = past
+            .iter()
+            .filter(|other| other.is_write() && other.key() == op.key());
+        let matches = match op {
+            Op::Read { value, .. } => match same_key.next_back() {
+                Some(&Op::Write { value: last, .. }) => last == value,
+                Some(_) => false,
+                None => history.is_initial(value),
+            },
+            Op::ReadList { list, .. } => {
+                let items: Vec<Option<ValueId>> = same_key
+                    .map(|op| {
+                        if let Op::Append { value, .. } = op {
+                            Some(*value)
+                        } else {
+                            None
+                        }
+                    })
+                    .collect();
+                items
+                    == history
+                        .list(list)
+                        .iter()
+                        .copied()
+                        .map(Some)
+                        .collect::<Vec<_>>()
+            }
+            Op::Write { .. } | Op::Append { .. } => true,
+        };
+        if !matches {
+            return false;
+        }
+        past.push(op);
+    }
+    true
+}
