@@ -1,1 +1,175 @@
-//! Placeholder.
+//! File formats of every producer, workload generators, and the histories themselves.
+//!
+//! [`open`] reads a file or a directory in any [`Format`], recognised from its content; [`write`] writes one.
+//! Every reader fills a [`HistoryBuilder`], so what comes out is well formed whatever came in.
+
+mod cursor;
+mod error;
+mod format;
+mod formats;
+mod json;
+mod recognise;
+mod source;
+
+use std::path::{Path, PathBuf};
+
+use kingsnake_solver::model::{History, HistoryBuilder};
+
+pub use error::{Place, Problem, ReadError, WriteError};
+pub use format::{Format, UnknownFormat};
+
+use cursor::Input;
+use formats::cobra::{Identity, SessionLog};
+use recognise::Found;
+
+/// How to read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The format; recognised from the content when there is none.
+    pub format: Option<Format>,
+    /// A file of version orders that stands beside the history.
+    pub version_order: Option<PathBuf>,
+    /// The most bytes that a compressed file may grow to.
+    pub max_decompressed: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions {
+            format: None,
+            version_order: None,
+            max_decompressed: 8 << 30,
+        }
+    }
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The history.
+    pub history: History,
+    /// The format that it was read in.
+    pub format: Format,
+    /// What the user should know, though it is no error.
+    pub warnings: Vec<String>,
+    /// The size of what was read, after decompression.
+    pub bytes: u64,
+}
+
+/// Reads a history from a file or a directory.
+pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
+    let mut builder = HistoryBuilder::new();
+    let mut warnings = Vec::new();
+    let found = recognise::find(path, options, &mut warnings)?;
+    let bytes = found.n_bytes();
+    let (file, format) = match found {
+        Found::Logs { format, logs } => {
+            let inputs: Vec<(i64, Input<'_>)> = logs
+                .iter()
+                .map(|log| {
+                    (
+                        log.number,
+                        Input {
+                            file: &log.path,
+                            bytes: &log.source,
+                        },
+                    )
+                })
+                .collect();
+            let format = read_logs(format, &inputs, &mut builder, &mut warnings)?;
+            (path.to_owned(), format)
+        }
+        Found::File {
+            format,
+            path,
+            source,
+        } => {
+            let input = Input {
+                file: &path,
+                bytes: &source,
+            };
+            let format = read_file(format, input, &mut builder, &mut warnings)?;
+            (path, format)
+        }
+    };
+    if let Some(beside) = &options.version_order {
+        let source = source::load(beside, options.max_decompressed)?;
+        let input = Input {
+            file: beside,
+            bytes: &source,
+        };
+        formats::kingsnake::read_version_orders(input, &mut builder)?;
+    }
+    finish(builder, &file, format, warnings, bytes)
+}
+
+/// Reads a history in a format whose histories fit in one file; of the others, one session.
+pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, ReadError> {
+    let mut builder = HistoryBuilder::new();
+    let mut warnings = Vec::new();
+    let file = Path::new(name);
+    let format = read_file(format, Input { file, bytes }, &mut builder, &mut warnings)?;
+    finish(builder, file, format, warnings, bytes.len() as u64)
+}
+
+/// The format of a file or directory, judged by its content.
+pub fn recognise(path: &Path) -> Result<Format, ReadError> {
+    // Only the whole log tells which of Cobra's two variants it is.
+    open(path, &ReadOptions::default()).map(|parsed| parsed.format)
+}
+
+fn finish(
+    builder: HistoryBuilder,
+    file: &Path,
+    format: Format,
+    warnings: Vec<String>,
+    bytes: u64,
+) -> Result<Parsed, ReadError> {
+    let history = builder
+        .finish()
+        .map_err(|error| ReadError::new(file, Place::Whole, error))?;
+    Ok(Parsed {
+        history,
+        format,
+        warnings,
+        bytes,
+    })
+}
+
+fn read_logs(
+    format: Format,
+    logs: &[(i64, Input<'_>)],
+    builder: &mut HistoryBuilder,
+    warnings: &mut Vec<String>,
+) -> Result<Format, ReadError> {
+    let logs: Vec<SessionLog<'_>> = logs
+        .iter()
+        .map(|&(session, input)| SessionLog { session, input })
+        .collect();
+    let identity = match format {
+        Format::CobraValues => Identity::Value,
+        _ => Identity::Detect,
+    };
+    formats::cobra::read(&logs, identity, builder, warnings)
+}
+
+fn read_file(
+    format: Format,
+    input: Input<'_>,
+    builder: &mut HistoryBuilder,
+    warnings: &mut Vec<String>,
+) -> Result<Format, ReadError> {
+    match format {
+        Format::Kingsnake => formats::kingsnake::read(input, builder, warnings)?,
+        Format::Dbcop => formats::dbcop::read(input, builder, warnings)?,
+        Format::Text => formats::text::read(input, builder, warnings)?,
+        Format::Cobra | Format::CobraValues => {
+            let session = source::log_number(input.file, 'T').unwrap_or(0);
+            return read_logs(format, &[(session, input)], builder, warnings);
+        }
+        _ => {
+            return Err(input.error(Problem::Unsupported(format!("{format} is not read yet"))));
+        }
+    }
+    Ok(format)
+}

@@ -205,22 +205,25 @@ impl HistoryBuilder {
 
     /// The transaction begun last read this value.
     #[inline]
-    pub fn read(&mut self, key: Token, value: Token) {
+    pub fn read(&mut self, key: Token, value: Token) -> ValueId {
         let (key, value) = self.pair(key, value);
         self.push(Op::Read { key, value });
+        value
     }
 
     /// The transaction begun last wrote this value.
     #[inline]
-    pub fn write(&mut self, key: Token, value: Token) {
+    pub fn write(&mut self, key: Token, value: Token) -> ValueId {
         let (key, value) = self.pair(key, value);
         self.push(Op::Write { key, value });
+        value
     }
 
     /// The transaction begun last appended this value.
-    pub fn append(&mut self, key: Token, value: Token) {
+    pub fn append(&mut self, key: Token, value: Token) -> ValueId {
         let (key, value) = self.pair(key, value);
         self.push(Op::Append { key, value });
+        value
     }
 
     /// The transaction begun last read this list.

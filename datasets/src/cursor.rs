@@ -1,0 +1,231 @@
+//! A place in the bytes of one file, with the small scanners that the text formats share.
+//!
+//! Invariant: the position never passes the end. Line numbers are counted only when an error needs one.
+
+use std::path::Path;
+
+use crate::error::{Place, Problem, ReadError};
+
+/// The bytes of one file and its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'a> {
+    pub(crate) file: &'a Path,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    /// The start of the bytes.
+    pub(crate) fn cursor(self) -> Cursor<'a> {
+        Cursor { input: self, at: 0 }
+    }
+
+    /// An error at a line, found by its byte.
+    pub(crate) fn error_in_line(self, at: usize, problem: impl Into<Problem>) -> ReadError {
+        ReadError::new(self.file, Place::Line(self.line(at)), problem)
+    }
+
+    /// An error at a byte.
+    pub(crate) fn error_at(self, at: usize, problem: impl Into<Problem>) -> ReadError {
+        ReadError::new(self.file, Place::Offset(at), problem)
+    }
+
+    /// An error of the whole file.
+    pub(crate) fn error(self, problem: impl Into<Problem>) -> ReadError {
+        ReadError::new(self.file, Place::Whole, problem)
+    }
+
+    /// The error of a file that has no bytes.
+    pub(crate) fn empty(self) -> ReadError {
+        self.error(Problem::Syntax {
+            found: "an empty file".to_owned(),
+            expected: "a history".to_owned(),
+        })
+    }
+
+    /// The number of the line around a byte, counted from 1.
+    pub(crate) fn line(self, at: usize) -> usize {
+        let before = &self.bytes[..at.min(self.bytes.len())];
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
+    /// What stands at a byte, short enough for a message.
+    pub(crate) fn found(self, at: usize) -> String {
+        const SHOWN: usize = 24;
+        let rest = &self.bytes[at.min(self.bytes.len())..];
+        if rest.is_empty() {
+            return "the end of the file".to_owned();
+        }
+        // A line of garbage may be as long as the file.
+        let near = &rest[..rest.len().min(SHOWN + 1)];
+        let line = near.split(|&byte| byte == b'\n').next().unwrap_or(near);
+        if line.is_empty() {
+            return "the end of the line".to_owned();
+        }
+        let shown = &line[..line.len().min(SHOWN)];
+        let dots = if line.len() > SHOWN { "…" } else { "" };
+        match std::str::from_utf8(shown) {
+            Ok(text) => format!("`{}{dots}`", text.trim_end()),
+            Err(wrong) if wrong.valid_up_to() > 0 => {
+                let text = String::from_utf8_lossy(&shown[..wrong.valid_up_to()]);
+                format!("`{text}…`")
+            }
+            Err(_) => format!("byte 0x{:02x}, which is no UTF-8 text", shown[0]),
+        }
+    }
+}
+
+/// A place in an [`Input`].
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) input: Input<'a>,
+    pub(crate) at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// The next byte, or 0 at the end: no text format gives 0 a meaning.
+    #[inline]
+    pub(crate) fn peek(&self) -> u8 {
+        self.input.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    /// Whether nothing is left.
+    #[inline]
+    pub(crate) fn done(&self) -> bool {
+        self.at >= self.input.bytes.len()
+    }
+
+    /// What is left.
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.input.bytes[self.at..]
+    }
+
+    /// Passes one byte if it is this one.
+    #[inline]
+    pub(crate) fn pass(&mut self, byte: u8) -> bool {
+        let is = self.peek() == byte && !self.done();
+        self.at += usize::from(is);
+        is
+    }
+
+    /// Passes one byte, which must be this one.
+    #[inline]
+    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), ReadError> {
+        if self.pass(byte) {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("`{}`", char::from(byte))))
+    }
+
+    /// Passes spaces, tabs and carriage returns.
+    #[inline]
+    pub(crate) fn pass_blanks(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    /// Passes blanks and ends of lines.
+    #[inline]
+    pub(crate) fn pass_space(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
+            self.at += 1;
+        }
+    }
+
+    /// Passes the end of a line (or of the file), which must come next.
+    pub(crate) fn end_line(&mut self) -> Result<(), ReadError> {
+        self.pass_blanks();
+        if self.pass(b'\n') || self.done() {
+            return Ok(());
+        }
+        Err(self.wrong("the end of the line"))
+    }
+
+    /// A decimal number with an optional minus.
+    #[inline]
+    pub(crate) fn int(&mut self) -> Result<i64, ReadError> {
+        let start = self.at;
+        let negative = self.pass(b'-');
+        let first = self.at;
+        let mut number: u64 = 0;
+        // Eighteen digits cannot overflow; a nineteenth and more are rare and checked.
+        while let digit @ b'0'..=b'9' = self.peek() {
+            if self.at - first < 18 {
+                number = number * 10 + u64::from(digit - b'0');
+            } else {
+                let next = number.checked_mul(10);
+                let next = next.and_then(|it| it.checked_add(u64::from(digit - b'0')));
+                number = next.unwrap_or(u64::MAX);
+            }
+            self.at += 1;
+        }
+        let bound = i64::MAX as u64 + u64::from(negative);
+        if self.at == first || number > bound {
+            self.at = start;
+            return Err(self.wrong("a whole number of 64 bits"));
+        }
+        Ok(if negative {
+            (number as i64).wrapping_neg()
+        } else {
+            number as i64
+        })
+    }
+
+    /// The error that something else was expected here.
+    #[cold]
+    pub(crate) fn wrong(&self, expected: &str) -> ReadError {
+        let found = self.input.found(self.at);
+        self.input.error_in_line(
+            self.at,
+            Problem::Syntax {
+                found,
+                expected: expected.to_owned(),
+            },
+        )
+    }
+
+    /// An error in the line here.
+    #[cold]
+    pub(crate) fn fail(&self, problem: impl Into<Problem>) -> ReadError {
+        self.input.error_in_line(self.at, problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn int(text: &str) -> Option<i64> {
+        let input = Input {
+            file: Path::new("x"),
+            bytes: text.as_bytes(),
+        };
+        let mut cursor = input.cursor();
+        cursor.int().ok().filter(|_| cursor.done())
+    }
+
+    #[test]
+    fn numbers_of_64_bits_are_read_and_larger_ones_refused() {
+        assert_eq!(int("0"), Some(0));
+        assert_eq!(int("-17"), Some(-17));
+        assert_eq!(int("9223372036854775807"), Some(i64::MAX));
+        assert_eq!(int("-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(int("9223372036854775808"), None);
+        assert_eq!(int("99999999999999999999999"), None);
+        assert_eq!(int("-"), None);
+        assert_eq!(int(""), None);
+    }
+
+    #[test]
+    fn a_zero_byte_is_not_the_end() {
+        let input = Input {
+            file: Path::new("x"),
+            bytes: &[0, 1],
+        };
+        let mut cursor = input.cursor();
+        assert!(!cursor.pass(b'a'));
+        assert!(cursor.pass(0));
+        assert_eq!(cursor.rest(), &[1]);
+    }
+}

@@ -1,0 +1,147 @@
+//! Why a file could not be read or written: which file, where in it, what was found and what was expected.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kingsnake_solver::model::BuildError;
+use thiserror::Error;
+
+/// Where in a file something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    Whole,
+    /// A line of a text format, counted from 1.
+    Line(usize),
+    /// A byte of a binary format, counted from 0.
+    Offset(usize),
+}
+
+/// What is wrong.
+#[derive(Debug, Error)]
+pub enum Problem {
+    /// The system refused.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The bytes are not what the format prescribes.
+    #[error("found {found}, expected {expected}")]
+    Syntax {
+        /// What stands there.
+        found: String,
+        /// What should stand there.
+        expected: String,
+    },
+    /// The operations make no history.
+    #[error("{0}")]
+    History(#[from] BuildError),
+    /// The file is right, but says something that has no place in a history yet.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Two parts of the file contradict each other.
+    #[error("{0}")]
+    Contradiction(String),
+    /// No format fits.
+    #[error("{0}")]
+    Unrecognised(String),
+    /// A compressed file grows beyond the limit.
+    #[error(
+        "more than {limit} bytes after decompression; raise the limit if this is no decompression bomb"
+    )]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+#[derive(Debug)]
+struct Details {
+    file: PathBuf,
+    place: Place,
+    problem: Problem,
+}
+
+/// A file that could not be read.
+#[derive(Debug)]
+pub struct ReadError(Box<Details>);
+
+impl ReadError {
+    pub(crate) fn new(file: &Path, place: Place, problem: impl Into<Problem>) -> Self {
+        ReadError(Box::new(Details {
+            file: file.to_owned(),
+            place,
+            problem: problem.into(),
+        }))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.0.file
+    }
+
+    /// Where in the file.
+    pub fn place(&self) -> Place {
+        self.0.place
+    }
+
+    /// What is wrong there.
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Details {
+            file,
+            place,
+            problem,
+        } = &*self.0;
+        write!(out, "{}", file.display())?;
+        match place {
+            Place::Whole => {}
+            Place::Line(line) => write!(out, ", line {line}")?,
+            Place::Offset(offset) => write!(out, ", byte {offset}")?,
+        }
+        write!(out, ": {problem}")
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.problem {
+            Problem::Io(error) => Some(error),
+            Problem::History(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A history that could not be written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The system refused.
+    #[error("{file}: {error}", file = .file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+    /// The format has no way to say something that the history says.
+    #[error("the {format} format cannot express {what}")]
+    Inexpressible {
+        /// The format's name.
+        format: &'static str,
+        /// What it lacks, with the first place in the history that needs it.
+        what: String,
+    },
+    /// This format is only read.
+    #[error("the {format} format is read, not written; written are {written}")]
+    ReadOnly {
+        /// The format's name.
+        format: &'static str,
+        /// The formats that are written.
+        written: String,
+    },
+}

@@ -1,0 +1,400 @@
+//! Cobra's logs: a directory of `T<n>.log`, one session a file, big-endian records without padding.
+//!
+//! `S txn` · `C txn` · `W write_id key value` · `R writer_txn write_id key value`, a letter and 64-bit fields; some
+//! producers add a time to S and C. Nothing in the file tells whether they did, so both readings are tried: one must
+//! fit every log to its last byte, the other must not.
+
+use kingsnake_solver::model::{HistoryBuilder, SessionId, Status, Token};
+use rustc_hash::FxHashMap;
+
+use super::cobra_claims::Claims;
+use crate::cursor::Input;
+use crate::error::{Problem, ReadError};
+use crate::format::Format;
+
+/// The writer and write id of a value that was there before the run.
+pub(crate) const INITIAL: i64 = 0xbebe_ebee;
+/// The writer and write id of a key that did not exist before the run.
+pub(crate) const ABSENT: i64 = 0xdead_beef;
+/// The write ids of versions whose writer the producer has already forgotten.
+const COLLECTED: [i64; 2] = [0x2333_2333, 0x6666_6666];
+
+/// One session's log.
+pub(crate) struct SessionLog<'a> {
+    pub(crate) session: i64,
+    pub(crate) input: Input<'a>,
+}
+
+/// What tells one version of a key from another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// The write id, unless write ids repeat; then the value.
+    Detect,
+    /// The write id.
+    WriteId,
+    /// The value.
+    Value,
+}
+
+/// Whether S and C carry a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Layout {
+    timed: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Record {
+    Start {
+        txn: i64,
+        begin: Option<i64>,
+    },
+    Commit {
+        times: Option<(i64, i64)>,
+    },
+    Write {
+        id: i64,
+        key: i64,
+        value: i64,
+    },
+    Read {
+        writer: i64,
+        id: i64,
+        key: i64,
+        value: i64,
+    },
+}
+
+/// Reads all logs of one history.
+pub(crate) fn read(
+    logs: &[SessionLog<'_>],
+    identity: Identity,
+    builder: &mut HistoryBuilder,
+    warnings: &mut Vec<String>,
+) -> Result<Format, ReadError> {
+    let layout = find_layout(logs)?;
+    for log in logs.iter().filter(|log| log.input.bytes.is_empty()) {
+        warnings.push(format!("session {} is empty", log.session));
+    }
+    let mut by_value = identity == Identity::Value;
+    if !by_value {
+        let ids_repeat = read_by_write_id(logs, layout, builder, warnings)?;
+        if ids_repeat && identity == Identity::Detect {
+            warnings
+                .push("write ids repeat, so versions are told apart by their values".to_owned());
+            by_value = true;
+        }
+    }
+    if !by_value {
+        return Ok(Format::Cobra);
+    }
+    *builder = HistoryBuilder::new();
+    read_by_value(logs, layout, builder)?;
+    Ok(Format::CobraValues)
+}
+
+/// The one layout that fits every log to its end.
+fn find_layout(logs: &[SessionLog<'_>]) -> Result<Layout, ReadError> {
+    let fit = |timed| -> Result<Layout, ReadError> {
+        for log in logs {
+            walk(log.input, Layout { timed }, |_, _| Ok(()))?;
+        }
+        Ok(Layout { timed })
+    };
+    match (fit(false), fit(true)) {
+        (Ok(plain), Err(_)) => Ok(plain),
+        (Err(_), Ok(timed)) => Ok(timed),
+        (Err(plain), Err(timed)) => Err(further(plain, timed)),
+        (Ok(plain), Ok(_)) => match logs.iter().find(|log| !log.input.bytes.is_empty()) {
+            None => Ok(plain),
+            Some(log) => Err(log.input.error(Problem::Unrecognised(
+                "the log can be read with and without times, so its meaning is not certain"
+                    .to_owned(),
+            ))),
+        },
+    }
+}
+
+/// The error of the reading that came further, which is the likelier one.
+fn further(plain: ReadError, timed: ReadError) -> ReadError {
+    use crate::error::Place::Offset;
+    match (plain.place(), timed.place()) {
+        (Offset(a), Offset(b)) if plain.file() == timed.file() && b > a => timed,
+        _ if timed.file() > plain.file() => timed,
+        _ => plain,
+    }
+}
+
+/// Visits the records of a log in order and checks that each stands where it may.
+#[inline]
+fn walk(
+    input: Input<'_>,
+    layout: Layout,
+    mut visit: impl FnMut(Record, usize) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let bytes = input.bytes;
+    let mark = if layout.timed { 17 } else { 9 };
+    let mut at = 0;
+    let mut open = None;
+    let mut begin = 0;
+    while at < bytes.len() {
+        let length = match bytes[at] {
+            b'S' | b'C' => mark,
+            b'W' => 25,
+            b'R' => 33,
+            _ => return Err(unexpected(input, at, open)),
+        };
+        let Some(record) = bytes.get(at + 1..at + length) else {
+            return Err(truncated(input, at, length));
+        };
+        let record = match (bytes[at], open) {
+            (b'W', Some(_)) => Record::Write {
+                id: field(record, 0),
+                key: field(record, 1),
+                value: field(record, 2),
+            },
+            (b'R', Some(_)) => Record::Read {
+                writer: field(record, 0),
+                id: field(record, 1),
+                key: field(record, 2),
+                value: field(record, 3),
+            },
+            (b'S', None) => {
+                let txn = field(record, 0);
+                begin = if layout.timed { field(record, 1) } else { 0 };
+                open = Some(txn);
+                Record::Start {
+                    txn,
+                    begin: layout.timed.then_some(begin),
+                }
+            }
+            (b'C', Some(txn)) if txn == field(record, 0) => {
+                open = None;
+                let times = layout.timed.then(|| (begin, field(record, 1)));
+                Record::Commit { times }
+            }
+            _ => return Err(unexpected(input, at, open)),
+        };
+        visit(record, at)?;
+        at += length;
+    }
+    Ok(())
+}
+
+#[inline]
+fn field(record: &[u8], index: usize) -> i64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&record[index * 8..index * 8 + 8]);
+    i64::from_be_bytes(bytes)
+}
+
+#[cold]
+fn truncated(input: Input<'_>, at: usize, length: usize) -> ReadError {
+    let left = input.bytes.len() - at;
+    let letter = char::from(input.bytes[at]);
+    let problem = Problem::Syntax {
+        found: format!("a record {letter} cut off after {left} bytes"),
+        expected: format!("{length} bytes"),
+    };
+    input.error_at(at, problem)
+}
+
+#[cold]
+fn unexpected(input: Input<'_>, at: usize, open: Option<i64>) -> ReadError {
+    let byte = input.bytes[at];
+    let found = match byte {
+        b'C' if open.is_some() => "the commit of another transaction".to_owned(),
+        b'S' | b'C' | b'R' | b'W' => format!("a record {}", char::from(byte)),
+        _ => format!("byte 0x{byte:02x}"),
+    };
+    let expected = match open {
+        None => "a record S, which starts a transaction".to_owned(),
+        Some(txn) => format!("a record R or W, or C that commits transaction {txn}"),
+    };
+    input.error_at(at, Problem::Syntax { found, expected })
+}
+
+/// Reads with write ids for values; tells whether some version was written twice.
+fn read_by_write_id(
+    logs: &[SessionLog<'_>],
+    layout: Layout,
+    builder: &mut HistoryBuilder,
+    warnings: &mut Vec<String>,
+) -> Result<bool, ReadError> {
+    reserve(logs, builder);
+    for initial in [INITIAL, ABSENT].into_iter().chain(COLLECTED) {
+        builder.initial_everywhere(Token::Int(initial));
+    }
+    let mut claims = Claims::default();
+    for log in logs {
+        let session = builder.session(Token::Int(log.session));
+        let mut txn = 0;
+        walk(log.input, layout, |record, at| {
+            match record {
+                Record::Start { txn: id, .. } => txn = id,
+                Record::Write { id, key, .. } => {
+                    let value = builder.write(Token::Int(key), Token::Int(id));
+                    if is_reserved(id) {
+                        claims.contradict(log.input, at, || {
+                            format!("transaction {txn} writes with id {id}, which is reserved for the initial state")
+                        });
+                    }
+                    claims.written(value, txn, log.input, at);
+                    return Ok(());
+                }
+                Record::Read {
+                    writer,
+                    id,
+                    key,
+                    value,
+                } => {
+                    let version = builder.read(Token::Int(key), Token::Int(id));
+                    if is_reserved(id) || is_reserved(writer) {
+                        check_initial(&mut claims, log.input, at, [writer, id, key, value]);
+                    } else {
+                        claims.claimed(version, writer, log.input, at);
+                    }
+                    return Ok(());
+                }
+                Record::Commit { .. } => {}
+            }
+            mark(builder, session, record, log.input, at)
+        })?;
+    }
+    if claims.ids_repeat {
+        return Ok(true);
+    }
+    if let Some(error) = claims.contradiction.take() {
+        return Err(error);
+    }
+    if claims.n_unwritten() > 0 {
+        check_keys(logs, layout)?;
+    }
+    claims.report(warnings);
+    Ok(false)
+}
+
+fn is_reserved(id: i64) -> bool {
+    id == INITIAL || id == ABSENT || COLLECTED.contains(&id)
+}
+
+/// A read of the state before the log: its two ids must say the same.
+fn check_initial(
+    claims: &mut Claims,
+    input: Input<'_>,
+    at: usize,
+    [writer, id, key, value]: [i64; 4],
+) {
+    if COLLECTED.contains(&id) {
+        let first = *claims.collected.entry(key).or_insert(value);
+        if first != value {
+            claims.contradict(input, at, || {
+                format!(
+                    "two garbage-collected versions of key {key} were read, and their order is lost"
+                )
+            });
+        }
+    } else if !is_reserved(id) || !is_reserved(writer) {
+        claims.contradict(input, at, || {
+            format!("a read of key {key} names writer {writer} and write id {id}, of which one is the initial state and the other is not")
+        });
+    }
+}
+
+/// A write id that is claimed for one key and written to another.
+fn check_keys(logs: &[SessionLog<'_>], layout: Layout) -> Result<(), ReadError> {
+    let mut key_of = FxHashMap::default();
+    for log in logs {
+        walk(log.input, layout, |record, _| {
+            if let Record::Write { id, key, .. } = record {
+                key_of.insert(id, key);
+            }
+            Ok(())
+        })?;
+    }
+    for log in logs {
+        walk(log.input, layout, |record, at| match record {
+            Record::Read { id, key, .. } => match key_of.get(&id) {
+                Some(&other) if other != key => Err(log.input.error_at(
+                    at,
+                    Problem::Contradiction(format!(
+                        "a read of key {key} names write id {id}, which wrote key {other}"
+                    )),
+                )),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+fn read_by_value(
+    logs: &[SessionLog<'_>],
+    layout: Layout,
+    builder: &mut HistoryBuilder,
+) -> Result<(), ReadError> {
+    reserve(logs, builder);
+    for log in logs {
+        let session = builder.session(Token::Int(log.session));
+        walk(log.input, layout, |record, at| {
+            match record {
+                Record::Write { key, value, .. } => {
+                    builder.write(Token::Int(key), Token::Int(value));
+                }
+                Record::Read { id, key, value, .. } => {
+                    if is_reserved(id) {
+                        builder.initial(Token::Int(key), Token::Int(value));
+                    }
+                    builder.read(Token::Int(key), Token::Int(value));
+                }
+                Record::Start { .. } | Record::Commit { .. } => {
+                    return mark(builder, session, record, log.input, at);
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Begins or ends a transaction.
+fn mark(
+    builder: &mut HistoryBuilder,
+    session: SessionId,
+    record: Record,
+    input: Input<'_>,
+    at: usize,
+) -> Result<(), ReadError> {
+    match record {
+        Record::Start { txn, begin } => {
+            // Nothing is known of the end until the commit is seen.
+            builder
+                .begin(session, Token::Int(txn), Status::Unknown)
+                .map_err(|error| input.error_at(at, error))?;
+            if begin.is_some() {
+                builder.times(begin, None);
+            }
+        }
+        Record::Commit { times } => {
+            builder.status(Status::Committed);
+            if let Some((begin, commit)) = times {
+                if commit < begin {
+                    return Err(input.error_at(
+                        at,
+                        Problem::Contradiction(format!(
+                            "the transaction commits at {commit}, before it begins at {begin}"
+                        )),
+                    ));
+                }
+                builder.times(Some(begin), Some(commit));
+            }
+        }
+        Record::Write { .. } | Record::Read { .. } => {}
+    }
+    Ok(())
+}
+
+fn reserve(logs: &[SessionLog<'_>], builder: &mut HistoryBuilder) {
+    let bytes: usize = logs.iter().map(|log| log.input.bytes.len()).sum();
+    builder.reserve_ops(bytes / 33);
+}

@@ -1,0 +1,392 @@
+//! Our own JSON Lines: a header, then a transaction a line (docs/formats.md specifies it).
+//!
+//! The hot path allocates nothing; fields may come in any order, though operations after id and session are read once.
+
+use kingsnake_solver::model::{HistoryBuilder, SessionId, Status, Token};
+
+use crate::cursor::{Cursor, Input};
+use crate::error::{Problem, ReadError};
+
+const VERSION: i64 = 1;
+
+/// Reads one file.
+pub(crate) fn read(
+    input: Input<'_>,
+    builder: &mut HistoryBuilder,
+    _warnings: &mut Vec<String>,
+) -> Result<(), ReadError> {
+    if input.bytes.is_empty() {
+        return Err(input.empty());
+    }
+    let mut cursor = input.cursor();
+    cursor.pass_space();
+    read_header(&mut cursor, builder)?;
+    // The shortest operation is `["r",1,1],`.
+    builder.reserve_ops(input.bytes.len() / 16);
+    let mut list = Vec::new();
+    loop {
+        cursor.pass_space();
+        if cursor.done() {
+            return Ok(());
+        }
+        read_line(&mut cursor, builder, &mut list)?;
+        cursor.end_line()?;
+    }
+}
+
+/// Reads a file of version orders that stands beside a history.
+pub(crate) fn read_version_orders(
+    input: Input<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<(), ReadError> {
+    let mut cursor = input.cursor();
+    loop {
+        cursor.pass_space();
+        if cursor.done() {
+            return Ok(());
+        }
+        cursor.json_punct(b'{')?;
+        let name = cursor.json_text()?;
+        if name != "version_order" {
+            return Err(cursor.fail(Problem::Unsupported(format!(
+                "field `{name}` in a file of version orders; each line is {{\"version_order\":{{\"key\":…,\"values\":[…]}}}}"
+            ))));
+        }
+        cursor.json_punct(b':')?;
+        read_version_order(&mut cursor, builder)?;
+        cursor.json_punct(b'}')?;
+        cursor.end_line()?;
+    }
+}
+
+fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<(), ReadError> {
+    cursor.expect(b'{')?;
+    let (mut version, mut has_initial) = (None, false);
+    let mut first = true;
+    while cursor.json_more(&mut first, b'}')? {
+        let name = cursor.json_text()?;
+        cursor.json_punct(b':')?;
+        match &*name {
+            "kingsnake" => version = Some(cursor.json_int()?),
+            "initial" if !has_initial => {
+                has_initial = true;
+                read_initial_values(cursor, builder)?;
+            }
+            "about" => drop(cursor.json_text()?),
+            other => return Err(unknown_field(cursor, other, "kingsnake, initial, about")),
+        }
+    }
+    if version != Some(VERSION) {
+        let problem = Problem::Syntax {
+            found: version.map_or("a header without a version".to_owned(), |it| {
+                format!("version {it}")
+            }),
+            expected: "{\"kingsnake\":1,…}".to_owned(),
+        };
+        return Err(cursor.fail(problem));
+    }
+    if !has_initial {
+        builder.initial_everywhere(Token::Nil);
+    }
+    cursor.end_line()
+}
+
+fn read_initial_values(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<(), ReadError> {
+    if !cursor.pass(b'[') {
+        let value = cursor.json_token(builder)?;
+        builder.initial_everywhere(value);
+        return Ok(());
+    }
+    cursor.pass_blanks();
+    let mut first = true;
+    while cursor.json_more(&mut first, b']')? {
+        let value = cursor.json_token(builder)?;
+        builder.initial_everywhere(value);
+    }
+    Ok(())
+}
+
+/// What the fields of a line said so far.
+#[derive(Default)]
+struct Fields {
+    id: Option<Token>,
+    session: Option<SessionId>,
+    status: Option<Status>,
+    begin: Option<i64>,
+    commit: Option<i64>,
+    isolation: Option<Token>,
+    begun: bool,
+    /// Where operations stand that came before id and session.
+    ops_at: Option<usize>,
+}
+
+fn read_line(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    list: &mut Vec<Token>,
+) -> Result<(), ReadError> {
+    let start = cursor.at;
+    cursor.expect(b'{')?;
+    let mut fields = Fields::default();
+    let mut first = true;
+    while cursor.json_more(&mut first, b'}')? {
+        let name_at = cursor.at;
+        let name = cursor.json_text()?;
+        cursor.json_punct(b':')?;
+        let repeated = match &*name {
+            "id" => fields.id.replace(cursor.json_token(builder)?).is_some(),
+            "session" => {
+                let session = cursor.json_token(builder)?;
+                fields.session.replace(builder.session(session)).is_some()
+            }
+            "status" => fields.status.replace(read_status(cursor)?).is_some(),
+            "begin" => fields.begin.replace(cursor.json_int()?).is_some(),
+            "commit" => fields.commit.replace(cursor.json_int()?).is_some(),
+            "isolation" => {
+                let level = cursor.json_text()?;
+                fields.isolation.replace(builder.text(&level)).is_some()
+            }
+            "ops" => read_ops(cursor, builder, &mut fields, list)?,
+            "initial" if fields.is_empty() => {
+                read_initial(cursor, builder)?;
+                return cursor.json_punct(b'}');
+            }
+            "version_order" if fields.is_empty() => {
+                read_version_order(cursor, builder)?;
+                return cursor.json_punct(b'}');
+            }
+            other => {
+                let known = "id, session, status, begin, commit, isolation, ops; or initial or version_order alone";
+                cursor.at = name_at;
+                return Err(unknown_field(cursor, other, known));
+            }
+        };
+        if repeated {
+            cursor.at = name_at;
+            return Err(cursor.fail(Problem::Contradiction(format!(
+                "field `{name}` appears twice"
+            ))));
+        }
+    }
+    let end = cursor.at;
+    finish_line(cursor, start, builder, fields, list)?;
+    cursor.at = end;
+    Ok(())
+}
+
+impl Fields {
+    fn is_empty(&self) -> bool {
+        self.id.is_none()
+            && self.session.is_none()
+            && self.status.is_none()
+            && self.begin.is_none()
+            && self.commit.is_none()
+            && self.isolation.is_none()
+            && self.ops_at.is_none()
+            && !self.begun
+    }
+
+    fn begin(
+        &mut self,
+        cursor: &Cursor<'_>,
+        builder: &mut HistoryBuilder,
+    ) -> Result<bool, ReadError> {
+        let (Some(id), Some(session)) = (self.id, self.session) else {
+            return Ok(false);
+        };
+        builder
+            .begin(session, id, Status::Committed)
+            .map_err(|error| cursor.fail(error))?;
+        self.begun = true;
+        Ok(true)
+    }
+}
+
+/// Reads the operations, or remembers where they stand; tells whether there were operations before.
+fn read_ops(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    fields: &mut Fields,
+    list: &mut Vec<Token>,
+) -> Result<bool, ReadError> {
+    if fields.begun || fields.ops_at.is_some() {
+        return Ok(true);
+    }
+    fields.ops_at = Some(cursor.at);
+    if fields.begin(cursor, builder)? {
+        feed_ops(cursor, builder, list)?;
+    } else {
+        cursor.json_skip()?;
+    }
+    Ok(false)
+}
+
+fn finish_line(
+    cursor: &mut Cursor<'_>,
+    start: usize,
+    builder: &mut HistoryBuilder,
+    mut fields: Fields,
+    list: &mut Vec<Token>,
+) -> Result<(), ReadError> {
+    let missing = match (fields.id, fields.session, fields.ops_at) {
+        (None | Some(Token::Nil), _, _) => "id",
+        (_, None, _) => "session",
+        (_, _, None) => "ops",
+        (Some(_), Some(_), Some(ops_at)) => {
+            if !fields.begun {
+                cursor.at = ops_at;
+                fields.begin(cursor, builder)?;
+                feed_ops(cursor, builder, list)?;
+            }
+            ""
+        }
+    };
+    if !missing.is_empty() {
+        cursor.at = start;
+        let problem = Problem::Syntax {
+            found: format!("a transaction without field `{missing}`"),
+            expected: "id, session and ops".to_owned(),
+        };
+        return Err(cursor.fail(problem));
+    }
+    builder.status(fields.status.unwrap_or(Status::Committed));
+    if let (Some(begin), Some(commit)) = (fields.begin, fields.commit)
+        && commit < begin
+    {
+        let problem = format!("the transaction commits at {commit}, before it begins at {begin}");
+        return Err(cursor.fail(Problem::Contradiction(problem)));
+    }
+    if fields.begin.is_some() || fields.commit.is_some() {
+        builder.times(fields.begin, fields.commit);
+    }
+    if let Some(level) = fields.isolation {
+        builder.isolation(level);
+    }
+    Ok(())
+}
+
+fn read_status(cursor: &mut Cursor<'_>) -> Result<Status, ReadError> {
+    let at = cursor.at;
+    match &*cursor.json_text()? {
+        "committed" => Ok(Status::Committed),
+        "aborted" => Ok(Status::Aborted),
+        "unknown" => Ok(Status::Unknown),
+        _ => {
+            cursor.at = at;
+            Err(cursor.wrong("\"committed\", \"aborted\" or \"unknown\""))
+        }
+    }
+}
+
+fn feed_ops(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    list: &mut Vec<Token>,
+) -> Result<(), ReadError> {
+    cursor.json_punct(b'[')?;
+    let mut first = true;
+    while cursor.json_more(&mut first, b']')? {
+        cursor.json_punct(b'[')?;
+        let name_at = cursor.at;
+        let name = cursor.json_text()?;
+        match name.as_bytes() {
+            b"r" | b"w" | b"a" | b"rl" => {}
+            b"range" | b"insert" | b"delete" => {
+                return Err(cursor.fail(Problem::Unsupported(format!(
+                    "operation `{name}` is reserved for predicates, which are not supported yet"
+                ))));
+            }
+            _ => {
+                cursor.at = name_at;
+                return Err(cursor.wrong("an operation: \"r\", \"w\", \"a\" or \"rl\""));
+            }
+        }
+        cursor.json_punct(b',')?;
+        let key = cursor.json_token(builder)?;
+        cursor.json_punct(b',')?;
+        if name == "rl" {
+            read_list(cursor, builder, list)?;
+            builder.read_list(key, list.iter().copied());
+        } else {
+            let value = cursor.json_token(builder)?;
+            match name.as_bytes()[0] {
+                b'r' => builder.read(key, value),
+                b'w' => builder.write(key, value),
+                _ => builder.append(key, value),
+            };
+        }
+        cursor.json_punct(b']')?;
+    }
+    Ok(())
+}
+
+fn read_list(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    list: &mut Vec<Token>,
+) -> Result<(), ReadError> {
+    list.clear();
+    cursor.json_punct(b'[')?;
+    let mut first = true;
+    while cursor.json_more(&mut first, b']')? {
+        list.push(cursor.json_token(builder)?);
+    }
+    Ok(())
+}
+
+/// `{"key":…,"value":…}`
+fn read_initial(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<(), ReadError> {
+    let key = read_named_key(cursor, builder, "value")?;
+    let value = cursor.json_token(builder)?;
+    cursor.json_punct(b'}')?;
+    builder.initial(key, value);
+    Ok(())
+}
+
+/// `{"key":…,"values":[…]}`
+fn read_version_order(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<(), ReadError> {
+    let key = read_named_key(cursor, builder, "values")?;
+    let mut values = Vec::new();
+    read_list(cursor, builder, &mut values)?;
+    cursor.json_punct(b'}')?;
+    builder
+        .version_order(key, values)
+        .map_err(|error| cursor.fail(error))
+}
+
+/// `{"key":…,"<then>":`
+fn read_named_key(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    then: &str,
+) -> Result<Token, ReadError> {
+    cursor.json_punct(b'{')?;
+    expect_field(cursor, "key")?;
+    let key = cursor.json_token(builder)?;
+    cursor.json_punct(b',')?;
+    expect_field(cursor, then)?;
+    Ok(key)
+}
+
+fn expect_field(cursor: &mut Cursor<'_>, name: &str) -> Result<(), ReadError> {
+    let at = cursor.at;
+    if cursor.json_text()? != name {
+        cursor.at = at;
+        return Err(cursor.wrong(&format!("field \"{name}\"")));
+    }
+    cursor.json_punct(b':')
+}
+
+#[cold]
+fn unknown_field(cursor: &Cursor<'_>, name: &str, known: &str) -> ReadError {
+    cursor.fail(Problem::Syntax {
+        found: format!("field `{name}`"),
+        expected: known.to_owned(),
+    })
+}

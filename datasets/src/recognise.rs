@@ -1,0 +1,252 @@
+//! Finds what a path holds: one file in some format, or a directory of session logs.
+
+use std::path::{Path, PathBuf};
+
+use crate::ReadOptions;
+use crate::cursor::{Cursor, Input};
+use crate::error::{Place, Problem, ReadError};
+use crate::format::Format;
+use crate::formats::dbcop;
+use crate::source::{self, Log, Source};
+
+/// Directories that hold nothing but one entry are entered, but no deeper than this.
+const MAX_DEPTH: usize = 4;
+
+/// A log with its bytes.
+pub(crate) struct LoadedLog {
+    pub(crate) number: i64,
+    pub(crate) path: PathBuf,
+    pub(crate) source: Source,
+}
+
+/// What a path holds.
+pub(crate) enum Found {
+    /// One log a session.
+    Logs {
+        format: Format,
+        logs: Vec<LoadedLog>,
+    },
+    /// A whole history.
+    File {
+        format: Format,
+        path: PathBuf,
+        source: Source,
+    },
+}
+
+impl Found {
+    /// The bytes of all files.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        match self {
+            Found::Logs { logs, .. } => logs.iter().map(|log| log.source.len() as u64).sum(),
+            Found::File { source, .. } => source.len() as u64,
+        }
+    }
+}
+
+/// Looks at a path.
+pub(crate) fn find(
+    path: &Path,
+    options: &ReadOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Found, ReadError> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_DEPTH {
+        if !path.is_dir() {
+            break;
+        }
+        let listing = source::list(&path)?;
+        let wanted = options.format;
+        let is_cobra = matches!(wanted, None | Some(Format::Cobra | Format::CobraValues));
+        let is_viper = matches!(wanted, None | Some(Format::Viper));
+        match (listing.cobra.is_empty(), listing.viper.is_empty()) {
+            (false, true) if is_cobra => {
+                ignore(listing.others.len(), warnings);
+                return load_logs(wanted.unwrap_or(Format::Cobra), listing.cobra, options);
+            }
+            (true, false) if is_viper => {
+                ignore(listing.others.len(), warnings);
+                return load_logs(Format::Viper, listing.viper, options);
+            }
+            (false, false) => {
+                let (format, logs, rest) = match wanted {
+                    Some(format) if is_cobra => (format, listing.cobra, listing.viper),
+                    Some(format) if is_viper => (format, listing.viper, listing.cobra),
+                    _ => return Err(both(&path)),
+                };
+                ignore(listing.others.len() + rest.len(), warnings);
+                return load_logs(format, logs, options);
+            }
+            (true, true) if listing.others.len() == 1 => {
+                path = listing.others.into_iter().next().unwrap_or_default();
+            }
+            _ => return Err(no_logs(&path, &listing.others)),
+        }
+    }
+    let source = source::load(&path, options.max_decompressed)?;
+    let input = Input {
+        file: &path,
+        bytes: &source,
+    };
+    let format = match options.format {
+        Some(format) => format,
+        None => recognise(input)?,
+    };
+    Ok(Found::File {
+        format,
+        path,
+        source,
+    })
+}
+
+fn ignore(n_others: usize, warnings: &mut Vec<String>) {
+    if n_others > 0 {
+        warnings.push(format!(
+            "{n_others} files in the directory are no session logs and were ignored"
+        ));
+    }
+}
+
+fn both(path: &Path) -> ReadError {
+    let message =
+        "the directory holds Cobra's T<n>.log and Viper's J<n>.log; say which by --format";
+    ReadError::new(
+        path,
+        Place::Whole,
+        Problem::Unrecognised(message.to_owned()),
+    )
+}
+
+fn no_logs(path: &Path, others: &[PathBuf]) -> ReadError {
+    let names: Vec<String> = others
+        .iter()
+        .take(4)
+        .filter_map(|other| Some(other.file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    let holds = match names.len() {
+        0 => "it is empty".to_owned(),
+        _ if others.len() > names.len() => format!("it holds {}, …", names.join(", ")),
+        _ => format!("it holds {}", names.join(", ")),
+    };
+    let message =
+        format!("no logs (T<n>.log of Cobra or J<n>.log of Viper) in this directory: {holds}");
+    ReadError::new(path, Place::Whole, Problem::Unrecognised(message))
+}
+
+fn load_logs(format: Format, logs: Vec<Log>, options: &ReadOptions) -> Result<Found, ReadError> {
+    let mut left = options.max_decompressed;
+    let mut loaded = Vec::with_capacity(logs.len());
+    for Log { number, path } in logs {
+        let source = source::load(&path, left)?;
+        if matches!(source, Source::Owned(_)) {
+            left = left.saturating_sub(source.len() as u64);
+        }
+        loaded.push(LoadedLog {
+            number,
+            path,
+            source,
+        });
+    }
+    Ok(Found::Logs {
+        format,
+        logs: loaded,
+    })
+}
+
+/// The format of one file, from its first bytes.
+pub(crate) fn recognise(input: Input<'_>) -> Result<Format, ReadError> {
+    if input.bytes.is_empty() {
+        return Err(input.empty());
+    }
+    if dbcop::fits(input) {
+        return Ok(Format::Dbcop);
+    }
+    if begins_as_cobra(input.bytes) {
+        return Ok(Format::Cobra);
+    }
+    let mut cursor = input.cursor();
+    cursor.pass_space();
+    by_text(cursor).ok_or_else(|| {
+        let found = input.found(cursor.at);
+        let all = Format::names(&Format::ALL);
+        let message = format!("found {found}, which begins none of the formats {all}");
+        input.error_in_line(cursor.at, Problem::Unrecognised(message))
+    })
+}
+
+/// A record S and, after it, another record, with or without a time.
+fn begins_as_cobra(bytes: &[u8]) -> bool {
+    let is_record = |at: usize| matches!(bytes.get(at), Some(b'S' | b'C' | b'R' | b'W'));
+    let ends = |at: usize| bytes.len() == at;
+    bytes[0] == b'S' && [9, 17].into_iter().any(|at| is_record(at) || ends(at))
+}
+
+fn by_text(mut cursor: Cursor<'_>) -> Option<Format> {
+    let rest = cursor.rest();
+    match rest {
+        [b'r' | b'w', b'(', ..] => Some(Format::Text),
+        [b'r' | b'w', b' ' | b'\t', ..] => Some(Format::Awdit),
+        [b'0'..=b'9', ..] => is_list_append(cursor).then_some(Format::ListAppendText),
+        _ if rest.starts_with(b"-----") || rest.starts_with(b"=====") => Some(Format::Awdit),
+        [b'{', ..] => {
+            cursor.at += 1;
+            cursor.pass_space();
+            match cursor.peek() {
+                b'"' => by_first_object(cursor),
+                b':' => Some(Format::JepsenEdn),
+                _ => None,
+            }
+        }
+        [b'[', ..] => {
+            cursor.at += 1;
+            cursor.pass_space();
+            if !cursor.pass(b'{') {
+                return matches!(cursor.peek(), b';' | b'#').then_some(Format::JepsenEdn);
+            }
+            cursor.pass_space();
+            match cursor.peek() {
+                b'"' => Some(Format::JepsenJson),
+                b':' => Some(Format::JepsenEdn),
+                _ => None,
+            }
+        }
+        [b'(' | b';' | b'#', ..] => Some(Format::JepsenEdn),
+        _ => None,
+    }
+}
+
+/// JSON Lines: ours, Viper's and Jepsen's are told apart by the names in the first object.
+fn by_first_object(mut cursor: Cursor<'_>) -> Option<Format> {
+    let mut format = None;
+    let mut first = true;
+    while cursor.json_more(&mut first, b'}').ok()? {
+        let name = cursor.json_text().ok()?;
+        cursor.json_punct(b':').ok()?;
+        match &*name {
+            "kingsnake" => return Some(Format::Kingsnake),
+            "type" | "process" | "f" => return Some(Format::JepsenJson),
+            "value" | "isInitial" => format = Some(Format::Viper),
+            _ => {}
+        }
+        cursor.json_skip().ok()?;
+    }
+    format
+}
+
+/// A number alone on its line, then `session txn R …` or `session txn A …`.
+fn is_list_append(mut cursor: Cursor<'_>) -> bool {
+    let mut try_second_line = || -> Result<bool, ReadError> {
+        cursor.int()?;
+        cursor.end_line()?;
+        cursor.pass_space();
+        if cursor.done() {
+            return Ok(true);
+        }
+        cursor.int()?;
+        cursor.pass_blanks();
+        cursor.int()?;
+        cursor.pass_blanks();
+        Ok(matches!(cursor.peek(), b'R' | b'A'))
+    };
+    try_second_line().unwrap_or(false)
+}

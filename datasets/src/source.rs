@@ -1,0 +1,174 @@
+//! Brings a file's bytes into memory: mapped where it is large, decompressed where it is gzip or zstd.
+//!
+//! Invariant: what is decompressed never exceeds the caller's limit.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use crate::error::{Place, Problem, ReadError};
+
+/// Below this size a plain read is cheaper than a mapping.
+const MAP_FROM: u64 = 64 * 1024;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// The bytes of one file.
+pub(crate) enum Source {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Deref for Source {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Source::Mapped(map) => map,
+            Source::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Reads a file, decompressed.
+pub(crate) fn load(path: &Path, limit: u64) -> Result<Source, ReadError> {
+    let raw = map(path).map_err(|error| ReadError::new(path, Place::Whole, error))?;
+    if raw.starts_with(GZIP) {
+        let reader = flate2::read::MultiGzDecoder::new(&*raw);
+        return decompress(reader, path, limit);
+    }
+    if raw.starts_with(ZSTD) {
+        let reader = zstd::Decoder::with_buffer(&*raw)
+            .map_err(|error| ReadError::new(path, Place::Whole, error))?;
+        return decompress(reader, path, limit);
+    }
+    Ok(raw)
+}
+
+fn map(path: &Path) -> io::Result<Source> {
+    let mut file = File::open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() < MAP_FROM {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        return Ok(Source::Owned(bytes));
+    }
+    // A file that shrinks while it is mapped would end the process; so would it for every tool that maps its
+    // input. Nothing else can go wrong: the mapping is private, read only, and dropped before the reader returns.
+    #[allow(unsafe_code)]
+    let map = unsafe { Mmap::map(&file)? };
+    Ok(Source::Mapped(map))
+}
+
+fn decompress(reader: impl Read, path: &Path, limit: u64) -> Result<Source, ReadError> {
+    let mut bytes = Vec::new();
+    reader
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| ReadError::new(path, Place::Whole, error))?;
+    if bytes.len() as u64 > limit {
+        return Err(ReadError::new(
+            path,
+            Place::Whole,
+            Problem::TooLarge { limit },
+        ));
+    }
+    Ok(Source::Owned(bytes))
+}
+
+/// A file's name without its compression suffix.
+pub(crate) fn plain_name(path: &Path) -> &str {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("");
+    name.strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"))
+        .unwrap_or(name)
+}
+
+/// One session's log, named by a letter and a number: `T7.log`, `J7.log`.
+pub(crate) struct Log {
+    pub(crate) number: i64,
+    pub(crate) path: PathBuf,
+}
+
+/// What a directory holds.
+pub(crate) struct Listing {
+    /// `T<n>.log`, by number.
+    pub(crate) cobra: Vec<Log>,
+    /// `J<n>.log`, by number.
+    pub(crate) viper: Vec<Log>,
+    /// Everything else, by name.
+    pub(crate) others: Vec<PathBuf>,
+}
+
+/// Lists a directory.
+pub(crate) fn list(directory: &Path) -> Result<Listing, ReadError> {
+    let fail = |error: io::Error| ReadError::new(directory, Place::Whole, error);
+    let mut listing = Listing {
+        cobra: Vec::new(),
+        viper: Vec::new(),
+        others: Vec::new(),
+    };
+    for entry in fs::read_dir(directory).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if let Some(number) = log_number(&path, 'T') {
+            listing.cobra.push(Log { number, path });
+        } else if let Some(number) = log_number(&path, 'J') {
+            listing.viper.push(Log { number, path });
+        } else {
+            listing.others.push(path);
+        }
+    }
+    listing.others.sort();
+    for logs in [&mut listing.cobra, &mut listing.viper] {
+        logs.sort_by(|a, b| (a.number, &a.path).cmp(&(b.number, &b.path)));
+        if let Some(pair) = logs
+            .windows(2)
+            .find(|pair| pair[0].number == pair[1].number)
+        {
+            let message = format!(
+                "{} and {} are both the log of session {}",
+                pair[0].path.display(),
+                pair[1].path.display(),
+                pair[0].number
+            );
+            return Err(ReadError::new(
+                directory,
+                Place::Whole,
+                Problem::Contradiction(message),
+            ));
+        }
+    }
+    Ok(listing)
+}
+
+/// The number in a log's name, where the name has that form.
+pub(crate) fn log_number(path: &Path, letter: char) -> Option<i64> {
+    let digits = plain_name(path)
+        .strip_prefix(letter)?
+        .strip_suffix(".log")?;
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_named_by_a_letter_and_a_number() {
+        let number = |name: &str| log_number(Path::new(name), 'T');
+        assert_eq!(number("a/T12.log"), Some(12));
+        assert_eq!(number("T12.log.gz"), Some(12));
+        assert_eq!(number("T12.error"), None);
+        assert_eq!(number("T.log"), None);
+        assert_eq!(number("T-1.log"), None);
+        assert_eq!(number("J1.log"), None);
+    }
+}
