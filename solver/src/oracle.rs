@@ -10,7 +10,9 @@
 //! comes directly before its commit.
 //!
 //! A transaction whose end is unknown may be left out or put anywhere. A version order that came with the history must
-//! be a subsequence of what is installed: every value that it lists is installed, in that order; the initial value may lead.
+//! be a subsequence of what is installed: every value that it lists is installed, in that order; the initial value may
+//! lead. A transaction installs its last write of a register, and all that it appends to a list. A listed value that
+//! its writer overwrote itself has no place in the order, but shows that its writer committed.
 
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
@@ -50,7 +52,7 @@ struct Cell {
 struct Store {
     cells: Vec<Cell>,
     /// How much of each version order has been installed.
-    installed: Vec<usize>,
+    n_installed: Vec<usize>,
 }
 
 /// A search for an order of commits, depth first: a prefix that cannot be replayed is given up at once.
@@ -64,6 +66,10 @@ struct Search<'h> {
     before: Vec<Set>,
     /// Those that write a key which each one writes too.
     conflicts: Vec<Set>,
+    /// The version orders, without the values that were overwritten at once.
+    version_orders: Vec<Vec<ValueId>>,
+    /// Those that wrote each value left out there: one must take part.
+    overwriters: Vec<Set>,
     /// The commits so far, first to last.
     order: Vec<usize>,
     /// The store after each prefix of `order`; longer than it, to reuse the memory.
@@ -84,13 +90,24 @@ impl<'h> Search<'h> {
         };
         let conflict =
             |a: TxnId, b: TxnId| a != b && written(history, a).any(|key| writes(history, b, key));
+        let listed = || {
+            let orders = history.version_orders().iter();
+            orders.map(|order| listed_after_initial(history, &order.values))
+        };
+        let version_orders: Vec<Vec<ValueId>> = listed()
+            .map(|values| values.iter().copied())
+            .map(|values| {
+                values
+                    .filter(|&value| !is_overwritten(history, value))
+                    .collect()
+            })
+            .collect();
+        let overwritten = listed()
+            .flatten()
+            .filter(|&&value| is_overwritten(history, value));
         let empty = Store {
             cells: vec![Cell::default(); history.n_keys()],
-            installed: history
-                .version_orders()
-                .iter()
-                .map(|order| skip_initial(history, &order.values))
-                .collect(),
+            n_installed: vec![0; version_orders.len()],
         };
         Search {
             history,
@@ -98,6 +115,12 @@ impl<'h> Search<'h> {
             committed: of(&|txn| history.status(txn) == Status::Committed),
             before: txns.iter().map(|&b| of(&|a| precedes(a, b))).collect(),
             conflicts: txns.iter().map(|&b| of(&|a| conflict(a, b))).collect(),
+            overwriters: overwritten
+                .map(|&value| {
+                    of(&|txn| installs(history, txn).any(|(op, _)| installs_value(op, value)))
+                })
+                .collect(),
+            version_orders,
             order: Vec::with_capacity(txns.len()),
             stores: vec![empty; txns.len() + 1],
             scratch: Vec::new(),
@@ -107,7 +130,7 @@ impl<'h> Search<'h> {
 
     /// Whether the order, which consists of the transactions in `placed`, can be completed.
     fn extend(&mut self, placed: Set) -> bool {
-        if placed & self.committed == self.committed && self.versions_are_installed() {
+        if placed & self.committed == self.committed && self.versions_are_installed(placed) {
             return true;
         }
         for next in 0..self.txns.len() {
@@ -189,25 +212,25 @@ impl<'h> Search<'h> {
         let (past, future) = self.stores.split_at_mut(n_commits + 1);
         let store = &mut future[0];
         store.cells.clone_from(&past[n_commits].cells);
-        store.installed.clone_from(&past[n_commits].installed);
-        for &op in history.ops(self.txns[txn]) {
-            let (Op::Write { key, value } | Op::Append { key, value }) = op else {
+        store.n_installed.clone_from(&past[n_commits].n_installed);
+        for (op, is_final) in installs(history, self.txns[txn]) {
+            store.cells[op.key().index()].install(op);
+            if !is_final {
                 continue;
-            };
-            store.cells[key.index()].install(op);
-            for (order, installed) in history.version_orders().iter().zip(&mut store.installed) {
-                if order.values.get(*installed) == Some(&value) {
-                    *installed += 1;
-                }
+            }
+            for (order, n_installed) in self.version_orders.iter().zip(&mut store.n_installed) {
+                let next = order.get(*n_installed);
+                *n_installed += usize::from(next.is_some_and(|&value| installs_value(op, value)));
             }
         }
         self.order.push(txn);
     }
 
-    fn versions_are_installed(&self) -> bool {
-        let installed = self.stores[self.order.len()].installed.iter();
-        let mut orders = self.history.version_orders().iter().zip(installed);
-        orders.all(|(order, &installed)| installed == order.values.len())
+    fn versions_are_installed(&self, placed: Set) -> bool {
+        let n_installed = self.stores[self.order.len()].n_installed.iter();
+        let mut orders = self.version_orders.iter().zip(n_installed);
+        orders.all(|(order, &n)| n == order.len())
+            && self.overwriters.iter().all(|&set| set & placed != 0)
     }
 }
 
@@ -226,21 +249,42 @@ impl Cell {
 
 /// The keys that a transaction writes or appends to.
 fn written(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> + '_ {
-    history
-        .ops(txn)
-        .iter()
-        .filter(|op| op.is_write())
-        .map(|op| op.key())
+    installs(history, txn).map(|(op, _)| op.key())
 }
 
 fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
     written(history, txn).any(|other| other == key)
 }
 
-/// How many values at the head of a version order are the initial one.
-fn skip_initial(history: &History, values: &[ValueId]) -> usize {
-    values
-        .iter()
-        .take_while(|&&value| history.is_initial(value))
-        .count()
+/// The writes and appends of a transaction, each with whether it is still there at the end.
+fn installs(history: &History, txn: TxnId) -> impl Iterator<Item = (Op, bool)> + '_ {
+    let ops = history.ops(txn);
+    let places = (0..ops.len()).filter(|&at| ops[at].is_write());
+    places.map(|at| {
+        let overwrites = |op: &Op| matches!(op, Op::Write { key, .. } if *key == ops[at].key());
+        (ops[at], !ops[at + 1..].iter().any(overwrites))
+    })
+}
+
+fn installs_value(op: Op, listed: ValueId) -> bool {
+    matches!(op, Op::Write { value, .. } | Op::Append { value, .. } if value == listed)
+}
+
+/// Whether the value was written, and overwritten by its writer whenever it was.
+fn is_overwritten(history: &History, value: ValueId) -> bool {
+    let txns = history
+        .txns()
+        .filter(|&txn| history.status(txn) != Status::Aborted);
+    let mut writes = txns
+        .flat_map(|txn| installs(history, txn))
+        .filter(|&(op, _)| installs_value(op, value))
+        .peekable();
+    writes.peek().is_some() && writes.all(|(_, is_final)| !is_final)
+}
+
+/// A version order without the initial state, which may be at its head.
+fn listed_after_initial<'v>(history: &History, values: &'v [ValueId]) -> &'v [ValueId] {
+    let is_listed = |value: &ValueId| !history.is_initial(*value);
+    let first = values.iter().position(is_listed);
+    &values[first.unwrap_or(values.len())..]
 }

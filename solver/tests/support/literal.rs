@@ -93,18 +93,40 @@ fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> 
         reads_match(history, txn, &seen.copied().collect::<Vec<_>>())
     });
     reads
-        && history.version_orders().iter().all(|order| {
-            let ops = commits.iter().flat_map(|&txn| history.ops(txn));
-            let mut installed = ops.filter_map(|op| match *op {
-                Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
-                _ => None,
-            });
-            let mut listed = order
-                .values
-                .iter()
-                .skip_while(|&&value| history.is_initial(value));
-            listed.all(|value| installed.any(|other| other == *value))
-        })
+        && history
+            .version_orders()
+            .iter()
+            .all(|order| versions_match(history, &order.values, &commits))
+}
+
+/// Whether the listed values are installed in their order, but for those that can only have been overwritten at once.
+fn versions_match(history: &History, listed: &[ValueId], commits: &[TxnId]) -> bool {
+    let mut installed: Vec<ValueId> = Vec::new();
+    let mut written: Vec<ValueId> = Vec::new();
+    for &txn in commits {
+        let mut registers: Vec<(KeyId, ValueId)> = Vec::new();
+        for op in history.ops(txn) {
+            match *op {
+                Op::Write { key, value } => {
+                    registers.retain(|register| register.0 != key);
+                    registers.push((key, value));
+                    written.push(value);
+                }
+                Op::Append { value, .. } => {
+                    installed.push(value);
+                    written.push(value);
+                }
+                _ => {}
+            }
+        }
+        installed.extend(registers.iter().map(|register| register.1));
+    }
+    let mut rest = installed.iter();
+    listed
+        .iter()
+        .skip_while(|&&value| history.is_initial(value))
+        .filter(|value| installed.contains(value) || !written.contains(value))
+        .all(|value| rest.any(|other| other == value))
 }
 
 fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
