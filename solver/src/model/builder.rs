@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::history::{History, Interval, Op, Status, TxnRow, VersionOrder};
 use super::ids::{KeyId, ListId, SessionId, TxnId, ValueId};
+use super::intern::TokenTable;
 use super::names::{Symbols, Token};
 
 /// Why a sequence of calls is no history.
@@ -62,14 +63,17 @@ pub enum BuildError {
     },
 }
 
+/// The scope of names that no key owns.
+const GLOBAL: KeyId = KeyId(0);
+
 /// Collects a history. Operations belong to the transaction begun last.
 #[derive(Debug, Default)]
 pub struct HistoryBuilder {
     history: Parts,
-    txn_ids: FxHashMap<Token, u32>,
+    txn_ids: TokenTable,
     session_ids: FxHashMap<Token, SessionId>,
-    key_ids: FxHashMap<Token, KeyId>,
-    value_ids: FxHashMap<(KeyId, Token), ValueId>,
+    key_ids: TokenTable,
+    value_ids: TokenTable,
     initial_everywhere: Vec<Token>,
     ordered_keys: FxHashSet<KeyId>,
 }
@@ -143,7 +147,8 @@ impl HistoryBuilder {
         status: Status,
     ) -> Result<(), BuildError> {
         let index = self.history.txns.len() as u32;
-        if let Some(earlier) = self.txn_ids.insert(name, index) {
+        let earlier = self.txn_ids.id(GLOBAL, name, index);
+        if earlier != index {
             let first = self.history.txns[earlier as usize].session;
             return Err(self.twice(name, first, session));
         }
@@ -269,8 +274,8 @@ impl HistoryBuilder {
     /// Whether some operation or version order so far named this value of this key.
     pub fn knows(&self, key: Token, value: Token) -> bool {
         self.key_ids
-            .get(&key)
-            .is_some_and(|&key| self.value_ids.contains_key(&(key, value)))
+            .find(GLOBAL, key)
+            .is_some_and(|key| self.value_ids.find(KeyId(key), value).is_some())
     }
 
     /// The finished history, its transactions numbered session by session.
@@ -306,22 +311,23 @@ impl HistoryBuilder {
     #[inline]
     fn key(&mut self, name: Token) -> KeyId {
         let names = &mut self.history.key_names;
-        *self.key_ids.entry(name).or_insert_with(|| {
+        let id = self.key_ids.id(GLOBAL, name, names.len() as u32);
+        if id as usize == names.len() {
             names.push(name);
-            KeyId(names.len() as u32 - 1)
-        })
+        }
+        KeyId(id)
     }
 
     #[inline]
     fn value(&mut self, key: KeyId, name: Token) -> ValueId {
         let parts = &mut self.history;
-        let initial = &self.initial_everywhere;
-        *self.value_ids.entry((key, name)).or_insert_with(|| {
+        let id = self.value_ids.id(key, name, parts.value_names.len() as u32);
+        if id as usize == parts.value_names.len() {
             parts.value_names.push(name);
             parts.value_key.push(key);
-            parts.value_initial.push(initial.contains(&name));
-            ValueId(parts.value_names.len() as u32 - 1)
-        })
+            parts.value_initial.push(self.initial_everywhere.contains(&name));
+        }
+        ValueId(id)
     }
 }
 

@@ -3,6 +3,7 @@
 mod builder;
 mod history;
 mod ids;
+mod intern;
 mod names;
 
 pub use builder::{BuildError, HistoryBuilder};
