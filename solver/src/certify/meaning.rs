@@ -1,0 +1,224 @@
+//! What the operations say by themselves: who counts, who wrote what was read, and which versions follow each other.
+//!
+//! This is computed from the history alone and for the checkers alone, a second time and in another way than the search
+//! did it, so that a mistake there cannot excuse itself here. A version of a key is named by its writer; `None` is the
+//! initial state.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
+
+/// A version of a key: who installed it, or nobody.
+pub(crate) type Version = Option<TxnId>;
+
+const NOBODY: u32 = u32::MAX;
+
+/// The history with its values traced to their writers.
+pub(crate) struct Meaning<'h> {
+    history: &'h History,
+    counts: Vec<bool>,
+    /// For each value, two transactions that did not abort and left it in its key.
+    writers: Vec<[u32; 2]>,
+    /// Values that three or more left.
+    crowded: FxHashSet<ValueId>,
+}
+
+impl<'h> Meaning<'h> {
+    /// Traces every value.
+    pub(crate) fn of(history: &'h History) -> Self {
+        let mut meaning = Meaning {
+            history,
+            counts: Vec::with_capacity(history.n_txns()),
+            writers: vec![[NOBODY; 2]; history.n_values()],
+            crowded: FxHashSet::default(),
+        };
+        // Who wrote a key last, among the operations seen so far, from a transaction's last to its first.
+        let mut seen = vec![NOBODY; history.n_keys()];
+        let mut unsure: FxHashMap<ValueId, Vec<TxnId>> = FxHashMap::default();
+        for txn in history.txns() {
+            let status = history.status(txn);
+            meaning.counts.push(status == Status::Committed);
+            if status != Status::Aborted {
+                meaning.take_writes(txn, &mut seen);
+            }
+            if status == Status::Unknown {
+                for value in written(history.ops(txn)) {
+                    unsure.entry(value).or_default().push(txn);
+                }
+            }
+        }
+        if !unsure.is_empty() {
+            meaning.count_observed(&unsure);
+        }
+        meaning
+    }
+
+    fn take_writes(&mut self, txn: TxnId, seen: &mut [u32]) {
+        for &op in self.history.ops(txn).iter().rev() {
+            let (Op::Write { key, value } | Op::Append { key, value }) = op else {
+                continue;
+            };
+            if std::mem::replace(&mut seen[key.index()], txn.0) == txn.0 {
+                continue;
+            }
+            let row = &mut self.writers[value.index()];
+            match row {
+                [NOBODY, _] => row[0] = txn.0,
+                [_, NOBODY] => row[1] = txn.0,
+                _ => {
+                    self.crowded.insert(value);
+                }
+            }
+        }
+    }
+
+    /// Transactions of unknown end count once a counted one, or a version order, shows a value of theirs.
+    fn count_observed(&mut self, unsure: &FxHashMap<ValueId, Vec<TxnId>>) {
+        let history = self.history;
+        let listed = history.version_orders().iter();
+        let mut shown: Vec<ValueId> = listed.flat_map(|order| &order.values).copied().collect();
+        for txn in history.txns().filter(|txn| self.counts[txn.index()]) {
+            shown.extend(observed(history, txn));
+        }
+        while let Some(value) = shown.pop() {
+            for &txn in unsure.get(&value).into_iter().flatten() {
+                if !self.counts[txn.index()] {
+                    self.counts[txn.index()] = true;
+                    shown.extend(observed(history, txn));
+                }
+            }
+        }
+    }
+
+    /// The history.
+    pub(crate) fn history(&self) -> &'h History {
+        self.history
+    }
+
+    /// Whether a transaction took effect.
+    pub(crate) fn counts(&self, txn: TxnId) -> bool {
+        self.counts.get(txn.index()).copied().unwrap_or(false)
+    }
+
+    /// The value that a transaction left in a key.
+    pub(crate) fn left(&self, txn: TxnId, key: KeyId) -> Option<ValueId> {
+        let ops = self.history.ops(txn).iter().rev();
+        ops.filter(|op| op.key() == key)
+            .find_map(|&op| written_by(op))
+    }
+
+    /// Who left a value, as `reader` sees it; `None` if that is not certain.
+    pub(crate) fn writer(&self, reader: TxnId, value: ValueId) -> Option<Version> {
+        if self.crowded.contains(&value) {
+            return None;
+        }
+        let left = self.writers[value.index()].into_iter();
+        let mut others = left.filter(|&txn| txn != NOBODY && txn != reader.0);
+        match (others.next(), others.next()) {
+            (None, _) if self.history.is_initial(value) => Some(None),
+            (Some(writer), None) if !self.history.is_initial(value) => Some(Some(TxnId(writer))),
+            _ => None,
+        }
+    }
+
+    /// Whether exactly one transaction left a value, and it was there before none.
+    pub(crate) fn is_unique(&self, value: ValueId) -> bool {
+        let [one, other] = self.writers[value.index()];
+        one != NOBODY && other == NOBODY && !self.history.is_initial(value)
+    }
+
+    /// Whether a transaction that did not abort left a value.
+    pub(crate) fn is_left(&self, value: ValueId) -> bool {
+        self.writers[value.index()][0] != NOBODY
+    }
+
+    /// The version of a key that a transaction began from, if it read the key and the version is certain.
+    pub(crate) fn version_read(&self, reader: TxnId, key: KeyId) -> Option<Version> {
+        let mut own = Vec::new();
+        for &op in self.history.ops(reader) {
+            match op {
+                _ if op.key() != key => {}
+                Op::Write { .. } => return None,
+                Op::Append { value, .. } => own.push(value),
+                Op::Read { value, .. } => return self.writer(reader, value),
+                Op::ReadList { list, .. } => {
+                    let others = self.history.list(list).strip_suffix(own.as_slice())?;
+                    return match others.last() {
+                        None => Some(None),
+                        Some(&value) => self.writer(reader, value),
+                    };
+                }
+            }
+        }
+        None
+    }
+
+    /// The version that a transaction read and overwrote: no other comes between.
+    fn overwrote(&self, txn: TxnId, key: KeyId) -> Option<Version> {
+        self.left(txn, key)?;
+        self.version_read(txn, key)
+    }
+
+    /// A version and those that it was made from by read-modify-writes, the newest first. Ends early if they form a circle.
+    pub(crate) fn lineage(&self, version: Version, key: KeyId) -> Lineage {
+        let mut versions = vec![version];
+        let mut at = version;
+        while let Some(txn) = at {
+            let Some(before) = self.overwrote(txn, key) else {
+                break;
+            };
+            if before == version || versions.len() > self.history.n_txns() {
+                return Lineage {
+                    versions,
+                    root: None,
+                };
+            }
+            versions.push(before);
+            at = before;
+        }
+        Lineage {
+            versions,
+            root: Some(at),
+        }
+    }
+
+    /// Every counted transaction that wrote a key.
+    pub(crate) fn writers_of(&self, key: KeyId) -> impl Iterator<Item = TxnId> + '_ {
+        let txns = self.history.txns().filter(|&txn| self.counts(txn));
+        txns.filter(move |&txn| self.left(txn, key).is_some())
+    }
+}
+
+/// Versions that follow from each other, and the one that they all came from, unless they are in a circle.
+pub(crate) struct Lineage {
+    /// Newest first.
+    pub(crate) versions: Vec<Version>,
+    /// The oldest.
+    pub(crate) root: Option<Version>,
+}
+
+/// The value that an operation writes.
+pub(crate) fn written_by(op: Op) -> Option<ValueId> {
+    match op {
+        Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
+        Op::Read { .. } | Op::ReadList { .. } => None,
+    }
+}
+
+/// The values that operations write.
+pub(crate) fn written(ops: &[Op]) -> impl Iterator<Item = ValueId> + '_ {
+    ops.iter().filter_map(|&op| written_by(op))
+}
+
+/// The values that one operation reads.
+pub(crate) fn read_by(history: &History, op: &Op) -> Vec<ValueId> {
+    match *op {
+        Op::Read { value, .. } => vec![value],
+        Op::ReadList { list, .. } => history.list(list).to_vec(),
+        Op::Write { .. } | Op::Append { .. } => Vec::new(),
+    }
+}
+
+fn observed(history: &History, txn: TxnId) -> impl Iterator<Item = ValueId> + '_ {
+    history.ops(txn).iter().flat_map(|op| read_by(history, op))
+}

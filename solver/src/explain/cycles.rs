@@ -1,0 +1,238 @@
+//! Short cycles of the known graph: its strongly connected components (Tarjan), then breadth-first search inside them.
+//!
+//! Linear in the graph, but for a bounded number of searches; a cycle of edges known before pruning is preferred.
+
+use rustc_hash::FxHashSet;
+
+use super::known::KnownGraph;
+
+/// How many cycles are offered.
+const OFFERED: usize = 6;
+/// From how many nodes cycles are searched.
+const SEARCHES: usize = 48;
+/// How many edges these searches may follow, after the first.
+const WORK: u64 = 600_000;
+
+/// Some short cycles, as edges, the shortest first; none if the graph has no cycle.
+pub(super) fn short_cycles(graph: &KnownGraph<'_>) -> Vec<Vec<u32>> {
+    let before = graph.end_of(0);
+    let cycles = cycles_before(graph, before);
+    if !cycles.is_empty() || before == graph.n_edges() {
+        return cycles;
+    }
+    cycles_before(graph, graph.n_edges())
+}
+
+fn cycles_before(graph: &KnownGraph<'_>, end: u32) -> Vec<Vec<u32>> {
+    let component = components(graph, end);
+    let mut members: Vec<u32> = (0..component.len() as u32)
+        .filter(|&node| component[node as usize] != NONE)
+        .collect();
+    members.sort_by_key(|&node| component[node as usize]);
+    let mut groups: Vec<&[u32]> = members
+        .chunk_by(|&a, &b| component[a as usize] == component[b as usize])
+        .collect();
+    groups.sort_by_key(|group| group.len());
+    let mut found = Found::new(graph, &component, end);
+    for group in groups.iter().take(OFFERED) {
+        found.two_cycles(group);
+    }
+    for group in groups.iter().take(OFFERED) {
+        let step = group.len().div_ceil(SEARCHES).max(1);
+        for &start in group.iter().step_by(step) {
+            if found.is_done() {
+                break;
+            }
+            found.search(start);
+        }
+    }
+    let mut cycles = found.cycles;
+    // Edges that pruning added need reasons of their own, so they count more.
+    cycles.sort_by_cached_key(|cycle| -> usize {
+        let weight = |&index: &u32| match graph.round(index) {
+            _ if graph.is_time(graph.edge(index).from) => 0,
+            0 => 2,
+            round => 5 + 2 * round,
+        };
+        cycle.iter().map(weight).sum()
+    });
+    cycles.truncate(OFFERED);
+    cycles
+}
+
+struct Found<'g, 'a> {
+    graph: &'g KnownGraph<'a>,
+    component: &'g [u32],
+    end: u32,
+    cycles: Vec<Vec<u32>>,
+    known: FxHashSet<Vec<u32>>,
+    seen: Vec<u32>,
+    parent: Vec<u32>,
+    stamp: u32,
+    shortest: usize,
+    work: u64,
+}
+
+impl<'g, 'a> Found<'g, 'a> {
+    fn new(graph: &'g KnownGraph<'a>, component: &'g [u32], end: u32) -> Self {
+        Found {
+            graph,
+            component,
+            end,
+            cycles: Vec::new(),
+            known: FxHashSet::default(),
+            seen: vec![0; component.len()],
+            parent: vec![NONE; component.len()],
+            stamp: 0,
+            shortest: usize::MAX,
+            work: WORK,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.work == 0 && !self.cycles.is_empty() || self.cycles.len() >= 8 * OFFERED
+    }
+
+    fn add(&mut self, cycle: Vec<u32>) {
+        let mut nodes: Vec<u32> = cycle.iter().map(|&index| self.graph.edge(index).from).collect();
+        nodes.sort_unstable();
+        if self.known.insert(nodes) {
+            self.shortest = self.shortest.min(cycle.len());
+            self.cycles.push(cycle);
+        }
+    }
+
+    /// Edges there and back again, in linear time: marks a node's predecessors, then looks at its successors.
+    fn two_cycles(&mut self, group: &[u32]) {
+        for &node in group {
+            self.stamp += 1;
+            let (graph, end) = (self.graph, self.end);
+            for &index in graph.into(node).iter().take_while(|&&it| it < end) {
+                let from = graph.edge(index).from as usize;
+                if self.seen[from] != self.stamp {
+                    self.seen[from] = self.stamp;
+                    self.parent[from] = index;
+                }
+            }
+            for &index in graph.out(node).iter().take_while(|&&it| it < end) {
+                let to = graph.edge(index).to;
+                if to > node && self.seen[to as usize] == self.stamp {
+                    self.add(vec![index, self.parent[to as usize]]);
+                }
+            }
+            if self.cycles.len() >= OFFERED {
+                return;
+            }
+        }
+    }
+
+    /// A shortest cycle through a node, inside its component, if it is not much longer than the shortest so far.
+    fn search(&mut self, start: u32) {
+        self.stamp += 1;
+        let (graph, end) = (self.graph, self.end);
+        let home = self.component[start as usize];
+        let mut level = vec![start];
+        let mut depth = 0;
+        while !level.is_empty() && depth <= self.shortest {
+            let mut next = Vec::new();
+            let mut at = 0;
+            while at < level.len() {
+                let node = level[at];
+                at += 1;
+                for &index in graph.out(node).iter().take_while(|&&it| it < end) {
+                    self.work = self.work.saturating_sub(1);
+                    let to = graph.edge(index).to;
+                    if to == start {
+                        self.parent[to as usize] = index;
+                        let cycle = self.trace(start);
+                        self.add(cycle);
+                        return;
+                    }
+                    if self.component[to as usize] != home || self.seen[to as usize] == self.stamp {
+                        continue;
+                    }
+                    self.seen[to as usize] = self.stamp;
+                    self.parent[to as usize] = index;
+                    if self.graph.is_time(to) {
+                        level.push(to);
+                    } else {
+                        next.push(to);
+                    }
+                }
+                if self.is_done() {
+                    return;
+                }
+            }
+            level = next;
+            depth += 1;
+        }
+    }
+
+    fn trace(&self, start: u32) -> Vec<u32> {
+        let mut cycle = vec![self.parent[start as usize]];
+        loop {
+            let from = self.graph.edge(cycle[cycle.len() - 1]).from;
+            if from == start {
+                cycle.reverse();
+                return cycle;
+            }
+            cycle.push(self.parent[from as usize]);
+        }
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The strongly connected component of each node over the edges before `end`; [`NONE`] where it is the node alone.
+fn components(graph: &KnownGraph<'_>, end: u32) -> Vec<u32> {
+    let n_nodes = graph.polygraph.n_nodes();
+    let mut component = vec![NONE; n_nodes];
+    let mut index = vec![0_u32; n_nodes];
+    let mut low = vec![0_u32; n_nodes];
+    let mut on_stack = vec![false; n_nodes];
+    let mut stack = Vec::new();
+    let mut calls: Vec<(u32, u32)> = Vec::new();
+    let mut clock = 0;
+    for root in 0..n_nodes as u32 {
+        if index[root as usize] != 0 {
+            continue;
+        }
+        calls.push((root, 0));
+        while let Some(call) = calls.last_mut() {
+            let node = call.0 as usize;
+            if call.1 == 0 && index[node] == 0 {
+                clock += 1;
+                index[node] = clock;
+                low[node] = clock;
+                stack.push(node as u32);
+                on_stack[node] = true;
+            }
+            let out = graph.out(node as u32);
+            let next = out.get(call.1 as usize).filter(|&&edge| edge < end);
+            if let Some(&edge) = next {
+                call.1 += 1;
+                let to = graph.edge(edge).to as usize;
+                if index[to] == 0 {
+                    calls.push((to as u32, 0));
+                } else if on_stack[to] {
+                    low[node] = low[node].min(index[to]);
+                }
+                continue;
+            }
+            calls.pop();
+            if let Some(&(parent, _)) = calls.last() {
+                low[parent as usize] = low[parent as usize].min(low[node]);
+            }
+            if low[node] != index[node] {
+                continue;
+            }
+            let at = stack.iter().rposition(|&it| it == node as u32).unwrap_or(0);
+            let is_alone = stack.len() - at == 1;
+            for member in stack.drain(at..) {
+                on_stack[member as usize] = false;
+                component[member as usize] = if is_alone { NONE } else { node as u32 };
+            }
+        }
+    }
+    component
+}

@@ -1,0 +1,155 @@
+//! Gathers the transactions that a forced edge rests on: the path that closed the other side, and what that path rests on.
+//!
+//! A run of versions was forced before another because some edge of the opposite order closed a cycle with edges of earlier
+//! rounds. So reasons lead to earlier rounds, and the recursion ends.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use super::known::KnownGraph;
+use crate::level::Model;
+use crate::model::KeyId;
+use crate::polygraph::{Edge, Polygraph, Run};
+use crate::resolve::{Node, VersionId};
+
+/// How many forced orders are followed back.
+const JUSTIFIED: usize = 2_000;
+
+/// The transactions found so far.
+pub(super) struct Gathering<'g, 'a> {
+    graph: &'g mut KnownGraph<'a>,
+    nodes: BTreeSet<Node>,
+    justified: FxHashSet<(VersionId, VersionId)>,
+    stamp: &'g mut u32,
+}
+
+impl<'g, 'a> Gathering<'g, 'a> {
+    /// Nothing yet. The stamp tells searches apart and only grows.
+    pub(super) fn new(graph: &'g mut KnownGraph<'a>, stamp: &'g mut u32) -> Self {
+        Gathering {
+            graph,
+            nodes: BTreeSet::new(),
+            justified: FxHashSet::default(),
+            stamp,
+        }
+    }
+
+    /// The transactions, sorted.
+    pub(super) fn into_nodes(self) -> Vec<Node> {
+        self.nodes.into_iter().collect()
+    }
+
+    /// Adds the transactions of two nodes.
+    pub(super) fn add_nodes(&mut self, from: u32, to: u32) {
+        for node in [from, to] {
+            self.nodes.extend(transaction(self.graph.polygraph, node));
+        }
+    }
+
+    fn add_ends(&mut self, edge: Edge) {
+        self.add_nodes(edge.from, edge.to);
+    }
+
+    /// Adds known edges and everything that they rest on.
+    pub(super) fn add_known(&mut self, edges: &[u32]) {
+        let mut open: Vec<u32> = edges.to_vec();
+        while let Some(index) = open.pop() {
+            let edge = self.graph.edge(index);
+            self.add_ends(edge);
+            let round = self.graph.round(index);
+            if round > 0 && self.justified.len() < JUSTIFIED {
+                open.extend(self.justification(edge, round));
+            }
+        }
+    }
+
+    /// Adds a shortest path between two nodes, if there is one, and everything that it rests on.
+    pub(super) fn add_path(&mut self, from: u32, to: u32) {
+        *self.stamp += 1;
+        let end = self.graph.n_edges();
+        if let Some(path) = self.graph.path(&[from], &[to], end, *self.stamp) {
+            self.add_known(&path);
+        }
+    }
+
+    /// The path that closes a cycle with the opposite order of the two runs.
+    fn justification(&mut self, edge: Edge, round: usize) -> Vec<u32> {
+        let polygraph = self.graph.polygraph;
+        let Some((before, after)) = Polygraph::fact(edge.reason) else {
+            return Vec::new();
+        };
+        if !self.justified.insert((before, after)) {
+            return Vec::new();
+        }
+        let Some((a, b)) = runs_of(polygraph, before, after) else {
+            return Vec::new();
+        };
+        let end = self.graph.end_of(round - 1);
+        let opposite: Vec<Edge> = polygraph.order_edges(b, a).collect();
+        let mut best: Option<Vec<u32>> = None;
+        // The edges of an order end at the begin or at the commit of one transaction: one search for each.
+        for target in [opposite.first(), opposite.get(1)].into_iter().flatten() {
+            let sources: Vec<u32> = opposite
+                .iter()
+                .filter(|it| it.to == target.to)
+                .map(|it| it.from)
+                .collect();
+            *self.stamp += 1;
+            let path = self.graph.path(&[target.to], &sources, end, *self.stamp);
+            if let Some(path) = path {
+                if best.as_ref().is_none_or(|least| path.len() < least.len()) {
+                    best = Some(path);
+                }
+            }
+            if polygraph.spec().model == Model::Ser {
+                break;
+            }
+        }
+        let path = best.unwrap_or_default();
+        match (path.first(), path.last()) {
+            (Some(&first), Some(&last)) => {
+                let (first, last) = (self.graph.edge(first), self.graph.edge(last));
+                self.add_ends(first);
+                self.add_ends(last);
+            }
+            _ => opposite.iter().take(1).for_each(|&it| self.add_ends(it)),
+        }
+        path
+    }
+}
+
+/// The transaction of a node; `None` for a node of the time chain.
+fn transaction(polygraph: &Polygraph, node: u32) -> Option<Node> {
+    polygraph.point(node)?;
+    Some(match polygraph.spec().model {
+        Model::Ser => node,
+        Model::Si => node / 2,
+    })
+}
+
+/// The run that ends with one version and the run that begins with the other.
+fn runs_of(polygraph: &Polygraph, before: VersionId, after: VersionId) -> Option<(Run, Run)> {
+    let runs = polygraph.runs();
+    let key = polygraph.resolved().versions().key(before);
+    let of_key = runs.of(place_of_key(polygraph, key)?);
+    let a = of_key.iter().find(|run| run.last == before)?;
+    let b = of_key.iter().find(|run| run.head == after)?;
+    Some((*a, *b))
+}
+
+/// Where a key stands among those that are not settled, which are sorted.
+fn place_of_key(polygraph: &Polygraph, key: KeyId) -> Option<usize> {
+    let runs = polygraph.runs();
+    let (mut low, mut high) = (0, runs.n_keys());
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        match runs.key(middle).cmp(&key) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+            Ordering::Equal => return Some(middle),
+        }
+    }
+    None
+}

@@ -1,0 +1,201 @@
+//! What is known of one key's version order without any assumption, and which versions stand or fall together.
+//!
+//! A transaction that read a version and then wrote the key put its own version directly after. So versions linked by
+//! read-modify-writes form a *family*: a tree, and a path unless two transactions overwrote one version. No other version
+//! of the key comes between two of a family, so what is known, or assumed, of one member against another family holds for all.
+
+use rustc_hash::FxHashMap;
+
+use crate::model::KeyId;
+use crate::resolve::{Resolved, VersionId};
+use crate::verdict::Fact;
+
+/// What is known about `before` ≪ `after`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It holds, for this reason; the number says how much there is to explain.
+    Yes(Fact, u32),
+    /// It is open: these two families are not ordered.
+    Open(u32, u32),
+    /// It does not hold.
+    No,
+}
+
+/// The families of a key's versions, and where given orders put them.
+#[derive(Clone, Debug)]
+pub(super) struct KeyOrder {
+    start: u32,
+    family: Vec<u32>,
+    /// When a walk over the trees enters and leaves each version: an ancestor's span contains its descendants'.
+    enter: Vec<u32>,
+    leave: Vec<u32>,
+    lists: Vec<ListedOrder>,
+}
+
+/// A given order: places of versions, and for each family its first and last place.
+#[derive(Clone, Debug)]
+struct ListedOrder {
+    place: FxHashMap<u32, u32>,
+    first: FxHashMap<u32, u32>,
+    last: FxHashMap<u32, u32>,
+    /// Whether what is not listed comes after what is.
+    is_prefix: bool,
+}
+
+impl KeyOrder {
+    /// Reads off what is known of a key.
+    pub(super) fn of(resolved: &Resolved, key: KeyId) -> Self {
+        let versions = resolved.versions();
+        let range = versions.of_key(key);
+        let (start, n_versions) = (range.start, range.len());
+        let mut order = KeyOrder {
+            start,
+            family: (0..n_versions as u32).collect(),
+            enter: vec![0; n_versions],
+            leave: vec![0; n_versions],
+            lists: Vec::new(),
+        };
+        let parents: Vec<Option<u32>> = range
+            .map(|version| versions.predecessor(VersionId(version)))
+            .map(|parent| parent.map(|it| it.0 - start))
+            .collect();
+        order.walk(&parents);
+        let given = resolved.given();
+        let from = given.partition_point(|it| it.key < key);
+        for list in given[from..].iter().take_while(|it| it.key == key) {
+            let places = list.versions.iter().map(|version| version.0 - start);
+            order.add_list(places, list.is_prefix);
+        }
+        order
+    }
+
+    /// Numbers the trees from their roots. Versions in a circle of read-modify-writes have no root: each stays a family of
+    /// its own, since the reads alone contradict each other.
+    fn walk(&mut self, parents: &[Option<u32>]) {
+        let n_versions = parents.len();
+        let mut children_start = vec![0_u32; n_versions + 1];
+        for parent in parents.iter().flatten() {
+            children_start[*parent as usize + 1] += 1;
+        }
+        for version in 0..n_versions {
+            children_start[version + 1] += children_start[version];
+        }
+        let mut next = children_start.clone();
+        let mut children = vec![0_u32; children_start[n_versions] as usize];
+        for (version, parent) in parents.iter().enumerate() {
+            if let Some(parent) = parent {
+                children[next[*parent as usize] as usize] = version as u32;
+                next[*parent as usize] += 1;
+            }
+        }
+        next.copy_from_slice(&children_start);
+        let mut clock = 0;
+        for root in (0..n_versions).filter(|&version| parents[version].is_none()) {
+            let mut stack = vec![root];
+            clock += 1;
+            self.enter[root] = clock;
+            while let Some(&top) = stack.last() {
+                clock += 1;
+                if next[top] == children_start[top + 1] {
+                    self.leave[top] = clock;
+                    stack.pop();
+                    continue;
+                }
+                let child = children[next[top] as usize] as usize;
+                next[top] += 1;
+                self.enter[child] = clock;
+                self.family[child] = root as u32;
+                stack.push(child);
+            }
+        }
+    }
+
+    fn add_list(&mut self, listed: impl Iterator<Item = u32>, is_prefix: bool) {
+        let mut order = ListedOrder {
+            place: FxHashMap::default(),
+            first: FxHashMap::default(),
+            last: FxHashMap::default(),
+            is_prefix,
+        };
+        for (place, version) in listed.enumerate() {
+            let (place, family) = (place as u32, self.family[version as usize]);
+            order.place.insert(version, place);
+            order.first.entry(family).or_insert(place);
+            order.last.insert(family, place);
+        }
+        if is_prefix {
+            // Beyond the end of the list stand the versions that it leaves out.
+            for (version, &family) in self.family.iter().enumerate() {
+                if !order.place.contains_key(&(version as u32)) && version > 0 {
+                    order.last.insert(family, u32::MAX);
+                }
+            }
+        }
+        self.lists.push(order);
+    }
+
+    /// What is known about `before` ≪ `after`.
+    pub(super) fn known(&self, before: VersionId, after: VersionId) -> Known {
+        let (before, after) = (before.0 - self.start, after.0 - self.start);
+        if let Some((fact, cost)) = self.why(before, after) {
+            return Known::Yes(fact, cost);
+        }
+        if before == after || self.why(after, before).is_some() {
+            return Known::No;
+        }
+        Known::Open(self.family_of(before), self.family_of(after))
+    }
+
+    fn why(&self, before: u32, after: u32) -> Option<(Fact, u32)> {
+        if before == after || after == 0 {
+            return None;
+        }
+        if before == 0 {
+            return Some((Fact::Initial, 0));
+        }
+        let (family, other) = (self.family_of(before), self.family_of(after));
+        if family == other && self.is_ancestor(before, after) {
+            return Some((Fact::Run, 1));
+        }
+        if self.lists.iter().any(|list| list.shows(before, after)) {
+            return Some((Fact::Given, 1));
+        }
+        if family == other {
+            // Neither is behind the other: both continue one version, which cannot be, and each comes before the other.
+            return (!self.is_ancestor(after, before)).then_some((Fact::Run, 3));
+        }
+        if family == 0 {
+            return Some((Fact::Initial, 2));
+        }
+        if other != 0 && self.lists.iter().any(|list| list.implies(family, other)) {
+            return Some((Fact::Given, 3));
+        }
+        None
+    }
+
+    fn family_of(&self, version: u32) -> u32 {
+        self.family[version as usize]
+    }
+
+    fn is_ancestor(&self, before: u32, after: u32) -> bool {
+        let (before, after) = (before as usize, after as usize);
+        self.enter[before] < self.enter[after] && self.leave[after] < self.leave[before]
+    }
+}
+
+impl ListedOrder {
+    fn shows(&self, before: u32, after: u32) -> bool {
+        match (self.place.get(&before), self.place.get(&after)) {
+            (Some(before), Some(after)) => before < after,
+            (Some(_), None) => self.is_prefix,
+            _ => false,
+        }
+    }
+
+    fn implies(&self, family: u32, other: u32) -> bool {
+        match (self.first.get(&family), self.last.get(&other)) {
+            (Some(first), Some(last)) => first < last,
+            _ => false,
+        }
+    }
+}

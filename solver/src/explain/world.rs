@@ -1,0 +1,332 @@
+//! A few transactions with everything that is known among them: the small world in which a refutation is searched.
+//!
+//! Each step of the world goes directly from one transaction to another, however long the path was that pruning followed.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::arena::{Arc, Arena};
+use super::order::{KeyOrder, Known};
+use super::prove::Tree;
+use crate::level::Model;
+use crate::model::{History, KeyId, Op, TxnId, ValueId};
+use crate::polygraph::Polygraph;
+use crate::resolve::{Node, VersionId};
+use crate::verdict::{Fact, Moment, Point, Proof, Step, StepReason};
+
+/// What a step costs before its reason is looked at.
+const STEP: u32 = 10;
+/// What a step costs that rests on an assumption.
+const ASSUMED: u32 = 6;
+
+/// What one transaction did to one key, as others see it.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    node: Node,
+    wrote: Option<VersionId>,
+    read: Option<VersionId>,
+}
+
+/// What some transactions did, key by key; worlds are made of subsets of them.
+pub(super) struct Universe<'a> {
+    polygraph: &'a Polygraph,
+    history: &'a History,
+    keys: Vec<(KeyId, KeyOrder, Vec<Touch>)>,
+}
+
+/// An arena whose points are moments of transactions.
+pub(super) struct World {
+    /// The graph.
+    pub(super) arena: Arena,
+    steps: Vec<Step>,
+    splits: Vec<SplitOf>,
+}
+
+/// Two families of versions of a key that are not ordered, each by one of its writers.
+#[derive(Clone, Copy, Debug)]
+struct SplitOf {
+    key: KeyId,
+    one: TxnId,
+    other: TxnId,
+}
+
+impl<'a> Universe<'a> {
+    /// Looks up what these transactions did.
+    pub(super) fn new(polygraph: &'a Polygraph, history: &'a History, nodes: &[Node]) -> Self {
+        let resolved = polygraph.resolved();
+        let mut touched: FxHashMap<KeyId, usize> = FxHashMap::default();
+        for &node in nodes {
+            for op in history.ops(resolved.txn(node)) {
+                *touched.entry(op.key()).or_default() += 1;
+            }
+        }
+        let members: FxHashSet<Node> = nodes.iter().copied().collect();
+        let mut keys: Vec<KeyId> = touched.into_iter().map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        let keys = keys
+            .into_iter()
+            .map(|key| (key, KeyOrder::of(resolved, key), touches(polygraph, key, &members)))
+            .filter(|(_, _, touches)| touches.len() > 1)
+            .collect();
+        Universe {
+            polygraph,
+            history,
+            keys,
+        }
+    }
+
+    /// The world of some of the transactions; they must be sorted.
+    pub(super) fn world(&self, nodes: &[Node]) -> World {
+        let mut draft = Draft {
+            universe: self,
+            nodes,
+            best: FxHashMap::default(),
+            arcs: Vec::new(),
+            steps: Vec::new(),
+            splits: Vec::new(),
+        };
+        draft.add_transactions();
+        for (key, order, touches) in &self.keys {
+            draft.add_key(*key, order, touches);
+        }
+        let n_points = match self.polygraph.spec().model {
+            Model::Ser => nodes.len(),
+            Model::Si => 2 * nodes.len(),
+        };
+        World {
+            arena: Arena::new(n_points, draft.splits.len(), draft.arcs),
+            steps: draft.steps,
+            splits: draft.splits,
+        }
+    }
+}
+
+/// What the members did to a key, in node order.
+fn touches(polygraph: &Polygraph, key: KeyId, members: &FxHashSet<Node>) -> Vec<Touch> {
+    let versions = polygraph.resolved().versions();
+    let mut found: FxHashMap<Node, Touch> = FxHashMap::default();
+    let fresh = |node| Touch {
+        node,
+        wrote: None,
+        read: None,
+    };
+    for version in versions.of_key(key).map(VersionId) {
+        let writer = versions.writer(version);
+        if members.contains(&writer) {
+            found.entry(writer).or_insert(fresh(writer)).wrote = Some(version);
+        }
+        for &reader in versions.readers(version) {
+            if members.contains(&reader) {
+                found.entry(reader).or_insert(fresh(reader)).read = Some(version);
+            }
+        }
+    }
+    let mut touches: Vec<Touch> = found.into_values().collect();
+    touches.sort_unstable_by_key(|touch| touch.node);
+    touches
+}
+
+struct Draft<'u, 'a> {
+    universe: &'u Universe<'a>,
+    nodes: &'u [Node],
+    /// The cheapest arc between two points on each condition.
+    best: FxHashMap<(u32, u32, Option<(u32, usize)>), u32>,
+    arcs: Vec<Arc>,
+    steps: Vec<Step>,
+    splits: Vec<SplitOf>,
+}
+
+impl Draft<'_, '_> {
+    fn txn(&self, node: Node) -> TxnId {
+        self.universe.polygraph.resolved().txn(node)
+    }
+
+    /// The index of a point and the point, of the transaction at this place.
+    fn point(&self, at: usize, moment: Moment) -> (u32, Point) {
+        let txn = self.txn(self.nodes[at]);
+        let at = at as u32;
+        match (self.universe.polygraph.spec().model, moment) {
+            (Model::Ser, _) => {
+                let moment = Moment::Whole;
+                (at, Point { txn, moment })
+            }
+            (Model::Si, Moment::Commit) => (2 * at + 1, Point { txn, moment }),
+            (Model::Si, _) => (2 * at, Point { txn, moment }),
+        }
+    }
+
+    fn push(
+        &mut self,
+        (from, from_point): (u32, Point),
+        (to, to_point): (u32, Point),
+        reason: StepReason,
+        cost: u32,
+        split: Option<(u32, usize)>,
+    ) {
+        let step = Step {
+            from: from_point,
+            to: to_point,
+            reason,
+        };
+        let arc = Arc {
+            from,
+            to,
+            cost,
+            split,
+        };
+        let index = *self
+            .best
+            .entry((from, to, split))
+            .or_insert(self.arcs.len() as u32) as usize;
+        if index == self.arcs.len() {
+            self.arcs.push(arc);
+            self.steps.push(step);
+        } else if cost < self.arcs[index].cost {
+            self.arcs[index] = arc;
+            self.steps[index] = step;
+        }
+    }
+
+    /// A step from a commit to a begin.
+    fn after_commit(&mut self, from: usize, to: usize, reason: StepReason, cost: u32) {
+        let (from, to) = (self.point(from, Moment::Commit), self.point(to, Moment::Begin));
+        self.push(from, to, reason, STEP + cost, None);
+    }
+
+    /// Begins before commits, sessions, real time.
+    fn add_transactions(&mut self) {
+        let spec = self.universe.polygraph.spec();
+        let history = self.universe.history;
+        for at in 0..self.nodes.len() {
+            if spec.model == Model::Si {
+                let (begin, commit) = (self.point(at, Moment::Begin), self.point(at, Moment::Commit));
+                self.push(begin, commit, StepReason::Begin, 1, None);
+            }
+            let txn = self.txn(self.nodes[at]);
+            for later in 0..self.nodes.len() {
+                let other = self.txn(self.nodes[later]);
+                if spec.session_order && txn < other && history.session(txn) == history.session(other)
+                {
+                    self.after_commit(at, later, StepReason::Session, 0);
+                }
+                if spec.real_time && history.interval(txn).commit < history.interval(other).begin {
+                    self.after_commit(at, later, StepReason::RealTime, 1);
+                }
+            }
+        }
+    }
+
+    fn add_key(&mut self, key: KeyId, order: &KeyOrder, touches: &[Touch]) {
+        let here: Vec<(usize, Touch)> = touches
+            .iter()
+            .filter_map(|&touch| Some((self.nodes.binary_search(&touch.node).ok()?, touch)))
+            .collect();
+        let mut split_of: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        for &(at, touch) in &here {
+            for &(later, writer) in here.iter().filter(|(later, _)| *later != at) {
+                if touch.wrote.is_some() && touch.wrote == writer.read {
+                    let value = last_written(self.universe.history, self.txn(touch.node), key);
+                    if let Some(value) = value {
+                        self.after_commit(at, later, StepReason::Wr { key, value }, 0);
+                    }
+                }
+                if let (Some(before), Some(after)) = (touch.wrote, writer.wrote) {
+                    self.note_split(key, order, before, after, &mut split_of);
+                }
+            }
+        }
+        for &(at, touch) in &here {
+            for &(later, writer) in here.iter().filter(|(later, _)| *later != at) {
+                let Some(after) = writer.wrote else { continue };
+                if let Some(before) = touch.wrote {
+                    let points = (self.point(at, Moment::Commit), self.point(later, Moment::Begin));
+                    let reason = |fact| StepReason::Ww { key, fact };
+                    self.add_versions(order, before, after, points, reason, &split_of);
+                }
+                if let Some(before) = touch.read {
+                    let points = (self.point(at, Moment::Begin), self.point(later, Moment::Commit));
+                    let versions = self.universe.polygraph.resolved().versions();
+                    let writer = versions.writer(before);
+                    let writer = (!versions.is_initial(before)).then(|| self.txn(writer));
+                    let reason = |fact| StepReason::Rw { key, writer, fact };
+                    self.add_versions(order, before, after, points, reason, &split_of);
+                }
+            }
+        }
+    }
+
+    /// A split needs a writer on either side: otherwise one of its sides orders nobody.
+    fn note_split(
+        &mut self,
+        key: KeyId,
+        order: &KeyOrder,
+        before: VersionId,
+        after: VersionId,
+        split_of: &mut FxHashMap<(u32, u32), u32>,
+    ) {
+        let Known::Open(one, other) = order.known(before, after) else {
+            return;
+        };
+        if one > other || split_of.contains_key(&(one, other)) {
+            return;
+        }
+        let versions = self.universe.polygraph.resolved().versions();
+        split_of.insert((one, other), self.splits.len() as u32);
+        self.splits.push(SplitOf {
+            key,
+            one: self.txn(versions.writer(before)),
+            other: self.txn(versions.writer(after)),
+        });
+    }
+
+    fn add_versions(
+        &mut self,
+        order: &KeyOrder,
+        before: VersionId,
+        after: VersionId,
+        (from, to): ((u32, Point), (u32, Point)),
+        reason: impl Fn(Fact) -> StepReason,
+        split_of: &FxHashMap<(u32, u32), u32>,
+    ) {
+        match order.known(before, after) {
+            Known::No => {}
+            Known::Yes(fact, cost) => self.push(from, to, reason(fact), STEP + 1 + cost, None),
+            Known::Open(one, other) => {
+                let side = usize::from(one > other);
+                if let Some(&split) = split_of.get(&(one.min(other), one.max(other))) {
+                    let reason = reason(Fact::Assumed);
+                    self.push(from, to, reason, STEP + 1 + ASSUMED, Some((split, side)));
+                }
+            }
+        }
+    }
+}
+
+/// The value that a transaction left in a key.
+fn last_written(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
+    let ops = history.ops(txn).iter().rev();
+    ops.filter(|op| op.key() == key).find_map(|&op| match op {
+        Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
+        Op::Read { .. } | Op::ReadList { .. } => None,
+    })
+}
+
+impl World {
+    /// A tree of this world's arcs, as a proof about the history.
+    pub(super) fn proof(&self, tree: &Tree) -> Proof {
+        match tree {
+            Tree::Cycle(arcs) => {
+                Proof::Cycle(arcs.iter().map(|&arc| self.steps[arc as usize]).collect())
+            }
+            Tree::Split { split, sides } => {
+                let SplitOf { key, one, other } = self.splits[*split as usize];
+                Proof::Split {
+                    key,
+                    one,
+                    other,
+                    one_first: Box::new(self.proof(&sides[0])),
+                    other_first: Box::new(self.proof(&sides[1])),
+                }
+            }
+        }
+    }
+}
