@@ -4,14 +4,20 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::budget::Budget;
-use crate::decide::{Backend, DecideError, DecideStats};
+use crate::budget::{Budget, StopReason};
+use crate::certify;
+use crate::decide::{Backend, DecideError, DecideStats, Decision, Side};
+use crate::explain;
 use crate::level::Spec;
 use crate::model::History;
-use crate::progress::{Phase, Progress};
-use crate::prune::{PruneStats, Reachability};
-use crate::resolve::ResolveError;
-use crate::verdict::Verdict;
+use crate::polygraph::{Polygraph, construct};
+use crate::progress::{Event, Phase, Progress};
+use crate::prune::{
+    Contradiction, Cyclic, Dag, Outcome, PruneOptions, PruneStats, Pruned, Reachability, prune,
+};
+use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
+use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
+use crate::witness::witness;
 
 /// Which techniques run. Each can be switched off without changing any verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +155,244 @@ pub fn check(
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Report, CheckError> {
-    let _ = (history, spec, techniques, backend, budget, progress);
-    let _ = (Phase::Parse, Instant::now());
-    unreachable!("written next")
+    if spec.real_time && !history.has_times() {
+        return Err(CheckError::NoTimes);
+    }
+    let mut line = Line {
+        history,
+        spec,
+        techniques,
+        budget,
+        clock: Clock::new(progress),
+        stats: CheckStats::default(),
+    };
+    let (decider, verdict) = match line.run(backend) {
+        Ok(answer) => answer,
+        Err(Stop::Budget(reason)) => (Decider::Nobody, Verdict::Unknown(reason)),
+        Err(Stop::Error(error)) => return Err(error),
+    };
+    line.stats.phases = line.clock.finish();
+    Ok(Report {
+        verdict,
+        spec,
+        decider,
+        stats: line.stats,
+    })
+}
+
+/// Why the line was left early.
+enum Stop {
+    Budget(StopReason),
+    Error(CheckError),
+}
+
+impl From<StopReason> for Stop {
+    fn from(reason: StopReason) -> Self {
+        Stop::Budget(reason)
+    }
+}
+
+impl<E: Into<CheckError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Stop::Error(error.into())
+    }
+}
+
+/// Times the phases and announces them.
+struct Clock<'a> {
+    progress: &'a mut dyn Progress,
+    phases: Vec<(&'static str, Duration)>,
+    current: Option<(Phase, Instant)>,
+}
+
+impl<'a> Clock<'a> {
+    fn new(progress: &'a mut dyn Progress) -> Self {
+        Clock {
+            progress,
+            phases: Vec::new(),
+            current: None,
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.leave();
+        self.current = Some((phase, Instant::now()));
+        self.progress.event(Event::Phase(phase));
+    }
+
+    fn leave(&mut self) {
+        if let Some((phase, start)) = self.current.take() {
+            self.phases.push((phase.name(), start.elapsed()));
+        }
+    }
+
+    fn finish(&mut self) -> Vec<(&'static str, Duration)> {
+        self.leave();
+        std::mem::take(&mut self.phases)
+    }
+}
+
+struct Line<'a> {
+    history: &'a History,
+    spec: Spec,
+    techniques: &'a Techniques,
+    budget: &'a Budget,
+    clock: Clock<'a>,
+    stats: CheckStats,
+}
+
+type Answer = (Decider, Verdict);
+
+impl Line<'_> {
+    fn run(&mut self, backend: &mut dyn Backend) -> Result<Answer, Stop> {
+        self.budget.check()?;
+        self.clock.enter(Phase::Resolve);
+        let resolved = match resolve(self.history)? {
+            Resolution::Resolved(resolved) => resolved,
+            Resolution::Anomalous(findings) => return self.local(findings),
+        };
+        self.note_resolved(&resolved);
+        self.budget.check()?;
+        self.clock.enter(Phase::Construct);
+        let polygraph = construct(self.history, resolved, self.spec, self.techniques.combine);
+        self.stats.n_nodes = polygraph.n_nodes();
+        self.stats.n_known_edges = polygraph.edges().len();
+        self.stats.n_pairs = polygraph.runs().n_pairs();
+        let settled = polygraph.runs().is_empty() && self.techniques.linear;
+        let decider = if settled { Decider::Linear } else { Decider::Prune };
+        self.budget.check()?;
+        self.clock.enter(Phase::Prune);
+        match self.prune(polygraph)? {
+            Outcome::Contradiction(contradiction) => self.contradicted(decider, &contradiction),
+            Outcome::Pruned(pruned) => self.decide(decider, &pruned, backend),
+        }
+    }
+
+    fn note_resolved(&mut self, resolved: &Resolved) {
+        let versions = resolved.versions();
+        self.stats.n_counted = resolved.n_txns();
+        self.stats.n_unknown_counted = resolved.n_unknown_counted();
+        self.stats.n_unknown_dropped = resolved.n_unknown_dropped();
+        self.stats.n_versions = versions.len() - versions.n_keys();
+    }
+
+    fn prune(&mut self, polygraph: Polygraph) -> Result<Outcome, Stop> {
+        let options = PruneOptions {
+            reachability: self.techniques.reachability,
+            rounds: self.techniques.prune_rounds,
+            linear: self.techniques.linear,
+            estimate: self.techniques.estimate,
+        };
+        let stats = &mut self.stats.prune;
+        let outcome = prune(polygraph, options, stats, self.budget, self.clock.progress)?;
+        let edges = match &outcome {
+            Outcome::Contradiction(contradiction) => contradiction.polygraph.edges(),
+            Outcome::Pruned(pruned) => pruned.polygraph.edges(),
+        };
+        self.stats.n_pruned_edges = edges.len();
+        Ok(outcome)
+    }
+
+    fn local(&mut self, findings: Vec<Finding>) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Certify);
+        let holds = certify::refutation::check_findings(self.history, &findings);
+        certified(Decider::Resolve, "violated", holds)?;
+        let verdict = Verdict::Violated(Counterexample::Local(findings));
+        Ok((Decider::Resolve, verdict))
+    }
+
+    fn contradicted(&mut self, decider: Decider, found: &Contradiction) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Explain);
+        let proof = explain::refute(found, self.history);
+        self.violated(decider, proof)
+    }
+
+    fn violated(&mut self, decider: Decider, proof: Proof) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Certify);
+        let holds = certify::refutation::check_proof(self.history, self.spec, &proof);
+        certified(decider, "violated", holds)?;
+        let verdict = Verdict::Violated(Counterexample::Cyclic(proof));
+        Ok((decider, verdict))
+    }
+
+    fn decide(
+        &mut self,
+        decider: Decider,
+        pruned: &Pruned,
+        backend: &mut dyn Backend,
+    ) -> Result<Answer, Stop> {
+        self.stats.n_open = pruned.constraints.len();
+        if pruned.constraints.is_empty() {
+            return self.satisfied(decider, pruned, &[]);
+        }
+        self.clock.enter(Phase::Decide);
+        if self.techniques.witness {
+            if let Some(choices) = witness(pruned.question()) {
+                return self.satisfied(Decider::Witness, pruned, &choices);
+            }
+        }
+        self.budget.check()?;
+        let question = pruned.question();
+        let (decision, stats) = backend.decide(question, self.budget, self.clock.progress)?;
+        self.stats.decide = Some(stats);
+        match decision {
+            Decision::Choices(choices) => self.satisfied(Decider::Backend, pruned, &choices),
+            Decision::Core(core) => self.refuted(pruned, &core),
+            Decision::Unknown(reason) => Err(Stop::Budget(reason)),
+        }
+    }
+
+    fn refuted(&mut self, pruned: &Pruned, core: &[u32]) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Explain);
+        match explain::refute_core(pruned, core, self.history) {
+            Some(proof) => self.violated(Decider::Backend, proof),
+            None => Err(StopReason::Unexplained(core.len()).into()),
+        }
+    }
+
+    /// Turns choices into an order, and replays it.
+    fn satisfied(
+        &mut self,
+        decider: Decider,
+        pruned: &Pruned,
+        choices: &[Side],
+    ) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Certify);
+        let polygraph = &pruned.polygraph;
+        let order = if choices.is_empty() {
+            Ok(pruned.dag.order().to_vec())
+        } else {
+            chosen_order(pruned, choices).map_err(|Cyclic| "the choices have a cycle".to_owned())
+        };
+        #[cfg(test)]
+        let order = order.map(crate::agreement::swapped);
+        let certificate = order.map(|order| Certificate {
+            order: order.into_iter().filter_map(|node| polygraph.point(node)).collect(),
+        });
+        let holds = certificate.and_then(|certificate| {
+            certify::order::replay(self.history, self.spec, &certificate).map(|()| certificate)
+        });
+        let certificate = certified(decider, "satisfied", holds)?;
+        Ok((decider, Verdict::Satisfied(certificate)))
+    }
+}
+
+fn chosen_order(pruned: &Pruned, choices: &[Side]) -> Result<Vec<u32>, Cyclic> {
+    let constraints = &pruned.constraints;
+    let chosen = choices.iter().enumerate();
+    let chosen = chosen.flat_map(|(at, &side)| constraints.side(at, side));
+    let edges = pruned.polygraph.edges().iter().chain(chosen);
+    Dag::new(pruned.dag.n_nodes(), edges).map(|dag| dag.order().to_vec())
+}
+
+fn certified<T>(
+    decider: Decider,
+    answer: &'static str,
+    holds: Result<T, String>,
+) -> Result<T, CheckError> {
+    holds.map_err(|why| CheckError::Uncertified {
+        decider: decider.name(),
+        answer,
+        why,
+    })
 }

@@ -3,9 +3,15 @@
 //! The phases, in order, each consuming what the last one made: [`model`] → [`resolve`] → [`polygraph`] → [`prune`] →
 //! [`decide`] → `certify` → `explain`. No GPU and no C++ here: the engines of other crates implement this crate's traits.
 
+#[cfg(test)]
+mod agreement;
 pub mod budget;
+pub mod certify;
 pub mod check;
 pub mod decide;
+pub mod explain;
+#[cfg(test)]
+mod fault;
 pub mod level;
 pub mod model;
 pub mod oracle;
@@ -15,3 +21,4 @@ pub mod prune;
 pub mod random;
 pub mod resolve;
 pub mod verdict;
+pub mod witness;

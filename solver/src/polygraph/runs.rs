@@ -24,6 +24,7 @@ pub struct Runs {
     keys: Vec<KeyId>,
     starts: Vec<u32>,
     runs: Vec<Run>,
+    n_pairs: u64,
 }
 
 impl Runs {
@@ -56,34 +57,40 @@ impl Runs {
         self.runs[index as usize]
     }
 
-    /// The unordered pairs of runs, before anything is pruned.
-    pub fn n_pairs(&self) -> u64 {
-        (0..self.n_keys())
-            .map(|at| {
-                let n = self.of(at).len() as u64;
-                n * (n - 1) / 2
-            })
-            .sum()
+    /// How many runs there are.
+    pub fn len(&self) -> usize {
+        self.runs.len()
     }
 
-    pub(super) fn push_key(&mut self, key: KeyId, runs: &[Run]) {
+    /// Whether every key is settled.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// The unordered pairs of runs whose order matters, before anything is pruned.
+    pub fn n_pairs(&self) -> u64 {
+        self.n_pairs
+    }
+
+    pub(super) fn push_key(&mut self, key: KeyId, runs: &[Run], n_pairs: u64) {
+        self.n_pairs += n_pairs;
         self.keys.push(key);
         self.runs.extend_from_slice(runs);
         self.starts.push(self.runs.len() as u32);
     }
 }
 
-/// The runs of one key: first the one from the initial version, then the others by their heads.
+/// The runs of one key (single versions unless `combine`): first the one from the initial version, then the others by their heads.
 /// Where two transactions read-modified-wrote one version, or some did in a circle, the known edges have a cycle already
 /// and the runs do not matter.
-pub fn runs_of_key(versions: &Versions, key: KeyId, out: &mut Vec<Run>) {
+pub(super) fn runs_of_key(versions: &Versions, key: KeyId, combine: bool, out: &mut Vec<Run>) {
     out.clear();
     for head in versions.of_key(key).map(VersionId) {
-        if continues_a_run(versions, head) {
+        if combine && continues_a_run(versions, head) {
             continue;
         }
         let mut last = head;
-        while let Some(next) = versions.successor(last) {
+        while let Some(next) = versions.successor(last).filter(|_| combine) {
             last = next;
         }
         out.push(Run { head, last });

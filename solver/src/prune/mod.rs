@@ -1,44 +1,40 @@
 //! Settles constraints by reachability, to the fixpoint: if one way to order two runs closes a cycle, the other is forced.
+//!
+//! Run *a* cannot come before run *b* if *b*'s head already reaches *a*'s last writer or one of its readers. If one way
+//! is impossible the other's edges become known; if both are, the known edges get a cycle, which the next round finds.
+
+mod chains;
+mod dag;
+mod dense;
+mod judge;
+mod open;
+mod rounds;
 
 use std::time::Duration;
+
+pub use chains::Clocks;
+pub use dag::{Cyclic, Dag};
+pub use dense::Dense;
+pub use rounds::{PruneOptions, prune};
 
 use crate::decide::{Constraints, Question};
 use crate::polygraph::Polygraph;
 
-/// An acyclic graph by source, with a topological order: the type is the theorem.
-#[derive(Clone, Debug)]
-pub struct Dag {
-    starts: Vec<u32>,
-    targets: Vec<u32>,
-    order: Vec<u32>,
-}
-
-impl Dag {
-    /// The number of nodes.
-    pub fn n_nodes(&self) -> usize {
-        self.order.len()
-    }
-
-    /// The direct successors of a node.
-    #[inline]
-    pub fn successors(&self, node: u32) -> &[u32] {
-        let node = node as usize;
-        &self.targets[self.starts[node] as usize..self.starts[node + 1] as usize]
-    }
-
-    /// The nodes in a topological order.
-    pub fn order(&self) -> &[u32] {
-        &self.order
-    }
+/// How reachability is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reachability {
+    /// Chosen from the sizes.
+    #[default]
+    Auto,
+    /// A bit for every pair of nodes.
+    Dense,
+    /// For every node, a position on each chain.
+    Chains,
 }
 
 /// What one pruning round did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundStats {
-    /// Pairs of runs that it judged.
-    pub judged: u64,
-    /// Pairs that it forced.
-    pub forced: u64,
     /// Edges that became known.
     pub new_edges: u64,
     /// Pairs still open.
@@ -90,11 +86,20 @@ impl Pruned {
     pub fn question(&self) -> Question<'_> {
         Question {
             n_nodes: self.dag.n_nodes(),
-            starts: &self.dag.starts,
-            targets: &self.dag.targets,
-            order: &self.dag.order,
+            starts: self.dag.starts(),
+            targets: self.dag.targets(),
+            order: self.dag.order(),
             constraints: &self.constraints,
             estimate: &self.estimate,
         }
     }
+}
+
+/// What pruning ended with.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// A cycle of known edges.
+    Contradiction(Contradiction),
+    /// An acyclic graph.
+    Pruned(Pruned),
 }

@@ -4,6 +4,7 @@
 //! removing what nobody observed leaves every explanation of the rest intact, so the verdict does not change.
 
 mod attribute;
+mod given;
 mod lists;
 mod reads;
 mod versions;
@@ -109,6 +110,21 @@ pub enum ResolveError {
         key: String,
         /// Where it was noticed.
         txn: String,
+    },
+    /// A version order names a value that several transactions wrote.
+    #[error(
+        "the version order of key {key} names value {value}, which both transaction {first} and \
+         transaction {second} wrote"
+    )]
+    AmbiguousVersion {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// One writer.
+        first: String,
+        /// Another.
+        second: String,
     },
     /// A version order names a value that no transaction wrote.
     #[error("the version order of key {key} names value {value}, which no transaction wrote")]

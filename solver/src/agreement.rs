@@ -1,0 +1,209 @@
+//! Every engine and every option against the brute-force oracle, on thousands of small random histories; and the proof
+//! that the comparison works: engines with a deliberate mistake are caught.
+
+use std::collections::BTreeMap;
+
+use crate::budget::Budget;
+use crate::check::{CheckError, Decider, Report, Techniques, check};
+use crate::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use crate::fault::{self, Fault};
+use crate::level::{Model, Spec};
+use crate::model::History;
+use crate::oracle;
+use crate::progress::{Progress, Silent};
+use crate::prune::Reachability;
+use crate::random::{sketch, small};
+use crate::verdict::Verdict;
+
+/// Tries all choices, one constraint after the other. Shares nothing with the back ends of other crates.
+struct Exhaustive;
+
+impl Backend for Exhaustive {
+    fn name(&self) -> &'static str {
+        "test/exhaustive"
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        _: &Budget,
+        _: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let mut edges = Vec::new();
+        for from in 0..question.n_nodes {
+            let targets = &question.targets[question.starts[from] as usize..question.starts[from + 1] as usize];
+            edges.extend(targets.iter().map(|&to| (from as u32, to)));
+        }
+        let mut choices = Vec::new();
+        let decision = if try_all(question, &mut edges, &mut choices) {
+            Decision::Choices(choices)
+        } else {
+            Decision::Core((0..question.constraints.len() as u32).collect())
+        };
+        Ok((decision, DecideStats::default()))
+    }
+}
+
+fn try_all(question: Question<'_>, edges: &mut Vec<(u32, u32)>, choices: &mut Vec<Side>) -> bool {
+    if has_cycle(question.n_nodes, edges) {
+        return false;
+    }
+    let constraint = choices.len();
+    if constraint == question.constraints.len() {
+        return true;
+    }
+    for side in [Side::Either, Side::Or] {
+        let length = edges.len();
+        let added = question.constraints.side(constraint, side).iter();
+        edges.extend(added.map(|edge| (edge.from, edge.to)));
+        choices.push(side);
+        if try_all(question, edges, choices) {
+            return true;
+        }
+        choices.pop();
+        edges.truncate(length);
+    }
+    false
+}
+
+fn has_cycle(n_nodes: usize, edges: &[(u32, u32)]) -> bool {
+    let mut removed = vec![false; n_nodes];
+    loop {
+        let has_incoming = |node: usize| {
+            edges.iter().any(|&(from, to)| to as usize == node && !removed[from as usize])
+        };
+        let Some(source) = (0..n_nodes).find(|&node| !removed[node] && !has_incoming(node)) else {
+            return removed.iter().any(|removed| !removed);
+        };
+        removed[source] = true;
+    }
+}
+
+/// Under [`Fault::SwappedCertificate`], swaps two neighbours of an order.
+pub(crate) fn swapped(mut order: Vec<u32>) -> Vec<u32> {
+    if fault::is(Fault::SwappedCertificate) && order.len() > 1 {
+        let middle = order.len() / 2;
+        order.swap(middle - 1, middle);
+    }
+    order
+}
+
+fn specs(history: &History) -> Vec<Spec> {
+    let mut specs = Vec::new();
+    for model in [Model::Ser, Model::Si] {
+        for session_order in [false, true] {
+            for real_time in [false, true] {
+                if !real_time || history.has_times() {
+                    specs.push(Spec {
+                        model,
+                        session_order,
+                        real_time,
+                    });
+                }
+            }
+        }
+    }
+    specs
+}
+
+/// Every technique on and off, one at a time, and both forms of reachability.
+fn engines() -> Vec<Techniques> {
+    let all = Techniques::default();
+    let mut engines = vec![all.clone()];
+    for reachability in [Reachability::Dense, Reachability::Chains] {
+        engines.push(Techniques { reachability, ..all.clone() });
+        engines.push(Techniques { reachability, combine: false, linear: false, witness: false, ..all.clone() });
+        engines.push(Techniques { reachability, prune_rounds: Some(1), ..all.clone() });
+    }
+    engines.push(Techniques { prune_rounds: Some(0), estimate: false, ..all.clone() });
+    engines.push(Techniques { prune_rounds: Some(0), combine: false, witness: false, ..all.clone() });
+    engines.push(Techniques { linear: false, estimate: false, ..all });
+    engines
+}
+
+fn run(history: &History, spec: Spec, techniques: &Techniques) -> Result<Report, CheckError> {
+    check(history, spec, techniques, &mut Exhaustive, &Budget::unlimited(), &mut Silent)
+}
+
+/// What an engine said, compared with what is true.
+enum Outcome {
+    Agrees(bool, Decider),
+    /// The history does not say enough.
+    Unclear,
+    Wrong(String),
+}
+
+fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
+    let Some(truth) = oracle::holds(history, spec) else {
+        return Outcome::Unclear;
+    };
+    match run(history, spec, techniques) {
+        Err(CheckError::Resolve(_)) => Outcome::Unclear,
+        Err(error) => Outcome::Wrong(error.to_string()),
+        Ok(report) => match (&report.verdict, truth) {
+            (Verdict::Satisfied(_), true) | (Verdict::Violated(_), false) => {
+                Outcome::Agrees(truth, report.decider)
+            }
+            (verdict, truth) => Outcome::Wrong(format!("says {verdict:?}, the truth is {truth}")),
+        },
+    }
+}
+
+#[test]
+fn every_engine_agrees_with_the_oracle() {
+    let n_histories: u64 = 20_000;
+    let engines = engines();
+    let mut tally: BTreeMap<String, usize> = BTreeMap::new();
+    for seed in 0..n_histories {
+        let history = small(seed);
+        for spec in specs(&history) {
+            // All engines on every tenth history, and one, in turn, on the others.
+            let turn = seed as usize % engines.len();
+            for (at, techniques) in engines.iter().enumerate() {
+                if at != turn && seed % 10 != 0 {
+                    continue;
+                }
+                match compare(&history, spec, techniques) {
+                    Outcome::Agrees(truth, decider) => {
+                        let word = if truth { "satisfied" } else { "violated" };
+                        *tally.entry(format!("{spec}: {word}")).or_default() += 1;
+                        *tally.entry(format!("decided by {}: {word}", decider.name())).or_default() += 1;
+                    }
+                    Outcome::Unclear => *tally.entry("unclear".to_owned()).or_default() += 1,
+                    Outcome::Wrong(what) => panic!(
+                        "seed {seed}, {spec}, {techniques:?}: {what}\n{}",
+                        sketch(&history)
+                    ),
+                }
+            }
+        }
+    }
+    println!("{n_histories} histories");
+    for (what, count) in &tally {
+        println!("{count:8} {what}");
+    }
+    for spec in [Model::Ser, Model::Si].map(|model| Spec { model, session_order: true, real_time: false }) {
+        for word in ["satisfied", "violated"] {
+            let count = tally.get(&format!("{spec}: {word}")).copied().unwrap_or(0);
+            assert!(count > n_histories as usize / 10, "{spec} is {word} only {count} times");
+        }
+    }
+}
+
+#[test]
+fn every_deliberate_mistake_is_caught() {
+    for fault in Fault::ALL {
+        fault::commit(Some(fault));
+        let caught = (0..4_000).find(|&seed| {
+            let history = small(seed);
+            specs(&history).into_iter().any(|spec| {
+                engines()
+                    .iter()
+                    .any(|engine| matches!(compare(&history, spec, engine), Outcome::Wrong(_)))
+            })
+        });
+        fault::commit(None);
+        println!("{fault:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{fault:?} is not caught");
+    }
+}

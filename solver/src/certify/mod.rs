@@ -1,0 +1,8 @@
+//! Checks answers again, with code that knows nothing of how they were found.
+
+mod findings;
+mod meaning;
+pub mod order;
+pub mod refutation;
+
+pub(crate) use meaning::Meaning;

@@ -1,0 +1,249 @@
+//! Replays an order against the history, in linear time, and uses nothing of how the order was found.
+//!
+//! SER: the transactions run one after the other on a store, and every read must return what was recorded. SI: at a
+//! begin the transaction reads the committed state, at its commit its last writes appear; no other writer of a key may
+//! have committed since it began.
+
+use crate::level::{Model, Spec};
+use crate::model::{History, Op, Status, TxnId, ValueId};
+use crate::verdict::{Certificate, Moment, Point};
+
+/// What a key holds.
+#[derive(Clone, Default)]
+struct Cell {
+    /// The value, or `None` for the initial state.
+    value: Option<ValueId>,
+    /// The list, for keys that are appended to.
+    list: Vec<ValueId>,
+    /// The place in the order where the key was last written; 0 is before all.
+    written_at: usize,
+}
+
+/// Checks that an order explains the history at a level. The error says what does not hold.
+pub fn replay(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
+    let mut replay = Replay::new(history, spec);
+    for (at, &point) in certificate.order.iter().enumerate() {
+        replay.point(at + 1, point)?;
+    }
+    replay.all_are_there()?;
+    replay.version_orders()
+}
+
+struct Replay<'h> {
+    history: &'h History,
+    spec: Spec,
+    store: Vec<Cell>,
+    begun_at: Vec<usize>,
+    committed_at: Vec<usize>,
+    /// The transaction of each session that began last.
+    last_in_session: Vec<Option<TxnId>>,
+    /// The latest begin time among the points so far.
+    latest_begin: i64,
+    /// Where each value was installed.
+    installed_at: Vec<usize>,
+    /// What the transaction under replay has written, by key, newest last.
+    own: Vec<(u32, ValueId)>,
+}
+
+impl<'h> Replay<'h> {
+    fn new(history: &'h History, spec: Spec) -> Self {
+        Replay {
+            history,
+            spec,
+            store: vec![Cell::default(); history.n_keys()],
+            begun_at: vec![0; history.n_txns()],
+            committed_at: vec![0; history.n_txns()],
+            last_in_session: vec![None; history.n_sessions()],
+            latest_begin: i64::MIN,
+            installed_at: vec![0; history.n_values()],
+            own: Vec::new(),
+        }
+    }
+
+    fn point(&mut self, at: usize, point: Point) -> Result<(), String> {
+        let Point { txn, moment } = point;
+        match (self.spec.model, moment) {
+            (Model::Ser, Moment::Whole) => {
+                self.begin(at, txn)?;
+                self.commit(at, txn)
+            }
+            (Model::Si, Moment::Begin) => self.begin(at, txn),
+            (Model::Si, Moment::Commit) => self.commit(at, txn),
+            (Model::Ser, _) => Err("an order of whole transactions is expected".to_owned()),
+            (Model::Si, Moment::Whole) => {
+                Err("an order of begins and commits is expected".to_owned())
+            }
+        }
+    }
+
+    fn name(&self, txn: TxnId) -> String {
+        format!("transaction {}", self.history.txn_name(txn))
+    }
+
+    fn begin(&mut self, at: usize, txn: TxnId) -> Result<(), String> {
+        if txn.index() >= self.history.n_txns() {
+            return Err("the order names a transaction that is not in the history".to_owned());
+        }
+        if self.history.status(txn) == Status::Aborted {
+            return Err(format!("{} aborted, yet it is in the order", self.name(txn)));
+        }
+        if std::mem::replace(&mut self.begun_at[txn.index()], at) != 0 {
+            return Err(format!("{} is in the order twice", self.name(txn)));
+        }
+        if self.spec.session_order {
+            self.session_order(txn)?;
+        }
+        if self.spec.real_time {
+            self.latest_begin = self.latest_begin.max(self.history.interval(txn).begin);
+        }
+        self.reads(txn)
+    }
+
+    fn session_order(&mut self, txn: TxnId) -> Result<(), String> {
+        let session = self.history.session(txn).index();
+        let Some(previous) = self.last_in_session[session].replace(txn) else {
+            return Ok(());
+        };
+        if previous >= txn {
+            return Err(format!(
+                "{} comes after {} in the order, and before it in their session",
+                self.name(txn),
+                self.name(previous)
+            ));
+        }
+        if self.committed_at[previous.index()] == 0 {
+            return Err(format!(
+                "{} begins before {} of its session commits",
+                self.name(txn),
+                self.name(previous)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs all operations of a transaction against the state at its begin and its own writes.
+    fn reads(&mut self, txn: TxnId) -> Result<(), String> {
+        self.own.clear();
+        for (at, &op) in self.history.ops(txn).iter().enumerate() {
+            match op {
+                Op::Write { key, value } | Op::Append { key, value } => {
+                    self.own.push((key.0, value));
+                }
+                Op::Read { key, value } => {
+                    let mine = self.own.iter().rev().find(|own| own.0 == key.0);
+                    let held = mine.map(|own| own.1).or(self.store[key.index()].value);
+                    let initial = || self.history.is_initial(value);
+                    if !held.map_or_else(initial, |held| held == value) {
+                        return Err(self.misread(txn, at, op));
+                    }
+                }
+                Op::ReadList { key, list } => {
+                    let mine = self.own.iter().filter(|own| own.0 == key.0);
+                    let expected = self.store[key.index()].list.iter().copied();
+                    let expected = expected.chain(mine.map(|own| own.1));
+                    if !expected.eq(self.history.list(list).iter().copied()) {
+                        return Err(self.misread(txn, at, op));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn misread(&self, txn: TxnId, at: usize, op: Op) -> String {
+        let key = self.history.key_name(op.key());
+        let held = match self.store[op.key().index()].value {
+            Some(value) => self.history.value_name(value),
+            None => "its initial value".to_owned(),
+        };
+        let name = self.name(txn);
+        format!("operation {at} of {name} does not fit: at that place key {key} held {held}")
+    }
+
+    fn commit(&mut self, at: usize, txn: TxnId) -> Result<(), String> {
+        let begun_at = match self.begun_at.get(txn.index()) {
+            Some(&begun_at) if begun_at != 0 => begun_at,
+            _ => return Err("a transaction commits that has not begun".to_owned()),
+        };
+        if std::mem::replace(&mut self.committed_at[txn.index()], at) != 0 {
+            return Err(format!("{} commits twice", self.name(txn)));
+        }
+        let commit_time = self.history.interval(txn).commit;
+        if self.spec.real_time && commit_time < self.latest_begin {
+            let name = self.name(txn);
+            return Err(format!("{name} had committed when one before it in the order began"));
+        }
+        for &op in self.history.ops(txn) {
+            let (Op::Write { key, value } | Op::Append { key, value }) = op else {
+                continue;
+            };
+            let cell = &mut self.store[key.index()];
+            if cell.written_at > begun_at && cell.written_at != at {
+                let key = self.history.key_name(key);
+                let name = self.name(txn);
+                return Err(format!("{name} overlaps another writer of key {key}"));
+            }
+            if let Some(overwritten) = cell.value.filter(|_| cell.written_at == at) {
+                self.installed_at[overwritten.index()] = 0;
+            }
+            cell.written_at = at;
+            cell.value = Some(value);
+            self.installed_at[value.index()] = at;
+            if matches!(op, Op::Append { .. }) {
+                cell.list.push(value);
+            }
+        }
+        Ok(())
+    }
+
+    fn all_are_there(&self) -> Result<(), String> {
+        for txn in self.history.txns() {
+            let committed = self.committed_at[txn.index()] != 0;
+            if !committed && self.history.status(txn) == Status::Committed {
+                return Err(format!("{} is not in the order", self.name(txn)));
+            }
+            if !committed && self.begun_at[txn.index()] != 0 {
+                return Err(format!("{} begins and never commits", self.name(txn)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The version orders that came with the history must be those of the order.
+    fn version_orders(&self) -> Result<(), String> {
+        let orders = self.history.version_orders();
+        if orders.is_empty() {
+            return Ok(());
+        }
+        let dropped = self.values_of_dropped();
+        for order in orders {
+            let key = || self.history.key_name(order.key);
+            if let Some(value) = order.values.iter().find(|value| dropped[value.index()]) {
+                let value = self.history.value_name(*value);
+                return Err(format!("the version order of key {} lists {value}, whose writer is not in the order", key()));
+            }
+            let places = order.values.iter().map(|value| self.installed_at[value.index()]);
+            let installed: Vec<usize> = places.filter(|&place| place != 0).collect();
+            if !installed.is_sorted() {
+                return Err(format!("the version order of key {} is another", key()));
+            }
+        }
+        Ok(())
+    }
+
+    /// What transactions of unknown end wrote that the order leaves out.
+    fn values_of_dropped(&self) -> Vec<bool> {
+        let mut dropped = vec![false; self.history.n_values()];
+        let left_out = |txn: &TxnId| {
+            self.committed_at[txn.index()] == 0 && self.history.status(*txn) == Status::Unknown
+        };
+        for txn in self.history.txns().filter(left_out) {
+            for &op in self.history.ops(txn) {
+                if let Op::Write { value, .. } | Op::Append { value, .. } = op {
+                    dropped[value.index()] = self.installed_at[value.index()] == 0;
+                }
+            }
+        }
+        dropped
+    }
+}

@@ -1,0 +1,52 @@
+//! Deliberate mistakes, for tests only: a suite that compares engines must also reject a lying one.
+
+use std::cell::Cell;
+
+/// A mistake that an engine can be told to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The polygraph loses the first rw edge of each read-modify-write.
+    DroppedRwEdge,
+    /// Each version loses its last reader when runs are ordered.
+    MissingReader,
+    /// The bit matrix loses the last word of every row.
+    LostWord,
+    /// The clocks miss the last node of a chain that reaches a node.
+    LateClock,
+    /// The initial run is not put before the others.
+    UnorderedInitial,
+    /// The certificate has two neighbours swapped.
+    SwappedCertificate,
+    /// The session order is left out although it was asked for.
+    ForgottenSession,
+    /// Writers of one key may overlap (SI).
+    OverlappingWriters,
+}
+
+impl Fault {
+    /// Every mistake.
+    pub(crate) const ALL: [Fault; 8] = [
+        Fault::DroppedRwEdge,
+        Fault::MissingReader,
+        Fault::LostWord,
+        Fault::LateClock,
+        Fault::UnorderedInitial,
+        Fault::SwappedCertificate,
+        Fault::ForgottenSession,
+        Fault::OverlappingWriters,
+    ];
+}
+
+thread_local! {
+    static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+/// Makes this thread's engines commit a mistake from now on, or none.
+pub(crate) fn commit(fault: Option<Fault>) {
+    FAULT.set(fault);
+}
+
+/// Whether the engine under test is to make this mistake.
+pub(crate) fn is(fault: Fault) -> bool {
+    FAULT.get() == Some(fault)
+}

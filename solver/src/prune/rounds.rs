@@ -1,0 +1,282 @@
+//! The rounds: compute reachability, judge, add what is forced, until nothing is.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::chains::Clocks;
+use super::dag::Dag;
+use super::dense::Dense;
+use super::judge::{Judge, Judged, Pair, Reaches};
+use super::open::{constraints, list_pairs};
+use super::{Contradiction, Outcome, PruneStats, Pruned, Reachability, RoundStats};
+use crate::budget::{Budget, StopReason};
+use crate::decide::Constraints;
+#[cfg(test)]
+use crate::fault::Fault;
+use crate::polygraph::Polygraph;
+use crate::progress::{Event, Progress};
+
+/// Dense rows are read by the bit, clocks by the word: clocks pay once chains are this many times fewer than nodes.
+const NODES_PER_CHAIN: usize = 32;
+
+/// The choices that pruning leaves to its caller.
+#[derive(Clone, Copy, Debug)]
+pub struct PruneOptions {
+    /// How reachability is kept.
+    pub reachability: Reachability,
+    /// How many rounds at most.
+    pub rounds: Option<usize>,
+    /// Whether one topological sort decides where every key is settled.
+    pub linear: bool,
+    /// Whether positions are estimated for what is left open.
+    pub estimate: bool,
+}
+
+/// The closure in one of its forms.
+enum Closure {
+    Dense(Dense),
+    Clocks(Clocks),
+}
+
+/// Which form was chosen, and its chains.
+struct Choice {
+    chains: Option<Vec<Range<u32>>>,
+    name: &'static str,
+    why: String,
+}
+
+fn choose(
+    polygraph: &Polygraph,
+    wanted: Reachability,
+    budget: &Budget,
+) -> Result<Choice, StopReason> {
+    let n_nodes = polygraph.n_nodes;
+    let chains = polygraph.chains();
+    let n_chains = chains.as_ref().map_or(n_nodes, Vec::len);
+    let dense_bytes = Dense::bytes(n_nodes);
+    let pays = n_chains * NODES_PER_CHAIN <= n_nodes || Clocks::bytes(n_nodes, n_chains) < 1 << 20;
+    let take_chains = match wanted {
+        Reachability::Auto => chains.is_some() && pays,
+        Reachability::Chains => true,
+        Reachability::Dense => false,
+    };
+    if take_chains {
+        let chains = chains.unwrap_or_else(|| (0..n_nodes as u32).map(|n| n..n + 1).collect());
+        budget.reserve("the clocks", Clocks::bytes(n_nodes, chains.len()))?;
+        let why = format!("{n_nodes} nodes on {} chains", chains.len());
+        return Ok(Choice {
+            chains: Some(chains),
+            name: "chains",
+            why,
+        });
+    }
+    budget.reserve("the bit matrix", dense_bytes)?;
+    Ok(Choice {
+        chains: None,
+        name: "dense",
+        why: format!("{n_nodes} nodes, {} MB of bits", dense_bytes >> 20),
+    })
+}
+
+/// Prunes to the fixpoint, or as long as the options allow.
+pub fn prune(
+    polygraph: Polygraph,
+    options: PruneOptions,
+    stats: &mut PruneStats,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, StopReason> {
+    let mut rounds = Rounds {
+        round_ends: vec![polygraph.edges.len()],
+        polygraph,
+        open: None,
+        closure: None,
+    };
+    let Ok(dag) = rounds.dag() else {
+        return Ok(rounds.contradiction());
+    };
+    stats.reachability = "none";
+    if rounds.polygraph.runs.is_empty() && options.linear {
+        stats.why = "every key is ordered already".to_owned();
+        stats.fixpoint = true;
+        return Ok(rounds.pruned(dag, Constraints::default(), Vec::new()));
+    }
+    if options.rounds == Some(0) {
+        stats.why = "no rounds were asked for".to_owned();
+        return rounds.finish(dag, options, None, budget);
+    }
+    let choice = choose(&rounds.polygraph, options.reachability, budget)?;
+    stats.reachability = choice.name;
+    stats.why.clone_from(&choice.why);
+    let mut dag = dag;
+    let mut round = 0;
+    loop {
+        round += 1;
+        let start = Instant::now();
+        rounds.close(&dag, &choice);
+        let judged = rounds.judge(budget)?;
+        let new_edges = judged.edges.len();
+        let open = judged.open.len();
+        rounds.take(judged);
+        stats.rounds.push(RoundStats {
+            new_edges: new_edges as u64,
+            open: open as u64,
+            time: start.elapsed(),
+        });
+        progress.event(Event::Round {
+            round,
+            new_edges,
+            open,
+        });
+        if new_edges == 0 {
+            stats.fixpoint = true;
+            break;
+        }
+        match rounds.dag() {
+            Ok(next) => dag = next,
+            Err(_) => return Ok(rounds.contradiction()),
+        }
+        if options.rounds == Some(round) {
+            rounds.closure = None;
+            break;
+        }
+    }
+    rounds.finish(dag, options, Some(&choice), budget)
+}
+
+struct Rounds {
+    polygraph: Polygraph,
+    round_ends: Vec<usize>,
+    /// The pairs still open, once they have been listed.
+    open: Option<Vec<Pair>>,
+    closure: Option<Closure>,
+}
+
+impl Rounds {
+    fn dag(&self) -> Result<Dag, super::Cyclic> {
+        Dag::new(self.polygraph.n_nodes, self.polygraph.edges.iter())
+    }
+
+    fn contradiction(self) -> Outcome {
+        Outcome::Contradiction(Contradiction {
+            polygraph: self.polygraph,
+            round_ends: self.round_ends,
+        })
+    }
+
+    fn pruned(self, dag: Dag, constraints: Constraints, estimate: Vec<f32>) -> Outcome {
+        Outcome::Pruned(Pruned {
+            polygraph: self.polygraph,
+            round_ends: self.round_ends,
+            dag,
+            constraints,
+            estimate,
+        })
+    }
+
+    /// Computes the closure, or brings it up to date.
+    fn close(&mut self, dag: &Dag, choice: &Choice) {
+        match (&mut self.closure, &choice.chains) {
+            (Some(Closure::Clocks(clocks)), _) => clocks.update(dag),
+            (_, Some(chains)) => self.closure = Some(Closure::Clocks(Clocks::new(dag, chains))),
+            (_, None) => self.closure = Some(Closure::Dense(Dense::new(dag))),
+        }
+        #[cfg(test)]
+        match &mut self.closure {
+            Some(Closure::Dense(dense)) if crate::fault::is(Fault::LostWord) => dense.lose_word(),
+            Some(Closure::Clocks(clocks)) if crate::fault::is(Fault::LateClock) => clocks.be_late(),
+            _ => {}
+        }
+    }
+
+    fn judge(&self, budget: &Budget) -> Result<Judged, StopReason> {
+        match self.closure.as_ref() {
+            Some(Closure::Dense(reach)) => {
+                let judge = self.judge_with(reach, budget);
+                match &self.open {
+                    Some(open) => judge.again(open),
+                    None => judge.all_pairs(),
+                }
+            }
+            Some(Closure::Clocks(reach)) => {
+                let judge = self.judge_with(reach, budget);
+                match &self.open {
+                    Some(open) => judge.again(open),
+                    None => judge.along_chains(),
+                }
+            }
+            None => Ok(Judged::default()),
+        }
+    }
+
+    fn judge_with<'a, R: Reaches>(&'a self, reach: &'a R, budget: &'a Budget) -> Judge<'a, R> {
+        Judge {
+            polygraph: &self.polygraph,
+            reach,
+            budget,
+        }
+    }
+
+    fn take(&mut self, judged: Judged) {
+        self.polygraph.edges.extend(judged.edges);
+        self.round_ends.push(self.polygraph.edges.len());
+        self.open = Some(judged.open);
+    }
+
+    /// Lists what is open, and estimates positions for it.
+    fn finish(
+        mut self,
+        dag: Dag,
+        options: PruneOptions,
+        choice: Option<&Choice>,
+        budget: &Budget,
+    ) -> Result<Outcome, StopReason> {
+        let pairs = self.polygraph.runs.n_pairs();
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                budget.reserve("the list of constraints", pairs.saturating_mul(64))?;
+                list_pairs(&self.polygraph)
+            }
+        };
+        let mut estimate = Vec::new();
+        if options.estimate && !open.is_empty() {
+            let choice = match choice {
+                Some(choice) => choice,
+                None => &choose(&self.polygraph, options.reachability, budget)?,
+            };
+            if self.closure.is_none() {
+                self.close(&dag, choice);
+            }
+            estimate = positions(self.closure.as_ref(), &dag, choice);
+        }
+        budget.check()?;
+        let polygraph = &self.polygraph;
+        // Without pruning nothing may be learned from reachability.
+        let constraints = match self.closure.as_ref().filter(|_| choice.is_some()) {
+            Some(Closure::Dense(reach)) => constraints(polygraph, &open, Some(reach)),
+            Some(Closure::Clocks(reach)) => constraints(polygraph, &open, Some(reach)),
+            None => constraints::<Clocks>(polygraph, &open, None),
+        };
+        Ok(self.pruned(dag, constraints, estimate))
+    }
+}
+
+/// The position estimate: ancestors minus descendants, a linear extension close to the real execution.
+fn positions(closure: Option<&Closure>, dag: &Dag, choice: &Choice) -> Vec<f32> {
+    let reversed = dag.reversed();
+    let (ancestors, descendants) = match (closure, &choice.chains) {
+        (Some(Closure::Clocks(clocks)), Some(chains)) => {
+            let descendants = Clocks::count_descendants(&reversed, chains);
+            (clocks.ancestors(), descendants)
+        }
+        (Some(Closure::Dense(dense)), _) => {
+            (Dense::count_descendants(&reversed), dense.descendants())
+        }
+        _ => return Vec::new(),
+    };
+    let pairs = ancestors.iter().zip(&descendants);
+    pairs
+        .map(|(&before, &after)| before as f32 - after as f32)
+        .collect()
+}

@@ -1,0 +1,202 @@
+//! Who wrote each value.
+//!
+//! Only a transaction's last write of a key can be read by others, and only if the transaction took effect. So a value
+//! has *candidates*: the transactions, not aborted, whose last write of the key it is. Two candidates are ambiguous
+//! only if somebody reads the value.
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
+
+/// How the value got into the history, the best explanation first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    /// A candidate wrote it.
+    Candidate,
+    /// A transaction wrote it, and overwrote it.
+    Intermediate,
+    /// An aborted transaction wrote it.
+    Aborted,
+    /// Nobody wrote it.
+    Nobody,
+}
+
+/// A transaction's last write of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FinalWrite {
+    pub(super) key: KeyId,
+    pub(super) value: ValueId,
+}
+
+/// The writers of all values, and the last writes of all transactions that did not abort.
+pub(super) struct Writers {
+    origin: Vec<Origin>,
+    writer: Vec<TxnId>,
+    rivals: FxHashMap<ValueId, Vec<TxnId>>,
+    finals_end: Vec<u32>,
+    finals: Vec<FinalWrite>,
+}
+
+impl Writers {
+    /// Reads all writes of the history.
+    pub(super) fn of(history: &History) -> Self {
+        let mut writers = Writers {
+            origin: vec![Origin::Nobody; history.n_values()],
+            writer: vec![TxnId(u32::MAX); history.n_values()],
+            rivals: FxHashMap::default(),
+            finals_end: Vec::with_capacity(history.n_txns()),
+            finals: Vec::with_capacity(history.n_ops() / 2),
+        };
+        let mut seen = vec![u32::MAX; history.n_keys()];
+        for txn in history.txns() {
+            writers.take(history, txn, &mut seen);
+        }
+        writers
+    }
+
+    /// Takes note of one transaction's writes, from its last operation to its first.
+    fn take(&mut self, history: &History, txn: TxnId, seen: &mut [u32]) {
+        let aborted = history.status(txn) == Status::Aborted;
+        let start = self.finals.len();
+        for op in history.ops(txn).iter().rev() {
+            let (Op::Write { key, value } | Op::Append { key, value }) = *op else {
+                continue;
+            };
+            let is_final = seen[key.index()] != txn.0;
+            seen[key.index()] = txn.0;
+            let origin = match (aborted, is_final) {
+                (true, _) => Origin::Aborted,
+                (false, true) => Origin::Candidate,
+                (false, false) => Origin::Intermediate,
+            };
+            self.claim(value, txn, origin);
+            if origin == Origin::Candidate {
+                self.finals.push(FinalWrite { key, value });
+            }
+        }
+        self.finals[start..].reverse();
+        self.finals_end.push(self.finals.len() as u32);
+    }
+
+    fn claim(&mut self, value: ValueId, txn: TxnId, origin: Origin) {
+        let at = value.index();
+        if origin == Origin::Candidate && self.origin[at] == Origin::Candidate {
+            self.rivals.entry(value).or_default().push(txn);
+        } else if origin < self.origin[at] {
+            self.origin[at] = origin;
+            self.writer[at] = txn;
+        }
+    }
+
+    /// The last writes of a transaction, in the order of its operations; none if it aborted.
+    pub(super) fn finals(&self, txn: TxnId) -> &[FinalWrite] {
+        let start = match txn.index() {
+            0 => 0,
+            index => self.finals_end[index - 1] as usize,
+        };
+        &self.finals[start..self.finals_end[txn.index()] as usize]
+    }
+
+    /// How a value got into the history.
+    #[inline]
+    pub(super) fn origin(&self, value: ValueId) -> Origin {
+        self.origin[value.index()]
+    }
+
+    /// The transaction that explains the origin.
+    #[inline]
+    pub(super) fn writer(&self, value: ValueId) -> TxnId {
+        self.writer[value.index()]
+    }
+
+    /// The candidates besides the first.
+    pub(super) fn rivals(&self, value: ValueId) -> &[TxnId] {
+        if self.rivals.is_empty() {
+            return &[];
+        }
+        self.rivals.get(&value).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Which transactions count, and how many of unknown end do and do not.
+pub(super) struct Counted {
+    pub(super) counts: Vec<bool>,
+    pub(super) n_unknown_counted: usize,
+    pub(super) n_unknown_dropped: usize,
+}
+
+impl Counted {
+    /// The committed transactions, and those of unknown end that a counted one or a version order observes.
+    pub(super) fn of(history: &History, writers: &Writers) -> Self {
+        let mut counted = Counted {
+            counts: history
+                .txns()
+                .map(|txn| history.status(txn) == Status::Committed)
+                .collect(),
+            n_unknown_counted: 0,
+            n_unknown_dropped: 0,
+        };
+        let n_unknown = history
+            .txns()
+            .filter(|&txn| history.status(txn) == Status::Unknown)
+            .count();
+        if n_unknown == 0 {
+            return counted;
+        }
+        let listed = history.version_orders().iter();
+        let mut fresh = Vec::new();
+        for &value in listed.flat_map(|order| &order.values) {
+            counted.observe(history, writers, value, &mut fresh);
+        }
+        for txn in history.txns() {
+            if history.status(txn) == Status::Committed {
+                counted.observe_reads(history, writers, txn, &mut fresh);
+            }
+        }
+        while let Some(txn) = fresh.pop() {
+            counted.observe_reads(history, writers, txn, &mut fresh);
+        }
+        counted.n_unknown_dropped = n_unknown - counted.n_unknown_counted;
+        counted
+    }
+
+    fn observe_reads(
+        &mut self,
+        history: &History,
+        writers: &Writers,
+        txn: TxnId,
+        fresh: &mut Vec<TxnId>,
+    ) {
+        for &op in history.ops(txn) {
+            match op {
+                Op::Read { value, .. } => self.observe(history, writers, value, fresh),
+                Op::ReadList { list, .. } => {
+                    for &value in history.list(list) {
+                        self.observe(history, writers, value, fresh);
+                    }
+                }
+                Op::Write { .. } | Op::Append { .. } => {}
+            }
+        }
+    }
+
+    fn observe(
+        &mut self,
+        history: &History,
+        writers: &Writers,
+        value: ValueId,
+        fresh: &mut Vec<TxnId>,
+    ) {
+        if !matches!(writers.origin(value), Origin::Candidate | Origin::Intermediate) {
+            return;
+        }
+        // With rivals the read is ambiguous, or its reader is one of them: any choice is reported, none is silently made.
+        for &writer in writers.rivals(value).iter().chain([&writers.writer(value)]) {
+            if history.status(writer) == Status::Unknown && !self.counts[writer.index()] {
+                self.counts[writer.index()] = true;
+                self.n_unknown_counted += 1;
+                fresh.push(writer);
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The version orders that came with the history or that its lists reveal, as lists of versions.
+
+use super::attribute::Origin;
+use super::reads::{Walk, position_of_write};
+use super::versions::{Node, VersionId};
+use super::{GivenOrder, ResolveError};
+use crate::model::{TxnId, ValueId, VersionOrder};
+use crate::verdict::LocalAnomaly;
+
+/// Every known order of a key's versions. Notes versions that aborted transactions installed.
+pub(super) fn given_orders(walk: &mut Walk<'_>) -> Result<Vec<GivenOrder>, ResolveError> {
+    let mut given = Vec::new();
+    for order in walk.history.version_orders() {
+        let versions = listed_versions(walk, order)?;
+        given.push(GivenOrder {
+            key: order.key,
+            versions,
+            is_prefix: false,
+        });
+    }
+    for (key, list) in walk.lists.longest() {
+        let writers = list.iter().map(|&value| walk.writers.writer(value));
+        let versions = writers.filter_map(|writer| version_of(walk, writer, key));
+        let mut versions: Vec<VersionId> = versions.collect();
+        versions.dedup();
+        given.push(GivenOrder {
+            key,
+            versions,
+            is_prefix: true,
+        });
+    }
+    given.sort_by_key(|order| order.key);
+    Ok(given)
+}
+
+fn version_of(walk: &Walk<'_>, writer: TxnId, key: crate::model::KeyId) -> Option<VersionId> {
+    let node = walk.node_txn.binary_search(&writer).ok()?;
+    walk.numbering.of_writer(key, node as Node)
+}
+
+/// The versions that a version order names. Values that their writer overwrote itself are passed over: nobody may see them.
+fn listed_versions(
+    walk: &mut Walk<'_>,
+    order: &VersionOrder,
+) -> Result<Vec<VersionId>, ResolveError> {
+    let mut versions = Vec::with_capacity(order.values.len());
+    for (at, &value) in order.values.iter().enumerate() {
+        let writer = walk.writers.writer(value);
+        match walk.writers.origin(value) {
+            Origin::Candidate if walk.writers.rivals(value).is_empty() => {
+                versions.extend(version_of(walk, writer, order.key));
+            }
+            Origin::Candidate => return Err(ambiguous(walk, order, value)),
+            Origin::Intermediate => {}
+            Origin::Aborted => {
+                let op = position_of_write(walk.history, writer, value).unwrap_or(0);
+                walk.find(LocalAnomaly::AbortedVersion, writer, op, None);
+            }
+            // The initial state may head the list; anywhere else it would be a version that nobody installed.
+            Origin::Nobody if at == 0 && walk.history.is_initial(value) => {}
+            Origin::Nobody => {
+                return Err(ResolveError::UnknownVersion {
+                    key: walk.history.key_name(order.key),
+                    value: walk.history.value_name(value),
+                });
+            }
+        }
+    }
+    Ok(versions)
+}
+
+fn ambiguous(walk: &Walk<'_>, order: &VersionOrder, value: ValueId) -> ResolveError {
+    let name = |txn: TxnId| walk.history.txn_name(txn);
+    ResolveError::AmbiguousVersion {
+        key: walk.history.key_name(order.key),
+        value: walk.history.value_name(value),
+        first: name(walk.writers.writer(value)),
+        second: name(walk.writers.rivals(value)[0]),
+    }
+}

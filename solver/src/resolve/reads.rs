@@ -1,0 +1,416 @@
+//! Walks every counted transaction: finds the writer of each external read, names what cannot be, and numbers the versions.
+//!
+//! What matters outside a transaction is its first read of a key before its own write, and its last write.
+
+use super::attribute::{Counted, Origin, Writers};
+use super::lists::{ListReads, read_list};
+use super::versions::{NO_NODE, Node, VersionId, Versions};
+use super::given::given_orders;
+use super::{Resolution, ResolveError, Resolved};
+use crate::model::{History, KeyId, Op, SessionId, TxnId, ValueId};
+use crate::verdict::{Finding, LocalAnomaly};
+
+/// More findings than anybody reads.
+const MAX_FINDINGS: usize = 1000;
+
+/// Resolves a history, as [`super::resolve`] says.
+pub(super) fn resolve(history: &History) -> Result<Resolution, ResolveError> {
+    let writers = Writers::of(history);
+    let counted = Counted::of(history, &writers);
+    let node_txn: Vec<TxnId> = history
+        .txns()
+        .filter(|txn| counted.counts[txn.index()])
+        .collect();
+    let numbering = Numbering::of(history, &writers, &node_txn);
+    let mut walk = Walk::new(history, &writers, &numbering, &node_txn);
+    for (node, &txn) in node_txn.iter().enumerate() {
+        walk.transaction(node as Node, txn)?;
+    }
+    let given = given_orders(&mut walk)?;
+    let (reads, mut findings) = (walk.reads, walk.findings);
+    if !findings.is_empty() {
+        findings.sort_by_key(|finding| (finding.txn, finding.op));
+        findings.dedup();
+        findings.truncate(MAX_FINDINGS);
+        return Ok(Resolution::Anomalous(findings));
+    }
+    Ok(Resolution::Resolved(Resolved {
+        sessions: session_ranges(history, &node_txn),
+        versions: numbering.versions(history, &reads),
+        given,
+        node_txn,
+        n_unknown_counted: counted.n_unknown_counted,
+        n_unknown_dropped: counted.n_unknown_dropped,
+    }))
+}
+
+fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
+    let place = |txn: u32| node_txn.partition_point(|node| node.0 < txn) as Node;
+    (0..history.n_sessions() as u32)
+        .map(|session| history.session_txns(SessionId(session)))
+        .map(|txns| place(txns.start)..place(txns.end))
+        .collect()
+}
+
+/// The versions by number, before their readers are known.
+pub(super) struct Numbering {
+    key_start: Vec<u32>,
+    writer: Vec<Node>,
+    /// The version that a value is, for values that a candidate wrote.
+    version_of: Vec<u32>,
+}
+
+impl Numbering {
+    fn of(history: &History, writers: &Writers, node_txn: &[TxnId]) -> Self {
+        // One more than the writes: every key's first version is the initial one.
+        let mut key_start = vec![0_u32; history.n_keys() + 1];
+        for write in node_txn.iter().flat_map(|&txn| writers.finals(txn)) {
+            key_start[write.key.index() + 1] += 1;
+        }
+        for key in 0..history.n_keys() {
+            key_start[key + 1] += key_start[key] + 1;
+        }
+        let mut next: Vec<u32> = key_start[..history.n_keys()]
+            .iter()
+            .map(|start| start + 1)
+            .collect();
+        let n_versions = key_start.last().map_or(0, |&end| end as usize);
+        let mut writer = vec![NO_NODE; n_versions];
+        let mut version_of = vec![u32::MAX; history.n_values()];
+        for (node, &txn) in node_txn.iter().enumerate() {
+            for write in writers.finals(txn) {
+                let version = next[write.key.index()];
+                next[write.key.index()] += 1;
+                writer[version as usize] = node as Node;
+                version_of[write.value.index()] = version;
+            }
+        }
+        Numbering {
+            key_start,
+            writer,
+            version_of,
+        }
+    }
+
+    /// The version of a key that a node installed.
+    pub(super) fn of_writer(&self, key: KeyId, node: Node) -> Option<VersionId> {
+        let (start, end) = (self.key_start[key.index()], self.key_start[key.index() + 1]);
+        let written = &self.writer[start as usize + 1..end as usize];
+        let at = written.binary_search(&node).ok()?;
+        Some(VersionId(start + 1 + at as u32))
+    }
+
+    fn initial(&self, key: KeyId) -> VersionId {
+        VersionId(self.key_start[key.index()])
+    }
+
+    /// Adds the readers, and the neighbours that read-modify-writes make.
+    fn versions(self, history: &History, reads: &[Read]) -> Versions {
+        let n_versions = self.writer.len();
+        let mut reader_start = vec![0_u32; n_versions + 1];
+        for read in reads {
+            reader_start[read.version as usize + 1] += 1;
+        }
+        for version in 0..n_versions {
+            reader_start[version + 1] += reader_start[version];
+        }
+        let mut next = reader_start.clone();
+        let mut readers = vec![0; reads.len()];
+        let mut successor = vec![u32::MAX; n_versions];
+        let mut predecessor = vec![u32::MAX; n_versions];
+        for read in reads {
+            let at = &mut next[read.version as usize];
+            readers[*at as usize] = read.reader;
+            *at += 1;
+            if read.overwritten_by != u32::MAX {
+                predecessor[read.overwritten_by as usize] = read.version;
+                if successor[read.version as usize] == u32::MAX {
+                    successor[read.version as usize] = read.overwritten_by;
+                }
+            }
+        }
+        let mut key = vec![KeyId(0); n_versions];
+        for k in 0..history.n_keys() {
+            key[self.key_start[k] as usize..self.key_start[k + 1] as usize].fill(KeyId(k as u32));
+        }
+        Versions {
+            key_start: self.key_start,
+            key,
+            writer: self.writer,
+            reader_start,
+            readers,
+            successor,
+            predecessor,
+        }
+    }
+}
+
+/// An external read.
+struct Read {
+    reader: Node,
+    version: u32,
+    /// The version of the same key that the reader installs, or `u32::MAX`.
+    overwritten_by: u32,
+}
+
+/// What a transaction has done to a key so far.
+#[derive(Clone, Copy)]
+struct KeyState {
+    /// The transaction that this state belongs to.
+    txn: u32,
+    /// Its last own write so far.
+    own: Option<ValueId>,
+    /// Where its external read stands among the reads.
+    read: Option<u32>,
+}
+
+pub(super) struct Walk<'h> {
+    pub(super) history: &'h History,
+    pub(super) writers: &'h Writers,
+    pub(super) numbering: &'h Numbering,
+    pub(super) node_txn: &'h [TxnId],
+    pub(super) findings: Vec<Finding>,
+    pub(super) lists: ListReads,
+    state: Vec<KeyState>,
+    reads: Vec<Read>,
+}
+
+impl<'h> Walk<'h> {
+    fn new(
+        history: &'h History,
+        writers: &'h Writers,
+        numbering: &'h Numbering,
+        node_txn: &'h [TxnId],
+    ) -> Self {
+        let fresh = KeyState {
+            txn: u32::MAX,
+            own: None,
+            read: None,
+        };
+        Walk {
+            history,
+            writers,
+            numbering,
+            node_txn,
+            findings: Vec::new(),
+            lists: ListReads::new(history.n_keys()),
+            state: vec![fresh; history.n_keys()],
+            reads: Vec::with_capacity(history.n_ops() / 2),
+        }
+    }
+
+    fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
+        let history = self.history;
+        for (at, &op) in history.ops(txn).iter().enumerate() {
+            let is_list = matches!(op, Op::Append { .. } | Op::ReadList { .. });
+            self.lists.check_kind(history, txn, op.key(), is_list)?;
+            let state = &mut self.state[op.key().index()];
+            if state.txn != txn.0 {
+                *state = KeyState {
+                    txn: txn.0,
+                    own: None,
+                    read: None,
+                };
+            }
+            match op {
+                Op::Write { key, value } | Op::Append { key, value } => {
+                    self.state[key.index()].own = Some(value);
+                }
+                Op::Read { key, value } => self.read(node, txn, at, key, value)?,
+                Op::ReadList { key, list } => {
+                    if let Some(last) = read_list(self, txn, at, key, list)? {
+                        self.external(node, txn, at, key, last)?;
+                    }
+                }
+            }
+        }
+        self.link_own_writes(node, txn);
+        Ok(())
+    }
+
+    /// Tells each external read of the transaction just walked which version of its own overwrote what it read.
+    fn link_own_writes(&mut self, node: Node, txn: TxnId) {
+        for write in self.writers.finals(txn) {
+            if let Some(read) = self.state[write.key.index()].read {
+                let own = self.numbering.of_writer(write.key, node);
+                self.reads[read as usize].overwritten_by = own.map_or(u32::MAX, |v| v.0);
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: ValueId,
+    ) -> Result<(), ResolveError> {
+        match self.state[key.index()].own {
+            Some(own) if own == value => Ok(()),
+            Some(own) => {
+                let (anomaly, other) = self.internal(txn, at, own, value);
+                self.find(anomaly, txn, at, other);
+                Ok(())
+            }
+            None => self.external(node, txn, at, key, Some(value)),
+        }
+    }
+
+    /// Names a read that is not the transaction's own last write, and finds the other operation.
+    fn internal(
+        &self,
+        txn: TxnId,
+        at: usize,
+        own: ValueId,
+        value: ValueId,
+    ) -> (LocalAnomaly, Option<(TxnId, usize)>) {
+        let mine = position_of_write(self.history, txn, value);
+        match mine {
+            Some(earlier) if earlier < at => (LocalAnomaly::NotMyLastWrite, Some((txn, earlier))),
+            Some(later) => (LocalAnomaly::FutureRead, Some((txn, later))),
+            None => {
+                let own = position_of_write(self.history, txn, own);
+                (LocalAnomaly::NotMyOwnWrite, own.map(|op| (txn, op)))
+            }
+        }
+    }
+
+    /// Takes an external read of a value; `None` is an empty list, the initial state.
+    fn external(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: Option<ValueId>,
+    ) -> Result<(), ResolveError> {
+        let Some(version) = self.version_read(txn, at, key, value)? else {
+            return Ok(());
+        };
+        match self.state[key.index()].read {
+            None => {
+                self.state[key.index()].read = Some(self.reads.len() as u32);
+                self.reads.push(Read {
+                    reader: node,
+                    version: version.0,
+                    overwritten_by: u32::MAX,
+                });
+            }
+            Some(first) if self.reads[first as usize].version == version.0 => {}
+            Some(_) => {
+                let ops = &self.history.ops(txn)[..at];
+                let first = ops.iter().position(|op| op.key() == key && !op.is_write());
+                let other = first.map(|op| (txn, op));
+                self.find(LocalAnomaly::NonRepeatableRead, txn, at, other);
+            }
+        }
+        Ok(())
+    }
+
+    /// The version that a value read by `txn` is, or `None` where that is an anomaly, which is then noted.
+    fn version_read(
+        &mut self,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: Option<ValueId>,
+    ) -> Result<Option<VersionId>, ResolveError> {
+        let Some(value) = value else {
+            return Ok(Some(self.numbering.initial(key)));
+        };
+        let origin = self.writers.origin(value);
+        let initial = self.history.is_initial(value);
+        if origin == Origin::Candidate && !initial && self.writers.rivals(value).is_empty() {
+            let writer = self.writers.writer(value);
+            if writer == txn {
+                let other = position_of_write(self.history, txn, value).map(|op| (txn, op));
+                self.find(LocalAnomaly::FutureRead, txn, at, other);
+                return Ok(None);
+            }
+            return Ok(Some(VersionId(self.numbering.version_of[value.index()])));
+        }
+        if origin == Origin::Candidate {
+            return self.unambiguous(txn, key, value, initial);
+        }
+        if initial {
+            return Ok(Some(self.numbering.initial(key)));
+        }
+        let writer = self.writers.writer(value);
+        let anomaly = match origin {
+            Origin::Intermediate if writer == txn => LocalAnomaly::FutureRead,
+            Origin::Intermediate => LocalAnomaly::IntermediateRead,
+            Origin::Aborted => LocalAnomaly::AbortedRead,
+            Origin::Candidate | Origin::Nobody => LocalAnomaly::ThinAirRead,
+        };
+        let other = match origin {
+            Origin::Nobody => None,
+            _ => position_of_write(self.history, writer, value).map(|op| (writer, op)),
+        };
+        self.find(anomaly, txn, at, other);
+        Ok(None)
+    }
+
+    /// The one version that a value can be although several transactions, or one and the initial state, have it.
+    fn unambiguous(
+        &self,
+        txn: TxnId,
+        key: KeyId,
+        value: ValueId,
+        initial: bool,
+    ) -> Result<Option<VersionId>, ResolveError> {
+        let first = self.writers.writer(value);
+        let rivals = self.writers.rivals(value).iter().copied();
+        let others: Vec<TxnId> = rivals.chain([first]).filter(|&w| w != txn).collect();
+        match (initial, others.as_slice()) {
+            (true, []) => Ok(Some(self.numbering.initial(key))),
+            (false, &[writer]) => {
+                let node = self.node_txn.binary_search(&writer).ok();
+                Ok(node.and_then(|node| self.numbering.of_writer(key, node as Node)))
+            }
+            _ => {
+                let name = |txn: &TxnId| format!("transaction {}", self.history.txn_name(*txn));
+                let mut names: Vec<String> = others.iter().map(name).collect();
+                if initial {
+                    names.insert(0, "the initial state".to_owned());
+                }
+                names.truncate(2);
+                let second = names.pop().unwrap_or_default();
+                Err(ResolveError::AmbiguousRead {
+                    reader: self.history.txn_name(txn),
+                    key: self.history.key_name(key),
+                    value: self.history.value_name(value),
+                    first: names.pop().unwrap_or_default(),
+                    second,
+                })
+            }
+        }
+    }
+
+    pub(super) fn find(
+        &mut self,
+        anomaly: LocalAnomaly,
+        txn: TxnId,
+        op: usize,
+        other: Option<(TxnId, usize)>,
+    ) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(Finding {
+                anomaly,
+                txn,
+                op,
+                other,
+            });
+        }
+    }
+}
+
+/// The first operation of a transaction that writes this value.
+pub(super) fn position_of_write(history: &History, txn: TxnId, value: ValueId) -> Option<usize> {
+    let ops = history.ops(txn).iter();
+    ops.map(|&op| match op {
+        Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
+        Op::Read { .. } | Op::ReadList { .. } => None,
+    })
+    .position(|written| written == Some(value))
+}
