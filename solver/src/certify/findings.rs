@@ -93,7 +93,8 @@ impl<'h> Scene<'h> {
             LocalAnomaly::NonRepeatableRead => {
                 let (reader, earlier) = finding.other?;
                 let first = self.before_own(txn, earlier)?;
-                let overwritten = matches!(op, Op::Read { .. }) && !self.own_before(txn, key, at).is_empty();
+                let overwritten =
+                    matches!(op, Op::Read { .. }) && !self.own_before(txn, key, at).is_empty();
                 let both_initial = [&first, others.as_ref()?]
                     .iter()
                     .all(|seen| seen.iter().all(|&value| self.history.is_initial(value)));
@@ -105,7 +106,9 @@ impl<'h> Scene<'h> {
                     && first != others?
                     && !both_initial
             }
-            LocalAnomaly::InternalInconsistency => matches!(op, Op::ReadList { .. }) && others.is_none(),
+            LocalAnomaly::InternalInconsistency => {
+                matches!(op, Op::ReadList { .. }) && others.is_none()
+            }
             LocalAnomaly::DuplicateElements => {
                 let twice = |(at, value): (usize, &ValueId)| seen[..at].contains(value);
                 seen.iter().enumerate().any(twice)

@@ -139,7 +139,10 @@ impl<'h> Checker<'h> {
             return Ok(());
         }
         let (from, to) = (self.txn(from), self.txn(to));
-        Err(format!("{from} before {to}: {:?} does not hold", step.reason))
+        Err(format!(
+            "{from} before {to}: {:?} does not hold",
+            step.reason
+        ))
     }
 
     /// Whether a step's moments are those that its reason orders.
@@ -198,8 +201,7 @@ impl<'h> Checker<'h> {
     /// Whether a version belongs to the group of a lineage.
     fn is_akin(&self, key: KeyId, txn: TxnId, lineage: &Lineage) -> bool {
         lineage.versions.contains(&Some(txn))
-            || lineage.root.is_some()
-                && self.meaning.lineage(Some(txn), key).root == lineage.root
+            || lineage.root.is_some() && self.meaning.lineage(Some(txn), key).root == lineage.root
     }
 
     /// Whether a version order or a list puts one before the other, or members of their groups.

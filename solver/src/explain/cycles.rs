@@ -94,7 +94,10 @@ impl<'g, 'a> Found<'g, 'a> {
     }
 
     fn add(&mut self, cycle: Vec<u32>) {
-        let mut nodes: Vec<u32> = cycle.iter().map(|&index| self.graph.edge(index).from).collect();
+        let mut nodes: Vec<u32> = cycle
+            .iter()
+            .map(|&index| self.graph.edge(index).from)
+            .collect();
         nodes.sort_unstable();
         if self.known.insert(nodes) {
             self.shortest = self.shortest.min(cycle.len());

@@ -114,7 +114,9 @@ impl<'a> KnownGraph<'a> {
 
     /// The round in which an edge became known; 0 is before pruning.
     pub(super) fn round(&self, index: u32) -> usize {
-        let round = self.round_ends.partition_point(|&end| end <= index as usize);
+        let round = self
+            .round_ends
+            .partition_point(|&end| end <= index as usize);
         round.min(self.round_ends.len() - 1)
     }
 
@@ -135,10 +137,19 @@ impl<'a> KnownGraph<'a> {
     }
 
     /// A short path from one of `from` to one of `to` over the edges before `end`; empty where they share a node.
-    pub(super) fn path(&mut self, from: &[u32], to: &[u32], end: u32, stamp: u32) -> Option<Vec<u32>> {
+    pub(super) fn path(
+        &mut self,
+        from: &[u32],
+        to: &[u32],
+        end: u32,
+        stamp: u32,
+    ) -> Option<Vec<u32>> {
         self.searches[0].begin(from, stamp);
         self.searches[1].begin(to, stamp);
-        if let Some(&both) = to.iter().find(|&&node| self.searches[0].seen[node as usize] == stamp) {
+        if let Some(&both) = to
+            .iter()
+            .find(|&&node| self.searches[0].seen[node as usize] == stamp)
+        {
             return Some(self.trace(both));
         }
         loop {
@@ -158,7 +169,11 @@ impl<'a> KnownGraph<'a> {
         while at < self.searches[way].level.len() {
             let node = self.searches[way].level[at];
             at += 1;
-            let rows = if way == 0 { &self.forward } else { &self.backward };
+            let rows = if way == 0 {
+                &self.forward
+            } else {
+                &self.backward
+            };
             for &index in rows.of(node) {
                 if index >= end {
                     break;

@@ -5,13 +5,22 @@
 mod arena;
 mod closure;
 mod cycles;
+mod findings;
 mod gather;
 mod known;
+mod labels;
+mod lanes;
+mod name;
 mod order;
 mod prove;
 mod reach;
 mod refute;
 mod shrink;
+mod story;
+mod words;
 mod world;
 
+pub use lanes::{Arrow, Lanes, lanes};
+pub use name::{AnomalyName, local_name, name};
 pub use refute::{refute, refute_core};
+pub use story::{Line, Story, story};

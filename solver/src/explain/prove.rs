@@ -300,7 +300,11 @@ mod tests {
 
     #[test]
     fn a_cycle_without_splits_is_a_leaf() {
-        let arena = Arena::new(3, 0, vec![arc(0, 1, None), arc(1, 2, None), arc(2, 0, None)]);
+        let arena = Arena::new(
+            3,
+            0,
+            vec![arc(0, 1, None), arc(1, 2, None), arc(2, 0, None)],
+        );
         let Some(Tree::Cycle(cycle)) = prove(&arena, &mut 10_000) else {
             panic!("a cycle");
         };

@@ -52,10 +52,16 @@ fn best_proof(polygraph: &Polygraph, history: &History, candidates: &[Vec<Node>]
     let all: Vec<Node> = all.into_iter().collect();
     let universe = Universe::new(polygraph, history, &all);
     let mut best: Option<Proof> = None;
-    for nodes in candidates.iter().filter(|nodes| nodes.len() <= LARGEST_WORLD) {
+    for nodes in candidates
+        .iter()
+        .filter(|nodes| nodes.len() <= LARGEST_WORLD)
+    {
         let found = prove_among(&universe, nodes, &mut PROVE.clone());
         if let Some(proof) = found {
-            if best.as_ref().is_none_or(|least| length(&proof) < length(least)) {
+            if best
+                .as_ref()
+                .is_none_or(|least| length(&proof) < length(least))
+            {
                 best = Some(proof);
             }
         }

@@ -47,7 +47,11 @@ pub(super) fn nodes_of(proof: &Proof, resolved: &Resolved) -> Vec<Node> {
                 other_first,
                 ..
             } => {
-                nodes.extend([one, other].into_iter().filter_map(|&txn| resolved.node(txn)));
+                nodes.extend(
+                    [one, other]
+                        .into_iter()
+                        .filter_map(|&txn| resolved.node(txn)),
+                );
                 visit(one_first, resolved, nodes);
                 visit(other_first, resolved, nodes);
             }
@@ -59,7 +63,11 @@ pub(super) fn nodes_of(proof: &Proof, resolved: &Resolved) -> Vec<Node> {
 }
 
 /// A proof in the world of these transactions, if one is found with this much work.
-pub(super) fn prove_among(universe: &Universe<'_>, nodes: &[Node], work: &mut u64) -> Option<Proof> {
+pub(super) fn prove_among(
+    universe: &Universe<'_>,
+    nodes: &[Node],
+    work: &mut u64,
+) -> Option<Proof> {
     let world = universe.world(nodes);
     prove(&world.arena, work).map(|tree| world.proof(&tree))
 }

@@ -64,7 +64,13 @@ impl<'a> Universe<'a> {
         keys.sort_unstable();
         let keys = keys
             .into_iter()
-            .map(|key| (key, KeyOrder::of(resolved, key), touches(polygraph, key, &members)))
+            .map(|key| {
+                (
+                    key,
+                    KeyOrder::of(resolved, key),
+                    touches(polygraph, key, &members),
+                )
+            })
             .filter(|(_, _, touches)| touches.len() > 1)
             .collect();
         Universe {
@@ -188,7 +194,10 @@ impl Draft<'_, '_> {
 
     /// A step from a commit to a begin.
     fn after_commit(&mut self, from: usize, to: usize, reason: StepReason, cost: u32) {
-        let (from, to) = (self.point(from, Moment::Commit), self.point(to, Moment::Begin));
+        let (from, to) = (
+            self.point(from, Moment::Commit),
+            self.point(to, Moment::Begin),
+        );
         self.push(from, to, reason, STEP + cost, None);
     }
 
@@ -198,13 +207,18 @@ impl Draft<'_, '_> {
         let history = self.universe.history;
         for at in 0..self.nodes.len() {
             if spec.model == Model::Si {
-                let (begin, commit) = (self.point(at, Moment::Begin), self.point(at, Moment::Commit));
+                let (begin, commit) = (
+                    self.point(at, Moment::Begin),
+                    self.point(at, Moment::Commit),
+                );
                 self.push(begin, commit, StepReason::Begin, 1, None);
             }
             let txn = self.txn(self.nodes[at]);
             for later in 0..self.nodes.len() {
                 let other = self.txn(self.nodes[later]);
-                if spec.session_order && txn < other && history.session(txn) == history.session(other)
+                if spec.session_order
+                    && txn < other
+                    && history.session(txn) == history.session(other)
                 {
                     self.after_commit(at, later, StepReason::Session, 0);
                 }
@@ -238,12 +252,18 @@ impl Draft<'_, '_> {
             for &(later, writer) in here.iter().filter(|(later, _)| *later != at) {
                 let Some(after) = writer.wrote else { continue };
                 if let Some(before) = touch.wrote {
-                    let points = (self.point(at, Moment::Commit), self.point(later, Moment::Begin));
+                    let points = (
+                        self.point(at, Moment::Commit),
+                        self.point(later, Moment::Begin),
+                    );
                     let reason = |fact| StepReason::Ww { key, fact };
                     self.add_versions(order, before, after, points, reason, &split_of);
                 }
                 if let Some(before) = touch.read {
-                    let points = (self.point(at, Moment::Begin), self.point(later, Moment::Commit));
+                    let points = (
+                        self.point(at, Moment::Begin),
+                        self.point(later, Moment::Commit),
+                    );
                     let versions = self.universe.polygraph.resolved().versions();
                     let writer = versions.writer(before);
                     let writer = (!versions.is_initial(before)).then(|| self.txn(writer));

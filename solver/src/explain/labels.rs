@@ -1,0 +1,146 @@
+//! What a story calls transactions, sessions, keys and values: their own names, shortened where they are long.
+//!
+//! Invariant: two things of one kind never get the same label within a story; shortened names are listed in a legend.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{History, KeyId, Op, SessionId, Token, TxnId, ValueId};
+
+/// Longer numbers are shown as the first digits of their hexadecimal form.
+const LONGEST_NUMBER: usize = 9;
+/// Longer texts are shown without their middle.
+const LONGEST_TEXT: usize = 24;
+
+/// The labels of everything that some transactions touch.
+pub(super) struct Labels<'h> {
+    history: &'h History,
+    txns: FxHashMap<Token, String>,
+    sessions: FxHashMap<Token, String>,
+    keys: FxHashMap<Token, String>,
+    values: FxHashMap<Token, String>,
+    /// What was shortened: the label and the full name.
+    pub(super) legend: Vec<(String, String)>,
+}
+
+impl<'h> Labels<'h> {
+    /// Labels everything that these transactions touch.
+    pub(super) fn new(history: &'h History, txns: &[TxnId]) -> Self {
+        let txn_names: BTreeSet<Token> = txns.iter().map(|&txn| history.txn_token(txn)).collect();
+        let sessions = txns.iter().map(|&txn| history.session(txn));
+        let sessions = sessions.map(|session| history.session_token(session));
+        let mut keys = BTreeSet::new();
+        let mut values = BTreeSet::new();
+        for op in txns.iter().flat_map(|&txn| history.ops(txn)) {
+            keys.insert(history.key_token(op.key()));
+            match *op {
+                Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
+                    values.insert(history.value_token(value));
+                }
+                Op::ReadList { list, .. } => {
+                    values.extend(history.list(list).iter().map(|&it| history.value_token(it)));
+                }
+            }
+        }
+        let mut legend = Vec::new();
+        let mut shorten = |names: BTreeSet<Token>| shorten(history, &names, &mut legend);
+        let (txns, sessions) = (shorten(txn_names), shorten(sessions.collect()));
+        let (keys, values) = (shorten(keys), shorten(values));
+        Labels {
+            history,
+            txns,
+            sessions,
+            keys,
+            values,
+            legend,
+        }
+    }
+
+    fn label(&self, labels: &FxHashMap<Token, String>, token: Token) -> String {
+        let known = labels.get(&token).cloned();
+        known.unwrap_or_else(|| self.history.symbols().show(token))
+    }
+
+    /// A transaction; a number gets a `T` in front.
+    pub(super) fn txn(&self, txn: TxnId) -> String {
+        let token = self.history.txn_token(txn);
+        let label = self.label(&self.txns, token);
+        match label.chars().next() {
+            Some(first) if first.is_ascii_alphabetic() => label,
+            _ => format!("T{label}"),
+        }
+    }
+
+    /// A session.
+    pub(super) fn session(&self, session: SessionId) -> String {
+        let token = self.history.session_token(session);
+        self.label(&self.sessions, token)
+    }
+
+    /// A key.
+    pub(super) fn key(&self, key: KeyId) -> String {
+        self.label(&self.keys, self.history.key_token(key))
+    }
+
+    /// A value.
+    pub(super) fn value(&self, value: ValueId) -> String {
+        self.label(&self.values, self.history.value_token(value))
+    }
+
+    /// A list; long ones keep their end, which is what tells them apart.
+    pub(super) fn list(&self, values: &[ValueId]) -> String {
+        let hidden = if values.len() > 8 {
+            values.len() - 6
+        } else {
+            0
+        };
+        let mut shown: Vec<String> = values[hidden..].iter().map(|&it| self.value(it)).collect();
+        if hidden > 0 {
+            shown.insert(0, format!("… {hidden} more …"));
+        }
+        format!("[{}]", shown.join(", "))
+    }
+}
+
+/// Labels names of one kind; what is shortened goes to the legend.
+fn shorten(
+    history: &History,
+    names: &BTreeSet<Token>,
+    legend: &mut Vec<(String, String)>,
+) -> FxHashMap<Token, String> {
+    let full = |token: Token| history.symbols().show(token);
+    for n_digits in [6, 8, 10, 12, 16] {
+        let mut taken: BTreeMap<String, Token> = BTreeMap::new();
+        let labels: FxHashMap<Token, String> = names
+            .iter()
+            .map(|&token| (token, short(token, &full(token), n_digits)))
+            .collect();
+        let clash = labels
+            .iter()
+            .any(|(&token, label)| taken.insert(label.clone(), token).is_some());
+        if clash {
+            continue;
+        }
+        let shortened = taken.into_iter().map(|(label, token)| (label, full(token)));
+        legend.extend(shortened.filter(|(label, full)| label != full));
+        return labels;
+    }
+    FxHashMap::default()
+}
+
+fn short(token: Token, full: &str, n_digits: usize) -> String {
+    match token {
+        Token::Int(number) if full.len() > LONGEST_NUMBER => {
+            let hex = format!("{number:016x}");
+            format!("#{}", &hex[..n_digits])
+        }
+        Token::Text(_) if full.chars().count() > LONGEST_TEXT => {
+            let head: String = full.chars().take(n_digits + 4).collect();
+            let tail: Vec<char> = full.chars().rev().take(6).collect();
+            let tail: String = tail.into_iter().rev().collect();
+            format!("{head}…{tail}")
+        }
+        _ => full.to_owned(),
+    }
+}

@@ -1,0 +1,367 @@
+//! Names an anomaly by its shape: Adya's phenomena, and the names that testers use.
+//!
+//! Adya, *Weak Consistency* (1999); Terry et al. for the session guarantees; Elle for the session and real-time variants.
+
+use crate::certify::Meaning;
+use crate::level::Spec;
+use crate::model::{History, KeyId, TxnId};
+use crate::verdict::{Counterexample, LocalAnomaly, Proof, Step, StepReason};
+
+/// What an anomaly is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnomalyName {
+    /// As testers say it.
+    pub short: &'static str,
+    /// Adya's letters, with `-session` or `-realtime` where the cycle needs that order; `None` where he has none.
+    pub adya: Option<&'static str>,
+    /// What happened, in one sentence.
+    pub about: &'static str,
+}
+
+/// Names a counterexample.
+pub fn name(history: &History, _: Spec, counterexample: &Counterexample) -> AnomalyName {
+    match counterexample {
+        Counterexample::Local(findings) => {
+            let first = findings.first().map(|finding| finding.anomaly);
+            first.map_or(cycle_name("G2", ""), local_name)
+        }
+        Counterexample::Cyclic(proof) => {
+            let meaning = Meaning::of(history);
+            let mut leaves = Vec::new();
+            collect_leaves(proof, &mut leaves);
+            let names = leaves
+                .into_iter()
+                .map(|steps| Shape::of(steps).name(&meaning));
+            let mut names: Vec<AnomalyName> = names.collect();
+            // Whatever the case, the history shows at least the mildest of the phenomena.
+            names.sort_by_key(|name| severity(name.adya.unwrap_or("")));
+            let mildest = names.pop().unwrap_or(cycle_name("G2", ""));
+            let agree = names.iter().all(|name| name.short == mildest.short);
+            if agree { mildest } else { general(mildest) }
+        }
+    }
+}
+
+/// Keeps the letters, drops what only one of several cases shows.
+fn general(name: AnomalyName) -> AnomalyName {
+    let letters = name.adya.unwrap_or("G2");
+    let (class, suffix) = split_suffix(letters);
+    cycle_name(class, suffix)
+}
+
+fn split_suffix(letters: &'static str) -> (&'static str, &'static str) {
+    for suffix in ["-realtime", "-session"] {
+        if let Some(class) = letters.strip_suffix(suffix) {
+            return (class, suffix);
+        }
+    }
+    (letters, "")
+}
+
+fn severity(letters: &'static str) -> usize {
+    let (class, suffix) = split_suffix(letters);
+    let classes = ["G0", "G1c", "G-single", "G-nonadjacent", "G2-item"];
+    let rank = classes.iter().position(|&it| it == class);
+    2 * rank.unwrap_or(classes.len()) + usize::from(!suffix.is_empty())
+}
+
+fn collect_leaves<'p>(proof: &'p Proof, leaves: &mut Vec<&'p [Step]>) {
+    match proof {
+        Proof::Cycle(steps) => leaves.push(steps),
+        Proof::Split {
+            one_first,
+            other_first,
+            ..
+        } => {
+            collect_leaves(one_first, leaves);
+            collect_leaves(other_first, leaves);
+        }
+    }
+}
+
+/// The kind of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    So,
+    Rt,
+    Wr,
+    Ww,
+    Rw,
+}
+
+/// A cycle without its begins, turned so that an rw step, if any, comes last.
+struct Shape {
+    kinds: Vec<Kind>,
+    steps: Vec<Step>,
+}
+
+impl Shape {
+    fn of(steps: &[Step]) -> Self {
+        let mut steps: Vec<Step> = steps.to_vec();
+        steps.retain(|step| step.reason != StepReason::Begin);
+        let last = steps.iter().rposition(|step| kind(step) == Kind::Rw);
+        if let Some(last) = last {
+            let n_turns = (last + 1) % steps.len();
+            steps.rotate_left(n_turns);
+        }
+        Shape {
+            kinds: steps.iter().map(kind).collect(),
+            steps,
+        }
+    }
+
+    fn key(&self, at: usize) -> Option<KeyId> {
+        match self.steps[at].reason {
+            StepReason::Wr { key, .. }
+            | StepReason::Ww { key, .. }
+            | StepReason::Rw { key, .. } => Some(key),
+            StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
+        }
+    }
+
+    fn count(&self, kind: Kind) -> usize {
+        self.kinds.iter().filter(|&&it| it == kind).count()
+    }
+
+    /// Adya's class, and whether session or real-time order is needed.
+    fn class(&self) -> (&'static str, &'static str) {
+        let n_steps = self.kinds.len();
+        let adjacent = (0..n_steps).any(|at| {
+            n_steps > 1 && self.kinds[at] == Kind::Rw && self.kinds[(at + 1) % n_steps] == Kind::Rw
+        });
+        let class = match self.count(Kind::Rw) {
+            0 if self.count(Kind::Wr) == 0 => "G0",
+            0 => "G1c",
+            1 => "G-single",
+            _ if adjacent => "G2",
+            _ => "G-nonadjacent",
+        };
+        let suffix = match (self.count(Kind::Rt), self.count(Kind::So)) {
+            (0, 0) => "",
+            (0, _) => "-session",
+            _ => "-realtime",
+        };
+        (class, suffix)
+    }
+
+    fn name(&self, meaning: &Meaning<'_>) -> AnomalyName {
+        let (class, suffix) = self.class();
+        let plain = cycle_name(class, suffix);
+        match self.well_known(meaning) {
+            Some((short, about)) => AnomalyName {
+                short,
+                adya: plain.adya,
+                about,
+            },
+            None => plain,
+        }
+    }
+
+    /// The shapes that have names of their own.
+    fn well_known(&self, meaning: &Meaning<'_>) -> Option<(&'static str, &'static str)> {
+        use Kind::{Rt, Rw, So, Wr, Ww};
+        if self.is_lost_update(meaning) {
+            return Some((
+                "lost update",
+                "Two transactions read the same version of a key and both overwrote it.",
+            ));
+        }
+        let stale_initial = matches!(
+            self.steps.last()?.reason,
+            StepReason::Rw { writer: None, .. }
+        );
+        let other_keys = |a: usize, b: usize| self.key(a) != self.key(b);
+        Some(match *self.kinds.as_slice() {
+            [Rw, Rw] if other_keys(0, 1) => (
+                "write skew",
+                "Two transactions each read what the other then overwrote, on different keys.",
+            ),
+            [Wr, Rw] if other_keys(0, 1) => (
+                "fractured read",
+                "A transaction saw one write of another and missed a second one.",
+            ),
+            [So, Rw] if stale_initial => (
+                "stale read of the initial state",
+                "A session read the initial state of a key that it had overwritten before.",
+            ),
+            [So, Rw] => (
+                "read your writes violated",
+                "A session read a version of a key that it had overwritten before.",
+            ),
+            [Rt, Rw] if stale_initial => (
+                "stale read of the initial state",
+                "A transaction read the initial state although a write had committed before it began.",
+            ),
+            [Rt, Rw] => (
+                "stale read",
+                "A transaction read a version that had been overwritten before it began.",
+            ),
+            [Wr, So, Rw] if !other_keys(0, 2) => (
+                "monotonic reads violated",
+                "A session read a version of a key, and later an older one.",
+            ),
+            [So, Wr, Rw] => (
+                "monotonic writes violated",
+                "A transaction saw a session's later write and missed an earlier one.",
+            ),
+            [So, Ww] | [Ww, So] => (
+                "monotonic writes violated",
+                "A session's writes of a key took effect in the opposite order.",
+            ),
+            [Wr, So, Wr, Rw] => (
+                "writes follow reads violated",
+                "A transaction saw a write and missed another that the writing session had read before.",
+            ),
+            [Wr, Rw, Wr, Rw] if other_keys(1, 3) => (
+                "long fork",
+                "Two readers saw two writes in opposite orders.",
+            ),
+            [Rt, Wr] | [Wr, Rt] | [So, Wr] | [Wr, So] => (
+                "read of the future",
+                "A transaction read what a later one wrote.",
+            ),
+            _ if self.count(Rw) == 1 && self.count(Ww) == 0 && self.count(Rt) == 0 => (
+                "causality violation",
+                "A transaction missed a write that what it saw depends on.",
+            ),
+            _ => return None,
+        })
+    }
+
+    /// Two transactions that began from the same version of a key and both overwrote it.
+    fn is_lost_update(&self, meaning: &Meaning<'_>) -> bool {
+        let mut txns: Vec<TxnId> = self.steps.iter().map(|step| step.from.txn).collect();
+        txns.dedup();
+        let [one, two] = *txns.as_slice() else {
+            return false;
+        };
+        let mut keys = (0..self.steps.len()).filter_map(|at| self.key(at));
+        keys.any(|key| {
+            let seen = meaning.version_read(one, key);
+            let both_left = [one, two]
+                .iter()
+                .all(|&txn| meaning.left(txn, key).is_some());
+            both_left && seen.is_some() && seen == meaning.version_read(two, key)
+        })
+    }
+}
+
+fn kind(step: &Step) -> Kind {
+    match step.reason {
+        StepReason::Begin | StepReason::Session => Kind::So,
+        StepReason::RealTime => Kind::Rt,
+        StepReason::Wr { .. } => Kind::Wr,
+        StepReason::Ww { .. } => Kind::Ww,
+        StepReason::Rw { .. } => Kind::Rw,
+    }
+}
+
+macro_rules! letters {
+    ($class:literal, $suffix:expr) => {
+        match $suffix {
+            "-session" => concat!($class, "-session"),
+            "-realtime" => concat!($class, "-realtime"),
+            _ => $class,
+        }
+    };
+}
+
+/// The names of cycles without a shape of their own.
+fn cycle_name(class: &str, suffix: &str) -> AnomalyName {
+    let (short, adya, about) = match class {
+        "G0" => (
+            "write cycle",
+            letters!("G0", suffix),
+            "Transactions overwrote each other in a circle.",
+        ),
+        "G1c" => (
+            "circular information flow",
+            letters!("G1c", suffix),
+            "Transactions read or overwrote each other's writes in a circle.",
+        ),
+        "G-single" => (
+            "single anti-dependency cycle",
+            letters!("G-single", suffix),
+            "A transaction missed a write that what it saw, or what it overwrote, depends on.",
+        ),
+        "G-nonadjacent" => (
+            "cycle with nonadjacent anti-dependencies",
+            letters!("G-nonadjacent", suffix),
+            "Several transactions missed each other's writes in a circle, never two in a row.",
+        ),
+        _ => (
+            "anti-dependency cycle",
+            letters!("G2", suffix),
+            "Several transactions missed each other's writes in a circle.",
+        ),
+    };
+    let adya = match adya {
+        "G2" => "G2-item",
+        "G2-session" => "G2-item-session",
+        "G2-realtime" => "G2-item-realtime",
+        other => other,
+    };
+    AnomalyName {
+        short,
+        adya: Some(adya),
+        about,
+    }
+}
+
+/// The names of the anomalies that need no cycle.
+pub fn local_name(anomaly: LocalAnomaly) -> AnomalyName {
+    let (short, adya, about) = match anomaly {
+        LocalAnomaly::ThinAirRead => ("thin-air read", None, "A value was read that nobody wrote."),
+        LocalAnomaly::AbortedRead => (
+            "aborted read",
+            Some("G1a"),
+            "A value was read that an aborted transaction wrote.",
+        ),
+        LocalAnomaly::IntermediateRead => (
+            "intermediate read",
+            Some("G1b"),
+            "A value was read that its writer replaced before it committed.",
+        ),
+        LocalAnomaly::FutureRead => (
+            "future read",
+            None,
+            "A transaction read a value that it writes itself only later.",
+        ),
+        LocalAnomaly::NotMyOwnWrite => (
+            "not my own write",
+            None,
+            "After its own write of a key, a transaction read what another wrote.",
+        ),
+        LocalAnomaly::NotMyLastWrite => (
+            "not my last write",
+            None,
+            "After several writes of a key, a transaction read one that is not its last.",
+        ),
+        LocalAnomaly::NonRepeatableRead => (
+            "non-repeatable read",
+            None,
+            "A transaction read a key twice, did not write it between, and saw two values.",
+        ),
+        LocalAnomaly::InternalInconsistency => (
+            "internal inconsistency",
+            None,
+            "A transaction read a list without its own appends at the end.",
+        ),
+        LocalAnomaly::DuplicateElements => (
+            "duplicate elements",
+            None,
+            "A list was read that shows one append twice.",
+        ),
+        LocalAnomaly::IncompatibleOrder => (
+            "incompatible order",
+            None,
+            "Two lists of one key were read, neither of which begins with the other.",
+        ),
+        LocalAnomaly::AbortedVersion => (
+            "aborted version",
+            None,
+            "The version order lists a value that an aborted transaction wrote.",
+        ),
+    };
+    AnomalyName { short, adya, about }
+}

@@ -1,0 +1,320 @@
+//! One step of a proof as a clause: which operations put one transaction before the other.
+
+use super::labels::Labels;
+use crate::certify::Meaning;
+use crate::model::{History, KeyId, Op, TxnId, ValueId};
+use crate::verdict::{Fact, Moment, Step, StepReason};
+
+/// Writes clauses about a history.
+pub(super) struct Words<'h> {
+    /// The names.
+    pub(super) labels: Labels<'h>,
+    /// What the operations say.
+    pub(super) meaning: Meaning<'h>,
+    history: &'h History,
+}
+
+/// A case under consideration: on a key, one writer before the other.
+pub(super) type Case = (KeyId, TxnId, TxnId);
+
+impl<'h> Words<'h> {
+    /// Words about these transactions.
+    pub(super) fn new(history: &'h History, txns: &[TxnId]) -> Self {
+        Words {
+            labels: Labels::new(history, txns),
+            meaning: Meaning::of(history),
+            history,
+        }
+    }
+
+    /// `T1 < T2`, or which of their moments comes first.
+    pub(super) fn claim(&self, step: &Step) -> String {
+        let (from, to) = (self.labels.txn(step.from.txn), self.labels.txn(step.to.txn));
+        match (step.from.moment, step.to.moment) {
+            _ if step.reason == StepReason::Begin => format!("{from} began before it committed"),
+            (Moment::Whole, _) | (_, Moment::Whole) => format!("{from} < {to}"),
+            (Moment::Begin, Moment::Commit) => format!("{from} began before {to} committed"),
+            (Moment::Commit, Moment::Begin) => format!("{from} committed before {to} began"),
+            (Moment::Begin, Moment::Begin) => format!("{from} began before {to} began"),
+            (Moment::Commit, Moment::Commit) => format!("{from} committed before {to} committed"),
+        }
+    }
+
+    /// Why the step holds; empty where that goes without saying.
+    pub(super) fn reason(&self, step: &Step, cases: &[Case]) -> String {
+        let (from, to) = (step.from.txn, step.to.txn);
+        let (a, b) = (self.labels.txn(from), self.labels.txn(to));
+        match step.reason {
+            StepReason::Begin => String::new(),
+            StepReason::Session => {
+                let session = self.labels.session(self.history.session(from));
+                format!("both ran in session {session}, {a} first")
+            }
+            StepReason::RealTime => {
+                let committed = self.history.interval(from).commit;
+                let began = self.history.interval(to).begin;
+                format!("{a} had committed (at {committed}) when {b} began (at {began})")
+            }
+            StepReason::Wr { key, value } => self.read_from(from, to, key, value),
+            StepReason::Ww { key, fact } => {
+                let (one, two) = (self.write(from, key), self.write(to, key));
+                let why = self.why(key, Some(from), to, fact, cases);
+                format!("{a} {one} and {b} {two}, {why}")
+            }
+            StepReason::Rw { key, writer, fact } => {
+                let seen = self.sight(from, key);
+                let two = self.overwrite(to, key);
+                let Some(writer) = writer else {
+                    return format!("{a} {seen}, the initial state, which {b} {two}");
+                };
+                if fact == Fact::Run && self.meaning.version_read(to, key) == Some(Some(writer)) {
+                    return format!("{a} {seen}, which {b} also read and {two}");
+                }
+                let why = self.why(key, Some(writer), to, fact, cases);
+                let by = self.labels.txn(writer);
+                let two = self.write(to, key);
+                format!("{a} {seen}, which {by} wrote, and {b} {two}, {why}")
+            }
+        }
+    }
+
+    fn is_list(&self, txn: TxnId, key: KeyId) -> bool {
+        let ops = self.history.ops(txn).iter();
+        let mut of_key = ops.filter(|op| op.key() == key);
+        of_key.any(|op| matches!(op, Op::Append { .. } | Op::ReadList { .. }))
+    }
+
+    /// `wrote x = 1`, `appended 1 to x`.
+    pub(super) fn write(&self, txn: TxnId, key: KeyId) -> String {
+        let name = self.labels.key(key);
+        let Some(value) = self.meaning.left(txn, key) else {
+            return format!("wrote {name}");
+        };
+        let value = self.labels.value(value);
+        if self.is_list(txn, key) {
+            format!("appended {value} to {name}")
+        } else {
+            format!("wrote {name} = {value}")
+        }
+    }
+
+    fn overwrite(&self, txn: TxnId, key: KeyId) -> String {
+        match self.meaning.left(txn, key) {
+            Some(value) if self.is_list(txn, key) => {
+                format!("appended {} to", self.labels.value(value))
+            }
+            Some(value) => {
+                let name = self.labels.key(key);
+                format!("overwrote with {name} = {}", self.labels.value(value))
+            }
+            None => "overwrote".to_owned(),
+        }
+    }
+
+    /// `read x = 1`, `read x = [1, 2]`.
+    fn sight(&self, txn: TxnId, key: KeyId) -> String {
+        let name = self.labels.key(key);
+        let ops = self.history.ops(txn).iter().filter(|op| op.key() == key);
+        let seen = ops.filter_map(|&op| match op {
+            Op::Read { value, .. } => Some(self.labels.value(value)),
+            Op::ReadList { list, .. } => Some(self.labels.list(self.history.list(list))),
+            Op::Write { .. } | Op::Append { .. } => None,
+        });
+        match seen.take(1).next() {
+            Some(seen) => format!("read {name} = {seen}"),
+            None => format!("read {name}"),
+        }
+    }
+
+    fn read_from(&self, writer: TxnId, reader: TxnId, key: KeyId, value: ValueId) -> String {
+        let (a, b) = (self.labels.txn(writer), self.labels.txn(reader));
+        let seen = self.sight(reader, key);
+        if self.is_list(reader, key) {
+            let value = self.labels.value(value);
+            return format!("{b} {seen}, which shows {a}'s append of {value}");
+        }
+        format!("{b} {seen}, which {a} wrote")
+    }
+
+    fn value_left(&self, txn: TxnId, key: KeyId) -> String {
+        let value = self.meaning.left(txn, key);
+        value.map_or_else(|| "it".to_owned(), |value| self.labels.value(value))
+    }
+
+    /// Why one version of a key came before another.
+    fn why(
+        &self,
+        key: KeyId,
+        before: Option<TxnId>,
+        after: TxnId,
+        fact: Fact,
+        cases: &[Case],
+    ) -> String {
+        let Some(before) = before else {
+            return "which comes after the initial state".to_owned();
+        };
+        let name = self.labels.key(key);
+        let (one, two) = (self.value_left(before, key), self.value_left(after, key));
+        match fact {
+            Fact::Initial => {
+                let n_links = self.meaning.lineage(Some(before), key).versions.len() - 1;
+                let how = read_modify_writes(n_links);
+                format!(
+                    "which is later: {name} = {one} was made from the initial state by {how}, with \
+                     nothing in between, and {two} was not"
+                )
+            }
+            Fact::Run => self.why_run(key, before, after),
+            Fact::Given => self.why_given(key, before, after),
+            Fact::Assumed => {
+                let case = cases.iter().find(|&&(it, first, second)| {
+                    it == key
+                        && self.is_akin(key, first, before)
+                        && self.is_akin(key, second, after)
+                });
+                match case {
+                    Some(&(_, first, second)) if (first, second) != (before, after) => {
+                        let (first, second) =
+                            (self.value_left(first, key), self.value_left(second, key));
+                        format!(
+                            "which is later, as {first} before {second} is assumed and values linked by \
+                             read-modify-writes stay together"
+                        )
+                    }
+                    _ => "which is later, as assumed".to_owned(),
+                }
+            }
+        }
+    }
+
+    fn is_akin(&self, key: KeyId, one: TxnId, other: TxnId) -> bool {
+        let root = |txn| self.meaning.lineage(Some(txn), key).root;
+        one == other || root(one).is_some() && root(one) == root(other)
+    }
+
+    /// Why two versions that read-modify-writes link are in this order.
+    fn why_run(&self, key: KeyId, before: TxnId, after: TxnId) -> String {
+        let (one, two) = (self.value_left(before, key), self.value_left(after, key));
+        let lineage = self.meaning.lineage(Some(after), key).versions;
+        match lineage.iter().position(|&it| it == Some(before)) {
+            Some(1) => format!("having read {one}"),
+            Some(n_links) => {
+                let between = lineage[1..n_links].iter().rev().flatten();
+                let between: Vec<String> = between.map(|&txn| self.labels.txn(txn)).collect();
+                let through = if between.len() > 4 {
+                    format!("{} transactions", between.len())
+                } else {
+                    between.join(", ")
+                };
+                format!("made from {one} by read-modify-writes of {through}")
+            }
+            None => {
+                let older = self.meaning.lineage(Some(before), key).versions;
+                let shared = older.iter().find(|it| lineage.contains(it));
+                let from = match shared {
+                    Some(&Some(txn)) => self.value_left(txn, key),
+                    _ => "the initial state".to_owned(),
+                };
+                format!(
+                    "although {one} came directly after {from}, from which {two} was made as well: so \
+                     {two} can only be later"
+                )
+            }
+        }
+    }
+
+    /// Which order or list shows one version before another.
+    fn why_given(&self, key: KeyId, before: TxnId, after: TxnId) -> String {
+        let name = self.labels.key(key);
+        let (one, two) = (self.value_left(before, key), self.value_left(after, key));
+        let (Some(left), Some(right)) = (
+            self.meaning.left(before, key),
+            self.meaning.left(after, key),
+        ) else {
+            return "which is later".to_owned();
+        };
+        let place = |values: &[ValueId], value| values.iter().position(|&it| it == value);
+        let orders = self.history.version_orders().iter();
+        for order in orders.filter(|order| order.key == key) {
+            match (place(&order.values, left), place(&order.values, right)) {
+                (Some(first), Some(second)) if first < second => {
+                    return format!("which the version order of {name} lists after {one}");
+                }
+                _ => {}
+            }
+        }
+        for txn in self.history.txns().filter(|&txn| self.meaning.counts(txn)) {
+            for &op in self.history.ops(txn) {
+                let Op::ReadList { key: it, list } = op else {
+                    continue;
+                };
+                let values = self.history.list(list);
+                if it != key {
+                    continue;
+                }
+                let reader = self.labels.txn(txn);
+                let shown = self.labels.list(values);
+                match (place(values, left), place(values, right)) {
+                    (Some(first), Some(second)) if first < second => {
+                        return format!("which is later: {reader} read {name} = {shown}");
+                    }
+                    (Some(_), None) => {
+                        return format!(
+                            "which is later: {reader} read {name} = {shown}, without {two}"
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+        format!(
+            "which is later: a known order of {name} says so of values linked to {one} and {two}"
+        )
+    }
+
+    /// `read x = 1`, `wrote x = 1`, `appended 1 to x`, `read x = [1, 2]`.
+    pub(super) fn operation(&self, op: Op) -> String {
+        let key = self.labels.key(op.key());
+        match op {
+            Op::Read { value, .. } => format!("read {key} = {}", self.labels.value(value)),
+            Op::Write { value, .. } => format!("wrote {key} = {}", self.labels.value(value)),
+            Op::Append { value, .. } => format!("appended {} to {key}", self.labels.value(value)),
+            Op::ReadList { list, .. } => {
+                format!("read {key} = {}", self.labels.list(self.history.list(list)))
+            }
+        }
+    }
+
+    /// What a transaction did, the keys that do not matter left out.
+    pub(super) fn operations(&self, txn: TxnId, keys: &[KeyId]) -> String {
+        let ops = self.history.ops(txn);
+        let mut told: Vec<String> = Vec::new();
+        let mut n_hidden = 0;
+        for &op in ops {
+            if !keys.contains(&op.key()) || told.len() >= 16 {
+                n_hidden += 1;
+                continue;
+            }
+            told.push(self.operation(op));
+        }
+        match n_hidden {
+            0 => {}
+            1 => told.push("1 other operation".to_owned()),
+            n => told.push(format!("{n} other operations")),
+        }
+        told.join("; ")
+    }
+
+    /// `T1 (session a)`.
+    pub(super) fn with_session(&self, txn: TxnId) -> String {
+        let session = self.labels.session(self.history.session(txn));
+        format!("{} (session {session})", self.labels.txn(txn))
+    }
+}
+
+fn read_modify_writes(n_links: usize) -> String {
+    match n_links {
+        1 => "a read-modify-write".to_owned(),
+        n => format!("{n} read-modify-writes"),
+    }
+}
