@@ -45,7 +45,7 @@ impl<'a> Input<'a> {
     /// The number of the line around a byte, counted from 1.
     pub(crate) fn line(self, at: usize) -> usize {
         let before = &self.bytes[..at.min(self.bytes.len())];
-        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+        before.split(|&byte| byte == b'\n').count()
     }
 
     /// What stands at a byte, short enough for a message.

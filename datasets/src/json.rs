@@ -71,13 +71,11 @@ impl<'a> Cursor<'a> {
             }
         }
         self.at += 1;
-        match serde_json::from_slice(&self.input.bytes[start..self.at]) {
-            Ok(text) => Ok(Cow::Owned(text)),
-            Err(_) => {
-                self.at = start;
-                Err(self.wrong("a JSON text"))
-            }
-        }
+        let Ok(text) = serde_json::from_slice(&self.input.bytes[start..self.at]) else {
+            self.at = start;
+            return Err(self.wrong("a JSON text"));
+        };
+        Ok(Cow::Owned(text))
     }
 
     /// A whole number.

@@ -146,6 +146,10 @@ fn read_logs(
         .iter()
         .map(|&(session, input)| SessionLog { session, input })
         .collect();
+    if format == Format::Viper {
+        formats::viper::read(&logs, builder, warnings)?;
+        return Ok(format);
+    }
     let identity = match format {
         Format::CobraValues => Identity::Value,
         _ => Identity::Detect,
@@ -167,9 +171,14 @@ fn read_file(
             let session = source::log_number(input.file, 'T').unwrap_or(0);
             return read_logs(format, &[(session, input)], builder, warnings);
         }
-        _ => {
-            return Err(input.error(Problem::Unsupported(format!("{format} is not read yet"))));
+        Format::Viper => {
+            let session = source::log_number(input.file, 'J').unwrap_or(0);
+            return read_logs(format, &[(session, input)], builder, warnings);
         }
+        Format::Awdit => formats::awdit::read(input, builder, warnings)?,
+        Format::JepsenEdn => formats::jepsen::read(input, false, builder, warnings)?,
+        Format::JepsenJson => formats::jepsen::read(input, true, builder, warnings)?,
+        Format::ListAppendText => formats::list_append::read(input, builder, warnings)?,
     }
     Ok(format)
 }

@@ -30,8 +30,6 @@ pub(crate) struct SessionLog<'a> {
 pub(crate) enum Identity {
     /// The write id, unless write ids repeat; then the value.
     Detect,
-    /// The write id.
-    WriteId,
     /// The value.
     Value,
 }
@@ -78,7 +76,7 @@ pub(crate) fn read(
     let mut by_value = identity == Identity::Value;
     if !by_value {
         let ids_repeat = read_by_write_id(logs, layout, builder, warnings)?;
-        if ids_repeat && identity == Identity::Detect {
+        if ids_repeat {
             warnings
                 .push("write ids repeat, so versions are told apart by their values".to_owned());
             by_value = true;

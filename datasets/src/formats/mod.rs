@@ -1,7 +1,14 @@
 //! One reader a file. Each fills a builder and leaves it unfinished.
 
+pub(crate) mod awdit;
 pub(crate) mod cobra;
 mod cobra_claims;
+mod datum;
 pub(crate) mod dbcop;
+mod grouping;
+pub(crate) mod jepsen;
+mod jepsen_pairs;
 pub(crate) mod kingsnake;
+pub(crate) mod list_append;
 pub(crate) mod text;
+pub(crate) mod viper;

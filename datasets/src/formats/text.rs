@@ -1,12 +1,13 @@
-//! One operation a line, `r(key,value,session,txn)` or `w(key,value,session,txn)`: PolySI, Plume, `IsoVista`.
+//! One operation a line, `r(key,value,session,txn)` or `w(key,value,session,txn)`: `PolySI`, Plume, `IsoVista`.
 //!
 //! A session's transactions stand in the order of their first lines; lines of different transactions may interleave.
 //! Transaction -1 marks an aborted write. A file whose session 0 is nothing but one transaction 0 that comes first,
 //! writes every key of the file once and reads none, while nobody names the value 0, states the initial values.
 
 use kingsnake_solver::model::{BuildError, HistoryBuilder, Status, Token};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
+use super::grouping::{Owner, group};
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
 
@@ -58,31 +59,17 @@ fn reread_interleaved(
     states_initial: bool,
     builder: &mut HistoryBuilder,
 ) -> Result<(), ReadError> {
-    let mut first_line: FxHashMap<i64, (usize, i64)> = FxHashMap::default();
-    let mut lines = Vec::new();
-    let mut cursor = input.cursor();
-    while let Some(line) = next(&mut cursor)? {
-        let mut first = line.at;
-        if line.txn != ABORTED {
-            let (at, session) = *first_line
-                .entry(line.txn)
-                .or_insert((line.at, line.session));
-            if session != line.session {
-                let error = BuildError::TwoSessions {
-                    txn: line.txn.to_string(),
-                    first: session.to_string(),
-                    second: line.session.to_string(),
-                };
-                return Err(input.error_in_line(line.at, error));
-            }
-            first = at;
-        }
-        lines.push((first, line.at));
-    }
-    lines.sort_unstable();
+    let places = group(input.cursor(), |cursor| {
+        let owner = |line: Line| Owner {
+            txn: (line.txn != ABORTED).then_some(line.txn),
+            session: line.session,
+            at: line.at,
+        };
+        Ok(next(cursor)?.map(owner))
+    })?;
     *builder = HistoryBuilder::new();
     let mut feed = Feed::new(input, states_initial, builder);
-    for (_, at) in lines {
+    for at in places {
         let mut cursor = Cursor { input, at };
         if let Some(line) = next(&mut cursor)? {
             feed.put(line)
