@@ -1,1 +1,59 @@
-//! Placeholder.
+//! Puts "can the open constraints be met without a cycle?" to solvers, each under the name `solver/encoding`.
+
+mod backtrack;
+mod propagator;
+
+pub use backtrack::Backtrack;
+use kingsnake_solver::decide::Backend;
+pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};
+
+/// What may be chosen about a back end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The same seed gives the same run.
+    pub seed: u32,
+    /// For `cadical/propagator`.
+    pub propagator: PropagatorOptions,
+}
+
+type Make = fn(&Options) -> Box<dyn Backend>;
+
+const TABLE: &[(&str, Make)] = &[
+    (propagator::NAME, |options| {
+        Box::new(Propagator::new(options))
+    }),
+    (backtrack::NAME, |_| Box::new(Backtrack)),
+];
+
+/// The names of all back ends; the first is the default.
+pub const BACKENDS: &[&str] = &{
+    let mut names = [""; TABLE.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = TABLE[i].0;
+        i += 1;
+    }
+    names
+};
+
+/// The back end of this name.
+pub fn backend(name: &str, options: &Options) -> Option<Box<dyn Backend>> {
+    TABLE
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, make)| make(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_back_end_answers_to_its_name() {
+        for &name in BACKENDS {
+            let backend = backend(name, &Options::default());
+            assert_eq!(backend.map(|b| b.name().to_owned()).as_deref(), Some(name));
+        }
+        assert!(backend("cadical/none", &Options::default()).is_none());
+    }
+}

@@ -1,0 +1,231 @@
+//! `cadical/propagator`: one Boolean a constraint, and acyclicity as an external propagator of `CaDiCaL`.
+//!
+//! An incremental topological order turns cycles into learned clauses. The order is at any time itself a candidate: only
+//! constraints that it violates are decided, and when none is violated it is the witness.
+
+mod core;
+mod cycle;
+mod graph;
+mod order;
+mod phase;
+mod ranked;
+mod repair;
+mod solve;
+mod start;
+mod theory;
+mod watch;
+
+use std::rc::Rc;
+use std::sync::mpsc::{self, Sender};
+use std::time::Instant;
+
+use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::progress::{Event, Progress};
+pub use phase::Phase;
+
+use self::core::Refuted;
+use self::cycle::CycleSearch;
+use self::graph::{Known, Sides, side_of};
+use self::order::Order;
+use self::repair::Repair;
+use self::solve::{Outcome, Plan, solve};
+use self::watch::Watch;
+use crate::Options;
+
+pub(crate) const NAME: &str = "cadical/propagator";
+
+/// Who decides what next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Decide {
+    /// Only constraints that the current order violates, surest first.
+    #[default]
+    Repair,
+    /// All constraints, surest first.
+    SurestFirst,
+    /// The solver's own heuristic.
+    Vsids,
+}
+
+/// What may be chosen about `cadical/propagator`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PropagatorOptions {
+    /// Which side to try first.
+    pub phase: Phase,
+    /// Which constraint to decide next.
+    pub decide: Decide,
+}
+
+/// Deliberate mistakes, by which the tests show that they would notice them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// A lemma stays pending over a backtrack, and assignments that arrive meanwhile are lost.
+    pub drop_pending: bool,
+    /// A cycle's clause misses a literal.
+    pub short_lemma: bool,
+    /// The order does not move when an edge comes.
+    pub frozen_order: bool,
+}
+
+/// The back end.
+#[derive(Clone, Debug)]
+pub struct Propagator {
+    seed: u32,
+    options: PropagatorOptions,
+    faults: Faults,
+}
+
+impl Propagator {
+    /// With these options.
+    pub fn new(options: &Options) -> Propagator {
+        Propagator {
+            seed: options.seed,
+            options: options.propagator,
+            faults: Faults::default(),
+        }
+    }
+
+    /// With deliberate mistakes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_faults(mut self, faults: Faults) -> Propagator {
+        self.faults = faults;
+        self
+    }
+
+    /// The whole search; it runs in a thread of its own, so that the caller's thread can tell of its progress.
+    fn search(
+        &self,
+        question: &Question<'_>,
+        places: &[u32],
+        budget: &Budget,
+        events: Sender<Event>,
+        stats: &mut DecideStats,
+    ) -> Result<Decision, String> {
+        let started = Instant::now();
+        let known = Rc::new(Known::of(question));
+        let sides = Rc::new(Sides::of(
+            question.constraints,
+            0..question.constraints.len(),
+        ));
+        let estimated =
+            self.options.phase != Phase::Topological && question.estimate.len() == question.n_nodes;
+        let guesses = phase::guess(
+            &sides,
+            |node| {
+                if estimated {
+                    f64::from(question.estimate[node as usize])
+                } else {
+                    f64::from(places[node as usize])
+                }
+            },
+            self.options.phase,
+            self.seed,
+        );
+        let plan = Plan {
+            decide: self.options.decide,
+            seed: self.seed,
+            faults: self.faults,
+        };
+        stats.variables = sides.n_constraints() as u64;
+        stats.encode += started.elapsed();
+        let started = Instant::now();
+        let watch = Watch::new(budget.clone(), Some(events));
+        let outcome = solve(
+            &known,
+            &sides,
+            places.to_vec(),
+            guesses,
+            &plan,
+            &watch,
+            stats,
+        )?;
+        let decision = match outcome {
+            Outcome::Met(chosen) => Decision::Choices(chosen.into_iter().map(side_of).collect()),
+            Outcome::Stopped(reason) => Decision::Unknown(reason),
+            Outcome::Refuted(lemmas) => {
+                let refuted = Refuted {
+                    known: &known,
+                    constraints: question.constraints,
+                    places,
+                    plan: &plan,
+                    budget,
+                };
+                Decision::Core(refuted.shrink(lemmas, stats)?)
+            }
+        };
+        stats.solve = started.elapsed();
+        Ok(decision)
+    }
+
+    fn error(what: String) -> DecideError {
+        DecideError {
+            backend: NAME.to_owned(),
+            what,
+        }
+    }
+}
+
+/// Refuses what would not fit.
+fn reserve(question: &Question<'_>, budget: &Budget) -> Result<(), StopReason> {
+    let (n_nodes, n_constraints) = (question.n_nodes, question.constraints.len());
+    let n_edges = question.constraints.n_edges();
+    let sides = 12 * n_edges as u64 + 8 * n_constraints as u64;
+    // What CaDiCaL keeps for a variable, roughly: tables, queues, watches, and some clauses.
+    let solver = 500 * n_constraints as u64;
+    budget.reserve(
+        "the propagator",
+        Known::bytes(question)
+            + sides
+            + Order::bytes(n_nodes, n_edges)
+            + CycleSearch::bytes(n_nodes)
+            + Repair::bytes(n_nodes, n_constraints, n_edges)
+            + solver,
+    )?;
+    budget.check()
+}
+
+impl Backend for Propagator {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let started = Instant::now();
+        let mut stats = DecideStats {
+            backend: NAME.to_owned(),
+            ..DecideStats::default()
+        };
+        if let Err(reason) = reserve(&question, budget) {
+            return Ok((Decision::Unknown(reason), stats));
+        }
+        let places = start::places(&question)
+            .ok_or_else(|| Self::error("the known graph has a cycle".to_owned()))?;
+        let choices = start::choices(&question, &places);
+        stats.encode = started.elapsed();
+        if let Some(choices) = choices {
+            stats.variables = choices.len() as u64;
+            return Ok((Decision::Choices(choices), stats));
+        }
+        let decision = std::thread::scope(|scope| {
+            let (sender, events) = mpsc::channel();
+            let (this, question, stats) = (&*self, &question, &mut stats);
+            let search = scope.spawn(move || this.search(question, &places, budget, sender, stats));
+            for event in events {
+                progress.event(event);
+            }
+            search
+                .join()
+                .unwrap_or_else(|_| Err("the search panicked".to_owned()))
+        });
+        decision
+            .map(|decision| (decision, stats))
+            .map_err(Self::error)
+    }
+}

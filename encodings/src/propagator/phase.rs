@@ -1,0 +1,66 @@
+//! Which side of a constraint to try first, and how sure that guess is.
+//!
+//! A side's slack is the least distance that one of its edges runs forward (negative: backward). The side with the larger slack is
+//! tried first; the larger the difference, the surer the guess.
+
+use rustsat::types::Lit;
+
+use super::graph::Sides;
+
+/// Where the first guess of a side comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// The position estimate, or the start order where there is none.
+    #[default]
+    Estimate,
+    /// The start order.
+    Topological,
+    /// No guess: always the first side.
+    None,
+    /// A coin.
+    Random,
+}
+
+/// The guesses: a literal for each constraint, and the constraints by falling sureness.
+pub(crate) struct Guesses {
+    pub first: Vec<Lit>,
+    pub by_rank: Vec<u32>,
+}
+
+/// Judges every constraint by the nodes' positions.
+pub(crate) fn guess(
+    sides: &Sides,
+    position: impl Fn(u32) -> f64,
+    phase: Phase,
+    seed: u32,
+) -> Guesses {
+    let slack = |lit: Lit| {
+        sides
+            .edges(lit)
+            .map(|edge| {
+                let (from, to) = sides.ends(edge);
+                position(to) - position(from)
+            })
+            .fold(f64::MAX, f64::min)
+    };
+    let mut coin = u64::from(seed).wrapping_mul(2) + 1;
+    let mut first = Vec::with_capacity(sides.n_constraints());
+    let mut sureness = Vec::with_capacity(sides.n_constraints());
+    for constraint in 0..sides.n_constraints() as u32 {
+        let either = slack(Lit::positive(constraint));
+        let or = slack(Lit::negative(constraint));
+        let negated = match phase {
+            Phase::Estimate | Phase::Topological => either < or,
+            Phase::None => false,
+            Phase::Random => {
+                coin = coin.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                coin >> 63 == 1
+            }
+        };
+        first.push(Lit::new(constraint, negated));
+        sureness.push((either - or).abs());
+    }
+    let mut by_rank: Vec<u32> = (0..sides.n_constraints() as u32).collect();
+    by_rank.sort_by(|&a, &b| sureness[b as usize].total_cmp(&sureness[a as usize]));
+    Guesses { first, by_rank }
+}

@@ -1,0 +1,100 @@
+//! A set of small numbers that gives its least member at once: bits, and above them bits that say which words are not empty.
+
+/// The set.
+pub(crate) struct Ranked {
+    /// The members, then a summary of each level below, until one word is left.
+    levels: Vec<Vec<u64>>,
+    len: usize,
+}
+
+impl Ranked {
+    /// The empty set of numbers below `size`.
+    pub fn new(size: usize) -> Ranked {
+        let mut levels = Vec::new();
+        let mut words = size.div_ceil(64).max(1);
+        loop {
+            levels.push(vec![0u64; words]);
+            if words == 1 {
+                return Ranked { levels, len: 0 };
+            }
+            words = words.div_ceil(64);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn insert(&mut self, number: usize) {
+        let mut at = number;
+        for (height, level) in self.levels.iter_mut().enumerate() {
+            let word = &mut level[at / 64];
+            let was = *word;
+            *word |= 1 << (at % 64);
+            if height == 0 && *word != was {
+                self.len += 1;
+            }
+            if was != 0 {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    pub fn remove(&mut self, number: usize) {
+        let mut at = number;
+        for (height, level) in self.levels.iter_mut().enumerate() {
+            let word = &mut level[at / 64];
+            let was = *word;
+            *word &= !(1 << (at % 64));
+            if height == 0 && *word != was {
+                self.len -= 1;
+            }
+            if *word != 0 {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    /// The least member.
+    pub fn first(&self) -> Option<usize> {
+        if self.len == 0 {
+            return None;
+        }
+        Some(
+            self.levels
+                .iter()
+                .rev()
+                .fold(0, |at, level| at * 64 + level[at].trailing_zeros() as usize),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn it_agrees_with_a_tree() {
+        let mut seed = 1u64;
+        for size in [1, 63, 64, 65, 5000] {
+            let (mut ranked, mut tree) = (Ranked::new(size), BTreeSet::new());
+            for _ in 0..4000 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let number = (seed >> 33) as usize % size;
+                if seed >> 63 == 0 {
+                    ranked.insert(number);
+                    tree.insert(number);
+                } else {
+                    ranked.remove(number);
+                    tree.remove(&number);
+                }
+                assert_eq!(ranked.first(), tree.first().copied());
+                assert_eq!(ranked.len(), tree.len());
+            }
+        }
+    }
+}

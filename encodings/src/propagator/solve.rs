@@ -1,0 +1,139 @@
+//! One run of `CaDiCaL` with the acyclicity propagator over some of the constraints.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use cadical_sys::{CaDiCal, Status};
+use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::decide::DecideStats;
+use rustsat::types::Lit;
+
+use super::graph::{Known, Sides, acyclic};
+use super::order::Order;
+use super::phase::Guesses;
+use super::ranked::Ranked;
+use super::repair::Repair;
+use super::theory::{Choose, Theory};
+use super::watch::{Stop, Watch};
+use super::{Decide, Faults};
+
+/// What a run found.
+pub(crate) enum Outcome {
+    /// A literal for each constraint; their edges have no cycle with the known ones.
+    Met(Vec<Lit>),
+    /// They cannot all be met, because these cycles leave no choice: clauses, each closed by 0.
+    Refuted(Vec<i32>),
+    /// The budget ended.
+    Stopped(StopReason),
+}
+
+/// What a run needs besides the graph.
+pub(crate) struct Plan {
+    pub decide: Decide,
+    pub seed: u32,
+    pub faults: Faults,
+}
+
+/// Runs the solver. An answer that does not stand up to a topological sort is an error.
+pub(crate) fn solve(
+    known: &Rc<Known>,
+    sides: &Rc<Sides>,
+    places: Vec<u32>,
+    guesses: Guesses,
+    plan: &Plan,
+    watch: &Rc<Watch>,
+    stats: &mut DecideStats,
+) -> Result<Outcome, String> {
+    let n_constraints = sides.n_constraints();
+    let order = Order::new(
+        Rc::clone(known),
+        Rc::clone(sides),
+        places,
+        plan.faults.frozen_order,
+    );
+    let mut solver = configured(plan);
+    if plan.decide == Decide::Vsids {
+        for &lit in &guesses.first {
+            solver.phase(lit.to_ipasir());
+        }
+    }
+    let choose = match plan.decide {
+        Decide::Repair => Choose::Repair(Repair::new(Rc::clone(sides), guesses.by_rank, &order)),
+        Decide::SurestFirst => surest(guesses.by_rank),
+        Decide::Vsids => Choose::Solver,
+    };
+    let theory = Rc::new(RefCell::new(Theory::new(
+        Rc::clone(sides),
+        order,
+        choose,
+        guesses.first,
+        Rc::clone(watch),
+        plan.faults,
+    )));
+    solver.connect_external_propagator(Rc::clone(&theory));
+    solver.connect_terminator(Stop(Rc::clone(watch)));
+    for constraint in 0..n_constraints as u32 {
+        solver.add_observed_var(Lit::positive(constraint).to_ipasir());
+    }
+    let status = solver.solve();
+    let count = |name| u64::try_from(solver.get_statistic_value(name)).unwrap_or(0);
+    stats.conflicts += count("conflicts");
+    stats.decisions += count("decisions");
+    stats.propagations += count("propagations");
+    let mut theory = theory.borrow_mut();
+    stats.cycles += theory.n_cycles();
+    if let Some(failure) = theory.failure() {
+        return Err(failure.to_owned());
+    }
+    let chosen = match (theory.take_witness(), status) {
+        (Some(witness), _) => witness,
+        (None, Status::UNSATISFIABLE) => return Ok(Outcome::Refuted(theory.take_lemmas())),
+        (None, Status::SATISFIABLE) if watch.reason().is_none() => (0..n_constraints as u32)
+            .map(|constraint| {
+                let lit = Lit::positive(constraint);
+                if solver.val(lit.to_ipasir()) > 0 {
+                    lit
+                } else {
+                    !lit
+                }
+            })
+            .collect(),
+        (None, _) => {
+            return match watch.reason() {
+                Some(reason) => Ok(Outcome::Stopped(reason)),
+                None => Err("the solver stopped without being told to".to_owned()),
+            };
+        }
+    };
+    if acyclic(known, sides, &chosen) {
+        Ok(Outcome::Met(chosen))
+    } else {
+        Err("the sides it chose close a cycle".to_owned())
+    }
+}
+
+fn configured(plan: &Plan) -> CaDiCal {
+    let mut solver = CaDiCal::new();
+    solver.set("quiet", 1);
+    solver.set("seed", (plan.seed % 2_000_000_000) as i32);
+    // Every variable is observed and hence frozen, so eliminating them is in vain; local search and lucky phases
+    // know nothing of cycles.
+    for option in ["elim", "lucky", "walk"] {
+        solver.set(option, 0);
+    }
+    solver
+}
+
+fn surest(by_rank: Vec<u32>) -> Choose {
+    let mut open = Ranked::new(by_rank.len());
+    let mut rank_of = vec![0u32; by_rank.len()];
+    for (rank, &constraint) in by_rank.iter().enumerate() {
+        open.insert(rank);
+        rank_of[constraint as usize] = rank as u32;
+    }
+    Choose::Surest {
+        open,
+        by_rank,
+        rank_of,
+    }
+}
