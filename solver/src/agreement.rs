@@ -31,7 +31,8 @@ impl Backend for Exhaustive {
     ) -> Result<(Decision, DecideStats), DecideError> {
         let mut edges = Vec::new();
         for from in 0..question.n_nodes {
-            let targets = &question.targets[question.starts[from] as usize..question.starts[from + 1] as usize];
+            let targets = &question.targets
+                [question.starts[from] as usize..question.starts[from + 1] as usize];
             edges.extend(targets.iter().map(|&to| (from as u32, to)));
         }
         let mut choices = Vec::new();
@@ -70,7 +71,9 @@ fn has_cycle(n_nodes: usize, edges: &[(u32, u32)]) -> bool {
     let mut removed = vec![false; n_nodes];
     loop {
         let has_incoming = |node: usize| {
-            edges.iter().any(|&(from, to)| to as usize == node && !removed[from as usize])
+            edges
+                .iter()
+                .any(|&(from, to)| to as usize == node && !removed[from as usize])
         };
         let Some(source) = (0..n_nodes).find(|&node| !removed[node] && !has_incoming(node)) else {
             return removed.iter().any(|removed| !removed);
@@ -111,18 +114,51 @@ fn engines() -> Vec<Techniques> {
     let all = Techniques::default();
     let mut engines = vec![all.clone()];
     for reachability in [Reachability::Dense, Reachability::Chains] {
-        engines.push(Techniques { reachability, ..all.clone() });
-        engines.push(Techniques { reachability, combine: false, linear: false, witness: false, ..all.clone() });
-        engines.push(Techniques { reachability, prune_rounds: Some(1), ..all.clone() });
+        engines.push(Techniques {
+            reachability,
+            ..all.clone()
+        });
+        engines.push(Techniques {
+            reachability,
+            combine: false,
+            linear: false,
+            witness: false,
+            ..all.clone()
+        });
+        engines.push(Techniques {
+            reachability,
+            prune_rounds: Some(1),
+            ..all.clone()
+        });
     }
-    engines.push(Techniques { prune_rounds: Some(0), estimate: false, ..all.clone() });
-    engines.push(Techniques { prune_rounds: Some(0), combine: false, witness: false, ..all.clone() });
-    engines.push(Techniques { linear: false, estimate: false, ..all });
+    engines.push(Techniques {
+        prune_rounds: Some(0),
+        estimate: false,
+        ..all.clone()
+    });
+    engines.push(Techniques {
+        prune_rounds: Some(0),
+        combine: false,
+        witness: false,
+        ..all.clone()
+    });
+    engines.push(Techniques {
+        linear: false,
+        estimate: false,
+        ..all
+    });
     engines
 }
 
 fn run(history: &History, spec: Spec, techniques: &Techniques) -> Result<Report, CheckError> {
-    check(history, spec, techniques, &mut Exhaustive, &Budget::unlimited(), &mut Silent)
+    check(
+        history,
+        spec,
+        techniques,
+        &mut Exhaustive,
+        &Budget::unlimited(),
+        &mut Silent,
+    )
 }
 
 /// What an engine said, compared with what is true.
@@ -167,7 +203,9 @@ fn every_engine_agrees_with_the_oracle() {
                     Outcome::Agrees(truth, decider) => {
                         let word = if truth { "satisfied" } else { "violated" };
                         *tally.entry(format!("{spec}: {word}")).or_default() += 1;
-                        *tally.entry(format!("decided by {}: {word}", decider.name())).or_default() += 1;
+                        *tally
+                            .entry(format!("decided by {}: {word}", decider.name()))
+                            .or_default() += 1;
                     }
                     Outcome::Unclear => *tally.entry("unclear".to_owned()).or_default() += 1,
                     Outcome::Wrong(what) => panic!(
@@ -182,10 +220,17 @@ fn every_engine_agrees_with_the_oracle() {
     for (what, count) in &tally {
         println!("{count:8} {what}");
     }
-    for spec in [Model::Ser, Model::Si].map(|model| Spec { model, session_order: true, real_time: false }) {
+    for spec in [Model::Ser, Model::Si].map(|model| Spec {
+        model,
+        session_order: true,
+        real_time: false,
+    }) {
         for word in ["satisfied", "violated"] {
             let count = tally.get(&format!("{spec}: {word}")).copied().unwrap_or(0);
-            assert!(count > n_histories as usize / 10, "{spec} is {word} only {count} times");
+            assert!(
+                count > n_histories as usize / 10,
+                "{spec} is {word} only {count} times"
+            );
         }
     }
 }

@@ -256,12 +256,12 @@ fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
     written(history, txn).any(|other| other == key)
 }
 
-/// The writes and appends of a transaction, each with whether it is still there at the end.
+/// The writes and appends of a transaction, each with whether it is its last of the key: that one is the version.
 fn installs(history: &History, txn: TxnId) -> impl Iterator<Item = (Op, bool)> + '_ {
     let ops = history.ops(txn);
     let places = (0..ops.len()).filter(|&at| ops[at].is_write());
     places.map(|at| {
-        let overwrites = |op: &Op| matches!(op, Op::Write { key, .. } if *key == ops[at].key());
+        let overwrites = |op: &Op| op.is_write() && op.key() == ops[at].key();
         (ops[at], !ops[at + 1..].iter().any(overwrites))
     })
 }

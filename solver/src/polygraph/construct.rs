@@ -130,7 +130,12 @@ impl Construct {
             let n_given = given.iter().take_while(|order| order.key == key).count();
             let (orders, rest) = given.split_at(n_given);
             given = rest;
-            runs_of_key(self.polygraph.resolved.versions(), key, self.combine, &mut runs);
+            runs_of_key(
+                self.polygraph.resolved.versions(),
+                key,
+                self.combine,
+                &mut runs,
+            );
             self.add_key(key, &runs, orders);
         }
     }
@@ -146,16 +151,20 @@ impl Construct {
             self.add_given(order);
         }
         let n_written = self.polygraph.resolved.versions().of_key(key).len() - 1;
-        let total = orders
-            .iter()
-            .find(|order| order.is_prefix || order.versions.len() == n_written);
-        let Some(total) = total else {
+        let is_total = |order: &&GivenOrder| order.is_prefix || order.versions.len() == n_written;
+        let mut left = rest.to_vec();
+        for order in orders.iter().filter(is_total) {
+            let unlisted = self.add_total(initial, rest, order);
+            left.retain(|run| {
+                unlisted
+                    .binary_search_by_key(&run.head, |it| it.head)
+                    .is_ok()
+            });
+        }
+        if !orders.iter().any(|order| is_total(&order)) {
             self.fence(initial, rest);
-            self.leave(key, rest);
-            return;
-        };
-        let rest = self.add_total(initial, rest, total);
-        self.leave(key, &rest);
+        }
+        self.leave(key, &left);
     }
 
     /// Consecutive versions of a given order: each before the next, and so its readers.
@@ -184,19 +193,28 @@ impl Construct {
         let is_in = |set: &[VersionId], version| set.binary_search(&version).is_ok();
         let first = order.versions.iter().find(|&&v| !is_in(&in_initial, v));
         let first = first.map(|&head| Run { head, last: head });
-        // A list that shows a version shows all that it was built on, so a run is listed from its head on or not at all.
         let unlisted = rest.iter().filter(|run| !is_in(&listed, run.head));
         let after: Vec<Run> = unlisted.copied().collect();
-        let tail = order.versions.last().map(|&head| Run {
-            head,
-            last: follow(head).last().filter(|_| self.combine).unwrap_or(head),
-        });
+        let Some(&newest) = order.versions.last() else {
+            return after;
+        };
+        let mut tail: Vec<VersionId> = match self.combine {
+            true => follow(newest).collect(),
+            false => vec![newest],
+        };
+        let tail_run = Run {
+            head: newest,
+            last: tail[tail.len() - 1],
+        };
+        tail.sort_unstable();
+        // Not only the heads of runs: a run that the list shows in part is a contradiction, which these edges tell.
+        let written = versions.of_key(order.key).skip(1).map(VersionId);
+        let later = written.filter(|&v| !is_in(&listed, v) && !is_in(&tail, v));
+        let later: Vec<Run> = later.map(|head| Run { head, last: head }).collect();
         if let Some(first) = first {
             self.fence(initial, &[first]);
         }
-        if let Some(tail) = tail {
-            self.fence(tail, &after);
-        }
+        self.fence(tail_run, &later);
         after
     }
 
@@ -211,7 +229,8 @@ impl Construct {
         let readers = versions.readers(run.last);
         let mut previous = None;
         #[cfg(test)]
-        let others = &others[..others.len() * usize::from(!crate::fault::is(Fault::UnorderedInitial))];
+        let others =
+            &others[..others.len() * usize::from(!crate::fault::is(Fault::UnorderedInitial))];
         for other in others {
             let (before, after) = (run.last, other.head);
             let writer = versions.writer(after);

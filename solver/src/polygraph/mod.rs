@@ -132,25 +132,27 @@ impl Polygraph {
         run.head == run.last && self.resolved.versions().readers(run.last).is_empty()
     }
 
-    /// The chains that the level makes of the nodes, as ranges: sessions where their order counts, and the time chain.
-    /// Together they cover every node, or there are none.
-    pub fn chains(&self) -> Option<Vec<Range<u32>>> {
-        if !self.spec.session_order {
-            return None;
-        }
+    /// The chains that the level makes of the nodes, as ranges that cover them: sessions where their order counts,
+    /// single transactions where it does not, and the time chain.
+    pub fn chains(&self) -> Vec<Range<u32>> {
         let width = match self.spec.model {
             Model::Ser => 1,
             Model::Si => 2,
         };
-        let sessions = self.resolved.sessions().iter();
-        let mut chains: Vec<Range<u32>> = sessions
-            .filter(|session| !session.is_empty())
-            .map(|session| session.start * width..session.end * width)
-            .collect();
+        let mut chains: Vec<Range<u32>> = if self.spec.session_order {
+            let sessions = self.resolved.sessions().iter();
+            let sessions = sessions.filter(|session| !session.is_empty());
+            sessions
+                .map(|session| session.start * width..session.end * width)
+                .collect()
+        } else {
+            let txns = 0..self.resolved.n_txns() as u32;
+            txns.map(|txn| txn * width..(txn + 1) * width).collect()
+        };
         if self.n_nodes > self.n_txn_nodes {
             chains.push(self.n_txn_nodes as u32..self.n_nodes as u32);
         }
-        Some(chains)
+        chains
     }
 
     /// The version that a reason's fact puts first and the one that it puts second, where it is about two versions.

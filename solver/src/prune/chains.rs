@@ -119,6 +119,8 @@ impl Clocks {
 impl Clocks {
     /// Counts one node too few, as a comparison with `>` for `>=` would.
     pub(super) fn be_late(&mut self) {
-        self.rows.iter_mut().for_each(|count| *count = count.saturating_sub(1));
+        self.rows
+            .iter_mut()
+            .for_each(|count| *count = count.saturating_sub(1));
     }
 }

@@ -116,7 +116,11 @@ impl Dense {
         let n_nodes = self.place.len();
         let last = n_nodes.saturating_sub(1) % STRIP_COLUMNS / 64;
         if let Some(strip) = self.strips.last_mut() {
-            strip.iter_mut().skip(last).step_by(STRIP_WORDS).for_each(|word| *word = 0);
+            strip
+                .iter_mut()
+                .skip(last)
+                .step_by(STRIP_WORDS)
+                .for_each(|word| *word = 0);
         }
     }
 }

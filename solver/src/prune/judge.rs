@@ -69,7 +69,10 @@ impl<R: Reaches> Judge<'_, R> {
         let versions = polygraph.resolved.versions();
         let head = versions.writer(b.head);
         let last = versions.writer(a.last);
-        if self.reach.reaches(polygraph.begin(head), polygraph.commit(last)) {
+        if self
+            .reach
+            .reaches(polygraph.begin(head), polygraph.commit(last))
+        {
             return true;
         }
         let head = polygraph.commit(head);
@@ -216,7 +219,9 @@ impl Judge<'_, Clocks> {
         let runs = &polygraph.runs;
         let run = runs.run(a as u32);
         let versions = polygraph.resolved.versions();
-        let chain = self.reach.chain(self.head_begin(runs.run(group.start as u32)));
+        let chain = self
+            .reach
+            .chain(self.head_begin(runs.run(group.start as u32)));
         let last = polygraph.commit(versions.writer(run.last));
         let (writer_count, reader_count) = (self.reach.row(last)[chain], clock[chain]);
         let must_be_before = |other: usize| {
@@ -232,7 +237,10 @@ impl Judge<'_, Clocks> {
         }
         let head = self.head_begin(run);
         for other in n_before..group.end {
-            if self.reach.reaches(head, self.head_begin(runs.run(other as u32))) {
+            if self
+                .reach
+                .reaches(head, self.head_begin(runs.run(other as u32)))
+            {
                 break;
             }
             // Each pair once; the other's turn lists it, or finds it decided.

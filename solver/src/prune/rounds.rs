@@ -52,16 +52,13 @@ fn choose(
 ) -> Result<Choice, StopReason> {
     let n_nodes = polygraph.n_nodes;
     let chains = polygraph.chains();
-    let n_chains = chains.as_ref().map_or(n_nodes, Vec::len);
     let dense_bytes = Dense::bytes(n_nodes);
-    let pays = n_chains * NODES_PER_CHAIN <= n_nodes || Clocks::bytes(n_nodes, n_chains) < 1 << 20;
     let take_chains = match wanted {
-        Reachability::Auto => chains.is_some() && pays,
+        Reachability::Auto => chains.len() * NODES_PER_CHAIN <= n_nodes,
         Reachability::Chains => true,
         Reachability::Dense => false,
     };
     if take_chains {
-        let chains = chains.unwrap_or_else(|| (0..n_nodes as u32).map(|n| n..n + 1).collect());
         budget.reserve("the clocks", Clocks::bytes(n_nodes, chains.len()))?;
         let why = format!("{n_nodes} nodes on {} chains", chains.len());
         return Ok(Choice {
