@@ -10,6 +10,7 @@ mod formats;
 mod json;
 mod recognise;
 mod source;
+mod writers;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use kingsnake_solver::model::{History, HistoryBuilder};
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
+pub use writers::write;
 
 use cursor::Input;
 use formats::cobra::{Identity, SessionLog};

@@ -271,7 +271,7 @@ fn read_by_write_id(
     Ok(false)
 }
 
-fn is_reserved(id: i64) -> bool {
+pub(crate) fn is_reserved(id: i64) -> bool {
     id == INITIAL || id == ABSENT || COLLECTED.contains(&id)
 }
 

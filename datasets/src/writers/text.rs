@@ -1,0 +1,103 @@
+//! Writes `r(key,value,session,txn)` and `w(key,value,session,txn)`, an operation a line.
+
+use std::io::{self, Write};
+
+use kingsnake_solver::model::{History, Op, SessionId, Status, Token, TxnId};
+
+use super::limits::{Limits, number, number_or_zero};
+use crate::error::WriteError;
+
+/// How the history will be written.
+pub(super) struct Plan {
+    keeps_names: bool,
+    pub(super) notes: Vec<String>,
+}
+
+/// Makes sure that the format can express the history.
+pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
+    let limits = Limits {
+        history,
+        format: "text",
+    };
+    limits.no_lists()?;
+    limits.no_times()?;
+    limits.no_extras()?;
+    limits.none_is(Status::Unknown, "transactions whose end is unknown")?;
+    limits.numbers_only()?;
+    limits.zero_is_free()?;
+    let mut notes = Vec::new();
+    limits.note_zero(&mut notes);
+    let is_bare = |txn: &TxnId| history.ops(*txn).is_empty();
+    let n_bare = history.txns().filter(is_bare).count();
+    if n_bare > 0 {
+        notes.push(format!(
+            "{n_bare} transactions without operations are left out"
+        ));
+    }
+    let is_aborted = |txn: &TxnId| history.status(*txn) == Status::Aborted;
+    if history.txns().any(|txn| is_aborted(&txn)) {
+        notes.push("of aborted transactions only the writes are kept, each on its own".to_owned());
+    }
+    let keeps_names = names_are_numbers(history) && !could_pass_for_initial(history);
+    if !keeps_names {
+        notes.push(
+            "sessions and transactions are numbered from 1; their names are not kept".to_owned(),
+        );
+    }
+    let is_silent = |session: usize| {
+        let mut txns = history.session_txns(SessionId(session as u32)).map(TxnId);
+        txns.all(|txn| is_bare(&txn))
+    };
+    let n_silent = (0..history.n_sessions())
+        .filter(|&it| is_silent(it))
+        .count();
+    if n_silent > 0 {
+        notes.push(format!(
+            "{n_silent} sessions without operations are left out"
+        ));
+    }
+    Ok(Plan { keeps_names, notes })
+}
+
+fn names_are_numbers(history: &History) -> bool {
+    let session = |index: usize| history.session_token(SessionId(index as u32));
+    let is_number = |token: Token| matches!(token, Token::Int(0..));
+    let is_named =
+        |txn: TxnId| is_number(history.txn_token(txn)) || history.status(txn) == Status::Aborted;
+    (0..history.n_sessions()).all(|index| is_number(session(index))) && history.txns().all(is_named)
+}
+
+/// A reader takes a lone transaction 0 of session 0 that only writes for the initial state.
+fn could_pass_for_initial(history: &History) -> bool {
+    history.txns().any(|txn| {
+        history.txn_token(txn) == Token::Int(0)
+            && history.session_token(history.session(txn)) == Token::Int(0)
+            && history.ops(txn).iter().all(|op| op.is_write())
+    })
+}
+
+/// Writes a history that was checked.
+pub(super) fn write(history: &History, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    for txn in history.txns() {
+        let (session, name) = if plan.keeps_names {
+            let session = history.session_token(history.session(txn));
+            (number(session), number(history.txn_token(txn)))
+        } else {
+            (i64::from(history.session(txn).0) + 1, i64::from(txn.0) + 1)
+        };
+        let is_aborted = history.status(txn) == Status::Aborted;
+        let name = if is_aborted { -1 } else { name };
+        for &op in history.ops(txn) {
+            let (letter, key, value) = match op {
+                Op::Read { .. } if is_aborted => continue,
+                Op::Read { key, value } => ('r', key, value),
+                Op::Write { key, value } => ('w', key, value),
+                Op::Append { .. } | Op::ReadList { .. } => continue,
+            };
+            let key = number(history.key_token(key));
+            let value = number_or_zero(history, value);
+            writeln!(out, "{letter}({key},{value},{session},{name})")?;
+        }
+    }
+    Ok(())
+}
