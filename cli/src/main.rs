@@ -1,1 +1,54 @@
-fn main(){}
+//! The binary `kingsnake`: reads what was typed, runs it, and says how it went.
+//!
+//! Exit status: 0 satisfied (or done), 1 violated (or a certificate that does not hold), 2 error, 3 unknown.
+
+mod answer;
+mod args;
+mod certificate;
+mod commands;
+mod escape;
+mod input;
+mod interrupt;
+mod json;
+mod memory;
+mod page;
+mod picture;
+mod plan;
+mod progress;
+mod telling;
+mod voice;
+mod words;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+
+use args::{Command, Typed};
+use voice::Voice;
+
+fn main() -> ExitCode {
+    let start = Instant::now();
+    let typed = Typed::parse();
+    match run(typed, start) {
+        Ok(status) => status.into(),
+        Err(error) => {
+            voice::complain(&format!("{error:#}"));
+            2.into()
+        }
+    }
+}
+
+fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
+    let voice = Voice::new(&typed.voice);
+    match typed.command {
+        Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
+        Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
+        Command::Verify(args) => commands::verify::run(&args, voice),
+        Command::Stats(args) => commands::stats::run(&args, voice),
+        Command::Convert(args) => commands::convert::run(&args, voice),
+        Command::Generate(args) => commands::generate::run(&args, voice),
+        Command::Devices => commands::devices::run(),
+        Command::Completions { shell } => commands::completions::run(shell),
+    }
+}

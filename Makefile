@@ -1,0 +1,32 @@
+# make demo    check a valid and a violated history, write out/demo.html
+# make test    all tests, with their total
+# make lint    rustfmt, clippy and rustdoc, warnings denied
+# make bench   the benchmarks
+# make doc     the API's documentation, in target/doc
+# make setup   install the system packages that are missing (the targets above do it by themselves)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := demo
+.PHONY: demo test lint bench doc setup
+
+demo: setup
+	scripts/demo
+
+test: setup
+	scripts/test
+
+# Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+bench: setup
+	cargo bench --locked -p kingsnake-benches
+
+doc: setup
+	cargo doc --locked --workspace --no-deps
+
+setup:
+	@scripts/setup

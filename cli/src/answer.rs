@@ -1,0 +1,135 @@
+//! Everything that a check brought to light, for whoever tells it: words, JSON, a page.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kingsnake_datasets::Parsed;
+use kingsnake_solver::check::{CheckStats, Decider};
+use kingsnake_solver::model::{History, Status};
+use kingsnake_solver::verdict::Verdict;
+
+use crate::plan::Plan;
+use crate::telling::Telling;
+use crate::voice::count;
+
+/// A finished check.
+pub struct Answer {
+    /// What ran.
+    pub plan: Plan,
+    /// What was checked; `None` if reading it stopped.
+    pub parsed: Option<Parsed>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Who gave it.
+    pub decider: Decider,
+    /// What it took, without reading.
+    pub stats: CheckStats,
+    /// What happened, if the level is violated.
+    pub telling: Option<Telling>,
+    /// Every phase and how long it took, reading first.
+    pub phases: Vec<(&'static str, Duration)>,
+    /// From the start of the process to the answer.
+    pub time: Duration,
+    /// The largest resident size, in bytes.
+    pub peak: Option<u64>,
+}
+
+impl Answer {
+    /// The verdict in one word.
+    pub fn word(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Satisfied(_) => "satisfied",
+            Verdict::Violated(_) => "violated",
+            Verdict::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self.verdict {
+            Verdict::Satisfied(_) => 0,
+            Verdict::Violated(_) => 1,
+            Verdict::Unknown(_) => 3,
+        }
+    }
+
+    /// The history, if it was read.
+    pub fn history(&self) -> Option<&History> {
+        self.parsed.as_ref().map(|parsed| &parsed.history)
+    }
+
+    /// The history's name and size: `chengRW-100: 92 transactions, 24 sessions`.
+    pub fn subject(&self) -> String {
+        let name = base_name(&self.plan.history);
+        match self.history() {
+            None => name,
+            Some(history) => format!(
+                "{name}: {}, {}",
+                count(history.n_txns(), "transaction"),
+                count(history.n_sessions(), "session")
+            ),
+        }
+    }
+
+    /// How the answer was found, in a sentence.
+    pub fn how(&self) -> String {
+        let stats = &self.stats;
+        let violated = matches!(self.verdict, Verdict::Violated(_));
+        match self.decider {
+            Decider::Resolve => "some reads cannot have happened at any level".to_owned(),
+            Decider::Linear if violated => {
+                "every key is ordered by its reads and writes, and the order has a cycle".to_owned()
+            }
+            Decider::Linear => {
+                "every key is ordered by its reads and writes; one topological sort decided"
+                    .to_owned()
+            }
+            Decider::Prune if violated => "pruning found a cycle of known edges".to_owned(),
+            Decider::Prune => "pruning left no constraint open".to_owned(),
+            Decider::Witness => format!(
+                "the estimated order explains every read ({} were open)",
+                count(stats.n_open, "constraint")
+            ),
+            Decider::Backend => {
+                let backend = stats
+                    .decide
+                    .as_ref()
+                    .map_or(&self.plan.backend, |decide| &decide.backend);
+                format!(
+                    "{backend} decided the {} that pruning left open",
+                    count(stats.n_open, "constraint")
+                )
+            }
+            Decider::Nobody => "nobody decided".to_owned(),
+        }
+    }
+
+    /// What the report must say about transactions whose end nobody knows.
+    pub fn about_unknown(&self) -> Option<String> {
+        let stats = &self.stats;
+        if stats.n_unknown_counted + stats.n_unknown_dropped == 0 {
+            return None;
+        }
+        Some(format!(
+            "of the transactions whose end is unknown, {} counted as committed because somebody observed them, {} were left out because nobody did",
+            stats.n_unknown_counted, stats.n_unknown_dropped
+        ))
+    }
+}
+
+/// The last part of a path, or all of it where it has none.
+pub fn base_name(path: &Path) -> String {
+    path.file_name().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+/// How a transaction ended, in a word.
+pub fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Committed => "committed",
+        Status::Aborted => "aborted",
+        Status::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,385 @@
+//! What was typed. What will run is the [`plan`](crate::plan).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use kingsnake_datasets::Format;
+use kingsnake_solver::level::Level;
+
+/// Checks whether a database kept its isolation promise.
+///
+/// Exit status: 0 satisfied, 1 violated, 2 error, 3 unknown.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kingsnake",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub struct Typed {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How much to say, and how.
+    #[command(flatten)]
+    pub voice: VoiceArgs,
+}
+
+/// How much to say, and how.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct VoiceArgs {
+    /// Say only the verdict, and draw no progress.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: the plan, phase times, pruning rounds, solver statistics, peak memory.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Colour the words.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Even in a pipe.
+    Always,
+    /// Not even on a terminal.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a history at an isolation level.
+    Check(Box<CheckArgs>),
+    /// Replay a certificate against a history, in linear time.
+    Verify(VerifyArgs),
+    /// Check a history and tell at length what happened.
+    Explain(Box<CheckArgs>),
+    /// Count what a history holds.
+    Stats(StatsArgs),
+    /// Write a history in another format.
+    Convert(ConvertArgs),
+    /// Write a random history that is valid by construction, or broken on request.
+    Generate(GenerateArgs),
+    /// List what can compute reachability on this machine.
+    Devices,
+    /// Print a shell's completions.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+}
+
+/// How a history is read.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub struct ReadArgs {
+    /// The file's format; recognised from its content unless given.
+    #[arg(long, value_parser = formats(&Format::ALL))]
+    pub format: Option<Format>,
+    /// A file that gives the order of the versions of some keys.
+    #[arg(long, value_name = "FILE")]
+    pub version_order: Option<PathBuf>,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+/// What is checked.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Level")]
+pub struct LevelArgs {
+    /// The isolation level.
+    #[arg(short, long, value_parser = levels())]
+    pub level: Option<Level>,
+    /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
+    #[arg(long, value_name = "SWITCH")]
+    pub session_order: Option<Switch>,
+}
+
+/// How reachability is kept, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReachabilityArg {
+    /// Chosen from the sizes.
+    Auto,
+    /// A bit row for each node.
+    Dense,
+    /// A clock over the sessions for each node.
+    Chains,
+}
+
+/// How it is checked. None of these changes a verdict.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Techniques (none of them changes a verdict)")]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
+pub struct TechniqueArgs {
+    /// Who decides what pruning leaves open.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(backends()), default_value = backends()[0])]
+    pub backend: String,
+    /// The solver's seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u32,
+    /// Stop pruning after this many rounds.
+    #[arg(long, value_name = "N")]
+    pub prune_rounds: Option<usize>,
+    /// How reachability is kept.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub reachability: ReachabilityArg,
+    /// Do not infer version order from read-modify-writes.
+    #[arg(long)]
+    pub no_combine: bool,
+    /// Compute reachability even where every key is ordered already.
+    #[arg(long)]
+    pub no_linear: bool,
+    /// Do not estimate positions.
+    #[arg(long)]
+    pub no_estimate: bool,
+    /// Do not try the estimated order before asking the solver.
+    #[arg(long)]
+    pub no_witness: bool,
+}
+
+/// How far a check may go.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Answer `unknown` after this many seconds, reading included; fractions are fine.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Answer `unknown` rather than allocate a structure over this size (such as 500M or 4G).
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory_limit: Option<u64>,
+    /// Use this many threads; by default one a core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub threads: Option<u16>,
+}
+
+/// What is written besides the words.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Files")]
+pub struct FileArgs {
+    /// Write the order that explains a satisfied history, for `kingsnake verify`.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
+    /// Write one JSON document, to stdout in place of the words unless a file is given.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
+    /// Draw the counterexample for Graphviz.
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+    /// Draw the counterexample.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write one self-contained HTML page.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// `kingsnake check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// The history: a file, or a directory of logs.
+    pub history: PathBuf,
+    /// What is checked.
+    #[command(flatten)]
+    pub level: LevelArgs,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// What is written.
+    #[command(flatten)]
+    pub files: FileArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// How it is checked.
+    #[command(flatten)]
+    pub techniques: TechniqueArgs,
+}
+
+/// `kingsnake verify`.
+#[derive(Clone, Debug, Args)]
+pub struct VerifyArgs {
+    /// The history: a file, or a directory of logs.
+    pub history: PathBuf,
+    /// What `kingsnake check --certificate` wrote.
+    pub certificate: PathBuf,
+    /// Another level than the one that the certificate claims.
+    #[command(flatten)]
+    pub level: LevelArgs,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// `kingsnake stats`.
+#[derive(Clone, Debug, Args)]
+pub struct StatsArgs {
+    /// The history: a file, or a directory of logs.
+    pub history: PathBuf,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Write one JSON document, to stdout in place of the words unless a file is given.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
+}
+
+/// `kingsnake convert`.
+#[derive(Clone, Debug, Args)]
+pub struct ConvertArgs {
+    /// The history: a file, or a directory of logs.
+    pub from: PathBuf,
+    /// Where to write it.
+    pub to: PathBuf,
+    /// The format to write.
+    #[arg(long = "to", value_name = "FORMAT", default_value = "kingsnake", value_parser = formats(&Format::WRITTEN))]
+    pub format_to: Format,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// What can be broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InjectArg {
+    /// Two transactions overwrite the version that both read: neither SER nor SI.
+    LostUpdate,
+    /// A transaction sees one of another's writes and misses the other: neither SER nor SI.
+    StaleRead,
+    /// Two transactions read two keys and overwrite one each: SI but not SER.
+    WriteSkew,
+}
+
+/// `kingsnake generate`.
+#[derive(Clone, Debug, Args)]
+pub struct GenerateArgs {
+    /// Where to write it.
+    pub to: PathBuf,
+    /// Transactions.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub txns: u32,
+    /// Sessions.
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
+    pub sessions: u32,
+    /// Keys.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(2..))]
+    pub keys: u32,
+    /// Operations a transaction.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    pub ops: u32,
+    /// Which part of the operations are reads, from 0 to 1.
+    #[arg(long, default_value_t = 0.5, value_parser = share)]
+    pub read_share: f64,
+    /// Which part of the writes read their key first, from 0 to 1.
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
+    pub rmw_share: f64,
+    /// How many commits in the past a transaction may begin: 0 is serial, more is strong session SI.
+    #[arg(long, default_value_t = 0)]
+    pub lag: u32,
+    /// Give begins and commits times.
+    #[arg(long)]
+    pub times: bool,
+    /// Break the history in the middle.
+    #[arg(long, value_name = "ANOMALY")]
+    pub inject: Option<InjectArg>,
+    /// The generator's seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// The format to write.
+    #[arg(long, default_value = "kingsnake", value_parser = formats(&Format::WRITTEN))]
+    pub format: Format,
+}
+
+fn levels() -> impl TypedValueParser<Value = Level> {
+    PossibleValuesParser::new(Level::ALL.map(Level::name)).try_map(|name| name.parse::<Level>())
+}
+
+fn formats(of: &[Format]) -> impl TypedValueParser<Value = Format> + use<> {
+    let names: Vec<&'static str> = of.iter().map(|format| format.name()).collect();
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
+}
+
+fn backends() -> Vec<&'static str> {
+    kingsnake_encodings::BACKENDS.to_vec()
+}
+
+fn seconds(typed: &str) -> Result<Duration, String> {
+    let number: f64 = typed
+        .parse()
+        .map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+}
+
+fn share(typed: &str) -> Result<f64, String> {
+    match typed.parse() {
+        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        _ => Err("not a number from 0 to 1".to_owned()),
+    }
+}
+
+/// A size such as `4G`: the letters are powers of 1,024, and `iB` or `B` may follow.
+fn bytes(typed: &str) -> Result<u64, String> {
+    let wrong = || "not a size such as 500M or 4G".to_owned();
+    let plain = typed.trim_end_matches(['B', 'b']).trim_end_matches('i');
+    let (digits, shift) = match plain.char_indices().last().ok_or_else(wrong)? {
+        (at, 'k' | 'K') => (&plain[..at], 10),
+        (at, 'm' | 'M') => (&plain[..at], 20),
+        (at, 'g' | 'G') => (&plain[..at], 30),
+        (at, 't' | 'T') => (&plain[..at], 40),
+        _ => (plain, 0),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
+    let size = number * 2_f64.powi(shift);
+    if size.is_finite() && size >= 0.0 {
+        Ok(size as u64)
+    } else {
+        Err(wrong())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Typed::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_letters() {
+        assert_eq!(bytes("17"), Ok(17));
+        assert_eq!(bytes("4G"), Ok(4 << 30));
+        assert_eq!(bytes("1.5KiB"), Ok(1536));
+        assert_eq!(bytes("2TB"), Ok(2 << 40));
+        assert!(bytes("").is_err());
+        assert!(bytes("G").is_err());
+        assert!(bytes("-1").is_err());
+        assert!(bytes("manyM").is_err());
+    }
+
+    #[test]
+    fn times_may_be_fractions_but_not_negative() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(seconds("0"), Ok(Duration::ZERO));
+        assert!(seconds("-1").is_err());
+        assert!(seconds("NaN").is_err());
+        assert!(seconds("soon").is_err());
+    }
+}

@@ -1,0 +1,313 @@
+//! The certificate as a file: a header line that says what it is for, then a point a line, earliest first.
+//!
+//! docs/certificates.md is the format's description. Reading takes one pass and one hash table, so verifying stays linear.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::model::{History, Op, Token, TxnId};
+use kingsnake_solver::verdict::{Certificate, Moment, Point};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    /// The format's version; its name tells the file from any other JSON Lines.
+    kingsnake_certificate: u32,
+    model: String,
+    session_order: bool,
+    real_time: bool,
+    transactions: usize,
+    operations: usize,
+    fingerprint: String,
+}
+
+/// A certificate that was read, and what it claims.
+#[derive(Debug)]
+pub struct Claim {
+    /// The order.
+    pub certificate: Certificate,
+    /// The level that it was made for.
+    pub spec: Spec,
+    /// Whether it was made for a history with the same transactions and operations.
+    pub same_history: bool,
+}
+
+/// The file's text.
+pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String {
+    let header = Header {
+        kingsnake_certificate: VERSION,
+        model: model_name(spec.model).to_owned(),
+        session_order: spec.session_order,
+        real_time: spec.real_time,
+        transactions: history.n_txns(),
+        operations: history.n_ops(),
+        fingerprint: fingerprint(history),
+    };
+    let mut text = serde_json::to_string(&header).unwrap_or_default();
+    text.reserve(certificate.order.len() * 12);
+    for point in &certificate.order {
+        text.push('\n');
+        text.push_str(match point.moment {
+            Moment::Whole => "",
+            Moment::Begin => "[\"begin\",",
+            Moment::Commit => "[\"commit\",",
+        });
+        match history.txn_token(point.txn) {
+            Token::Nil => text.push_str("null"),
+            Token::Int(number) => {
+                let _ = write!(text, "{number}");
+            }
+            Token::Text(symbol) => {
+                text.push_str(&Value::from(history.symbols().text(symbol)).to_string());
+            }
+        }
+        if point.moment != Moment::Whole {
+            text.push(']');
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Reads a certificate for this history.
+pub fn read(path: &Path, history: &History) -> Result<Claim> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).with_context(|| format!("{shown}"))?;
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        bail!("{shown}: not UTF-8, so no certificate");
+    };
+    parse(text, history).with_context(|| format!("{shown}"))
+}
+
+fn parse(text: &str, history: &History) -> Result<Claim> {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    let Some((_, first)) = lines.next() else {
+        bail!("empty, so no certificate");
+    };
+    let header: Header = serde_json::from_str(first).context("line 1: no certificate's header")?;
+    ensure!(
+        header.kingsnake_certificate == VERSION,
+        "line 1: certificate version {}; this program reads version {VERSION}",
+        header.kingsnake_certificate
+    );
+    let spec = Spec {
+        model: model(&header.model).context("line 1")?,
+        session_order: header.session_order,
+        real_time: header.real_time,
+    };
+    let by_name: FxHashMap<Token, TxnId> = history
+        .txns()
+        .map(|txn| (history.txn_token(txn), txn))
+        .collect();
+    let mut order = Vec::with_capacity(text.len() / 8);
+    for (at, line) in lines {
+        let point = point(line, spec.model, history, &by_name)
+            .with_context(|| format!("line {}", at + 1))?;
+        order.push(point);
+    }
+    Ok(Claim {
+        certificate: Certificate { order },
+        spec,
+        same_history: header.transactions == history.n_txns()
+            && header.operations == history.n_ops()
+            && header.fingerprint == fingerprint(history),
+    })
+}
+
+fn point(
+    line: &str,
+    model: Model,
+    history: &History,
+    by_name: &FxHashMap<Token, TxnId>,
+) -> Result<Point> {
+    let (moment, name) = match (model, serde_json::from_str(line)?) {
+        (Model::Ser, name @ (Value::Null | Value::Number(_) | Value::String(_))) => {
+            (Moment::Whole, name)
+        }
+        (Model::Si, Value::Array(pair)) => match <[Value; 2]>::try_from(pair) {
+            Ok([Value::String(moment), name]) if moment == "begin" => (Moment::Begin, name),
+            Ok([Value::String(moment), name]) if moment == "commit" => (Moment::Commit, name),
+            _ => bail!("expected [\"begin\", transaction] or [\"commit\", transaction]"),
+        },
+        (Model::Ser, _) => bail!("expected a transaction's name"),
+        (Model::Si, _) => bail!("expected [\"begin\", transaction] or [\"commit\", transaction]"),
+    };
+    let token = match &name {
+        Value::Null => Some(Token::Nil),
+        Value::Number(number) => number.as_i64().map(Token::Int),
+        Value::String(text) => history.symbols().find(text).map(Token::Text),
+        _ => bail!("expected a transaction's name"),
+    };
+    match token.and_then(|token| by_name.get(&token)) {
+        Some(&txn) => Ok(Point { txn, moment }),
+        None => bail!("the history has no transaction {name}"),
+    }
+}
+
+fn model_name(model: Model) -> &'static str {
+    match model {
+        Model::Ser => "ser",
+        Model::Si => "si",
+    }
+}
+
+fn model(name: &str) -> Result<Model> {
+    match name {
+        "ser" => Ok(Model::Ser),
+        "si" => Ok(Model::Si),
+        _ => bail!("model {name:?}; the models are \"ser\" and \"si\""),
+    }
+}
+
+/// Sixteen hexadecimal digits (FNV-1a) over every transaction's name, session and operations. It only serves to warn
+/// about a mix-up of files: what a certificate proves, it proves by being replayed.
+fn fingerprint(history: &History) -> String {
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    for txn in history.txns() {
+        hash.token(history, history.txn_token(txn));
+        hash.token(history, history.session_token(history.session(txn)));
+        for &op in history.ops(txn) {
+            hash.token(history, history.key_token(op.key()));
+            match op {
+                Op::Read { value, .. } => hash.value(history, b'r', value),
+                Op::Write { value, .. } => hash.value(history, b'w', value),
+                Op::Append { value, .. } => hash.value(history, b'a', value),
+                Op::ReadList { list, .. } => {
+                    for &value in history.list(list) {
+                        hash.value(history, b'l', value);
+                    }
+                    hash.bytes(b"]");
+                }
+            }
+        }
+    }
+    format!("{:016x}", hash.0)
+}
+
+struct Fnv(u64);
+
+impl Fnv {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn token(&mut self, history: &History, token: Token) {
+        match token {
+            Token::Nil => self.bytes(b"n"),
+            Token::Int(number) => {
+                self.bytes(b"i");
+                self.bytes(&number.to_le_bytes());
+            }
+            Token::Text(symbol) => {
+                self.bytes(b"t");
+                self.bytes(history.symbols().text(symbol).as_bytes());
+                self.bytes(&[0]);
+            }
+        }
+    }
+
+    fn value(&mut self, history: &History, kind: u8, value: kingsnake_solver::model::ValueId) {
+        self.bytes(&[kind]);
+        self.token(history, history.value_token(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kingsnake_solver::model::{HistoryBuilder, Status};
+
+    fn history() -> History {
+        let mut builder = HistoryBuilder::new();
+        let session = builder.session(Token::Int(1));
+        let name = builder.text("a \"quoted\" name");
+        for token in [name, Token::Int(-7)] {
+            builder.begin(session, token, Status::Committed).unwrap();
+            builder.write(Token::Int(1), token);
+        }
+        builder.finish().unwrap()
+    }
+
+    fn spec(model: Model) -> Spec {
+        Spec {
+            model,
+            session_order: true,
+            real_time: false,
+        }
+    }
+
+    fn point(txn: u32, moment: Moment) -> Point {
+        Point {
+            txn: TxnId(txn),
+            moment,
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let history = history();
+        let whole = vec![point(1, Moment::Whole), point(0, Moment::Whole)];
+        let halves = vec![
+            point(0, Moment::Begin),
+            point(1, Moment::Begin),
+            point(1, Moment::Commit),
+            point(0, Moment::Commit),
+        ];
+        for (model, order) in [(Model::Ser, whole), (Model::Si, halves)] {
+            let certificate = Certificate { order };
+            let claim = parse(&write(&history, spec(model), &certificate), &history).unwrap();
+            assert_eq!(claim.certificate, certificate);
+            assert_eq!(claim.spec, spec(model));
+            assert!(claim.same_history);
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_is_named() {
+        let history = history();
+        let order = vec![point(0, Moment::Whole), point(1, Moment::Whole)];
+        let good = write(&history, spec(Model::Ser), &Certificate { order });
+        for (from, to, line) in [
+            ("-7", "-8", "line 3"),
+            ("-7", "-7.5", "line 3"),
+            ("-7", "[\"begin\",-7]", "line 3"),
+            ("-7", "{", "line 3"),
+            ("\"ser\"", "\"sir\"", "line 1"),
+            ("certificate\":1", "certificate\":2", "line 1"),
+        ] {
+            let bad = good.replace(from, to);
+            assert_ne!(bad, good);
+            let error = format!("{:#}", parse(&bad, &history).unwrap_err());
+            assert!(error.contains(line), "{error}");
+        }
+        assert!(parse("", &history).is_err());
+    }
+
+    #[test]
+    fn another_history_has_another_fingerprint() {
+        let history = history();
+        let good = write(
+            &history,
+            spec(Model::Ser),
+            &Certificate { order: Vec::new() },
+        );
+        let mut builder = HistoryBuilder::new();
+        let session = builder.session(Token::Int(1));
+        builder
+            .begin(session, Token::Int(-7), Status::Committed)
+            .unwrap();
+        let other = builder.finish().unwrap();
+        assert!(!parse(&good, &other).unwrap().same_history);
+    }
+}

@@ -1,0 +1,191 @@
+//! `kingsnake check` and `kingsnake explain`: from a file to a verdict, words and pictures.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use kingsnake_datasets::Parsed;
+use kingsnake_encodings::Options;
+use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::check::{CheckStats, Decider, check};
+use kingsnake_solver::progress::{Event, Phase, Progress};
+use kingsnake_solver::verdict::Verdict;
+
+use super::{expect_writable, put};
+use crate::answer::Answer;
+use crate::args::{CheckArgs, FileArgs};
+use crate::input::{Loaded, load_within};
+use crate::picture::{self, Scene};
+use crate::plan::Plan;
+use crate::progress::Drawing;
+use crate::telling::tell;
+use crate::voice::{Voice, say};
+use crate::{certificate, interrupt, json, memory, page};
+
+/// Checks, and tells the answer in the words that `words` finds.
+pub fn run(
+    args: &CheckArgs,
+    voice: Voice,
+    start: Instant,
+    words: fn(&Answer, Voice) -> String,
+) -> Result<u8> {
+    let plan = Plan::new(args)?;
+    for path in files(&args.files) {
+        expect_writable(path)?;
+    }
+    if let Some(threads) = plan.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::from(threads))
+            .build_global()
+            .context("cannot start the threads")?;
+    }
+    let asked = interrupt::listen().context("cannot listen to signals")?;
+    let budget = plan.budget(start).with_interrupt(asked);
+    let mut progress = Drawing::new(start, voice.quiet);
+    progress.event(Event::Phase(Phase::Parse));
+    let loaded = load_within(&args.history, &args.read, &budget)?;
+    let answer = match loaded {
+        Loaded::Stopped(reason) => {
+            drop(progress);
+            stopped(plan, reason, start)
+        }
+        Loaded::Parsed(parsed) => answer(plan, *parsed, &budget, progress, voice, start)?,
+    };
+    let status = answer.status();
+    deliver(&answer, &args.files, voice, words)?;
+    // The process ends here; giving a million transactions back one by one would only take time.
+    std::mem::forget(answer);
+    Ok(status)
+}
+
+fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
+    Answer {
+        plan,
+        parsed: None,
+        verdict: Verdict::Unknown(reason),
+        decider: Decider::Nobody,
+        stats: CheckStats::default(),
+        telling: None,
+        phases: vec![(Phase::Parse.name(), start.elapsed())],
+        time: start.elapsed(),
+        peak: memory::peak(),
+    }
+}
+
+fn answer(
+    plan: Plan,
+    parsed: Parsed,
+    budget: &Budget,
+    mut progress: Drawing,
+    voice: Voice,
+    start: Instant,
+) -> Result<Answer> {
+    let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
+    let Some(mut backend) = kingsnake_encodings::backend(
+        &plan.backend,
+        &Options {
+            seed: plan.seed,
+            ..Options::default()
+        },
+    ) else {
+        bail!("there is no back end {:?}", plan.backend);
+    };
+    let report = check(
+        &parsed.history,
+        plan.spec,
+        &plan.techniques,
+        &mut *backend,
+        budget,
+        &mut progress,
+    )?;
+    drop(progress);
+    for warning in &parsed.warnings {
+        voice.warn(warning);
+    }
+    phases.extend(&report.stats.phases);
+    let telling = match &report.verdict {
+        Verdict::Violated(counterexample) => {
+            let begun = Instant::now();
+            let telling = tell(&parsed.history, plan.spec, counterexample);
+            phases.push((Phase::Explain.name(), begun.elapsed()));
+            Some(telling)
+        }
+        _ => None,
+    };
+    Ok(Answer {
+        plan,
+        parsed: Some(parsed),
+        verdict: report.verdict,
+        decider: report.decider,
+        stats: report.stats,
+        telling,
+        phases,
+        time: start.elapsed(),
+        peak: memory::peak(),
+    })
+}
+
+fn files(args: &FileArgs) -> impl Iterator<Item = &Path> {
+    let all = [
+        &args.certificate,
+        &args.json,
+        &args.dot,
+        &args.svg,
+        &args.report,
+    ];
+    all.into_iter().flatten().map(AsRef::as_ref)
+}
+
+/// Says the verdict first, then writes the files, so that a full disk does not swallow an answer.
+fn deliver(
+    answer: &Answer,
+    files: &FileArgs,
+    voice: Voice,
+    words: fn(&Answer, Voice) -> String,
+) -> Result<()> {
+    if files.json.as_deref() != Some(Path::new("-")) {
+        say(&words(answer, voice)).context("cannot write to stdout")?;
+    }
+    if let Some(path) = &files.json {
+        let mut text = serde_json::to_string_pretty(&json::document(answer))?;
+        text.push('\n');
+        put(path, &text)?;
+    }
+    if let Some(path) = &files.certificate {
+        match (&answer.verdict, answer.history()) {
+            (Verdict::Satisfied(order), Some(history)) => {
+                put(path, &certificate::write(history, answer.plan.spec, order))?;
+            }
+            _ => voice.warn(&format!(
+                "no certificate for {}: not satisfied",
+                path.display()
+            )),
+        }
+    }
+    let scene = scene(answer);
+    for (path, draw) in [
+        (&files.dot, picture::dot::draw as fn(&Scene) -> String),
+        (&files.svg, picture::svg::document),
+    ] {
+        match (path, &scene) {
+            (Some(path), Some(scene)) => put(path, &draw(scene))?,
+            (Some(path), None) => {
+                voice.warn(&format!("no picture for {}: not violated", path.display()))
+            }
+            (None, _) => {}
+        }
+    }
+    if let Some(path) = &files.report {
+        put(path, &page::page(answer, scene.as_ref()))?;
+    }
+    Ok(())
+}
+
+fn scene(answer: &Answer) -> Option<Scene> {
+    match (&answer.verdict, answer.history(), &answer.telling) {
+        (Verdict::Violated(counterexample), Some(history), Some(telling)) => {
+            Some(picture::scene(history, &telling.labels, counterexample))
+        }
+        _ => None,
+    }
+}

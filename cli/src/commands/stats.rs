@@ -1,0 +1,347 @@
+//! `kingsnake stats`: what a history holds, and how much of it is open before pruning.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use kingsnake_solver::level::Level;
+use kingsnake_solver::model::{History, Op, Status};
+use kingsnake_solver::polygraph::construct;
+use kingsnake_solver::resolve::{Resolution, resolve};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::{expect_writable, put};
+use crate::answer::base_name;
+use crate::args::StatsArgs;
+use crate::input::load;
+use crate::voice::{Voice, count, grouped, printable, say};
+
+/// Counts, and says what was counted.
+pub fn run(args: &StatsArgs, voice: Voice) -> Result<u8> {
+    if let Some(path) = &args.json {
+        expect_writable(path)?;
+    }
+    let parsed = load(&args.history, &args.read)?;
+    for warning in &parsed.warnings {
+        voice.warn(warning);
+    }
+    let stats = Stats::of(&parsed.history, parsed.format.name(), parsed.bytes);
+    if args.json.as_deref() != Some(Path::new("-")) {
+        let words = words(&stats, &base_name(&args.history));
+        say(&printable(&words)).context("cannot write to stdout")?;
+    }
+    if let Some(path) = &args.json {
+        let mut text = serde_json::to_string_pretty(&stats)?;
+        text.push('\n');
+        put(path, &text)?;
+    }
+    Ok(0)
+}
+
+/// The document of `stats --json`; docs/json.md describes it.
+#[derive(Debug, Serialize)]
+struct Stats {
+    schema: u32,
+    format: &'static str,
+    bytes: u64,
+    transactions: usize,
+    committed: usize,
+    aborted: usize,
+    unknown: usize,
+    sessions: usize,
+    empty_sessions: usize,
+    operations: usize,
+    reads: usize,
+    writes: usize,
+    appends: usize,
+    list_reads: usize,
+    keys: usize,
+    writes_per_key: Spread,
+    /// Of the writes that a transaction makes to a key, the part that read the key before.
+    read_modify_write_share: f64,
+    /// Values that several transactions wrote to one key.
+    repeated_values: usize,
+    has_times: bool,
+    version_orders: usize,
+    /// Unordered pairs of runs before pruning; null where the reads cannot be explained.
+    pairs: Option<u64>,
+    /// Why there are no pairs.
+    unresolved: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Spread {
+    min: usize,
+    median: usize,
+    max: usize,
+    histogram: Vec<Bucket>,
+}
+
+/// Keys with at least `from` and at most `to` writes.
+#[derive(Debug, Serialize)]
+struct Bucket {
+    from: usize,
+    to: usize,
+    keys: usize,
+}
+
+impl Stats {
+    fn of(history: &History, format: &'static str, bytes: u64) -> Self {
+        let with = |status| {
+            history
+                .txns()
+                .filter(|&txn| history.status(txn) == status)
+                .count()
+        };
+        let ops = |is: fn(&Op) -> bool| {
+            history
+                .txns()
+                .map(|txn| history.ops(txn).iter().filter(|op| is(op)).count())
+                .sum()
+        };
+        let installs = Installs::of(history);
+        let pairs = pairs(history);
+        let sessions = (0..history.n_sessions() as u32).map(kingsnake_solver::model::SessionId);
+        Stats {
+            schema: 1,
+            format,
+            bytes,
+            transactions: history.n_txns(),
+            committed: with(Status::Committed),
+            aborted: with(Status::Aborted),
+            unknown: with(Status::Unknown),
+            sessions: history.n_sessions(),
+            empty_sessions: sessions
+                .filter(|&session| history.session_txns(session).is_empty())
+                .count(),
+            operations: history.n_ops(),
+            reads: ops(|op| matches!(op, Op::Read { .. })),
+            writes: ops(|op| matches!(op, Op::Write { .. })),
+            appends: ops(|op| matches!(op, Op::Append { .. })),
+            list_reads: ops(|op| matches!(op, Op::ReadList { .. })),
+            keys: history.n_keys(),
+            read_modify_write_share: installs.n_after_read as f64 / (installs.n as f64).max(1.0),
+            repeated_values: installs.n_repeated,
+            writes_per_key: spread(installs.per_key),
+            has_times: history.has_times(),
+            version_orders: history.version_orders().len(),
+            unresolved: pairs.as_ref().err().cloned(),
+            pairs: pairs.ok(),
+        }
+    }
+}
+
+/// What the transactions that did not abort installed: of each key that one wrote, once.
+struct Installs {
+    per_key: Vec<usize>,
+    n: usize,
+    n_after_read: usize,
+    n_repeated: usize,
+}
+
+impl Installs {
+    fn of(history: &History) -> Self {
+        let mut per_key = vec![0; history.n_keys()];
+        let mut writers = vec![0_u32; history.n_values()];
+        let (mut n, mut n_after_read) = (0, 0);
+        // Of each key that the current transaction touched: whether it read first, and whether it has written.
+        let mut touched: FxHashMap<_, (bool, bool)> = FxHashMap::default();
+        for txn in history
+            .txns()
+            .filter(|&txn| history.status(txn) != Status::Aborted)
+        {
+            touched.clear();
+            for &op in history.ops(txn) {
+                let (reads_first, has_written) =
+                    touched.entry(op.key()).or_insert((!op.is_write(), false));
+                if let Op::Write { value, .. } | Op::Append { value, .. } = op {
+                    writers[value.index()] += 1;
+                    if !*has_written {
+                        *has_written = true;
+                        n += 1;
+                        n_after_read += usize::from(*reads_first);
+                        per_key[op.key().index()] += 1;
+                    }
+                }
+            }
+        }
+        Installs {
+            per_key,
+            n,
+            n_after_read,
+            n_repeated: writers.iter().filter(|&&n| n > 1).count(),
+        }
+    }
+}
+
+fn spread(mut per_key: Vec<usize>) -> Spread {
+    per_key.sort_unstable();
+    let (Some(&min), Some(&max)) = (per_key.first(), per_key.last()) else {
+        return Spread {
+            min: 0,
+            median: 0,
+            max: 0,
+            histogram: Vec::new(),
+        };
+    };
+    let median = per_key[(per_key.len() - 1) / 2];
+    let mut histogram = Vec::new();
+    let (mut from, mut to) = (0, 0);
+    while from <= max {
+        let keys = per_key.partition_point(|&n| n <= to) - per_key.partition_point(|&n| n < from);
+        if keys > 0 || !histogram.is_empty() {
+            histogram.push(Bucket { from, to, keys });
+        }
+        (from, to) = (to + 1, 2 * to + 1);
+    }
+    Spread {
+        min,
+        median,
+        max,
+        histogram,
+    }
+}
+
+/// The unordered pairs before pruning, or why there are none. They do not depend on the level.
+fn pairs(history: &History) -> Result<u64, String> {
+    let resolved = match resolve(history) {
+        Ok(Resolution::Resolved(resolved)) => resolved,
+        Ok(Resolution::Anomalous(findings)) => {
+            return Err(format!(
+                "{} without any cycle",
+                count_anomalies(findings.len())
+            ));
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let spec = Level::Ser.spec(None).ok_or("no level")?;
+    Ok(construct(history, resolved, spec, true).runs().n_pairs())
+}
+
+fn count_anomalies(n: usize) -> String {
+    if n == 1 {
+        "one anomaly".to_owned()
+    } else {
+        format!("{} anomalies", grouped(n as u64))
+    }
+}
+
+fn words(stats: &Stats, name: &str) -> String {
+    let mut out = format!("{name} ({} format)\n", stats.format);
+    let mut row = |what: &str, value: String| {
+        let _ = writeln!(out, "  {what:<18} {value}");
+    };
+    row(
+        "transactions",
+        format!(
+            "{} ({} committed, {} aborted, {} unknown)",
+            grouped(stats.transactions as u64),
+            grouped(stats.committed as u64),
+            grouped(stats.aborted as u64),
+            grouped(stats.unknown as u64)
+        ),
+    );
+    let empty = match stats.empty_sessions {
+        0 => String::new(),
+        n => format!(" ({} empty)", grouped(n as u64)),
+    };
+    row(
+        "sessions",
+        format!("{}{empty}", grouped(stats.sessions as u64)),
+    );
+    let kinds = [
+        (stats.reads, "read"),
+        (stats.writes, "write"),
+        (stats.appends, "append"),
+        (stats.list_reads, "list read"),
+    ];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|&(n, kind)| count(n, kind))
+        .collect();
+    row(
+        "operations",
+        format!(
+            "{} ({})",
+            grouped(stats.operations as u64),
+            kinds.join(", ")
+        ),
+    );
+    row("keys", grouped(stats.keys as u64));
+    let per_key = &stats.writes_per_key;
+    row(
+        "writes per key",
+        format!(
+            "{} at least, {} in the median, {} at most",
+            grouped(per_key.min as u64),
+            grouped(per_key.median as u64),
+            grouped(per_key.max as u64)
+        ),
+    );
+    let most = per_key
+        .histogram
+        .iter()
+        .map(|bucket| bucket.keys)
+        .max()
+        .unwrap_or(1)
+        .max(1);
+    for bucket in &per_key.histogram {
+        let range = if bucket.from == bucket.to {
+            bucket.from.to_string()
+        } else {
+            format!(
+                "{}–{}",
+                grouped(bucket.from as u64),
+                grouped(bucket.to as u64)
+            )
+        };
+        let bar = "▇".repeat((bucket.keys * 30).div_ceil(most));
+        row(
+            "",
+            format!("{range:>15} {bar} {}", grouped(bucket.keys as u64)),
+        );
+    }
+    row(
+        "read-modify-write",
+        format!(
+            "{:.1} % of the writes",
+            stats.read_modify_write_share * 100.0
+        ),
+    );
+    row("repeated values", grouped(stats.repeated_values as u64));
+    row(
+        "times",
+        if stats.has_times { "yes" } else { "no" }.to_owned(),
+    );
+    row("version orders", grouped(stats.version_orders as u64));
+    row(
+        "constraints",
+        match (stats.pairs, &stats.unresolved) {
+            (Some(pairs), _) => format!("{} pairs before pruning", grouped(pairs)),
+            (None, why) => format!("none: {}", why.as_deref().unwrap_or_default()),
+        },
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_per_key_fall_into_powers_of_two() {
+        let spread = spread(vec![0, 1, 1, 2, 3, 7, 8]);
+        assert_eq!((spread.min, spread.median, spread.max), (0, 2, 8));
+        let buckets: Vec<_> = spread
+            .histogram
+            .iter()
+            .map(|it| (it.from, it.to, it.keys))
+            .collect();
+        assert_eq!(
+            buckets,
+            [(0, 0, 1), (1, 1, 2), (2, 3, 2), (4, 7, 1), (8, 15, 1)]
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! `kingsnake verify`: replays a certificate against a history. Uses nothing of the search that found it.
+
+use anyhow::{Context, Result};
+use kingsnake_solver::certify::order::replay;
+use kingsnake_solver::level::Level;
+
+use crate::answer::base_name;
+use crate::args::VerifyArgs;
+use crate::certificate;
+use crate::input::load;
+use crate::plan::spec;
+use crate::voice::{Voice, count, printable, say};
+
+/// Replays, and says whether the certificate holds.
+pub fn run(args: &VerifyArgs, voice: Voice) -> Result<u8> {
+    let parsed = load(&args.history, &args.read)?;
+    for warning in &parsed.warnings {
+        voice.warn(warning);
+    }
+    let history = &parsed.history;
+    let claim = certificate::read(&args.certificate, history)?;
+    if !claim.same_history {
+        voice.warn(&format!(
+            "{} was made for another history; it is replayed against this one all the same",
+            args.certificate.display()
+        ));
+    }
+    let demanded = match (args.level.level, args.level.session_order) {
+        (None, None) => claim.spec,
+        (level, _) => spec(level.unwrap_or(Level::Ser), &args.level)?,
+    };
+    let held = replay(history, demanded, &claim.certificate);
+    let subject = format!(
+        "{} ({}: {})",
+        demanded,
+        base_name(&args.history),
+        count(history.n_txns(), "transaction")
+    );
+    let (words, status) = match held {
+        Ok(()) => (
+            format!("{}: {subject}", voice.paint.good("certificate holds")),
+            0,
+        ),
+        Err(why) => {
+            let verdict = voice.paint.bad("certificate does not hold");
+            (format!("{verdict}: {subject}\n{}", printable(&why)), 1)
+        }
+    };
+    say(&format!("{words}\n")).context("cannot write to stdout")?;
+    std::mem::forget(parsed); // The process ends here.
+    Ok(status)
+}

@@ -1,0 +1,442 @@
+//! The answer as one JSON document. The field names are a promise: docs/json.md describes them, and a test holds them to it.
+
+use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::explain::local_name;
+use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::model::{History, Op, Token, TxnId};
+use kingsnake_solver::verdict::{
+    Counterexample, Fact, Moment, Point, Proof, Step, StepReason, Verdict,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Answer, status_word};
+use crate::plan::Plan;
+
+/// The document's version. It grows when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    schema: u32,
+    kingsnake: &'static str,
+    verdict: &'static str,
+    exit_status: u8,
+    level: LevelView,
+    history: Option<HistoryView>,
+    decider: &'static str,
+    how: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<ReasonView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anomaly: Option<AnomalyView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    story: Option<StoryView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counterexample: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    transactions: Vec<TxnView>,
+    stats: StatsView,
+    plan: Map<String, Value>,
+    command: String,
+}
+
+#[derive(Debug, Serialize)]
+struct LevelView {
+    name: &'static str,
+    model: &'static str,
+    session_order: bool,
+    real_time: bool,
+    words: String,
+}
+
+#[derive(Debug, Serialize)]
+struct HistoryView {
+    path: String,
+    format: &'static str,
+    bytes: u64,
+    transactions: usize,
+    sessions: usize,
+    operations: usize,
+    keys: usize,
+    has_times: bool,
+    version_orders: usize,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReasonView {
+    kind: &'static str,
+    words: String,
+}
+
+#[derive(Debug, Serialize)]
+struct AnomalyView {
+    name: &'static str,
+    adya: Option<&'static str>,
+    about: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct StoryView {
+    headline: String,
+    lines: Vec<LineView>,
+}
+
+#[derive(Debug, Serialize)]
+struct LineView {
+    depth: usize,
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+struct TxnView {
+    name: Value,
+    session: Value,
+    /// Counted from 0.
+    position: usize,
+    status: &'static str,
+    operations: Vec<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct StatsView {
+    seconds: f64,
+    peak_memory_bytes: Option<u64>,
+    phases: Vec<PhaseView>,
+    counted_transactions: usize,
+    unknown_counted: usize,
+    unknown_dropped: usize,
+    versions: usize,
+    nodes: usize,
+    known_edges_before: usize,
+    known_edges_after: usize,
+    pairs: u64,
+    open_constraints: usize,
+    reachability: &'static str,
+    reachability_why: String,
+    fixpoint: bool,
+    rounds: Vec<RoundView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    solver: Option<SolverView>,
+}
+
+#[derive(Debug, Serialize)]
+struct PhaseView {
+    name: &'static str,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct RoundView {
+    new_edges: u64,
+    open: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct SolverView {
+    backend: String,
+    variables: u64,
+    clauses: u64,
+    conflicts: u64,
+    decisions: u64,
+    propagations: u64,
+    cycles: u64,
+    encode_seconds: f64,
+    solve_seconds: f64,
+}
+
+/// The document of an answer.
+pub fn document(answer: &Answer) -> Document {
+    let history = answer.history();
+    let counterexample = match (&answer.verdict, history) {
+        (Verdict::Violated(counterexample), Some(history)) => {
+            Some(counterexample_view(history, counterexample))
+        }
+        _ => None,
+    };
+    let telling = answer.telling.as_ref();
+    Document {
+        schema: SCHEMA,
+        kingsnake: env!("CARGO_PKG_VERSION"),
+        verdict: answer.word(),
+        exit_status: answer.status(),
+        level: level(&answer.plan),
+        history: history_view(answer),
+        decider: answer.decider.name(),
+        how: answer.how(),
+        reason: match &answer.verdict {
+            Verdict::Unknown(reason) => Some(ReasonView {
+                kind: reason_kind(reason),
+                words: reason.to_string(),
+            }),
+            _ => None,
+        },
+        anomaly: telling.map(|telling| AnomalyView {
+            name: telling.name.short,
+            adya: telling.name.adya,
+            about: telling.name.about,
+        }),
+        story: telling.map(|telling| StoryView {
+            headline: telling.story.headline.clone(),
+            lines: telling
+                .story
+                .lines
+                .iter()
+                .map(|line| LineView {
+                    depth: line.depth,
+                    text: line.text.clone(),
+                })
+                .collect(),
+        }),
+        counterexample,
+        transactions: match (telling, history) {
+            (Some(telling), Some(history)) => telling
+                .story
+                .txns
+                .iter()
+                .map(|&txn| txn_view(history, txn))
+                .collect(),
+            _ => Vec::new(),
+        },
+        stats: stats(answer),
+        plan: answer
+            .plan
+            .rows()
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect(),
+        command: answer.plan.command(),
+    }
+}
+
+fn level(plan: &Plan) -> LevelView {
+    let Spec {
+        model,
+        session_order,
+        real_time,
+    } = plan.spec;
+    LevelView {
+        name: plan.level.name(),
+        model: match model {
+            Model::Ser => "ser",
+            Model::Si => "si",
+        },
+        session_order,
+        real_time,
+        words: plan.spec.to_string(),
+    }
+}
+
+fn history_view(answer: &Answer) -> Option<HistoryView> {
+    let parsed = answer.parsed.as_ref()?;
+    let history = &parsed.history;
+    Some(HistoryView {
+        path: answer.plan.history.display().to_string(),
+        format: parsed.format.name(),
+        bytes: parsed.bytes,
+        transactions: history.n_txns(),
+        sessions: history.n_sessions(),
+        operations: history.n_ops(),
+        keys: history.n_keys(),
+        has_times: history.has_times(),
+        version_orders: history.version_orders().len(),
+        warnings: parsed.warnings.clone(),
+    })
+}
+
+fn reason_kind(reason: &StopReason) -> &'static str {
+    match reason {
+        StopReason::Time(_) => "time",
+        StopReason::Memory { .. } => "memory",
+        StopReason::Interrupted => "interrupted",
+        StopReason::Backend(_) => "backend",
+        StopReason::Unexplained(_) => "unexplained",
+    }
+}
+
+fn stats(answer: &Answer) -> StatsView {
+    let stats = &answer.stats;
+    let rounds = stats.prune.rounds.iter().map(|round| RoundView {
+        new_edges: round.new_edges,
+        open: round.open,
+        seconds: round.time.as_secs_f64(),
+    });
+    let phases = answer.phases.iter().map(|&(name, time)| PhaseView {
+        name,
+        seconds: time.as_secs_f64(),
+    });
+    StatsView {
+        seconds: answer.time.as_secs_f64(),
+        peak_memory_bytes: answer.peak,
+        phases: phases.collect(),
+        counted_transactions: stats.n_counted,
+        unknown_counted: stats.n_unknown_counted,
+        unknown_dropped: stats.n_unknown_dropped,
+        versions: stats.n_versions,
+        nodes: stats.n_nodes,
+        known_edges_before: stats.n_known_edges,
+        known_edges_after: stats.n_pruned_edges,
+        pairs: stats.n_pairs,
+        open_constraints: stats.n_open,
+        reachability: stats.prune.reachability,
+        reachability_why: stats.prune.why.clone(),
+        fixpoint: stats.prune.fixpoint,
+        rounds: rounds.collect(),
+        solver: stats.decide.as_ref().map(|decide| SolverView {
+            backend: decide.backend.clone(),
+            variables: decide.variables,
+            clauses: decide.clauses,
+            conflicts: decide.conflicts,
+            decisions: decide.decisions,
+            propagations: decide.propagations,
+            cycles: decide.cycles,
+            encode_seconds: decide.encode.as_secs_f64(),
+            solve_seconds: decide.solve.as_secs_f64(),
+        }),
+    }
+}
+
+/// A name as its producer wrote it: a number, a text, or null.
+fn token(history: &History, token: Token) -> Value {
+    match token {
+        Token::Nil => Value::Null,
+        Token::Int(number) => number.into(),
+        Token::Text(symbol) => history.symbols().text(symbol).into(),
+    }
+}
+
+fn txn_name(history: &History, txn: TxnId) -> Value {
+    token(history, history.txn_token(txn))
+}
+
+fn txn_view(history: &History, txn: TxnId) -> TxnView {
+    TxnView {
+        name: txn_name(history, txn),
+        session: token(history, history.session_token(history.session(txn))),
+        position: history.session_position(txn),
+        status: status_word(history.status(txn)),
+        operations: history
+            .ops(txn)
+            .iter()
+            .map(|&op| op_view(history, op))
+            .collect(),
+    }
+}
+
+fn op_view(history: &History, op: Op) -> Value {
+    let key = token(history, history.key_token(op.key()));
+    let value = |value| token(history, history.value_token(value));
+    match op {
+        Op::Read { value: read, .. } => json!({"op": "read", "key": key, "value": value(read)}),
+        Op::Write { value: written, .. } => {
+            json!({"op": "write", "key": key, "value": value(written)})
+        }
+        Op::Append { value: added, .. } => {
+            json!({"op": "append", "key": key, "value": value(added)})
+        }
+        Op::ReadList { list, .. } => {
+            let values: Vec<Value> = history.list(list).iter().map(|&item| value(item)).collect();
+            json!({"op": "read-list", "key": key, "values": values})
+        }
+    }
+}
+
+fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
+    match counterexample {
+        Counterexample::Cyclic(proof) => proof_view(history, proof),
+        Counterexample::Local(findings) => {
+            let findings: Vec<Value> = findings
+                .iter()
+                .map(|finding| {
+                    json!({
+                        "anomaly": local_name(finding.anomaly).short,
+                        "transaction": txn_name(history, finding.txn),
+                        "operation": finding.op,
+                        "other": finding.other.map(|(txn, op)| json!({
+                            "transaction": txn_name(history, txn),
+                            "operation": op,
+                        })),
+                    })
+                })
+                .collect();
+            json!({"kind": "local", "findings": findings})
+        }
+    }
+}
+
+fn proof_view(history: &History, proof: &Proof) -> Value {
+    match proof {
+        Proof::Cycle(steps) => {
+            let steps: Vec<Value> = steps.iter().map(|step| step_view(history, step)).collect();
+            json!({"kind": "cycle", "steps": steps})
+        }
+        Proof::Split {
+            key,
+            one,
+            other,
+            one_first,
+            other_first,
+        } => json!({
+            "kind": "split",
+            "key": token(history, history.key_token(*key)),
+            "one": txn_name(history, *one),
+            "other": txn_name(history, *other),
+            "one_first": proof_view(history, one_first),
+            "other_first": proof_view(history, other_first),
+        }),
+    }
+}
+
+fn step_view(history: &History, step: &Step) -> Value {
+    let mut view =
+        json!({"from": point_view(history, step.from), "to": point_view(history, step.to)});
+    let key = |key| token(history, history.key_token(key));
+    let more = match step.reason {
+        StepReason::Begin => json!({"reason": "begin"}),
+        StepReason::Session => json!({"reason": "so"}),
+        StepReason::RealTime => json!({"reason": "rt"}),
+        StepReason::Wr { key: of, value } => json!({
+            "reason": "wr",
+            "key": key(of),
+            "value": token(history, history.value_token(value)),
+        }),
+        StepReason::Ww { key: of, fact } => {
+            json!({"reason": "ww", "key": key(of), "because": fact_word(fact)})
+        }
+        StepReason::Rw {
+            key: of,
+            writer,
+            fact,
+        } => json!({
+            "reason": "rw",
+            "key": key(of),
+            "writer": writer.map(|txn| txn_name(history, txn)),
+            "because": fact_word(fact),
+        }),
+    };
+    if let (Some(view), Value::Object(more)) = (view.as_object_mut(), more) {
+        view.extend(more);
+    }
+    view
+}
+
+fn point_view(history: &History, point: Point) -> Value {
+    let moment = match point.moment {
+        Moment::Whole => "whole",
+        Moment::Begin => "begin",
+        Moment::Commit => "commit",
+    };
+    json!({"transaction": txn_name(history, point.txn), "moment": moment})
+}
+
+fn fact_word(fact: Fact) -> &'static str {
+    match fact {
+        Fact::Initial => "initial",
+        Fact::Run => "run",
+        Fact::Given => "given",
+        Fact::Assumed => "assumed",
+    }
+}

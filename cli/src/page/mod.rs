@@ -1,0 +1,204 @@
+//! The answer as one self-contained HTML page: no network, light and dark, readable on a phone and on paper.
+//!
+//! Invariant: everything that comes from a file or the command line passes through [`Escaped`].
+
+mod cost;
+mod run;
+
+use std::fmt::Write;
+
+use kingsnake_solver::model::{History, TxnId};
+use kingsnake_solver::verdict::Verdict;
+
+use crate::answer::{Answer, status_word};
+use crate::escape::Escaped;
+use crate::picture::{Scene, short, svg};
+use crate::telling::Telling;
+use crate::voice::{count, lasting};
+
+const STYLE: &str = include_str!("page.css");
+/// More transactions than this are not spelt out.
+const MOST_TXNS: usize = 24;
+/// More operations than this of one transaction are not spelt out.
+const MOST_OPS: usize = 60;
+
+/// The page.
+pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
+    let mut body = String::new();
+    head(&mut body, answer);
+    if let Some(telling) = &answer.telling {
+        story(&mut body, telling);
+    }
+    if let Some(scene) = scene {
+        picture(&mut body, scene);
+    }
+    if let (Some(telling), Some(history)) = (&answer.telling, answer.history()) {
+        transactions(&mut body, history, telling);
+    }
+    if let Verdict::Satisfied(certificate) = &answer.verdict {
+        run::certificate(&mut body, answer, certificate.order.len());
+    }
+    cost::section(&mut body, answer);
+    run::section(&mut body, answer);
+    format!(
+        r#"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{word}: {subject}</title>
+<style>{STYLE}</style>
+</head>
+<body class="{word}">
+<main>
+{body}</main>
+<footer>kingsnake {version}</footer>
+</body>
+</html>
+"#,
+        word = answer.word(),
+        subject = Escaped(&answer.subject()),
+        version = env!("CARGO_PKG_VERSION"),
+    )
+}
+
+fn head(out: &mut String, answer: &Answer) {
+    let mark = match answer.verdict {
+        Verdict::Satisfied(_) => "✓",
+        Verdict::Violated(_) => "✗",
+        Verdict::Unknown(_) => "?",
+    };
+    let _ = write!(
+        out,
+        r#"<header><p class="verdict"><span aria-hidden="true">{mark}</span> {}</p><h1>{}</h1><p class="subject">{}</p>"#,
+        answer.word(),
+        Escaped(&answer.plan.spec.to_string()),
+        Escaped(&answer.subject())
+    );
+    if let Verdict::Unknown(reason) = &answer.verdict {
+        let _ = write!(
+            out,
+            r#"<p class="reason">{}</p>"#,
+            Escaped(&reason.to_string())
+        );
+    }
+    let _ = write!(
+        out,
+        r#"<p class="how">{} <span class="time">{}</span></p>"#,
+        Escaped(&sentence(&answer.how())),
+        lasting(answer.time)
+    );
+    if let Some(words) = answer.about_unknown() {
+        let _ = write!(out, r#"<p class="how">{}</p>"#, Escaped(&sentence(&words)));
+    }
+    for warning in answer.parsed.iter().flat_map(|parsed| &parsed.warnings) {
+        let _ = write!(out, r#"<p class="warning">{}</p>"#, Escaped(warning));
+    }
+    out.push_str("</header>\n");
+}
+
+/// The words with a capital and a full stop.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let Some(first) = letters.next() else {
+        return String::new();
+    };
+    format!("{}{}.", first.to_uppercase(), letters.as_str())
+}
+
+fn story(out: &mut String, telling: &Telling) {
+    let _ = write!(
+        out,
+        r#"<section><h2>What happened</h2><p class="headline">{}</p><p>{}</p><ol class="story">"#,
+        Escaped(&telling.story.headline),
+        Escaped(&telling.story.about)
+    );
+    for line in &telling.story.lines {
+        let _ = write!(
+            out,
+            r#"<li style="--depth:{}">{}</li>"#,
+            line.depth.min(8),
+            Escaped(&line.text)
+        );
+    }
+    out.push_str("</ol></section>\n");
+}
+
+fn picture(out: &mut String, scene: &Scene) {
+    let words = if scene.panels.iter().any(|panel| panel.arrows.len() > 1) {
+        "Each row is a session. The transactions stand in the order of the cycle: every arrow says that one comes before the next, and the last one leads back to the first, which no order allows."
+    } else {
+        "Each row is a session. The operations that show the anomaly are set in bold."
+    };
+    let _ = write!(
+        out,
+        r#"<section><h2>The picture</h2><p class="soft">{words}</p><div class="wide" tabindex="0" role="region" aria-label="Picture of the counterexample">{}</div></section>
+"#,
+        svg::inline(scene)
+    );
+}
+
+fn transactions(out: &mut String, history: &History, telling: &Telling) {
+    out.push_str("<section><h2>The transactions involved</h2><div class=\"cards\">");
+    for &txn in telling.story.txns.iter().take(MOST_TXNS) {
+        transaction(out, history, telling, txn);
+    }
+    out.push_str("</div>");
+    if telling.story.txns.len() > MOST_TXNS {
+        let rest = telling.story.txns.len() - MOST_TXNS;
+        let _ = write!(
+            out,
+            r#"<p class="soft">And {}; <code>--json</code> lists them all.</p>"#,
+            count(rest, "more transaction")
+        );
+    }
+    if !telling.story.legend.is_empty() {
+        out.push_str("<details><summary>Shortened names</summary><table class=\"plan\"><tbody>");
+        for (label, full) in &telling.story.legend {
+            let _ = write!(
+                out,
+                r#"<tr><th scope="row">{}</th><td>{}</td></tr>"#,
+                Escaped(label),
+                Escaped(full)
+            );
+        }
+        out.push_str("</tbody></table></details>");
+    }
+    out.push_str("</section>\n");
+}
+
+fn transaction(out: &mut String, history: &History, telling: &Telling, txn: TxnId) {
+    let session = history.session(txn);
+    let _ = write!(
+        out,
+        r#"<article><h3>{}</h3><p class="soft">{}, transaction {} of {}, {}</p><ol>"#,
+        Escaped(&telling.labels.txn(history, txn)),
+        Escaped(&telling.labels.session(history, session)),
+        history.session_position(txn) + 1,
+        history.session_txns(session).len(),
+        status_word(history.status(txn))
+    );
+    let ops = history.ops(txn);
+    for &op in ops.iter().take(MOST_OPS) {
+        let class = if telling.keys.contains(&op.key()) {
+            " class=\"marked\""
+        } else {
+            ""
+        };
+        let _ = write!(
+            out,
+            "<li{class}>{}</li>",
+            Escaped(&short(&telling.labels.op(history, op), 400))
+        );
+    }
+    out.push_str("</ol>");
+    if ops.len() > MOST_OPS {
+        let _ = write!(
+            out,
+            r#"<p class="soft">and {}</p>"#,
+            count(ops.len() - MOST_OPS, "more operation")
+        );
+    }
+    out.push_str("</article>");
+}

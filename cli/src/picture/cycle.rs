@@ -1,0 +1,147 @@
+//! A cycle as a panel: its transactions in its own order, turned so that sessions run from left to right where they can.
+
+use kingsnake_solver::model::{History, KeyId, TxnId};
+use kingsnake_solver::verdict::{Fact, Moment, Point, Step, StepReason};
+
+use super::{Arrow, Card, Kind, Panel, Source, lines, short};
+
+/// Consecutive points of one transaction: all of it, or its begin, or its commit, or its begin and then its commit.
+struct Visit {
+    txn: TxnId,
+    /// The step that leaves the transaction.
+    out: Step,
+}
+
+/// The panel of a cycle.
+pub fn panel(source: Source<'_>, steps: &[Step]) -> Panel {
+    let history = source.history;
+    let visits = turn(history, visits(steps));
+    let (sessions, lanes) = source.lanes(visits.iter().map(|visit| visit.txn));
+    let last = visits.len() - 1;
+    let cards = visits.iter().enumerate().map(|(at, visit)| {
+        let before = &visits[if at == 0 { last } else { at - 1 }];
+        let keys = [key(before.out.reason), key(visit.out.reason)];
+        let (lines, n_more) = lines(source, visit.txn, |_, op| keys.contains(&Some(op.key())));
+        let again = visits[..at].iter().any(|earlier| earlier.txn == visit.txn);
+        Card {
+            lane: sessions
+                .binary_search(&history.session(visit.txn))
+                .unwrap_or(0),
+            title: short(&source.txn(visit.txn), 20),
+            note: again.then_some("again"),
+            lines,
+            n_more,
+            has_moments: visit.out.from.moment != Moment::Whole,
+            is_aborted: false,
+        }
+    });
+    let arrows = visits.iter().enumerate().map(|(at, visit)| {
+        let to = if at == last { 0 } else { at + 1 };
+        arrow(source, &visit.out, at, to)
+    });
+    Panel {
+        title: None,
+        cards: cards.collect(),
+        arrows: arrows.collect(),
+        lanes,
+    }
+}
+
+fn visits(steps: &[Step]) -> Vec<Visit> {
+    let leaving = steps.iter().filter(|step| step.from.txn != step.to.txn);
+    let mut visits: Vec<Visit> = leaving
+        .map(|&out| Visit {
+            txn: out.from.txn,
+            out,
+        })
+        .collect();
+    if visits.is_empty() {
+        // A transaction that contradicts itself: the last step leads back to it.
+        visits.extend(steps.last().map(|&out| Visit {
+            txn: out.from.txn,
+            out,
+        }));
+    }
+    visits
+}
+
+/// Starts the cycle where the fewest pairs of one session stand the wrong way round.
+fn turn(history: &History, mut visits: Vec<Visit>) -> Vec<Visit> {
+    let txns: Vec<TxnId> = visits.iter().map(|visit| visit.txn).collect();
+    let wrong = |start: usize| {
+        let at = |i: usize| txns[(start + i) % txns.len()];
+        let pairs = (0..txns.len()).flat_map(|i| (i + 1..txns.len()).map(move |j| (i, j)));
+        pairs
+            .filter(|&(i, j)| history.session(at(i)) == history.session(at(j)) && at(i) > at(j))
+            .count()
+    };
+    // A cycle of hundreds is long anyhow; the search is cubic.
+    if let Some(best) = (0..txns.len().min(60)).min_by_key(|&start| (wrong(start), txns[start])) {
+        visits.rotate_left(best);
+    }
+    visits
+}
+
+fn key(reason: StepReason) -> Option<KeyId> {
+    match reason {
+        StepReason::Wr { key, .. } | StepReason::Ww { key, .. } | StepReason::Rw { key, .. } => {
+            Some(key)
+        }
+        StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
+    }
+}
+
+/// The kind of a step.
+pub fn kind(reason: StepReason) -> Kind {
+    match reason {
+        StepReason::Begin => Kind::Bc,
+        StepReason::Session => Kind::So,
+        StepReason::RealTime => Kind::Rt,
+        StepReason::Wr { .. } => Kind::Wr,
+        StepReason::Ww { .. } => Kind::Ww,
+        StepReason::Rw { .. } => Kind::Rw,
+    }
+}
+
+fn arrow(source: Source<'_>, step: &Step, from: usize, to: usize) -> Arrow {
+    let kind = kind(step.reason);
+    let mut label = key(step.reason).map_or(String::new(), |key| {
+        short(&source.labels.key(source.history, key), 16)
+    });
+    if let StepReason::Ww {
+        fact: Fact::Assumed,
+        ..
+    }
+    | StepReason::Rw {
+        fact: Fact::Assumed,
+        ..
+    } = step.reason
+    {
+        label.push_str(" · assumed");
+    }
+    let name = |point: Point| {
+        let moment = match point.moment {
+            Moment::Whole => "",
+            Moment::Begin => "’s begin",
+            Moment::Commit => "’s commit",
+        };
+        format!("{}{moment}", source.txn(point.txn))
+    };
+    let mut full = format!(
+        "{} → {}: {}",
+        name(step.from),
+        name(step.to),
+        kind.meaning()
+    );
+    if let Some(key) = key(step.reason) {
+        full.push_str(", key ");
+        full.push_str(&source.history.key_name(key));
+    }
+    Arrow {
+        from: (from, step.from.moment),
+        to: (to, step.to.moment),
+        kind,
+        label,
+        full,
+    }
+}

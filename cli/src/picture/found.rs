@@ -1,0 +1,56 @@
+//! An anomaly without a cycle as a panel: the transaction that saw it, and whose operation it is about.
+
+use kingsnake_solver::explain::local_name;
+use kingsnake_solver::model::{Status, TxnId};
+use kingsnake_solver::verdict::{Finding, Moment};
+
+use super::{Arrow, Card, Kind, Panel, Source, lines, short};
+
+/// The panel of a finding.
+pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
+    let history = source.history;
+    let mut cards_of: Vec<(TxnId, Vec<usize>)> = vec![(finding.txn, vec![finding.op])];
+    match finding.other {
+        Some((txn, op)) if txn == finding.txn => cards_of[0].1.push(op),
+        Some((txn, op)) => cards_of.insert(0, (txn, vec![op])),
+        None => {}
+    }
+    let (sessions, lanes) = source.lanes(cards_of.iter().map(|(txn, _)| *txn));
+    let cards = cards_of.iter().map(|(txn, ops)| {
+        let (lines, n_more) = lines(source, *txn, |at, _| ops.contains(&at));
+        let status = history.status(*txn);
+        Card {
+            lane: sessions.binary_search(&history.session(*txn)).unwrap_or(0),
+            title: short(&source.txn(*txn), 20),
+            note: match status {
+                Status::Committed => None,
+                Status::Aborted => Some("aborted"),
+                Status::Unknown => Some("end unknown"),
+            },
+            lines,
+            n_more,
+            has_moments: false,
+            is_aborted: status == Status::Aborted,
+        }
+    });
+    let op = history.ops(finding.txn).get(finding.op);
+    let key = op.map(|op| source.labels.key(history, op.key()));
+    let name = local_name(finding.anomaly);
+    let arrow = Arrow {
+        from: (0, Moment::Whole),
+        to: (1, Moment::Whole),
+        kind: Kind::Anomaly,
+        label: short(key.as_deref().unwrap_or_default(), 16),
+        full: name.about.to_owned(),
+    };
+    Panel {
+        title: Some(name.short.to_owned()),
+        lanes,
+        arrows: if cards_of.len() > 1 {
+            vec![arrow]
+        } else {
+            Vec::new()
+        },
+        cards: cards.collect(),
+    }
+}

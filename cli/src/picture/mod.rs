@@ -1,0 +1,286 @@
+//! Turns a counterexample into a scene that can be drawn: cards (transactions) on lanes (sessions), and arrows between.
+//!
+//! Invariant: the cards of a panel stand in the order of the cycle, one a column, and every arrow but the last leads from
+//! a card to the next. So arrows run in the gaps between columns, where no card is, and no two labels share a gap.
+
+mod cycle;
+pub mod dot;
+mod found;
+pub mod svg;
+
+use kingsnake_solver::model::{History, Op, SessionId, TxnId};
+use kingsnake_solver::verdict::{Counterexample, Moment, Proof};
+
+use crate::telling::{Labels, full_op};
+
+/// More panels than this tell nothing new.
+const MOST_PANELS: usize = 6;
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// A cycle each.
+    pub panels: Vec<Panel>,
+    /// How many cycles are left out.
+    pub hidden: usize,
+}
+
+/// One cycle.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// The case that it is about, where there are several.
+    pub title: Option<String>,
+    /// The sessions, from top to bottom.
+    pub lanes: Vec<String>,
+    /// The transactions, from left to right.
+    pub cards: Vec<Card>,
+    /// Why one comes before another.
+    pub arrows: Vec<Arrow>,
+}
+
+/// A transaction.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// Its session's place among the lanes.
+    pub lane: usize,
+    /// Its name.
+    pub title: String,
+    /// What else there is to say about it.
+    pub note: Option<&'static str>,
+    /// The operations that matter.
+    pub lines: Vec<Line>,
+    /// How many others it has.
+    pub n_more: usize,
+    /// Whether its begin and commit are drawn.
+    pub has_moments: bool,
+    /// Whether it did not take effect.
+    pub is_aborted: bool,
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// As it is drawn.
+    pub text: String,
+    /// In full.
+    pub full: String,
+    /// Whether an arrow is about it.
+    pub is_marked: bool,
+}
+
+/// Why one card comes before another.
+#[derive(Clone, Debug)]
+pub struct Arrow {
+    /// The earlier card and its moment.
+    pub from: (usize, Moment),
+    /// The later card and its moment.
+    pub to: (usize, Moment),
+    /// What relates them.
+    pub kind: Kind,
+    /// The key, as it is drawn.
+    pub label: String,
+    /// The whole reason.
+    pub full: String,
+}
+
+/// What relates two transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Session order.
+    So,
+    /// Real-time order.
+    Rt,
+    /// One read what the other wrote.
+    Wr,
+    /// One overwrote the other.
+    Ww,
+    /// One overwrote what the other had read.
+    Rw,
+    /// Begin before commit.
+    Bc,
+    /// An anomaly without a cycle.
+    Anomaly,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 7] = [
+        Kind::So,
+        Kind::Rt,
+        Kind::Wr,
+        Kind::Ww,
+        Kind::Rw,
+        Kind::Bc,
+        Kind::Anomaly,
+    ];
+
+    /// The papers' letters, which are also the name in style sheets.
+    pub fn letters(self) -> &'static str {
+        match self {
+            Kind::So => "so",
+            Kind::Rt => "rt",
+            Kind::Wr => "wr",
+            Kind::Ww => "ww",
+            Kind::Rw => "rw",
+            Kind::Bc => "bc",
+            Kind::Anomaly => "bad",
+        }
+    }
+
+    /// What the letters mean.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Kind::So => "earlier in the same session",
+            Kind::Rt => "committed before the other began",
+            Kind::Wr => "wrote what the other read",
+            Kind::Ww => "wrote first, the other overwrote it",
+            Kind::Rw => "read what the other then overwrote",
+            Kind::Bc => "begins before it commits",
+            Kind::Anomaly => "where the read value comes from",
+        }
+    }
+}
+
+/// What the cards and arrows are about.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    history: &'a History,
+    labels: &'a Labels,
+}
+
+impl Source<'_> {
+    fn txn(self, txn: TxnId) -> String {
+        self.labels.txn(self.history, txn)
+    }
+
+    /// The sessions of these transactions, in order, and their names.
+    fn lanes(self, txns: impl Iterator<Item = TxnId>) -> (Vec<SessionId>, Vec<String>) {
+        let mut sessions: Vec<SessionId> = txns.map(|txn| self.history.session(txn)).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        let names = sessions
+            .iter()
+            .map(|&session| short(&self.labels.session(self.history, session), 32));
+        let names = names.collect();
+        (sessions, names)
+    }
+}
+
+/// The scene of a counterexample.
+pub fn scene(history: &History, labels: &Labels, counterexample: &Counterexample) -> Scene {
+    let from = Source { history, labels };
+    let mut panels = Vec::new();
+    match counterexample {
+        Counterexample::Local(findings) => {
+            panels.extend(
+                findings
+                    .iter()
+                    .take(MOST_PANELS + 1)
+                    .map(|finding| found::panel(from, finding)),
+            );
+            let hidden = findings.len().saturating_sub(MOST_PANELS);
+            panels.truncate(MOST_PANELS);
+            Scene { panels, hidden }
+        }
+        Counterexample::Cyclic(proof) => {
+            let mut hidden = 0;
+            leaves(from, proof, &mut Vec::new(), &mut panels, &mut hidden);
+            Scene { panels, hidden }
+        }
+    }
+}
+
+/// A panel for every way through the cases.
+fn leaves(
+    from: Source<'_>,
+    proof: &Proof,
+    assumed: &mut Vec<String>,
+    panels: &mut Vec<Panel>,
+    hidden: &mut usize,
+) {
+    match proof {
+        Proof::Cycle(_) if panels.len() == MOST_PANELS => *hidden += 1,
+        Proof::Cycle(steps) => {
+            let mut panel = cycle::panel(from, steps);
+            if !assumed.is_empty() {
+                panel.title = Some(format!("If {}", assumed.join(" and ")));
+            }
+            panels.push(panel);
+        }
+        Proof::Split {
+            key,
+            one,
+            other,
+            one_first,
+            other_first,
+        } => {
+            let key = short(&from.labels.key(from.history, *key), 24);
+            for (first, second, rest) in [(one, other, one_first), (other, one, other_first)] {
+                assumed.push(format!(
+                    "{} wrote {key} before {}",
+                    short(&from.txn(*first), 24),
+                    short(&from.txn(*second), 24)
+                ));
+                leaves(from, rest, assumed, panels, hidden);
+                assumed.pop();
+            }
+        }
+    }
+}
+
+/// The text, or its two ends where it is long.
+pub fn short(text: &str, most: usize) -> String {
+    let n_letters = text.chars().count();
+    if n_letters <= most {
+        return text.to_owned();
+    }
+    let tail = (most - 1) / 2;
+    let head = most - 1 - tail;
+    let first: String = text.chars().take(head).collect();
+    let last: String = text.chars().skip(n_letters - tail).collect();
+    format!("{first}…{last}")
+}
+
+/// The operations of a transaction that matter, then as many others as there is room for.
+fn lines(from: Source<'_>, txn: TxnId, matters: impl Fn(usize, Op) -> bool) -> (Vec<Line>, usize) {
+    const MOST: usize = 5;
+    let ops = from.history.ops(txn);
+    let n_marked = ops
+        .iter()
+        .enumerate()
+        .filter(|&(at, &op)| matters(at, op))
+        .count();
+    let (mut marked_room, mut room) = (MOST, MOST.saturating_sub(n_marked).min(2));
+    let mut lines = Vec::new();
+    for (at, &op) in ops.iter().enumerate() {
+        let is_marked = matters(at, op);
+        let left = if is_marked {
+            &mut marked_room
+        } else {
+            &mut room
+        };
+        if *left == 0 {
+            continue;
+        }
+        *left -= 1;
+        lines.push(Line {
+            text: short(&from.labels.op(from.history, op), 32),
+            full: full_op(from.history, op),
+            is_marked,
+        });
+    }
+    let n_more = ops.len() - lines.len();
+    (lines, n_more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(short("short", 12), "short");
+        assert_eq!(short("-8034279865592834", 9), "-803…2834");
+        assert_eq!(short("éééééé", 4), "éé…é");
+    }
+}

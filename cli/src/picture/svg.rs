@@ -1,0 +1,449 @@
+//! Draws a scene as SVG: sessions are lanes, transactions cards in the order of the cycle, arrows run in the gaps.
+//!
+//! An arrow to the next card stays between two columns; the last one leads back below all lanes. So nothing crosses a
+//! card, and every gap is as wide as its label. Colours are told apart by colour-blind eyes, and by their dashes.
+
+use std::fmt::{self, Write};
+
+use kingsnake_solver::verdict::Moment;
+
+use super::{Arrow, Card, Kind, Panel, Scene};
+use crate::escape::Escaped;
+
+/// The style of the drawing; it follows the reader's light or dark scheme.
+const STYLE: &str = include_str!("picture.css");
+
+const MARGIN: f64 = 16.0;
+const LINE: f64 = 17.0;
+const LETTER: f64 = 7.25;
+const CARD_PAD: f64 = 12.0;
+const HEAD: f64 = 26.0;
+const LANE_TOP: f64 = 30.0;
+const LANE_PAD: f64 = 14.0;
+/// Below the cards of a lane, where arrows between begins and commits run.
+const GUTTER: f64 = 26.0;
+const TITLE: f64 = 30.0;
+const RAIL: f64 = 34.0;
+const CORNER: f64 = 12.0;
+
+/// The drawing as a document of its own.
+pub fn document(scene: &Scene) -> String {
+    drawing(scene, r#" xmlns="http://www.w3.org/2000/svg""#)
+}
+
+/// The drawing as a part of a page, where no name space is needed.
+pub fn inline(scene: &Scene) -> String {
+    drawing(scene, "")
+}
+
+fn drawing(scene: &Scene, name_space: &str) -> String {
+    let mut body = String::new();
+    let mut width: f64 = 280.0;
+    let mut y = MARGIN;
+    for panel in &scene.panels {
+        let place = Place::new(panel, y);
+        width = width.max(place.width);
+        y = place.bottom;
+    }
+    y = MARGIN;
+    for panel in &scene.panels {
+        let place = Place::new(panel, y);
+        y = place.bottom;
+        let _ = draw_panel(&mut body, panel, &place, width);
+    }
+    let kinds: Vec<Kind> = Kind::ALL
+        .into_iter()
+        .filter(|kind| uses(scene, *kind))
+        .collect();
+    y = legend(&mut body, &kinds, scene.hidden, y, width);
+    let height = y + MARGIN / 2.0;
+    let mut markers = String::new();
+    for kind in &kinds {
+        let letters = kind.letters();
+        let _ = write!(
+            markers,
+            r#"<marker id="ks-{letters}" class="{letters} tip" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="11" markerHeight="11" orient="auto"><path d="M0 0.8L10 5L0 9.2z"/></marker>"#
+        );
+    }
+    format!(
+        r#"<svg{name_space} class="ks" role="img" aria-label="The counterexample, as a picture" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}"><style>{STYLE}</style><defs>{markers}</defs><rect class="paper" width="100%" height="100%"/>{body}</svg>
+"#
+    )
+}
+
+fn uses(scene: &Scene, kind: Kind) -> bool {
+    scene.panels.iter().any(|panel| {
+        panel.arrows.iter().any(|arrow| arrow.kind == kind)
+            || kind == Kind::Bc && panel.cards.iter().any(|card| card.has_moments)
+    })
+}
+
+/// Where everything of a panel stands.
+struct Place {
+    /// The title's baseline, where there is a title.
+    title_y: f64,
+    /// The top and the height of each lane's cards.
+    lanes: Vec<(f64, f64)>,
+    /// The left side and the width of each card.
+    columns: Vec<(f64, f64)>,
+    /// Where the arrow back runs.
+    rail_y: f64,
+    width: f64,
+    bottom: f64,
+}
+
+impl Place {
+    fn new(panel: &Panel, top: f64) -> Self {
+        let mut y = top;
+        let title_y = y + 18.0;
+        if panel.title.is_some() {
+            y += TITLE;
+        }
+        let mut lanes = Vec::with_capacity(panel.lanes.len());
+        for lane in 0..panel.lanes.len() {
+            let cards = panel.cards.iter().filter(|card| card.lane == lane);
+            let height = cards.map(card_height).fold(0.0, f64::max);
+            lanes.push((y + LANE_TOP, height));
+            let gutter = if has_moments(panel) { GUTTER } else { 0.0 };
+            y += LANE_TOP + height + gutter + LANE_PAD + 8.0;
+        }
+        let mut columns = Vec::with_capacity(panel.cards.len());
+        let mut x = MARGIN + LANE_PAD;
+        for (at, card) in panel.cards.iter().enumerate() {
+            let width = card_width(card);
+            columns.push((x, width));
+            x += width
+                + panel
+                    .arrows
+                    .get(at)
+                    .map_or(0.0, |arrow| gap(arrow, at + 1 == panel.cards.len()));
+        }
+        let (left, card_width) = columns[columns.len() - 1];
+        let rail_y = y + RAIL - 10.0;
+        let has_rail = panel.arrows.iter().any(|arrow| arrow.to.0 <= arrow.from.0);
+        let mut width = left + card_width + LANE_PAD + MARGIN;
+        width = width.max(wide(panel.title.as_deref().unwrap_or_default()) + 2.0 * MARGIN);
+        Place {
+            title_y,
+            lanes,
+            columns,
+            rail_y,
+            width: width.ceil(),
+            bottom: y + if has_rail { RAIL + 14.0 } else { 6.0 },
+        }
+    }
+
+    /// A card's left, top, width and height.
+    fn card(&self, panel: &Panel, at: usize) -> (f64, f64, f64, f64) {
+        let card = &panel.cards[at];
+        let (x, width) = self.columns[at];
+        let (top, lane_height) = self.lanes[card.lane];
+        let height = card_height(card);
+        (x, top + (lane_height - height) / 2.0, width, height)
+    }
+
+    /// The height at which arrows between begins and commits leave a lane.
+    fn gutter_y(&self, lane: usize) -> f64 {
+        let (top, height) = self.lanes[lane];
+        top + height + GUTTER - 4.0
+    }
+}
+
+fn has_moments(panel: &Panel) -> bool {
+    panel.cards.iter().any(|card| card.has_moments)
+}
+
+fn card_height(card: &Card) -> f64 {
+    let n_lines = card.lines.len() + usize::from(card.n_more > 0);
+    let moments = if card.has_moments { 22.0 } else { 0.0 };
+    HEAD + n_lines as f64 * LINE + 8.0 + moments
+}
+
+fn card_width(card: &Card) -> f64 {
+    let title = wide(&card.title) * 1.1 + card.note.map_or(0.0, |note| wide(note) + 10.0);
+    let lines = card.lines.iter().map(|line| wide(&line.text));
+    let more = if card.n_more > 0 {
+        wide(&more(card))
+    } else {
+        0.0
+    };
+    let least = if card.has_moments { 128.0 } else { 84.0 };
+    lines.fold(title.max(more), f64::max).max(least) + 2.0 * CARD_PAD
+}
+
+fn more(card: &Card) -> String {
+    match (card.lines.len(), card.n_more) {
+        (0, n) => format!("{n} operations"),
+        (_, n) => format!("+ {n} more"),
+    }
+}
+
+/// How wide a text will be, roughly; letters of East Asian scripts count double.
+fn wide(text: &str) -> f64 {
+    let cells: usize = text
+        .chars()
+        .map(|letter| if letter >= '\u{2e80}' { 2 } else { 1 })
+        .sum();
+    cells as f64 * LETTER
+}
+
+/// The label of an arrow.
+fn label(arrow: &Arrow) -> String {
+    match (arrow.kind, arrow.label.as_str()) {
+        (Kind::Anomaly, key) => key.to_owned(),
+        (kind, "") => kind.letters().to_owned(),
+        (kind, key) => format!("{} {key}", kind.letters()),
+    }
+}
+
+fn gap(arrow: &Arrow, is_last: bool) -> f64 {
+    if is_last {
+        0.0
+    } else {
+        (wide(&label(arrow)) + 40.0).max(72.0)
+    }
+}
+
+fn draw_panel(out: &mut String, panel: &Panel, place: &Place, width: f64) -> fmt::Result {
+    if let Some(title) = &panel.title {
+        write!(
+            out,
+            r#"<text class="title" x="{MARGIN}" y="{:.1}">{}</text>"#,
+            place.title_y,
+            Escaped(title)
+        )?;
+    }
+    for (lane, name) in panel.lanes.iter().enumerate() {
+        let (top, height) = place.lanes[lane];
+        let gutter = if has_moments(panel) { GUTTER } else { 0.0 };
+        write!(
+            out,
+            r#"<rect class="lane" x="{MARGIN}" y="{:.1}" width="{:.1}" height="{:.1}" rx="10"/><text class="session" x="{:.1}" y="{:.1}">{}</text>"#,
+            top - LANE_TOP + 4.0,
+            width - 2.0 * MARGIN,
+            LANE_TOP + height + gutter + LANE_PAD - 4.0,
+            MARGIN + LANE_PAD,
+            top - 8.0,
+            Escaped(name)
+        )?;
+    }
+    for at in 0..panel.cards.len() {
+        draw_card(out, panel, place, at)?;
+    }
+    for arrow in &panel.arrows {
+        draw_arrow(out, panel, place, arrow)?;
+    }
+    Ok(())
+}
+
+fn draw_card(out: &mut String, panel: &Panel, place: &Place, at: usize) -> fmt::Result {
+    let card = &panel.cards[at];
+    let (x, y, width, height) = place.card(panel, at);
+    let class = match (card.is_aborted, card.note) {
+        (true, _) => "card aborted",
+        (false, Some("again")) => "card again",
+        _ => "card",
+    };
+    write!(
+        out,
+        r#"<g class="{class}"><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="9"/><text class="name" x="{:.1}" y="{:.1}">{}"#,
+        x + CARD_PAD,
+        y + 19.0,
+        Escaped(&card.title)
+    )?;
+    if let Some(note) = card.note {
+        write!(out, r#"<tspan class="note" dx="8">{note}</tspan>"#)?;
+    }
+    out.push_str("</text>");
+    let mut baseline = y + HEAD + 12.0;
+    for line in &card.lines {
+        let class = if line.is_marked { "op marked" } else { "op" };
+        write!(
+            out,
+            r#"<text class="{class}" x="{:.1}" y="{baseline:.1}"><title>{}</title>{}</text>"#,
+            x + CARD_PAD,
+            Escaped(&line.full),
+            Escaped(&line.text)
+        )?;
+        baseline += LINE;
+    }
+    if card.n_more > 0 {
+        write!(
+            out,
+            r#"<text class="op" x="{:.1}" y="{baseline:.1}">{}</text>"#,
+            x + CARD_PAD,
+            more(card)
+        )?;
+    }
+    if card.has_moments {
+        let y = y + height - 15.0;
+        let (begin, commit) = (x + 20.0, x + width - 20.0);
+        write!(
+            out,
+            r#"<path class="life" d="M{begin:.1} {y:.1}H{commit:.1}"/><circle class="moment" cx="{begin:.1}" cy="{y:.1}" r="4.5"/><circle class="moment" cx="{commit:.1}" cy="{y:.1}" r="4.5"/><text class="word" x="{:.1}" y="{:.1}">begin</text><text class="word" text-anchor="end" x="{:.1}" y="{:.1}">commit</text>"#,
+            begin + 9.0,
+            y - 4.0,
+            commit - 9.0,
+            y - 4.0
+        )?;
+    }
+    out.push_str("</g>");
+    Ok(())
+}
+
+/// Where an arrow leaves or reaches a card at a moment: a point on its lower edge.
+fn port(place: &Place, panel: &Panel, (at, moment): (usize, Moment), leaves: bool) -> (f64, f64) {
+    let (x, y, width, height) = place.card(panel, at);
+    let shift = if leaves { 4.0 } else { -4.0 };
+    match moment {
+        Moment::Whole => (x + width / 2.0, y + height),
+        Moment::Begin => (x + 20.0 + shift, y + height),
+        Moment::Commit => (x + width - 20.0 + shift, y + height),
+    }
+}
+
+fn draw_arrow(out: &mut String, panel: &Panel, place: &Place, arrow: &Arrow) -> fmt::Result {
+    let (from, to) = (arrow.from.0, arrow.to.0);
+    let (path, (x, y)) = if to <= from {
+        back(place, panel, arrow)
+    } else if arrow.from.1 == Moment::Whole {
+        across(place, panel, from, to)
+    } else {
+        under(place, panel, arrow)
+    };
+    let kind = arrow.kind.letters();
+    let words = label(arrow);
+    let half = wide(&words) / 2.0 + 5.0;
+    write!(
+        out,
+        r#"<g class="{kind}"><title>{}</title><path class="arrow" marker-end="url(#ks-{kind})" d="{path}"/><rect class="plate" x="{:.1}" y="{:.1}" width="{:.1}" height="18" rx="5"/><text class="label" text-anchor="middle" x="{x:.1}" y="{:.1}">{}</text></g>"#,
+        Escaped(&arrow.full),
+        x - half,
+        y - 9.0,
+        2.0 * half,
+        y + 4.2,
+        Escaped(&words)
+    )
+}
+
+/// From one card's right side to the next card's left side.
+fn across(place: &Place, panel: &Panel, from: usize, to: usize) -> (String, (f64, f64)) {
+    let (x, y, width, height) = place.card(panel, from);
+    let (x1, y1) = (x + width, y + height / 2.0);
+    let (x2, y, _, height) = place.card(panel, to);
+    let y2 = y + height / 2.0;
+    let middle = x1.midpoint(x2);
+    if (y1 - y2).abs() < 0.5 {
+        return (
+            format!("M{x1:.1} {y1:.1}H{:.1}", x2 - 1.0),
+            (middle, y1 - 13.0),
+        );
+    }
+    let path = format!(
+        "M{x1:.1} {y1:.1}C{middle:.1} {y1:.1} {middle:.1} {y2:.1} {:.1} {y2:.1}",
+        x2 - 1.0
+    );
+    (path, (middle, y1.midpoint(y2)))
+}
+
+/// From one card's begin or commit to the next card's, below both.
+fn under(place: &Place, panel: &Panel, arrow: &Arrow) -> (String, (f64, f64)) {
+    let (x1, y1) = port(place, panel, arrow.from, true);
+    let (x2, y2) = port(place, panel, arrow.to, false);
+    let lanes = [arrow.from.0, arrow.to.0].map(|at| panel.cards[at].lane);
+    let [down, up] = lanes.map(|lane| place.gutter_y(lane));
+    let (left, width) = place.columns[arrow.from.0];
+    let middle = (left + width).midpoint(place.columns[arrow.to.0].0);
+    let corners = if lanes[0] == lanes[1] {
+        vec![(x1, y1), (x1, down), (x2, down), (x2, y2 + 1.0)]
+    } else {
+        vec![
+            (x1, y1),
+            (x1, down),
+            (middle, down),
+            (middle, up),
+            (x2, up),
+            (x2, y2 + 1.0),
+        ]
+    };
+    let y = if lanes[0] == lanes[1] {
+        down - 13.0
+    } else {
+        down.midpoint(up)
+    };
+    (rounded(&corners), (middle, y))
+}
+
+/// Back to an earlier card, below all lanes.
+fn back(place: &Place, panel: &Panel, arrow: &Arrow) -> (String, (f64, f64)) {
+    let (mut x1, y1) = port(place, panel, arrow.from, true);
+    let (mut x2, y2) = port(place, panel, arrow.to, false);
+    if arrow.from.0 == arrow.to.0 && arrow.from.1 == arrow.to.1 {
+        (x1, x2) = (x1 + 24.0, x2 - 24.0);
+    }
+    let rail = place.rail_y;
+    let path = rounded(&[(x1, y1), (x1, rail), (x2, rail), (x2, y2 + 1.0)]);
+    (path, (x1.midpoint(x2), rail))
+}
+
+/// A path through corners that are rounded off as far as their legs allow.
+fn rounded(corners: &[(f64, f64)]) -> String {
+    let mut path = format!("M{:.1} {:.1}", corners[0].0, corners[0].1);
+    for leg in corners.windows(3) {
+        let [before, corner, after] = [leg[0], leg[1], leg[2]];
+        let radius = CORNER
+            .min(distance(before, corner) / 2.0)
+            .min(distance(corner, after) / 2.0);
+        let enter = toward(corner, before, radius);
+        let leave = toward(corner, after, radius);
+        let _ = write!(
+            path,
+            "L{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}",
+            enter.0, enter.1, corner.0, corner.1, leave.0, leave.1
+        );
+    }
+    let last = corners[corners.len() - 1];
+    let _ = write!(path, "L{:.1} {:.1}", last.0, last.1);
+    path
+}
+
+fn distance(a: (f64, f64), b: (f64, f64)) -> f64 {
+    (a.0 - b.0).hypot(a.1 - b.1)
+}
+
+fn toward(from: (f64, f64), to: (f64, f64), length: f64) -> (f64, f64) {
+    let whole = distance(from, to).max(f64::EPSILON);
+    (
+        from.0 + (to.0 - from.0) / whole * length,
+        from.1 + (to.1 - from.1) / whole * length,
+    )
+}
+
+/// Explains the letters, and says what is not drawn. Returns where it ends.
+fn legend(out: &mut String, kinds: &[Kind], hidden: usize, top: f64, width: f64) -> f64 {
+    let (mut x, mut y) = (MARGIN, top + 16.0);
+    for kind in kinds {
+        let letters = kind.letters();
+        let words = kind.meaning();
+        let room = 36.0 + wide(letters) + wide(words) * 0.9 + 28.0;
+        if x > MARGIN && x + room > width {
+            (x, y) = (MARGIN, y + 20.0);
+        }
+        let shown = if *kind == Kind::Anomaly { "" } else { letters };
+        let _ = write!(
+            out,
+            r#"<g class="{letters}"><path class="arrow" marker-end="url(#ks-{letters})" d="M{x:.1} {:.1}h28"/><text class="legend" x="{:.1}" y="{y:.1}"><tspan class="label">{shown}</tspan> {words}</text></g>"#,
+            y - 4.0,
+            x + 36.0
+        );
+        x += room;
+    }
+    if hidden > 0 {
+        y += 22.0;
+        let _ = write!(
+            out,
+            r#"<text class="legend" x="{MARGIN}" y="{y:.1}">{hidden} more not drawn</text>"#
+        );
+    }
+    y
+}

@@ -1,0 +1,272 @@
+//! What will run: every option settled, checked, and spelt out so that the run can be repeated.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use kingsnake_datasets::Format;
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::check::Techniques;
+use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::prune::Reachability;
+
+use crate::args::{CheckArgs, LevelArgs, ReachabilityArg, Switch, TechniqueArgs};
+
+/// A check, ready to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The history.
+    pub history: PathBuf,
+    /// Its format, if it was given; else it is recognised.
+    pub format: Option<Format>,
+    /// A file with version orders.
+    pub version_order: Option<PathBuf>,
+    /// The level by name.
+    pub level: Level,
+    /// The level's ingredients.
+    pub spec: Spec,
+    /// Which techniques run.
+    pub techniques: Techniques,
+    /// Who decides what is left open.
+    pub backend: String,
+    /// The solver's seed.
+    pub seed: u32,
+    /// The time limit.
+    pub timeout: Option<Duration>,
+    /// The memory limit.
+    pub memory_limit: Option<u64>,
+    /// The number of threads, if it was given.
+    pub threads: Option<u16>,
+}
+
+impl Plan {
+    /// Settles what was typed.
+    pub fn new(args: &CheckArgs) -> Result<Self> {
+        let level = args.level.level.unwrap_or(Level::Ser);
+        Ok(Plan {
+            history: args.history.clone(),
+            format: args.read.format,
+            version_order: args.read.version_order.clone(),
+            level,
+            spec: spec(level, &args.level)?,
+            techniques: techniques(&args.techniques),
+            backend: args.techniques.backend.clone(),
+            seed: args.techniques.seed,
+            timeout: args.limits.timeout,
+            memory_limit: args.limits.memory_limit,
+            threads: args.limits.threads,
+        })
+    }
+
+    /// The limits, counted from the start of the process.
+    pub fn budget(&self, start: Instant) -> Budget {
+        let mut budget = Budget::unlimited();
+        if let Some(limit) = self.timeout {
+            budget = budget.with_timeout(start, limit);
+        }
+        if let Some(bytes) = self.memory_limit {
+            budget = budget.with_memory(bytes);
+        }
+        budget
+    }
+
+    /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
+        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let techniques = &self.techniques;
+        vec![
+            ("history", self.history.display().to_string()),
+            (
+                "format",
+                self.format
+                    .map_or("recognised".to_owned(), |it| it.to_string()),
+            ),
+            (
+                "version-order",
+                self.version_order
+                    .as_ref()
+                    .map_or("none".to_owned(), |it| it.display().to_string()),
+            ),
+            ("level", self.level.to_string()),
+            ("session-order", switch(self.spec.session_order)),
+            ("real-time", switch(self.spec.real_time)),
+            ("backend", self.backend.clone()),
+            ("seed", self.seed.to_string()),
+            (
+                "reachability",
+                reachability_name(techniques.reachability).to_owned(),
+            ),
+            (
+                "prune-rounds",
+                techniques
+                    .prune_rounds
+                    .map_or("to the fixpoint".to_owned(), |n| n.to_string()),
+            ),
+            ("combine", switch(techniques.combine)),
+            ("linear", switch(techniques.linear)),
+            ("estimate", switch(techniques.estimate)),
+            ("witness", switch(techniques.witness)),
+            (
+                "timeout",
+                self.timeout
+                    .map_or("none".to_owned(), |it| format!("{} s", it.as_secs_f64())),
+            ),
+            (
+                "memory-limit",
+                self.memory_limit
+                    .map_or("none".to_owned(), |it| format!("{it} bytes")),
+            ),
+            (
+                "threads",
+                self.threads
+                    .map_or("one a core".to_owned(), |it| it.to_string()),
+            ),
+        ]
+    }
+
+    /// A command line that repeats the run, with everything that was left open now said.
+    pub fn command(&self) -> String {
+        let mut line = format!(
+            "kingsnake check {} --level {}",
+            quoted_path(&self.history),
+            self.level
+        );
+        let order = if self.spec.session_order { "on" } else { "off" };
+        let _ = write!(line, " --session-order {order}");
+        if let Some(format) = self.format {
+            let _ = write!(line, " --format {format}");
+        }
+        if let Some(file) = &self.version_order {
+            let _ = write!(line, " --version-order {}", quoted_path(file));
+        }
+        let _ = write!(
+            line,
+            " --backend {} --seed {} --reachability {}",
+            quoted(&self.backend),
+            self.seed,
+            reachability_name(self.techniques.reachability)
+        );
+        if let Some(rounds) = self.techniques.prune_rounds {
+            let _ = write!(line, " --prune-rounds {rounds}");
+        }
+        for (name, on) in [
+            ("combine", self.techniques.combine),
+            ("linear", self.techniques.linear),
+            ("estimate", self.techniques.estimate),
+            ("witness", self.techniques.witness),
+        ] {
+            if !on {
+                let _ = write!(line, " --no-{name}");
+            }
+        }
+        if let Some(limit) = self.timeout {
+            let _ = write!(line, " --timeout {}", limit.as_secs_f64());
+        }
+        if let Some(limit) = self.memory_limit {
+            let _ = write!(line, " --memory-limit {limit}");
+        }
+        if let Some(threads) = self.threads {
+            let _ = write!(line, " --threads {threads}");
+        }
+        line
+    }
+}
+
+/// The level's ingredients; an error where the session-order switch contradicts the level.
+pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
+    let switch = args.session_order.map(|switch| switch == Switch::On);
+    match level.spec(switch) {
+        Some(spec) => Ok(spec),
+        None => bail!(
+            "--level {level} demands session order, and --session-order off forbids it; \
+             use --level ser or si for the level without session order"
+        ),
+    }
+}
+
+fn techniques(args: &TechniqueArgs) -> Techniques {
+    Techniques {
+        combine: !args.no_combine,
+        linear: !args.no_linear,
+        estimate: !args.no_estimate,
+        witness: !args.no_witness,
+        reachability: match args.reachability {
+            ReachabilityArg::Auto => Reachability::Auto,
+            ReachabilityArg::Dense => Reachability::Dense,
+            ReachabilityArg::Chains => Reachability::Chains,
+        },
+        prune_rounds: args.prune_rounds,
+    }
+}
+
+fn reachability_name(reachability: Reachability) -> &'static str {
+    match reachability {
+        Reachability::Auto => "auto",
+        Reachability::Dense => "dense",
+        Reachability::Chains => "chains",
+    }
+}
+
+/// A path as a shell takes it.
+pub fn quoted_path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=+,@%".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Command, Typed};
+    use clap::Parser;
+
+    fn plan(line: &str) -> Result<Plan> {
+        let typed = Typed::try_parse_from(line.split(' '))?;
+        match typed.command {
+            Command::Check(args) => Plan::new(&args),
+            other => bail!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_default_is_serializability_with_session_order() {
+        let plan = plan("kingsnake check h").unwrap();
+        assert_eq!(plan.spec.to_string(), "serializability with session order");
+    }
+
+    #[test]
+    fn a_strong_session_level_without_session_order_is_refused() {
+        let error =
+            plan("kingsnake check h --level strong-session-si --session-order off").unwrap_err();
+        assert!(
+            error.to_string().contains("demands session order"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_spelt_out_command_has_the_same_plan() {
+        let line = "kingsnake check h --level si --session-order off --no-witness --prune-rounds 3 \
+                    --timeout 1.5 --memory-limit 1G --reachability dense --seed 7 --threads 2";
+        let first = plan(line).unwrap();
+        let again = plan(&first.command()).unwrap();
+        assert_eq!(format!("{first:?}"), format!("{again:?}"));
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(quoted("a/b.log"), "a/b.log");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,177 @@
+//! Draws a check's progress on a terminal: phase, round, open constraints, percentage, elapsed time.
+//!
+//! A thread of its own draws, so that the clock runs on while the check is busy. It draws nothing in the first moments:
+//! most checks are over before anybody could read it.
+
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kingsnake_solver::progress::{Event, Phase, Progress};
+
+use crate::voice::{count, grouped};
+
+const FIRST: Duration = Duration::from_millis(250);
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Listens to a check, and draws if somebody is looking.
+pub struct Drawing {
+    thread: Option<(Sender<Event>, JoinHandle<()>)>,
+}
+
+impl Drawing {
+    /// Draws on stderr if that is a terminal and nobody asked for quiet.
+    pub fn new(start: Instant, quiet: bool) -> Self {
+        if quiet || !io::stderr().is_terminal() {
+            return Drawing { thread: None };
+        }
+        let (sender, events) = mpsc::channel();
+        let thread = std::thread::spawn(move || draw(start, &events));
+        Drawing {
+            thread: Some((sender, thread)),
+        }
+    }
+}
+
+impl Progress for Drawing {
+    fn event(&mut self, event: Event) {
+        if let Some((sender, _)) = &self.thread {
+            // The drawing thread ends only after this sender is gone.
+            let _ = sender.send(event);
+        }
+    }
+}
+
+impl Drop for Drawing {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.thread.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn draw(start: Instant, events: &Receiver<Event>) {
+    let mut state = State::default();
+    let mut bar = None;
+    loop {
+        match events.recv_timeout(EVERY) {
+            Ok(event) => {
+                state.take(&event);
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if start.elapsed() >= FIRST {
+            let bar = bar.get_or_insert_with(|| {
+                ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+                    .with_style(style())
+                    .with_elapsed(start.elapsed())
+            });
+            bar.set_message(state.words());
+            bar.tick();
+        }
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg}  {elapsed_precise}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
+#[derive(Default)]
+struct State {
+    phase: Option<Phase>,
+    round: usize,
+    /// The open constraints after the first round, against which the percentage counts.
+    first_open: usize,
+    open: usize,
+    conflicts: u64,
+    settled: usize,
+    variables: usize,
+}
+
+impl State {
+    fn take(&mut self, event: &Event) {
+        match *event {
+            Event::Phase(phase) => self.phase = Some(phase),
+            Event::Round { round, open, .. } => {
+                if self.round == 0 {
+                    self.first_open = open;
+                }
+                (self.round, self.open) = (round, open);
+            }
+            Event::Deciding {
+                conflicts,
+                settled,
+                variables,
+            } => {
+                (self.conflicts, self.settled, self.variables) = (conflicts, settled, variables);
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        let Some(phase) = self.phase else {
+            return "start".to_owned();
+        };
+        match phase {
+            Phase::Prune if self.round > 0 => format!(
+                "prune · round {} · {} open{}",
+                self.round,
+                count(self.open, "constraint"),
+                percentage(
+                    self.first_open - self.open.min(self.first_open),
+                    self.first_open
+                )
+            ),
+            Phase::Decide if self.variables > 0 => format!(
+                "decide · {} · {}{}",
+                count(self.open, "open constraint"),
+                match self.conflicts {
+                    1 => "1 conflict".to_owned(),
+                    n => format!("{} conflicts", grouped(n)),
+                },
+                percentage(self.settled, self.variables)
+            ),
+            _ => phase.name().to_owned(),
+        }
+    }
+}
+
+fn percentage(part: usize, whole: usize) -> String {
+    if whole == 0 {
+        String::new()
+    } else {
+        format!(" · {:.0} %", part as f64 / whole as f64 * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_told_in_one_line() {
+        let mut state = State::default();
+        state.take(&Event::Phase(Phase::Prune));
+        assert_eq!(state.words(), "prune");
+        for (round, open) in [(1, 4_000), (2, 1_000)] {
+            state.take(&Event::Round {
+                round,
+                new_edges: 1,
+                open,
+            });
+        }
+        assert_eq!(
+            state.words(),
+            "prune · round 2 · 1,000 constraints open · 75 %"
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! The answer in words, for stdout.
+
+use std::fmt::Write;
+
+use kingsnake_solver::verdict::Verdict;
+
+use crate::answer::{Answer, status_word};
+use crate::telling::full_op;
+use crate::voice::{Voice, count, grouped, lasting, printable, sized};
+
+/// More transactions than this are not spelt out.
+const MOST_TXNS: usize = 40;
+
+/// The answer as `check` gives it: the verdict, what happened, how it was found.
+pub fn brief(answer: &Answer, voice: Voice) -> String {
+    let mut out = first_line(answer, voice);
+    if voice.quiet {
+        return out;
+    }
+    if let Verdict::Unknown(reason) = &answer.verdict {
+        let _ = writeln!(out, "{}", printable(&reason.to_string()));
+    }
+    if answer.telling.is_some() {
+        out.push('\n');
+        story(&mut out, answer, voice);
+        out.push('\n');
+    }
+    if let Some(words) = answer.about_unknown() {
+        let _ = writeln!(out, "{words}");
+    }
+    let _ = writeln!(
+        out,
+        "{}",
+        voice
+            .paint
+            .faint(&format!("{} · {}", answer.how(), lasting(answer.time)))
+    );
+    if voice.verbose {
+        details(&mut out, answer);
+    }
+    out
+}
+
+/// The answer as `explain` gives it: also every operation of the transactions involved, and what the words mean.
+pub fn long(answer: &Answer, voice: Voice) -> String {
+    let mut out = brief(answer, voice);
+    let (Some(telling), Some(history)) = (&answer.telling, answer.history()) else {
+        return out;
+    };
+    if voice.quiet {
+        return out;
+    }
+    let _ = writeln!(
+        out,
+        "\n{}",
+        voice.paint.strong("The transactions involved, in full")
+    );
+    for &txn in telling.story.txns.iter().take(MOST_TXNS) {
+        let _ = writeln!(
+            out,
+            "  {} (session {}, transaction {} of it, {})",
+            voice
+                .paint
+                .strong(&printable(&telling.labels.txn(history, txn))),
+            printable(&history.session_name(history.session(txn))),
+            history.session_position(txn) + 1,
+            status_word(history.status(txn))
+        );
+        for &op in history.ops(txn) {
+            let marked = telling.keys.contains(&op.key());
+            let words = printable(&full_op(history, op));
+            if marked {
+                let _ = writeln!(out, "    {} {words}", voice.paint.bad("*"));
+            } else {
+                let _ = writeln!(out, "      {}", voice.paint.faint(&words));
+            }
+        }
+    }
+    if telling.story.txns.len() > MOST_TXNS {
+        let _ = writeln!(
+            out,
+            "  and {} more (--json lists them all)",
+            telling.story.txns.len() - MOST_TXNS
+        );
+    }
+    let _ = writeln!(out, "  * touches a key that the story is about");
+    out
+}
+
+fn first_line(answer: &Answer, voice: Voice) -> String {
+    let word = answer.word();
+    let painted = match answer.verdict {
+        Verdict::Satisfied(_) => voice.paint.good(word),
+        Verdict::Violated(_) => voice.paint.bad(word),
+        Verdict::Unknown(_) => voice.paint.open(word),
+    };
+    format!(
+        "{painted}: {} ({})\n",
+        answer.plan.spec,
+        printable(&answer.subject())
+    )
+}
+
+fn story(out: &mut String, answer: &Answer, voice: Voice) {
+    let Some(telling) = &answer.telling else {
+        return;
+    };
+    let story = &telling.story;
+    let _ = writeln!(out, "{}", voice.paint.strong(&printable(&story.headline)));
+    let _ = writeln!(out, "{}\n", printable(&story.about));
+    for line in &story.lines {
+        let _ = writeln!(
+            out,
+            "  {}{}",
+            "  ".repeat(line.depth),
+            printable(&line.text)
+        );
+    }
+    if !story.operations.is_empty() {
+        out.push_str("\nThe transactions:\n");
+        for operations in &story.operations {
+            let _ = writeln!(out, "  {}", printable(operations));
+        }
+    }
+    if !story.legend.is_empty() {
+        out.push_str("\nShortened names:\n");
+        for (label, full) in &story.legend {
+            let _ = writeln!(out, "  {} is {}", printable(label), printable(full));
+        }
+    }
+}
+
+fn details(out: &mut String, answer: &Answer) {
+    let stats = &answer.stats;
+    let _ = writeln!(out, "\nplan");
+    for (name, value) in answer.plan.rows() {
+        let _ = writeln!(out, "  {name:<14} {}", printable(&value));
+    }
+    let _ = writeln!(
+        out,
+        "  {:<14} {}",
+        "again",
+        printable(&answer.plan.command())
+    );
+    if let Some(parsed) = &answer.parsed {
+        let history = &parsed.history;
+        let _ = writeln!(
+            out,
+            "history\n  {} ({} format): {}, {}, {}, {}",
+            sized(parsed.bytes),
+            parsed.format,
+            count(history.n_txns(), "transaction"),
+            count(history.n_sessions(), "session"),
+            count(history.n_ops(), "operation"),
+            count(history.n_keys(), "key")
+        );
+    }
+    let _ = writeln!(out, "phases");
+    for (name, time) in &answer.phases {
+        let _ = writeln!(out, "  {name:<10} {:>10}", lasting(*time));
+    }
+    let _ = writeln!(
+        out,
+        "polygraph\n  {}, {}, {} before pruning; {} after",
+        count(stats.n_nodes, "node"),
+        count(stats.n_known_edges, "known edge"),
+        count(stats.n_pairs as usize, "pair"),
+        count(stats.n_pruned_edges, "known edge")
+    );
+    rounds(out, answer);
+    if let Some(decide) = &stats.decide {
+        let _ = writeln!(
+            out,
+            "solver {}\n  {} variables, {} clauses, {} decisions, {} conflicts, {} propagations, {} cycles; encode {}, solve {}",
+            decide.backend,
+            grouped(decide.variables),
+            grouped(decide.clauses),
+            grouped(decide.decisions),
+            grouped(decide.conflicts),
+            grouped(decide.propagations),
+            grouped(decide.cycles),
+            lasting(decide.encode),
+            lasting(decide.solve)
+        );
+    }
+    if let Some(peak) = answer.peak {
+        let _ = writeln!(out, "peak memory {}", sized(peak));
+    }
+}
+
+fn rounds(out: &mut String, answer: &Answer) {
+    let prune = &answer.stats.prune;
+    if prune.reachability.is_empty() {
+        return;
+    }
+    let _ = write!(out, "pruning\n  reachability {}", prune.reachability);
+    if prune.why.is_empty() {
+        out.push('\n');
+    } else {
+        let _ = writeln!(out, ": {}", prune.why);
+    }
+    if prune.rounds.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "  {:>5} {:>12} {:>12} {:>10}",
+        "round", "new edges", "open", "time"
+    );
+    for (at, round) in prune.rounds.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "  {:>5} {:>12} {:>12} {:>10}",
+            at + 1,
+            grouped(round.new_edges),
+            grouped(round.open),
+            lasting(round.time)
+        );
+    }
+    if !prune.fixpoint {
+        out.push_str("  stopped before the fixpoint\n");
+    }
+}
