@@ -3,7 +3,7 @@
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, Op};
 use kingsnake_solver::oracle;
-use kingsnake_solver::random::{Execution, Injected, Large, Rng, Small, sketch, small};
+use kingsnake_solver::random::{CaseSplit, Execution, Injected, Large, Rng, Small, sketch, small};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 fn holds(history: &History, model: Model, session_order: bool, real_time: bool) -> bool {
@@ -173,4 +173,30 @@ fn large_histories_in_small_are_what_they_promise() {
             );
         }
     }
+}
+
+#[test]
+fn a_case_split_holds_exactly_if_its_clauses_can_be_met() {
+    let contradiction = CaseSplit::contradiction();
+    assert!(!contradiction.is_satisfiable());
+    let history = contradiction.history();
+    assert_eq!(history.n_txns(), 8);
+    assert!(!holds(&history, Model::Ser, true, false) && !holds(&history, Model::Si, false, false));
+    let mut n_satisfiable = 0;
+    for seed in 0..500 {
+        let mut rng = Rng::new(seed);
+        let n_clauses = rng.between(3, 8);
+        let split = CaseSplit::draw(2, n_clauses, &mut rng);
+        let history = split.history();
+        let expected = split.is_satisfiable();
+        for model in [Model::Ser, Model::Si] {
+            let held = holds(&history, model, true, false);
+            assert_eq!(held, expected, "seed {seed}:\n{}", sketch(&history));
+        }
+        n_satisfiable += usize::from(expected);
+    }
+    assert!(
+        (100..400).contains(&n_satisfiable),
+        "{n_satisfiable} of 500"
+    );
 }

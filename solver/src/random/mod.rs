@@ -1,8 +1,10 @@
 //! Random histories for tests of engines: small ones that the oracle can decide, and large ones that are valid by construction.
 //!
 //! Both come from simulated executions, so that what they show could have happened; a mutation then breaks some of
-//! the small ones, and an injected anomaly the large ones. Everything is a function of the seed.
+//! the small ones, and an injected anomaly the large ones. A [`CaseSplit`] is a puzzle on purpose. Everything is a
+//! function of the seed.
 
+mod case_split;
 mod draft;
 mod large;
 mod mutate;
@@ -10,6 +12,7 @@ mod rng;
 mod sketch;
 mod small;
 
+pub use case_split::{CaseSplit, Choice};
 pub use large::{Injected, Large, SerialHistory};
 pub use rng::Rng;
 pub use sketch::sketch;
