@@ -11,8 +11,8 @@
 //!
 //! A transaction whose end is unknown may be left out or put anywhere. A version order that came with the history must
 //! be a subsequence of what is installed: every value that it lists is installed, in that order; the initial value may
-//! lead. A transaction installs its last write of a register, and all that it appends to a list. A listed value that
-//! its writer overwrote itself has no place in the order, but shows that its writer committed.
+//! lead. A transaction installs one version of a key, its last write or append. A listed value that its writer followed
+//! by another has no place in the order, but shows that its writer committed.
 
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};

@@ -99,27 +99,20 @@ fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> 
             .all(|order| versions_match(history, &order.values, &commits))
 }
 
-/// Whether the listed values are installed in their order, but for those that can only have been overwritten at once.
+/// Whether the listed values are installed in their order, but for those that are nobody's last write of the key.
 fn versions_match(history: &History, listed: &[ValueId], commits: &[TxnId]) -> bool {
     let mut installed: Vec<ValueId> = Vec::new();
     let mut written: Vec<ValueId> = Vec::new();
     for &txn in commits {
-        let mut registers: Vec<(KeyId, ValueId)> = Vec::new();
+        let mut last: Vec<(KeyId, ValueId)> = Vec::new();
         for op in history.ops(txn) {
-            match *op {
-                Op::Write { key, value } => {
-                    registers.retain(|register| register.0 != key);
-                    registers.push((key, value));
-                    written.push(value);
-                }
-                Op::Append { value, .. } => {
-                    installed.push(value);
-                    written.push(value);
-                }
-                _ => {}
+            if let Op::Write { key, value } | Op::Append { key, value } = *op {
+                last.retain(|write| write.0 != key);
+                last.push((key, value));
+                written.push(value);
             }
         }
-        installed.extend(registers.iter().map(|register| register.1));
+        installed.extend(last.iter().map(|write| write.1));
     }
     let mut rest = installed.iter();
     listed
