@@ -4,7 +4,7 @@
 //! producers add a time to S and C. Nothing in the file tells whether they did, so both readings are tried: one must
 //! fit every log to its last byte, the other must not.
 
-use kingsnake_solver::model::{HistoryBuilder, SessionId, Status, Token};
+use kingsnake_solver::model::{HistoryBuilder, NumberOp, Op, SessionId, Status, Token};
 use rustc_hash::FxHashMap;
 
 use super::cobra_claims::Claims;
@@ -92,16 +92,24 @@ pub(crate) fn read(
 
 /// The one layout that fits every log to its end.
 fn find_layout(logs: &[SessionLog<'_>]) -> Result<Layout, ReadError> {
-    let fit = |timed| -> Result<Layout, ReadError> {
+    let fit = |timed| -> Result<Layout, (usize, ReadError)> {
+        let mut n_records = 0;
         for log in logs {
-            walk(log.input, Layout { timed }, |_, _| Ok(()))?;
+            walk(log.input, Layout { timed }, |_, _| {
+                n_records += 1;
+                Ok(())
+            })
+            .map_err(|error| (n_records, error))?;
         }
         Ok(Layout { timed })
     };
     match (fit(false), fit(true)) {
         (Ok(plain), Err(_)) => Ok(plain),
         (Err(_), Ok(timed)) => Ok(timed),
-        (Err(plain), Err(timed)) => Err(further(plain, timed)),
+        // The reading that came further is the likelier one.
+        (Err((n_plain, plain)), Err((n_timed, timed))) => {
+            Err(if n_timed > n_plain { timed } else { plain })
+        }
         (Ok(plain), Ok(_)) => match logs.iter().find(|log| !log.input.bytes.is_empty()) {
             None => Ok(plain),
             Some(log) => Err(log.input.error(Problem::Unrecognised(
@@ -109,16 +117,6 @@ fn find_layout(logs: &[SessionLog<'_>]) -> Result<Layout, ReadError> {
                     .to_owned(),
             ))),
         },
-    }
-}
-
-/// The error of the reading that came further, which is the likelier one.
-fn further(plain: ReadError, timed: ReadError) -> ReadError {
-    use crate::error::Place::Offset;
-    match (plain.place(), timed.place()) {
-        (Offset(a), Offset(b)) if plain.file() == timed.file() && b > a => timed,
-        _ if timed.file() > plain.file() => timed,
-        _ => plain,
     }
 }
 
@@ -222,21 +220,15 @@ fn read_by_write_id(
     for initial in [INITIAL, ABSENT].into_iter().chain(COLLECTED) {
         builder.initial_everywhere(Token::Int(initial));
     }
-    let mut claims = Claims::default();
+    let mut feed = Feed::default();
     for log in logs {
         let session = builder.session(Token::Int(log.session));
-        let mut txn = 0;
         walk(log.input, layout, |record, at| {
             match record {
-                Record::Start { txn: id, .. } => txn = id,
+                Record::Start { txn, .. } => feed.txn = txn,
+                Record::Commit { .. } => feed.flush(log.input, builder),
                 Record::Write { id, key, .. } => {
-                    let value = builder.write(Token::Int(key), Token::Int(id));
-                    if is_reserved(id) {
-                        claims.contradict(log.input, at, || {
-                            format!("transaction {txn} writes with id {id}, which is reserved for the initial state")
-                        });
-                    }
-                    claims.written(value, txn, log.input, at);
+                    feed.put(true, key, id, Origin { at, writer: 0 });
                     return Ok(());
                 }
                 Record::Read {
@@ -245,19 +237,19 @@ fn read_by_write_id(
                     key,
                     value,
                 } => {
-                    let version = builder.read(Token::Int(key), Token::Int(id));
+                    let origin = Origin { at, writer };
+                    feed.put(false, key, id, origin);
                     if is_reserved(id) || is_reserved(writer) {
-                        check_initial(&mut claims, log.input, at, [writer, id, key, value]);
-                    } else {
-                        claims.claimed(version, writer, log.input, at);
+                        check_initial(&mut feed.claims, log.input, at, [writer, id, key, value]);
                     }
                     return Ok(());
                 }
-                Record::Commit { .. } => {}
             }
             mark(builder, session, record, log.input, at)
         })?;
+        feed.flush(log.input, builder);
     }
+    let mut claims = feed.claims;
     if claims.ids_repeat {
         return Ok(true);
     }
@@ -273,6 +265,65 @@ fn read_by_write_id(
 
 pub(crate) fn is_reserved(id: i64) -> bool {
     id == INITIAL || id == ABSENT || COLLECTED.contains(&id)
+}
+
+/// Where an operation stands, and for a read the writer that it names.
+#[derive(Clone, Copy)]
+struct Origin {
+    at: usize,
+    writer: i64,
+}
+
+/// The operations of the open transaction, which go to the builder together.
+#[derive(Default)]
+struct Feed {
+    txn: i64,
+    run: Vec<NumberOp>,
+    origins: Vec<Origin>,
+    claims: Claims,
+}
+
+impl Feed {
+    #[inline]
+    fn put(&mut self, is_write: bool, key: i64, value: i64, origin: Origin) {
+        self.run.push(NumberOp {
+            is_write,
+            key,
+            value,
+        });
+        self.origins.push(origin);
+    }
+
+    fn flush(&mut self, input: Input<'_>, builder: &mut HistoryBuilder) {
+        if self.run.is_empty() {
+            return;
+        }
+        let (txn, claims) = (self.txn, &mut self.claims);
+        for ((&op, asked), origin) in builder
+            .extend(&self.run)
+            .iter()
+            .zip(&self.run)
+            .zip(&self.origins)
+        {
+            let id = asked.value;
+            match op {
+                Op::Write { value, .. } => {
+                    if is_reserved(id) {
+                        claims.contradict(input, origin.at, || {
+                            format!("transaction {txn} writes with id {id}, which is reserved for the initial state")
+                        });
+                    }
+                    claims.written(value, txn, input, origin.at);
+                }
+                Op::Read { value, .. } if !is_reserved(id) && !is_reserved(origin.writer) => {
+                    claims.claimed(value, origin.writer, input, origin.at);
+                }
+                _ => {}
+            }
+        }
+        self.run.clear();
+        self.origins.clear();
+    }
 }
 
 /// A read of the state before the log: its two ids must say the same.

@@ -2,7 +2,7 @@
 //!
 //! Every count is checked against the bytes that are left before anything is made of it.
 
-use kingsnake_solver::model::{HistoryBuilder, Status, Token};
+use kingsnake_solver::model::{HistoryBuilder, NumberOp, Status, Token};
 
 use crate::cursor::Input;
 use crate::error::{Problem, ReadError};
@@ -12,6 +12,18 @@ const EVENT: usize = 18;
 struct Reader<'a> {
     input: Input<'a>,
     at: usize,
+    /// The operations of the transaction at hand.
+    run: Vec<NumberOp>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(input: Input<'a>) -> Self {
+        Reader {
+            input,
+            at: 0,
+            run: Vec::new(),
+        }
+    }
 }
 
 /// Reads one file. Transactions are numbered from 0 through all sessions, sessions from 0.
@@ -20,7 +32,7 @@ pub(crate) fn read(
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
-    let mut reader = Reader { input, at: 0 };
+    let mut reader = Reader::new(input);
     reader.header()?;
     builder.initial_everywhere(Token::Int(0));
     builder.reserve_ops(reader.left() / EVENT);
@@ -67,7 +79,7 @@ pub(crate) fn read(
 
 /// Whether a file begins as dbcop's files do.
 pub(crate) fn fits(input: Input<'_>) -> bool {
-    let mut reader = Reader { input, at: 0 };
+    let mut reader = Reader::new(input);
     reader.header().is_ok() && reader.count("sessions", 8).is_ok()
 }
 
@@ -109,18 +121,17 @@ impl Reader<'_> {
     ) -> Result<(), ReadError> {
         let n_events = self.count("events", EVENT)?;
         let bytes = self.input.bytes;
+        self.run.clear();
         for event in bytes[self.at..self.at + n_events * EVENT].chunks_exact(EVENT) {
-            let key = Token::Int(le(&event[1..9]));
-            let value = Token::Int(le(&event[9..17]));
+            let (key, value) = (le(&event[1..9]), le(&event[9..17]));
             match (event[0], event[17]) {
-                (0, 1) => {
-                    builder.read(key, value);
-                }
-                (1, 1) => {
-                    builder.write(key, value);
-                }
+                (is_write @ (0 | 1), 1) => self.run.push(NumberOp {
+                    is_write: is_write == 1,
+                    key,
+                    value,
+                }),
                 (0, 0) => {}
-                (1, 0) => failed_writes.push((key, value)),
+                (1, 0) => failed_writes.push((Token::Int(key), Token::Int(value))),
                 (kind, success) => {
                     let found = format!("{kind} and {success}");
                     return Err(self.wrong(found, "0 or 1 for is_write and for success"));
@@ -128,6 +139,7 @@ impl Reader<'_> {
             }
             self.at += EVENT;
         }
+        builder.extend(&self.run);
         Ok(())
     }
 

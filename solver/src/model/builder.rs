@@ -66,6 +66,17 @@ pub enum BuildError {
 /// The scope of names that no key owns.
 const GLOBAL: KeyId = KeyId(0);
 
+/// A read or a write of a key and a value that are numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberOp {
+    /// Whether it is a write.
+    pub is_write: bool,
+    /// The key.
+    pub key: i64,
+    /// The value.
+    pub value: i64,
+}
+
 /// Collects a history. Operations belong to the transaction begun last.
 #[derive(Debug, Default)]
 pub struct HistoryBuilder {
@@ -224,6 +235,36 @@ impl HistoryBuilder {
         value
     }
 
+    /// Adds reads and writes to the transaction begun last and returns them as they were interned. It does what
+    /// [`read`](Self::read) and [`write`](Self::write) do one by one, but lets their lookups wait for memory together.
+    pub fn extend(&mut self, run: &[NumberOp]) -> &[Op] {
+        const WIDTH: usize = 32;
+        let start = self.history.ops.len();
+        for run in run.chunks(WIDTH) {
+            let mut keys = [GLOBAL; WIDTH];
+            let mut touched = 0;
+            for op in run {
+                touched ^= self.key_ids.touch(GLOBAL, op.key);
+            }
+            for (op, key) in run.iter().zip(&mut keys) {
+                *key = self.key(Token::Int(op.key));
+                touched ^= self.value_ids.touch(*key, op.value);
+            }
+            std::hint::black_box(touched);
+            for (op, &key) in run.iter().zip(&keys) {
+                let value = self.value(key, Token::Int(op.value));
+                self.history.ops.push(if op.is_write {
+                    Op::Write { key, value }
+                } else {
+                    Op::Read { key, value }
+                });
+            }
+        }
+        let ops_end = self.history.ops.len() as u32;
+        self.last().ops_end = ops_end;
+        &self.history.ops[start..]
+    }
+
     /// The transaction begun last appended this value.
     pub fn append(&mut self, key: Token, value: Token) -> ValueId {
         let (key, value) = self.pair(key, value);
@@ -238,7 +279,9 @@ impl HistoryBuilder {
             let value = self.value(key, value);
             self.history.list_items.push(value);
         }
-        self.history.list_end.push(self.history.list_items.len() as u32);
+        self.history
+            .list_end
+            .push(self.history.list_items.len() as u32);
         let list = ListId(self.history.list_end.len() as u32 - 1);
         self.push(Op::ReadList { key, list });
     }
@@ -267,7 +310,9 @@ impl HistoryBuilder {
                 value: self.show(self.history.value_names[twice[0].index()]),
             });
         }
-        self.history.version_orders.push(VersionOrder { key, values });
+        self.history
+            .version_orders
+            .push(VersionOrder { key, values });
         Ok(())
     }
 
@@ -325,7 +370,9 @@ impl HistoryBuilder {
         if id as usize == parts.value_names.len() {
             parts.value_names.push(name);
             parts.value_key.push(key);
-            parts.value_initial.push(self.initial_everywhere.contains(&name));
+            parts
+                .value_initial
+                .push(self.initial_everywhere.contains(&name));
         }
         ValueId(id)
     }
@@ -383,11 +430,20 @@ fn by_session(parts: Parts) -> History {
     history.txns.reserve_exact(parts.txns.len());
     for &index in &order {
         let index = index as usize;
-        let start = if index == 0 { 0 } else { parts.txns[index - 1].ops_end };
+        let start = if index == 0 {
+            0
+        } else {
+            parts.txns[index - 1].ops_end
+        };
         let end = parts.txns[index].ops_end;
-        history.ops.extend_from_slice(&parts.ops[start as usize..end as usize]);
+        history
+            .ops
+            .extend_from_slice(&parts.ops[start as usize..end as usize]);
         let ops_end = history.ops.len() as u32;
-        history.txns.push(TxnRow { ops_end, ..parts.txns[index] });
+        history.txns.push(TxnRow {
+            ops_end,
+            ..parts.txns[index]
+        });
     }
     permute(&mut history.intervals, &order);
     permute(&mut history.isolation, &order);

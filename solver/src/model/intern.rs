@@ -49,6 +49,15 @@ impl NumberTable {
         }
     }
 
+    /// Loads the slot where a pair would be, so that asking for its id soon finds it in the cache.
+    #[inline]
+    fn touch(&self, scope: u32, number: i64) -> u32 {
+        match self.slots.len() {
+            0 => 0,
+            size => self.slots[hash(scope, number) & (size - 1)].id,
+        }
+    }
+
     fn find(&self, scope: u32, number: i64) -> Option<u32> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = hash(scope, number) & mask;
@@ -108,6 +117,12 @@ impl TokenTable {
             Token::Int(number) => self.numbers.id(scope.0, number, fresh),
             other => *self.others.entry((scope.0, other)).or_insert(fresh),
         }
+    }
+
+    /// Loads what asking for this number's id will need; the answer means nothing.
+    #[inline]
+    pub(super) fn touch(&self, scope: KeyId, number: i64) -> u32 {
+        self.numbers.touch(scope.0, number)
     }
 
     /// The id of a token that has one.

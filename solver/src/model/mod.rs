@@ -6,7 +6,7 @@ mod ids;
 mod intern;
 mod names;
 
-pub use builder::{BuildError, HistoryBuilder};
+pub use builder::{BuildError, HistoryBuilder, NumberOp};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token};
