@@ -149,17 +149,25 @@ impl<'a> Cursor<'a> {
         let negative = self.pass(b'-');
         let first = self.at;
         let mut number: u64 = 0;
-        // Eighteen digits cannot overflow; a nineteenth and more are rare and checked.
-        while let digit @ b'0'..=b'9' = self.peek() {
-            if self.at - first < 18 {
-                number = number * 10 + u64::from(digit - b'0');
-            } else {
-                let next = number.checked_mul(10);
-                let next = next.and_then(|it| it.checked_add(u64::from(digit - b'0')));
-                number = next.unwrap_or(u64::MAX);
-            }
-            self.at += 1;
+        let mut rest = self.rest();
+        // Sixteen digits cannot overflow, so they are taken eight at a time, unchecked.
+        for _ in 0..2 {
+            let Some((eight, after)) = rest.split_first_chunk() else {
+                break;
+            };
+            let Some(digits) = eight_digits(*eight) else {
+                break;
+            };
+            number = number * 100_000_000 + digits;
+            rest = after;
         }
+        while let Some((&digit @ b'0'..=b'9', after)) = rest.split_first() {
+            let next = number.checked_mul(10);
+            let next = next.and_then(|it| it.checked_add(u64::from(digit - b'0')));
+            number = next.unwrap_or(u64::MAX);
+            rest = after;
+        }
+        self.at = self.input.bytes.len() - rest.len();
         let bound = i64::MAX as u64 + u64::from(negative);
         if self.at == first || number > bound {
             self.at = start;
@@ -192,9 +200,41 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The number that eight bytes spell, if all are digits.
+#[inline]
+fn eight_digits(bytes: [u8; 8]) -> Option<u64> {
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    let word = u64::from_le_bytes(bytes);
+    // A byte below `0` borrows into its high bit, one above `9` carries into it.
+    let below = word.wrapping_sub(0x3030_3030_3030_3030);
+    let above = word.wrapping_add(0x4646_4646_4646_4646);
+    if (below | above) & HIGH_BITS != 0 {
+        return None;
+    }
+    let pairs = (below * 10 + (below >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn eight_digits_are_read_at_once_and_nothing_else() {
+        assert_eq!(eight_digits(*b"12345678"), Some(12_345_678));
+        assert_eq!(eight_digits(*b"00000000"), Some(0));
+        assert_eq!(eight_digits(*b"99999999"), Some(99_999_999));
+        for place in 0..8 {
+            for byte in 0..=255_u8 {
+                let mut bytes = *b"90909090";
+                bytes[place] = byte;
+                let text = std::str::from_utf8(&bytes).ok();
+                let plain = text.filter(|it| it.bytes().all(|it| it.is_ascii_digit()));
+                assert_eq!(eight_digits(bytes), plain.and_then(|it| it.parse().ok()));
+            }
+        }
+    }
 
     fn int(text: &str) -> Option<i64> {
         let input = Input {
@@ -209,6 +249,7 @@ mod tests {
     fn numbers_of_64_bits_are_read_and_larger_ones_refused() {
         assert_eq!(int("0"), Some(0));
         assert_eq!(int("-17"), Some(-17));
+        assert_eq!(int("123456789012345678"), Some(123_456_789_012_345_678));
         assert_eq!(int("9223372036854775807"), Some(i64::MAX));
         assert_eq!(int("-9223372036854775808"), Some(i64::MIN));
         assert_eq!(int("9223372036854775808"), None);

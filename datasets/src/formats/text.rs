@@ -4,7 +4,7 @@
 //! Transaction -1 marks an aborted write. A file whose session 0 is nothing but one transaction 0 that comes first,
 //! writes every key of the file once and reads none, while nobody names the value 0, states the initial values.
 
-use kingsnake_solver::model::{BuildError, HistoryBuilder, Status, Token};
+use kingsnake_solver::model::{BuildError, HistoryBuilder, NumberOp, Status, Token};
 use rustc_hash::FxHashSet;
 
 use super::grouping::{Owner, group};
@@ -50,6 +50,7 @@ pub(crate) fn read(
             Err(error) => return Err(input.error_in_line(line.at, error)),
         }
     }
+    feed.flush();
     Ok(())
 }
 
@@ -76,6 +77,7 @@ fn reread_interleaved(
                 .map_err(|error| input.error_in_line(at, error))?;
         }
     }
+    feed.flush();
     Ok(())
 }
 
@@ -84,6 +86,7 @@ struct Feed<'b> {
     current: Option<(i64, i64)>,
     states_initial: bool,
     n_aborted: usize,
+    run: Vec<NumberOp>,
 }
 
 impl<'b> Feed<'b> {
@@ -98,28 +101,38 @@ impl<'b> Feed<'b> {
             current: None,
             states_initial,
             n_aborted: 0,
+            run: Vec::new(),
         }
     }
 
     #[inline]
     fn put(&mut self, line: Line) -> Result<(), BuildError> {
-        let (key, value) = (Token::Int(line.key), Token::Int(line.value));
         if self.current != Some((line.session, line.txn)) || line.txn == ABORTED {
             if self.states_initial && line.session == 0 {
-                self.builder.initial(key, value);
+                self.builder
+                    .initial(Token::Int(line.key), Token::Int(line.value));
                 return Ok(());
             }
+            self.flush();
             let session = self.builder.session(Token::Int(line.session));
             let (name, status) = self.name(line.txn);
             self.builder.begin(session, name, status)?;
             self.current = Some((line.session, line.txn));
         }
-        if line.is_write {
-            self.builder.write(key, value);
-        } else {
-            self.builder.read(key, value);
-        }
+        self.run.push(NumberOp {
+            is_write: line.is_write,
+            key: line.key,
+            value: line.value,
+        });
         Ok(())
+    }
+
+    /// Hands the operations of the open transaction to the builder.
+    fn flush(&mut self) {
+        if !self.run.is_empty() {
+            self.builder.extend(&self.run);
+            self.run.clear();
+        }
     }
 
     fn name(&mut self, txn: i64) -> (Token, Status) {
