@@ -3,6 +3,7 @@
 pub(crate) mod awdit;
 pub(crate) mod cobra;
 mod cobra_claims;
+mod cobra_records;
 mod datum;
 pub(crate) mod dbcop;
 mod grouping;
