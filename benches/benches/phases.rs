@@ -1,0 +1,92 @@
+//! Each phase of the straight line on a generated history, so that a change to one shows as a ratio to the others.
+#![allow(missing_docs)] // Criterion's macros write undocumented functions.
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::model::History;
+use kingsnake_solver::polygraph::{Polygraph, construct};
+use kingsnake_solver::progress::Silent;
+use kingsnake_solver::prune::{Clocks, Dag, Dense, PruneOptions, PruneStats, Reachability, prune};
+use kingsnake_solver::random::Large;
+use kingsnake_solver::resolve::{Resolution, Resolved, resolve};
+
+fn history() -> History {
+    let workload = Large {
+        n_txns: 10_000,
+        n_keys: 10_000,
+        ..Large::default()
+    };
+    workload.run().history
+}
+
+fn resolved(history: &History) -> Resolved {
+    match resolve(history) {
+        Ok(Resolution::Resolved(resolved)) => resolved,
+        other => panic!("the generated history does not resolve: {other:?}"),
+    }
+}
+
+fn spec(level: Level) -> Spec {
+    level.spec(None).expect("the level takes session order")
+}
+
+fn polygraph(history: &History, level: Level) -> Polygraph {
+    construct(history, resolved(history), spec(level), true)
+}
+
+fn phases(criterion: &mut Criterion) {
+    let history = history();
+    let mut group = criterion.benchmark_group("phases-10000");
+    group.bench_function("resolve", |b| b.iter(|| resolved(&history)));
+    for level in [Level::Ser, Level::Si] {
+        group.bench_function(format!("construct/{level}"), |b| {
+            b.iter_batched(
+                || resolved(&history),
+                |resolved| construct(&history, resolved, spec(level), true),
+                BatchSize::LargeInput,
+            );
+        });
+        for reachability in [Reachability::Chains, Reachability::Dense] {
+            group.bench_function(format!("prune/{level}/{reachability:?}"), |b| {
+                let options = PruneOptions {
+                    reachability,
+                    rounds: None,
+                    linear: true,
+                    estimate: true,
+                };
+                b.iter_batched(
+                    || polygraph(&history, level),
+                    |polygraph| {
+                        let budget = Budget::unlimited();
+                        let mut stats = PruneStats::default();
+                        prune(polygraph, options, &mut stats, &budget, &mut Silent)
+                    },
+                    BatchSize::LargeInput,
+                );
+            });
+        }
+    }
+    group.finish();
+}
+
+fn reach(criterion: &mut Criterion) {
+    let history = history();
+    let polygraph = polygraph(&history, Level::Ser);
+    let dag = Dag::new(polygraph.n_nodes(), polygraph.edges().iter()).expect("valid by construction");
+    let chains = polygraph.chains();
+    let mut group = criterion.benchmark_group("reach-10000");
+    group.bench_function("dag", |b| {
+        b.iter(|| Dag::new(polygraph.n_nodes(), polygraph.edges().iter()));
+    });
+    group.bench_function("dense", |b| b.iter(|| Dense::new(&dag)));
+    group.bench_function("chains", |b| b.iter(|| Clocks::new(&dag, &chains)));
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20);
+    targets = phases, reach
+}
+criterion_main!(benches);

@@ -1,0 +1,185 @@
+//! `kingsnake check` from process start to exit: medians and peak memory on real histories beside the best peer's time,
+//! and the growth from 10,000 to 1,000,000 transactions. Prints a Markdown table, one row as soon as it is measured.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A benchmark's table is its output.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use kingsnake_benches::{CASES, Case, GROWTH};
+
+/// Times whole checks.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The program to time.
+    #[arg(long, default_value = "target/release/kingsnake")]
+    kingsnake: PathBuf,
+    /// The directory of shared data.
+    #[arg(long, default_value = "../shared/data")]
+    data: PathBuf,
+    /// How often each case is run; the median counts.
+    #[arg(long, default_value_t = 11)]
+    runs: usize,
+    /// Measure the growth to 1,000,000 transactions too, with histories generated here.
+    #[arg(long, value_name = "DIRECTORY")]
+    growth: Option<PathBuf>,
+    /// How often each size of the growth is run.
+    #[arg(long, default_value_t = 3)]
+    growth_runs: usize,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let program = args
+        .kingsnake
+        .canonicalize()
+        .with_context(|| format!("{} is not built", args.kingsnake.display()))?;
+    if args.data.is_dir() {
+        real_histories(&args, &program)?;
+    } else {
+        eprintln!("skipped: no histories in {}", args.data.display());
+    }
+    if let Some(directory) = &args.growth {
+        growth(directory, args.growth_runs, &program)?;
+    }
+    Ok(())
+}
+
+fn real_histories(args: &Args, program: &Path) -> Result<()> {
+    println!("| history | level | Kingsnake s | spread | yardstick s | × yardstick | peak MB | best peer | peer s | peer ÷ Kingsnake |");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for case in CASES {
+        let path = args.data.join(case.path);
+        let run = measure(program, &path, case.level, case.status, args.runs)?;
+        print_case(&case, &run);
+    }
+    Ok(())
+}
+
+/// What several runs of one check took.
+struct Run {
+    median: f64,
+    least: f64,
+    most: f64,
+    /// Reading every byte of the history, in this process, between the runs.
+    yardstick: f64,
+    peak: u64,
+}
+
+fn print_case(case: &Case, run: &Run) {
+    println!(
+        "| {} | {} | {:.4} | {:.4}–{:.4} | {:.4} | {:.1} | {} | {} | {} | {:.0} |",
+        case.path,
+        case.level,
+        run.median,
+        run.least,
+        run.most,
+        run.yardstick,
+        run.median / run.yardstick,
+        run.peak >> 20,
+        case.peer,
+        case.peer_seconds,
+        case.peer_seconds / run.median
+    );
+}
+
+fn measure(program: &Path, history: &Path, level: &str, status: i32, runs: usize) -> Result<Run> {
+    let peak = peak_memory(program, history, level)?;
+    let mut times = Vec::new();
+    let mut yardsticks = Vec::new();
+    for _ in 0..runs.max(1) {
+        yardsticks.push(read_all(history)?.as_secs_f64());
+        times.push(one_check(program, history, level, status)?.as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    yardsticks.sort_by(f64::total_cmp);
+    Ok(Run {
+        median: times[times.len() / 2],
+        least: times[0],
+        most: times[times.len() - 1],
+        yardstick: yardsticks[yardsticks.len() / 2],
+        peak,
+    })
+}
+
+fn one_check(program: &Path, history: &Path, level: &str, status: i32) -> Result<Duration> {
+    let start = Instant::now();
+    let exit = Command::new(program)
+        .arg("check")
+        .arg(history)
+        .args(["--level", level])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    let time = start.elapsed();
+    ensure!(
+        exit.code() == Some(status),
+        "{} at {level}: exit {exit}, expected {status}",
+        history.display()
+    );
+    Ok(time)
+}
+
+fn peak_memory(program: &Path, history: &Path, level: &str) -> Result<u64> {
+    let output = Command::new(program)
+        .arg("check")
+        .arg(history)
+        .args(["--level", level, "--json"])
+        .stderr(Stdio::null())
+        .output()?;
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let peak = document.pointer("/statistics/peak_memory_bytes");
+    peak.and_then(serde_json::Value::as_u64)
+        .context("the JSON document has no peak memory")
+}
+
+/// Reads every byte once: what no checker can do without.
+fn read_all(path: &Path) -> Result<Duration> {
+    let start = Instant::now();
+    let mut sum = 0_u64;
+    for file in files(path)? {
+        sum += std::fs::read(file)?.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+    }
+    std::hint::black_box(sum);
+    Ok(start.elapsed())
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
+    entries.map(|entry| Ok(entry?.path())).collect()
+}
+
+fn growth(directory: &Path, runs: usize, program: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory)?;
+    println!();
+    println!("| transactions | operations each | file MB | Kingsnake s | × yardstick | peak MB | µs a transaction |");
+    println!("|---|---|---|---|---|---|---|");
+    for (txns, ops, keys) in GROWTH {
+        let history = directory.join(format!("{txns}x{ops}.dbcop"));
+        let status = Command::new(program)
+            .args(["generate", "--format", "dbcop", "--sessions", "24"])
+            .args(["--txns", &txns.to_string(), "--ops", &ops.to_string()])
+            .args(["--keys", &keys.to_string()])
+            .arg(&history)
+            .stdout(Stdio::null())
+            .status()?;
+        ensure!(status.success(), "generate failed: {status}");
+        let size = std::fs::metadata(&history)?.len();
+        let run = measure(program, &history, "ser", 0, runs)?;
+        println!(
+            "| {txns} | {ops} | {} | {:.3} | {:.1} | {} | {:.1} |",
+            size >> 20,
+            run.median,
+            run.median / run.yardstick,
+            run.peak >> 20,
+            run.median * 1e6 / txns as f64
+        );
+        std::fs::remove_file(&history)?;
+    }
+    Ok(())
+}
