@@ -4,5 +4,7 @@ mod findings;
 mod meaning;
 pub mod order;
 pub mod refutation;
+#[cfg(test)]
+mod soundness;
 
 pub(crate) use meaning::Meaning;

@@ -288,3 +288,29 @@ fn collect_keys(proof: &Proof, keys: &mut FxHashSet<KeyId>) {
         }
     }
 }
+
+/// Tells which steps are accepted under some assumptions, for the test of the rules themselves.
+#[cfg(test)]
+pub(super) fn accepts_step<'h>(
+    history: &'h History,
+    spec: Spec,
+    assumed: &[(KeyId, TxnId, TxnId)],
+) -> impl Fn(&Step) -> bool + 'h {
+    let mut checker = Checker::new(history, spec, &Proof::Cycle(Vec::new()));
+    let assumptions = assumed
+        .iter()
+        .map(|&(key, one, other)| Assumption { key, one, other });
+    checker.assumed = assumptions.collect();
+    for txn in history.txns().filter(|&txn| checker.meaning.counts(txn)) {
+        for &op in history.ops(txn) {
+            if let Op::ReadList { key, list } = op {
+                checker
+                    .lists
+                    .entry(key)
+                    .or_default()
+                    .push(history.list(list));
+            }
+        }
+    }
+    move |step| checker.check_step(step).is_ok()
+}

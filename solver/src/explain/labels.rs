@@ -8,33 +8,41 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{History, KeyId, Op, SessionId, Token, TxnId, ValueId};
 
-/// Longer numbers are shown as the first digits of their hexadecimal form.
+/// Longer numbers are shown as the last digits of their hexadecimal form.
 const LONGEST_NUMBER: usize = 9;
 /// Longer texts are shown without their middle.
 const LONGEST_TEXT: usize = 24;
 
+/// What is shown for a long initial value.
+pub(super) const INITIAL: &str = "initial";
+
 /// The labels of everything that some transactions touch.
-pub(super) struct Labels<'h> {
+pub struct Labels<'h> {
     history: &'h History,
     txns: FxHashMap<Token, String>,
     sessions: FxHashMap<Token, String>,
     keys: FxHashMap<Token, String>,
     values: FxHashMap<Token, String>,
     /// What was shortened: the label and the full name.
-    pub(super) legend: Vec<(String, String)>,
+    pub legend: Vec<(String, String)>,
 }
 
 impl<'h> Labels<'h> {
     /// Labels everything that these transactions touch.
-    pub(super) fn new(history: &'h History, txns: &[TxnId]) -> Self {
+    pub fn new(history: &'h History, txns: &[TxnId]) -> Self {
         let txn_names: BTreeSet<Token> = txns.iter().map(|&txn| history.txn_token(txn)).collect();
         let sessions = txns.iter().map(|&txn| history.session(txn));
         let sessions = sessions.map(|session| history.session_token(session));
         let mut keys = BTreeSet::new();
         let mut values = BTreeSet::new();
+        let mut initials = BTreeSet::new();
+        let is_initial = |value: ValueId| history.is_initial(value);
         for op in txns.iter().flat_map(|&txn| history.ops(txn)) {
             keys.insert(history.key_token(op.key()));
             match *op {
+                Op::Read { value, .. } if is_initial(value) => {
+                    initials.insert(history.value_token(value));
+                }
                 Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
                     values.insert(history.value_token(value));
                 }
@@ -46,7 +54,9 @@ impl<'h> Labels<'h> {
         let mut legend = Vec::new();
         let mut shorten = |names: BTreeSet<Token>| shorten(history, &names, &mut legend);
         let (txns, sessions) = (shorten(txn_names), shorten(sessions.collect()));
-        let (keys, values) = (shorten(keys), shorten(values));
+        let (keys, mut values) = (shorten(keys), shorten(values));
+        let mut untold = Vec::new();
+        values.extend(self::shorten(history, &initials, &mut untold));
         Labels {
             history,
             txns,
@@ -63,7 +73,7 @@ impl<'h> Labels<'h> {
     }
 
     /// A transaction; a number gets a `T` in front.
-    pub(super) fn txn(&self, txn: TxnId) -> String {
+    pub fn txn(&self, txn: TxnId) -> String {
         let token = self.history.txn_token(txn);
         let label = self.label(&self.txns, token);
         match label.chars().next() {
@@ -73,23 +83,33 @@ impl<'h> Labels<'h> {
     }
 
     /// A session.
-    pub(super) fn session(&self, session: SessionId) -> String {
+    pub fn session(&self, session: SessionId) -> String {
         let token = self.history.session_token(session);
         self.label(&self.sessions, token)
     }
 
-    /// A key.
-    pub(super) fn key(&self, key: KeyId) -> String {
-        self.label(&self.keys, self.history.key_token(key))
+    /// A key; a number gets a `k` in front, so that nobody reads it as a value.
+    pub fn key(&self, key: KeyId) -> String {
+        let token = self.history.key_token(key);
+        let label = self.label(&self.keys, token);
+        match token {
+            Token::Int(_) => format!("k{label}"),
+            Token::Nil | Token::Text(_) => label,
+        }
     }
 
-    /// A value.
-    pub(super) fn value(&self, value: ValueId) -> String {
-        self.label(&self.values, self.history.value_token(value))
+    /// A value. Where a producer marks the initial state by a magic number, `initial` says more.
+    pub fn value(&self, value: ValueId) -> String {
+        let token = self.history.value_token(value);
+        let label = self.label(&self.values, token);
+        if self.history.is_initial(value) && label.starts_with('#') {
+            return INITIAL.to_owned();
+        }
+        label
     }
 
     /// A list; long ones keep their end, which is what tells them apart.
-    pub(super) fn list(&self, values: &[ValueId]) -> String {
+    pub fn list(&self, values: &[ValueId]) -> String {
         let hidden = if values.len() > 8 {
             values.len() - 6
         } else {
@@ -133,7 +153,7 @@ fn short(token: Token, full: &str, n_digits: usize) -> String {
     match token {
         Token::Int(number) if full.len() > LONGEST_NUMBER => {
             let hex = format!("{number:016x}");
-            format!("#{}", &hex[..n_digits])
+            format!("#{}", &hex[16 - n_digits..])
         }
         Token::Text(_) if full.chars().count() > LONGEST_TEXT => {
             let head: String = full.chars().take(n_digits + 4).collect();

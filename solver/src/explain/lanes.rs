@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::story::involved;
+use super::involved::involved;
 use super::words::Words;
+use crate::certify::Meaning;
 use crate::model::{History, SessionId, TxnId};
-use crate::verdict::{Counterexample, Moment, Point, Proof, StepReason};
+use crate::verdict::{Counterexample, Fact, Moment, Point, Proof, StepReason};
 
 /// One step, to be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +38,9 @@ pub struct Lanes {
 
 /// Lays a counterexample out.
 pub fn lanes(history: &History, counterexample: &Counterexample) -> Lanes {
-    let (txns, _) = involved(history, counterexample);
-    let words = Words::new(history, &txns);
+    let meaning = Meaning::of(history);
+    let (txns, _) = involved(&meaning, counterexample);
+    let words = Words::new(meaning, &txns);
     let mut sessions: Vec<(SessionId, Vec<TxnId>)> = Vec::new();
     for &txn in &txns {
         let session = history.session(txn);
@@ -92,7 +94,7 @@ fn add_arrows(proof: &Proof, words: &Words<'_>, case: &mut usize, arrows: &mut V
     match proof {
         Proof::Cycle(steps) => {
             for step in steps {
-                let assumed = crate::verdict::Fact::Assumed;
+                let assumed = Fact::Assumed;
                 let (kind, key, is_assumed) = match step.reason {
                     StepReason::Begin => ("begin", None, false),
                     StepReason::Session => ("so", None, false),

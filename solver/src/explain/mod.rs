@@ -5,8 +5,10 @@
 mod arena;
 mod closure;
 mod cycles;
+mod direct;
 mod findings;
 mod gather;
+mod involved;
 mod known;
 mod labels;
 mod lanes;
@@ -20,6 +22,7 @@ mod story;
 mod words;
 mod world;
 
+pub use labels::Labels;
 pub use lanes::{Arrow, Lanes, lanes};
 pub use name::{AnomalyName, local_name, name};
 pub use refute::{refute, refute_core};

@@ -2,6 +2,7 @@
 //!
 //! Adya, *Weak Consistency* (1999); Terry et al. for the session guarantees; Elle for the session and real-time variants.
 
+use super::direct::direct_order;
 use crate::certify::Meaning;
 use crate::level::Spec;
 use crate::model::{History, KeyId, TxnId};
@@ -69,12 +70,23 @@ fn collect_leaves<'p>(proof: &'p Proof, leaves: &mut Vec<&'p [Step]>) {
     match proof {
         Proof::Cycle(steps) => leaves.push(steps),
         Proof::Split {
+            key,
+            one,
+            other,
             one_first,
             other_first,
-            ..
         } => {
-            collect_leaves(one_first, leaves);
-            collect_leaves(other_first, leaves);
+            // Writes of transactions that are ordered anyway are no case of their own.
+            let [needs_one, needs_other] = [
+                direct_order(one_first, *key, *other, *one).is_none(),
+                direct_order(other_first, *key, *one, *other).is_none(),
+            ];
+            if needs_one || !needs_other {
+                collect_leaves(one_first, leaves);
+            }
+            if needs_other {
+                collect_leaves(other_first, leaves);
+            }
         }
     }
 }
@@ -147,7 +159,15 @@ impl Shape {
     fn name(&self, meaning: &Meaning<'_>) -> AnomalyName {
         let (class, suffix) = self.class();
         let plain = cycle_name(class, suffix);
-        match self.well_known(meaning) {
+        if self.is_lost_update(meaning) {
+            // One of the two overwrote the other's write, whichever it was: one of the two rw steps is a ww step as well.
+            return AnomalyName {
+                short: "lost update",
+                adya: cycle_name("G-single", suffix).adya,
+                about: "Two transactions read the same version of a key and both overwrote it.",
+            };
+        }
+        match self.well_known() {
             Some((short, about)) => AnomalyName {
                 short,
                 adya: plain.adya,
@@ -158,14 +178,8 @@ impl Shape {
     }
 
     /// The shapes that have names of their own.
-    fn well_known(&self, meaning: &Meaning<'_>) -> Option<(&'static str, &'static str)> {
+    fn well_known(&self) -> Option<(&'static str, &'static str)> {
         use Kind::{Rt, Rw, So, Wr, Ww};
-        if self.is_lost_update(meaning) {
-            return Some((
-                "lost update",
-                "Two transactions read the same version of a key and both overwrote it.",
-            ));
-        }
         let stale_initial = matches!(
             self.steps.last()?.reason,
             StepReason::Rw { writer: None, .. }
@@ -179,6 +193,10 @@ impl Shape {
             [Wr, Rw] if other_keys(0, 1) => (
                 "fractured read",
                 "A transaction saw one write of another and missed a second one.",
+            ),
+            [Ww, Rw] if !other_keys(0, 1) => (
+                "lost update",
+                "A transaction overwrote a write that it had not seen, although it had read the key.",
             ),
             [So, Rw] if stale_initial => (
                 "stale read of the initial state",

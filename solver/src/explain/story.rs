@@ -2,18 +2,17 @@
 //!
 //! Evidence is data first: the story is made from the proof and the history alone, and only of what the checker re-derives.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::direct::direct_order;
 use super::findings::tell_finding;
+use super::involved::{TOLD, involved};
 use super::name::name;
 use super::words::{Case, Words};
+use crate::certify::Meaning;
 use crate::level::Spec;
 use crate::model::{History, KeyId, TxnId};
 use crate::verdict::{Counterexample, Finding, Proof, Step, StepReason};
-
-/// How many findings are told; the others are counted.
-const TOLD: usize = 5;
 
 /// A line of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +42,10 @@ pub struct Story {
 
 /// Tells a counterexample.
 pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> Story {
-    let (txns, keys) = involved(history, counterexample);
+    let meaning = Meaning::of(history);
+    let (txns, keys) = involved(&meaning, counterexample);
     let mut teller = Teller {
-        words: Words::new(history, &txns),
+        words: Words::new(meaning, &txns),
         lines: Vec::new(),
         cases: Vec::new(),
     };
@@ -62,8 +62,8 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
         let _ = write!(headline, " ({adya})");
     }
     let _ = match counterexample {
-        Counterexample::Local(_) => write!(headline, ": no level allows it"),
-        Counterexample::Cyclic(_) => write!(headline, ": no {spec}"),
+        Counterexample::Local(_) => write!(headline, " breaks every level"),
+        Counterexample::Cyclic(_) => write!(headline, " breaks {spec}"),
     };
     let told = |&txn: &TxnId| {
         let who = teller.words.with_session(txn);
@@ -100,59 +100,6 @@ impl Story {
     }
 }
 
-/// The transactions and keys that a counterexample is about, sorted.
-pub(super) fn involved(
-    history: &History,
-    counterexample: &Counterexample,
-) -> (Vec<TxnId>, Vec<KeyId>) {
-    let mut txns = BTreeSet::new();
-    let mut keys = BTreeSet::new();
-    match counterexample {
-        Counterexample::Local(findings) => {
-            for finding in findings.iter().take(TOLD) {
-                txns.insert(finding.txn);
-                txns.extend(finding.other.map(|(txn, _)| txn));
-                let op = history.ops(finding.txn).get(finding.op);
-                keys.extend(op.map(|op| op.key()));
-            }
-        }
-        Counterexample::Cyclic(proof) => visit(proof, &mut txns, &mut keys),
-    }
-    (txns.into_iter().collect(), keys.into_iter().collect())
-}
-
-fn visit(proof: &Proof, txns: &mut BTreeSet<TxnId>, keys: &mut BTreeSet<KeyId>) {
-    match proof {
-        Proof::Cycle(steps) => {
-            for step in steps {
-                txns.insert(step.from.txn);
-                match step.reason {
-                    StepReason::Wr { key, .. } | StepReason::Ww { key, .. } => {
-                        keys.insert(key);
-                    }
-                    StepReason::Rw { key, writer, .. } => {
-                        keys.insert(key);
-                        txns.extend(writer);
-                    }
-                    StepReason::Begin | StepReason::Session | StepReason::RealTime => {}
-                }
-            }
-        }
-        Proof::Split {
-            key,
-            one,
-            other,
-            one_first,
-            other_first,
-        } => {
-            keys.insert(*key);
-            txns.extend([*one, *other]);
-            visit(one_first, txns, keys);
-            visit(other_first, txns, keys);
-        }
-    }
-}
-
 struct Teller<'h> {
     words: Words<'h>,
     lines: Vec<Line>,
@@ -173,54 +120,118 @@ impl Teller<'_> {
                 other,
                 one_first,
                 other_first,
-            } => match (one_first.as_ref(), other_first.as_ref()) {
-                // A case that ends at once is a small proof of the opposite; the rest goes on without being indented.
-                (rest @ Proof::Split { .. }, closed @ Proof::Cycle(_)) => {
-                    self.tell_forced(*key, (*one, *other), closed, rest, depth);
-                }
-                (closed @ Proof::Cycle(_), rest @ Proof::Split { .. }) => {
-                    self.tell_forced(*key, (*other, *one), closed, rest, depth);
-                }
-                (first, second) => {
-                    let (a, b) = (self.words.labels.txn(*one), self.words.labels.txn(*other));
-                    let wrote = [self.words.write(*one, *key), self.words.write(*other, *key)];
-                    let text = format!("{a} {} and {b} {}. Which came first?", wrote[0], wrote[1]);
-                    self.say(depth, text);
-                    self.say(depth, format!("Either {a} came first. Then:"));
-                    self.tell_case((*key, *one, *other), first, depth + 1);
-                    self.say(depth, format!("Or {b} came first. Then:"));
-                    self.tell_case((*key, *other, *one), second, depth + 1);
-                }
-            },
+            } => self.tell_split((*key, *one, *other), one_first, other_first, depth),
         }
     }
 
-    fn tell_case(&mut self, case: Case, proof: &Proof, depth: usize) {
-        self.cases.push(case);
+    fn tell_split(
+        &mut self,
+        (key, one, other): (KeyId, TxnId, TxnId),
+        one_first: &Proof,
+        other_first: &Proof,
+        depth: usize,
+    ) {
+        let ways = [
+            (one, other, one_first, other_first),
+            (other, one, other_first, one_first),
+        ];
+        for (first, second, rest, opposite) in ways {
+            if let Some(path) = direct_order(opposite, key, first, second) {
+                self.tell_direct((key, first, second), &path, rest, depth);
+                return;
+            }
+        }
+        for (first, second, rest, opposite) in ways {
+            // A case that ends at once is a small proof of the opposite; the rest goes on without being indented.
+            if matches!((rest, opposite), (Proof::Split { .. }, Proof::Cycle(_))) {
+                self.tell_forced((key, first, second), opposite, rest, depth);
+                return;
+            }
+        }
+        let (a, b) = (self.words.labels.txn(one), self.words.labels.txn(other));
+        let wrote = [self.words.write(one, key), self.words.write(other, key)];
+        let text = format!("{a} {} and {b} {}. Which came first?", wrote[0], wrote[1]);
+        self.say(depth, text);
+        for (at, (first, second, rest, _)) in ways.into_iter().enumerate() {
+            let either = if at == 0 { "Either" } else { "Or" };
+            let who = self.words.labels.txn(first);
+            self.say(depth, format!("{either} {who} came first. Then:"));
+            self.tell_case((key, first, second), false, rest, depth + 1);
+        }
+    }
+
+    fn tell_case(
+        &mut self,
+        (key, first, second): (KeyId, TxnId, TxnId),
+        is_shown: bool,
+        proof: &Proof,
+        depth: usize,
+    ) {
+        self.cases.push(Case {
+            key,
+            first,
+            second,
+            is_shown,
+        });
         self.tell(proof, depth);
         self.cases.pop();
     }
 
-    /// Tells why `first` must have written before `second`, then the rest.
-    fn tell_forced(
+    /// `T1 wrote x = 1 before T2 wrote x = 2`.
+    fn order(&self, (key, first, second): (KeyId, TxnId, TxnId)) -> String {
+        let (a, b) = (self.words.labels.txn(first), self.words.labels.txn(second));
+        let wrote = [self.words.write(first, key), self.words.write(second, key)];
+        format!("{a} {} before {b} {}", wrote[0], wrote[1])
+    }
+
+    /// Tells that the writers are ordered anyway, then the rest.
+    fn tell_direct(
         &mut self,
-        key: KeyId,
-        (first, second): (TxnId, TxnId),
-        closed: &Proof,
+        case: (KeyId, TxnId, TxnId),
+        path: &[Step],
         rest: &Proof,
         depth: usize,
     ) {
-        let (a, b) = (self.words.labels.txn(first), self.words.labels.txn(second));
-        let wrote = [self.words.write(first, key), self.words.write(second, key)];
-        let text = format!("{a} {} before {b} {}. Otherwise:", wrote[0], wrote[1]);
-        self.say(depth, text);
-        self.tell_case((key, second, first), closed, depth + 1);
-        self.tell_case((key, first, second), rest, depth);
+        let order = self.order(case);
+        let steps: Vec<&Step> = path
+            .iter()
+            .filter(|step| step.reason != StepReason::Begin)
+            .collect();
+        if let [step] = steps.as_slice() {
+            let reason = self.words.reason(step, &self.cases);
+            self.say(depth, format!("{order}, because {reason}."));
+        } else {
+            self.say(depth, format!("{order}, because:"));
+            for step in steps {
+                let (claim, reason) =
+                    (self.words.claim(step), self.words.reason(step, &self.cases));
+                self.say(depth + 1, format!("{claim}, because {reason}."));
+            }
+        }
+        self.tell_case(case, true, rest, depth);
+    }
+
+    /// Tells why one must have written before the other, then the rest.
+    fn tell_forced(
+        &mut self,
+        (key, first, second): (KeyId, TxnId, TxnId),
+        opposite: &Proof,
+        rest: &Proof,
+        depth: usize,
+    ) {
+        let order = self.order((key, first, second));
+        self.say(depth, format!("{order}. Otherwise:"));
+        self.tell_case((key, second, first), false, opposite, depth + 1);
+        self.tell_case((key, first, second), true, rest, depth);
     }
 
     fn tell_cycle(&mut self, steps: &[Step], depth: usize) {
         let n_steps = steps.len();
         for (at, step) in steps.iter().enumerate() {
+            // That a transaction begins before it commits goes without saying, unless it is the end of the story.
+            if step.reason == StepReason::Begin && at + 1 < n_steps {
+                continue;
+            }
             let claim = self.words.claim(step);
             let reason = self.words.reason(step, &self.cases);
             let because = if reason.is_empty() {

@@ -1,8 +1,9 @@
 //! One step of a proof as a clause: which operations put one transaction before the other.
 
-use super::labels::Labels;
+use super::involved::LISTED;
+use super::labels::{INITIAL, Labels};
 use crate::certify::Meaning;
-use crate::model::{History, KeyId, Op, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use crate::verdict::{Fact, Moment, Step, StepReason};
 
 /// Writes clauses about a history.
@@ -15,14 +16,25 @@ pub(super) struct Words<'h> {
 }
 
 /// A case under consideration: on a key, one writer before the other.
-pub(super) type Case = (KeyId, TxnId, TxnId);
+#[derive(Clone, Copy)]
+pub(super) struct Case {
+    /// The key.
+    pub(super) key: KeyId,
+    /// Who wrote it first.
+    pub(super) first: TxnId,
+    /// Who wrote it later.
+    pub(super) second: TxnId,
+    /// Whether the opposite has been refuted, so that this is more than an assumption.
+    pub(super) is_shown: bool,
+}
 
 impl<'h> Words<'h> {
     /// Words about these transactions.
-    pub(super) fn new(history: &'h History, txns: &[TxnId]) -> Self {
+    pub(super) fn new(meaning: Meaning<'h>, txns: &[TxnId]) -> Self {
+        let history = meaning.history();
         Words {
             labels: Labels::new(history, txns),
-            meaning: Meaning::of(history),
+            meaning,
             history,
         }
     }
@@ -57,6 +69,9 @@ impl<'h> Words<'h> {
             }
             StepReason::Wr { key, value } => self.read_from(from, to, key, value),
             StepReason::Ww { key, fact } => {
+                if fact == Fact::Run && self.is_rival(key, from, to) {
+                    return self.rivals(key, from, to);
+                }
                 let (one, two) = (self.write(from, key), self.write(to, key));
                 let why = self.why(key, Some(from), to, fact, cases);
                 format!("{a} {one} and {b} {two}, {why}")
@@ -65,13 +80,21 @@ impl<'h> Words<'h> {
                 let seen = self.sight(from, key);
                 let two = self.overwrite(to, key);
                 let Some(writer) = writer else {
-                    return format!("{a} {seen}, the initial state, which {b} {two}");
+                    let state = if seen.ends_with(INITIAL) {
+                        ""
+                    } else {
+                        ", the initial state"
+                    };
+                    return format!("{a} {seen}{state}, which {b} {two}");
                 };
                 if fact == Fact::Run && self.meaning.version_read(to, key) == Some(Some(writer)) {
                     return format!("{a} {seen}, which {b} also read and {two}");
                 }
-                let why = self.why(key, Some(writer), to, fact, cases);
                 let by = self.labels.txn(writer);
+                if fact == Fact::Run && self.is_rival(key, writer, to) {
+                    return format!("{a} {seen}, and {}", self.rivals(key, writer, to));
+                }
+                let why = self.why(key, Some(writer), to, fact, cases);
                 let two = self.write(to, key);
                 format!("{a} {seen}, which {by} wrote, and {b} {two}, {why}")
             }
@@ -167,22 +190,24 @@ impl<'h> Words<'h> {
             Fact::Run => self.why_run(key, before, after),
             Fact::Given => self.why_given(key, before, after),
             Fact::Assumed => {
-                let case = cases.iter().find(|&&(it, first, second)| {
-                    it == key
-                        && self.is_akin(key, first, before)
-                        && self.is_akin(key, second, after)
+                let case = cases.iter().find(|case| {
+                    case.key == key
+                        && self.is_akin(key, case.first, before)
+                        && self.is_akin(key, case.second, after)
                 });
-                match case {
-                    Some(&(_, first, second)) if (first, second) != (before, after) => {
-                        let (first, second) =
-                            (self.value_left(first, key), self.value_left(second, key));
-                        format!(
-                            "which is later, as {first} before {second} is assumed and values linked by \
-                             read-modify-writes stay together"
-                        )
-                    }
-                    _ => "which is later, as assumed".to_owned(),
+                let Some(case) = case else {
+                    return "which is later".to_owned();
+                };
+                let known = if case.is_shown { "shown" } else { "assumed" };
+                if (case.first, case.second) == (before, after) {
+                    return format!("which is later, as {known}");
                 }
+                let first = self.value_left(case.first, key);
+                let second = self.value_left(case.second, key);
+                format!(
+                    "which is later, as {first} before {second} is {known} and values linked by \
+                     read-modify-writes stay together"
+                )
             }
         }
     }
@@ -194,33 +219,47 @@ impl<'h> Words<'h> {
 
     /// Why two versions that read-modify-writes link are in this order.
     fn why_run(&self, key: KeyId, before: TxnId, after: TxnId) -> String {
-        let (one, two) = (self.value_left(before, key), self.value_left(after, key));
+        let one = self.value_left(before, key);
         let lineage = self.meaning.lineage(Some(after), key).versions;
         match lineage.iter().position(|&it| it == Some(before)) {
             Some(1) => format!("having read {one}"),
             Some(n_links) => {
                 let between = lineage[1..n_links].iter().rev().flatten();
                 let between: Vec<String> = between.map(|&txn| self.labels.txn(txn)).collect();
-                let through = if between.len() > 4 {
+                let through = if between.len() > LISTED {
                     format!("{} transactions", between.len())
                 } else {
                     between.join(", ")
                 };
                 format!("made from {one} by read-modify-writes of {through}")
             }
-            None => {
-                let older = self.meaning.lineage(Some(before), key).versions;
-                let shared = older.iter().find(|it| lineage.contains(it));
-                let from = match shared {
-                    Some(&Some(txn)) => self.value_left(txn, key),
-                    _ => "the initial state".to_owned(),
-                };
-                format!(
-                    "although {one} came directly after {from}, from which {two} was made as well: so \
-                     {two} can only be later"
-                )
-            }
+            None => format!("which is later than {one}"),
         }
+    }
+
+    /// Whether two versions continue one and the same, which cannot be.
+    fn is_rival(&self, key: KeyId, before: TxnId, after: TxnId) -> bool {
+        let lineage = self.meaning.lineage(Some(after), key).versions;
+        !lineage.contains(&Some(before))
+    }
+
+    /// Why, of two versions that continue one and the same, the second can only be later (and the first, too).
+    fn rivals(&self, key: KeyId, before: TxnId, after: TxnId) -> String {
+        let name = self.labels.key(key);
+        let (a, b) = (self.labels.txn(before), self.labels.txn(after));
+        let (one, two) = (self.value_left(before, key), self.value_left(after, key));
+        let lineage = self.meaning.lineage(Some(after), key).versions;
+        let older = self.meaning.lineage(Some(before), key).versions;
+        let shared = older.iter().position(|it| lineage.contains(it));
+        let from = match shared.and_then(|at| older[at]) {
+            Some(txn) => format!("{name} = {}", self.value_left(txn, key)),
+            None => format!("the initial state of {name}"),
+        };
+        let how = match shared {
+            Some(1) => format!("{a} read {from} and overwrote it with {one}"),
+            _ => format!("{a}'s {one} was made from {from} by read-modify-writes"),
+        };
+        format!("{how}, so nothing can come between, and {b}'s {two}, made from it too, is later")
     }
 
     /// Which order or list shows one version before another.
@@ -243,29 +282,15 @@ impl<'h> Words<'h> {
                 _ => {}
             }
         }
-        for txn in self.history.txns().filter(|&txn| self.meaning.counts(txn)) {
-            for &op in self.history.ops(txn) {
-                let Op::ReadList { key: it, list } = op else {
-                    continue;
-                };
-                let values = self.history.list(list);
-                if it != key {
-                    continue;
-                }
-                let reader = self.labels.txn(txn);
-                let shown = self.labels.list(values);
-                match (place(values, left), place(values, right)) {
-                    (Some(first), Some(second)) if first < second => {
-                        return format!("which is later: {reader} read {name} = {shown}");
-                    }
-                    (Some(_), None) => {
-                        return format!(
-                            "which is later: {reader} read {name} = {shown}, without {two}"
-                        );
-                    }
-                    _ => {}
-                }
-            }
+        if let Some((reader, values)) = list_showing(&self.meaning, key, left, right) {
+            let reader = self.labels.txn(reader);
+            let shown = self.labels.list(values);
+            let without = if values.contains(&right) {
+                String::new()
+            } else {
+                format!(", without {two}")
+            };
+            return format!("which is later: {reader} read {name} = {shown}{without}");
         }
         format!(
             "which is later: a known order of {name} says so of values linked to {one} and {two}"
@@ -305,10 +330,15 @@ impl<'h> Words<'h> {
         told.join("; ")
     }
 
-    /// `T1 (session a)`.
+    /// `T1 (session a)`, and how it ended if it did not commit.
     pub(super) fn with_session(&self, txn: TxnId) -> String {
         let session = self.labels.session(self.history.session(txn));
-        format!("{} (session {session})", self.labels.txn(txn))
+        let end = match self.history.status(txn) {
+            Status::Committed => "",
+            Status::Aborted => ", aborted",
+            Status::Unknown => ", end unknown",
+        };
+        format!("{} (session {session}{end})", self.labels.txn(txn))
     }
 }
 
@@ -317,4 +347,31 @@ fn read_modify_writes(n_links: usize) -> String {
         1 => "a read-modify-write".to_owned(),
         n => format!("{n} read-modify-writes"),
     }
+}
+
+/// A list that shows one value before another, or without it, and who read it.
+pub(super) fn list_showing<'h>(
+    meaning: &Meaning<'h>,
+    key: KeyId,
+    before: ValueId,
+    after: ValueId,
+) -> Option<(TxnId, &'h [ValueId])> {
+    let history = meaning.history();
+    let place = |values: &[ValueId], value| values.iter().position(|&it| it == value);
+    let mut without = None;
+    for txn in history.txns().filter(|&txn| meaning.counts(txn)) {
+        for &op in history.ops(txn) {
+            let Op::ReadList { key: it, list } = op else {
+                continue;
+            };
+            let values = history.list(list);
+            match (place(values, before), place(values, after)) {
+                _ if it != key => {}
+                (Some(first), Some(second)) if first < second => return Some((txn, values)),
+                (Some(_), None) if without.is_none() => without = Some((txn, values)),
+                _ => {}
+            }
+        }
+    }
+    without
 }

@@ -335,7 +335,8 @@ impl World {
     pub(super) fn proof(&self, tree: &Tree) -> Proof {
         match tree {
             Tree::Cycle(arcs) => {
-                Proof::Cycle(arcs.iter().map(|&arc| self.steps[arc as usize]).collect())
+                let steps = arcs.iter().map(|&arc| self.steps[arc as usize]);
+                Proof::Cycle(turn(steps.collect()))
             }
             Tree::Split { split, sides } => {
                 let SplitOf { key, one, other } = self.splits[*split as usize];
@@ -349,4 +350,20 @@ impl World {
             }
         }
     }
+}
+
+/// Turns a cycle so that it ends with a read that missed something, if there is one: that is where a story is surprising.
+fn turn(mut steps: Vec<Step>) -> Vec<Step> {
+    let rank = |at: usize| {
+        let last = steps[(at + steps.len() - 1) % steps.len()];
+        let end = match last.reason {
+            StepReason::Rw { .. } => 0,
+            StepReason::Begin => 2,
+            _ => 1,
+        };
+        (end, steps[at].from)
+    };
+    let first = (0..steps.len()).min_by_key(|&at| rank(at));
+    steps.rotate_left(first.unwrap_or(0));
+    steps
 }

@@ -1,0 +1,117 @@
+//! Who and what a counterexample is about.
+
+use std::collections::BTreeSet;
+
+use super::words::list_showing;
+use crate::certify::Meaning;
+use crate::model::{KeyId, TxnId};
+use crate::verdict::{Counterexample, Fact, Proof, Step, StepReason};
+
+/// How many findings are told; the others are counted.
+pub(super) const TOLD: usize = 5;
+
+/// Longer chains of read-modify-writes are counted, not listed.
+pub(super) const LISTED: usize = 4;
+
+/// The transactions and keys that a counterexample is about, sorted.
+pub(super) fn involved(
+    meaning: &Meaning<'_>,
+    counterexample: &Counterexample,
+) -> (Vec<TxnId>, Vec<KeyId>) {
+    let mut cast = Cast {
+        meaning,
+        txns: BTreeSet::new(),
+        keys: BTreeSet::new(),
+    };
+    match counterexample {
+        Counterexample::Local(findings) => {
+            for finding in findings.iter().take(TOLD) {
+                cast.txns.insert(finding.txn);
+                cast.txns.extend(finding.other.map(|(txn, _)| txn));
+                let op = meaning.history().ops(finding.txn).get(finding.op);
+                cast.keys.extend(op.map(|op| op.key()));
+            }
+        }
+        Counterexample::Cyclic(proof) => cast.visit(proof),
+    }
+    (
+        cast.txns.into_iter().collect(),
+        cast.keys.into_iter().collect(),
+    )
+}
+
+struct Cast<'m, 'h> {
+    meaning: &'m Meaning<'h>,
+    txns: BTreeSet<TxnId>,
+    keys: BTreeSet<KeyId>,
+}
+
+impl Cast<'_, '_> {
+    fn visit(&mut self, proof: &Proof) {
+        match proof {
+            Proof::Cycle(steps) => steps.iter().for_each(|step| self.add_step(step)),
+            Proof::Split {
+                key,
+                one,
+                other,
+                one_first,
+                other_first,
+            } => {
+                self.keys.insert(*key);
+                self.txns.extend([*one, *other]);
+                self.visit(one_first);
+                self.visit(other_first);
+            }
+        }
+    }
+
+    fn add_step(&mut self, step: &Step) {
+        let (from, to) = (step.from.txn, step.to.txn);
+        self.txns.insert(from);
+        match step.reason {
+            StepReason::Wr { key, .. } => {
+                self.keys.insert(key);
+            }
+            StepReason::Ww { key, fact } => {
+                self.keys.insert(key);
+                self.add_witnesses(key, from, to, fact);
+            }
+            StepReason::Rw { key, writer, fact } => {
+                self.keys.insert(key);
+                if let Some(writer) = writer {
+                    self.txns.insert(writer);
+                    self.add_witnesses(key, writer, to, fact);
+                }
+            }
+            StepReason::Begin | StepReason::Session | StepReason::RealTime => {}
+        }
+    }
+
+    /// Those whose operations show why one version came before another.
+    fn add_witnesses(&mut self, key: KeyId, before: TxnId, after: TxnId, fact: Fact) {
+        match fact {
+            Fact::Run => {
+                let newer = self.meaning.lineage(Some(after), key).versions;
+                let older = self.meaning.lineage(Some(before), key).versions;
+                // The version that both go back to, which is the older one itself unless they are rivals.
+                let shared = newer.iter().position(|it| older.contains(it));
+                let Some(shared) = shared else { return };
+                if shared <= LISTED + 1 {
+                    self.txns.extend(newer[1..=shared].iter().flatten());
+                }
+            }
+            Fact::Given => {
+                let left = |txn| self.meaning.left(txn, key);
+                let (Some(one), Some(two)) = (left(before), left(after)) else {
+                    return;
+                };
+                let orders = self.meaning.history().version_orders().iter();
+                if orders.filter(|order| order.key == key).count() == 0 {
+                    let shown = list_showing(self.meaning, key, one, two);
+                    self.txns.extend(shown.map(|(reader, _)| reader));
+                }
+            }
+            Fact::Initial | Fact::Assumed => {}
+        }
+    }
+}

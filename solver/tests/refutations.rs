@@ -1,0 +1,259 @@
+//! Every violated history gets a proof, the proof stands up to being derived again from the operations, and a damaged proof
+//! does not.
+
+use std::collections::BTreeMap;
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::certify::refutation::check_proof;
+use kingsnake_solver::check::{CheckError, Techniques, check};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::explain;
+use kingsnake_solver::level::{Level, Model, Spec};
+use kingsnake_solver::model::History;
+use kingsnake_solver::oracle;
+use kingsnake_solver::progress::{Event, Progress};
+use kingsnake_solver::prune::Reachability;
+use kingsnake_solver::random::{Injected, Kind, Large, Rng, Small, sketch};
+use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Step, StepReason, Verdict};
+
+/// Calls every question unanswerable; asked only about histories that are known to be violated.
+struct Pessimist;
+
+impl Backend for Pessimist {
+    fn name(&self) -> &str {
+        "test/pessimist"
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        _: &Budget,
+        _: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let core = (0..question.constraints.len() as u32).collect();
+        Ok((Decision::Core(core), DecideStats::default()))
+    }
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn event(&mut self, _: Event) {}
+}
+
+/// Every combination of the ingredients.
+fn specs() -> Vec<Spec> {
+    let mut specs = Vec::new();
+    for model in [Model::Ser, Model::Si] {
+        for (session_order, real_time) in
+            [(true, true), (true, false), (false, true), (false, false)]
+        {
+            specs.push(Spec {
+                model,
+                session_order,
+                real_time,
+            });
+        }
+    }
+    specs
+}
+
+/// Ways to find a violation: by pruning in several rounds, or by a back end alone.
+fn techniques() -> Vec<Techniques> {
+    let plain = Techniques::default();
+    vec![
+        plain.clone(),
+        Techniques {
+            prune_rounds: Some(0),
+            ..plain.clone()
+        },
+        Techniques {
+            combine: false,
+            reachability: Reachability::Dense,
+            ..plain.clone()
+        },
+        Techniques {
+            combine: false,
+            prune_rounds: Some(1),
+            reachability: Reachability::Chains,
+            ..plain
+        },
+    ]
+}
+
+fn n_splits_and_steps(proof: &Proof) -> (usize, usize) {
+    match proof {
+        Proof::Cycle(steps) => (0, steps.len()),
+        Proof::Split {
+            one_first,
+            other_first,
+            ..
+        } => {
+            let (one, other) = (
+                n_splits_and_steps(one_first),
+                n_splits_and_steps(other_first),
+            );
+            (1 + one.0 + other.0, one.1 + other.1)
+        }
+    }
+}
+
+/// The first leaf of a proof.
+fn first_cycle(proof: &mut Proof) -> &mut Vec<Step> {
+    match proof {
+        Proof::Cycle(steps) => steps,
+        Proof::Split { one_first, .. } => first_cycle(one_first),
+    }
+}
+
+/// Ways to damage a cycle that leave nothing of it, whatever the history.
+fn damage(steps: &mut Vec<Step>, how: usize) {
+    match how {
+        0 => {
+            steps.pop();
+        }
+        1 => steps.clear(),
+        2 => {
+            let step = &mut steps[0];
+            step.from.moment = match step.from.moment {
+                Moment::Whole | Moment::Commit => Moment::Begin,
+                Moment::Begin => Moment::Commit,
+            };
+        }
+        3 => {
+            let step = &mut steps[0];
+            std::mem::swap(&mut step.from, &mut step.to);
+        }
+        4 => {
+            let doubled = steps[0];
+            steps.insert(0, doubled);
+        }
+        5 => steps[0].reason = StepReason::Begin,
+        _ => {
+            // Two steps of at least three change places.
+            if steps.len() > 2 {
+                steps.swap(0, 1);
+            } else {
+                steps.pop();
+            }
+        }
+    }
+}
+
+fn assert_damage_is_noticed(history: &History, spec: Spec, proof: &Proof) {
+    for how in 0..7 {
+        let mut damaged = proof.clone();
+        let cycle = first_cycle(&mut damaged);
+        if how == 5 && cycle[0].reason == StepReason::Begin {
+            continue;
+        }
+        damage(cycle, how);
+        assert!(
+            check_proof(history, spec, &damaged).is_err(),
+            "damage {how} was not noticed: {damaged:?}\n{}",
+            sketch(history)
+        );
+    }
+}
+
+#[test]
+fn every_violated_small_history_gets_a_proof_that_holds() {
+    let mut shapes: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut n_local, mut n_cyclic) = (0, 0);
+    for seed in 0..4_000 {
+        let mut rng = Rng::new(seed);
+        let mut small = Small::draw(&mut rng);
+        if seed % 5 == 0 && small.kind == Kind::Registers {
+            small.repeats = 10;
+        }
+        let history = small.history(&mut rng);
+        for spec in specs() {
+            let lacks_times = spec.real_time && !history.has_times();
+            if lacks_times || oracle::holds(&history, spec) != Some(false) {
+                continue;
+            }
+            for techniques in techniques() {
+                let place = || format!("seed {seed}, {spec}, {techniques:?}\n{}", sketch(&history));
+                let budget = Budget::unlimited();
+                let backend = &mut Pessimist;
+                let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
+                let counterexample = match report {
+                    Err(CheckError::Resolve(_)) => continue,
+                    Err(error) => panic!("{error}: {}", place()),
+                    Ok(report) => match report.verdict {
+                        Verdict::Violated(counterexample) => counterexample,
+                        other => panic!("{other:?}: {}", place()),
+                    },
+                };
+                let name = explain::name(&history, spec, &counterexample);
+                *names.entry(name.short).or_default() += 1;
+                let story = explain::story(&history, spec, &counterexample);
+                assert!(!story.lines.is_empty() && !story.txns.is_empty());
+                let Counterexample::Cyclic(proof) = counterexample else {
+                    n_local += 1;
+                    continue;
+                };
+                n_cyclic += 1;
+                *shapes.entry(n_splits_and_steps(&proof)).or_default() += 1;
+                assert_damage_is_noticed(&history, spec, &proof);
+            }
+        }
+    }
+    eprintln!("{n_local} local anomalies, {n_cyclic} proofs; (splits, steps): how many");
+    for (shape, count) in shapes {
+        eprintln!("  {shape:?}: {count}");
+    }
+    eprintln!("names: {names:#?}");
+    assert!(n_local > 5_000 && n_cyclic > 10_000);
+}
+
+#[test]
+fn an_injected_anomaly_is_found_among_thousands_of_transactions() {
+    for (seed, injected) in [
+        Injected::LostUpdate,
+        Injected::StaleRead,
+        Injected::WriteSkew,
+    ]
+    .into_iter()
+    .cycle()
+    .take(12)
+    .enumerate()
+    {
+        let large = Large {
+            n_txns: 3_000,
+            n_keys: 500,
+            read_modify_writes: [0, 30, 90][seed % 3],
+            times: seed % 2 == 0,
+            injected: Some(injected),
+            seed: seed as u64,
+            ..Large::default()
+        };
+        let history = large.run().history;
+        for level in [Level::Ser, Level::Si, Level::StrictSer] {
+            let is_si = level == Level::Si;
+            if is_si && injected == Injected::WriteSkew || level == Level::StrictSer && !large.times
+            {
+                continue;
+            }
+            let spec = level.spec(None).unwrap();
+            let budget = Budget::unlimited();
+            let techniques = Techniques::default();
+            let report = check(
+                &history,
+                spec,
+                &techniques,
+                &mut Pessimist,
+                &budget,
+                &mut Silent,
+            );
+            let Verdict::Violated(Counterexample::Cyclic(proof)) = report.unwrap().verdict else {
+                panic!("seed {seed}, {level}: no cycle");
+            };
+            let (n_splits, n_steps) = n_splits_and_steps(&proof);
+            eprintln!("{injected:?} at {level}: {n_splits} splits, {n_steps} steps");
+            assert!(n_splits <= 2 && n_steps <= 12, "{proof:?}");
+            assert_damage_is_noticed(&history, spec, &proof);
+        }
+    }
+}

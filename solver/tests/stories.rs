@@ -1,0 +1,333 @@
+//! The classic anomalies, from a sketch of the history to the words that a tester reads.
+
+use insta::assert_snapshot;
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::check::{Techniques, check};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::explain;
+use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::model::{History, HistoryBuilder, Status, Token};
+use kingsnake_solver::progress::{Event, Progress};
+use kingsnake_solver::verdict::Verdict;
+
+/// A history from lines `session transaction [aborted|unknown] [begin-commit]: operations`, where an operation is `r x 1`,
+/// `w x 1`, `a x 1` or `l x 1,2`, and a line `order x 1,2` gives a version order. Every key begins with 0.
+fn history(sketch: &str) -> History {
+    let mut builder = HistoryBuilder::new();
+    builder.initial_everywhere(Token::Int(0));
+    for line in sketch
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
+        if let Some(order) = line.strip_prefix("order ") {
+            let (key, values) = order.split_once(' ').unwrap();
+            let key = builder.text(key);
+            builder.version_order(key, numbers(values)).unwrap();
+            continue;
+        }
+        let (head, ops) = line.split_once(':').unwrap();
+        let mut head = head.split_whitespace();
+        let session = token(&mut builder, head.next().unwrap());
+        let session = builder.session(session);
+        let name = token(&mut builder, head.next().unwrap());
+        builder.begin(session, name, Status::Committed).unwrap();
+        for word in head {
+            match word {
+                "aborted" => builder.status(Status::Aborted),
+                "unknown" => builder.status(Status::Unknown),
+                times => {
+                    let (begin, commit) = times.split_once('-').unwrap();
+                    builder.times(begin.parse().ok(), commit.parse().ok());
+                }
+            }
+        }
+        for op in ops.split(';').map(str::trim).filter(|op| !op.is_empty()) {
+            let mut words = op.split_whitespace();
+            let kind = words.next().unwrap();
+            let key = token(&mut builder, words.next().unwrap());
+            let rest = words.next().unwrap_or("");
+            match kind {
+                "l" => builder.read_list(key, numbers(rest)),
+                "r" => {
+                    builder.read(key, Token::Int(rest.parse().unwrap()));
+                }
+                "w" => {
+                    builder.write(key, Token::Int(rest.parse().unwrap()));
+                }
+                "a" => {
+                    builder.append(key, Token::Int(rest.parse().unwrap()));
+                }
+                other => panic!("no operation {other}"),
+            }
+        }
+    }
+    builder.finish().unwrap()
+}
+
+fn token(builder: &mut HistoryBuilder, text: &str) -> Token {
+    match text.parse() {
+        Ok(number) => Token::Int(number),
+        Err(_) => builder.text(text),
+    }
+}
+
+fn numbers(text: &str) -> Vec<Token> {
+    let numbers = text.split(',').filter(|it| !it.is_empty());
+    numbers.map(|it| Token::Int(it.parse().unwrap())).collect()
+}
+
+/// Calls every question unanswerable; asked only about violated histories.
+struct Pessimist;
+
+impl Backend for Pessimist {
+    fn name(&self) -> &str {
+        "test/pessimist"
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        _: &Budget,
+        _: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let core = (0..question.constraints.len() as u32).collect();
+        Ok((Decision::Core(core), DecideStats::default()))
+    }
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn event(&mut self, _: Event) {}
+}
+
+fn spec(level: Level) -> Spec {
+    level.spec(None).unwrap()
+}
+
+/// The story of a violated history.
+fn tell(level: Level, sketch: &str) -> String {
+    tell_with(spec(level), sketch)
+}
+
+fn tell_with(spec: Spec, sketch: &str) -> String {
+    let history = history(sketch);
+    let techniques = Techniques::default();
+    let budget = Budget::unlimited();
+    let report = check(
+        &history,
+        spec,
+        &techniques,
+        &mut Pessimist,
+        &budget,
+        &mut Silent,
+    )
+    .unwrap();
+    let Verdict::Violated(counterexample) = report.verdict else {
+        panic!("{:?}", report.verdict);
+    };
+    explain::story(&history, spec, &counterexample).to_text()
+}
+
+fn without_sessions(level: Level) -> Spec {
+    level.spec(Some(false)).unwrap()
+}
+
+#[test]
+fn write_skew() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: r x 0; r y 0; w y 1
+         b 2: r x 0; r y 0; w x 1"
+    ));
+}
+
+#[test]
+fn lost_update_of_the_initial_state() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: r x 0; w x 1
+         b 2: r x 0; w x 2"
+    ));
+}
+
+#[test]
+fn lost_update_at_snapshot_isolation() {
+    assert_snapshot!(tell(
+        Level::Si,
+        "a 1: w x 1
+         b 2: r x 1; w x 2
+         c 3: r x 1; w x 3"
+    ));
+}
+
+#[test]
+fn long_fork() {
+    assert_snapshot!(tell(
+        Level::Si,
+        "a 1: w x 1
+         b 2: w y 2
+         c 3: r x 1; r y 0
+         d 4: r x 0; r y 2"
+    ));
+}
+
+#[test]
+fn circular_information_flow() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: w x 1; r y 2
+         b 2: w y 2; r x 1"
+    ));
+}
+
+#[test]
+fn write_cycle_that_lists_show() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: a x 1; a y 1
+         b 2: a x 2; a y 2
+         c 3: l x 1,2; l y 2,1"
+    ));
+}
+
+#[test]
+fn fractured_read() {
+    assert_snapshot!(tell(
+        Level::Si,
+        "a 1: w x 1; w y 1
+         b 2: r x 1; r y 0"
+    ));
+}
+
+#[test]
+fn stale_read_of_the_initial_state() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: w x 1
+         a 2: r x 0"
+    ));
+}
+
+#[test]
+fn monotonic_reads() {
+    assert_snapshot!(tell(
+        Level::StrongSessionSer,
+        "a 1: w x 1
+         a 2: r x 1; w x 2
+         b 3: r x 2
+         b 4: r x 1"
+    ));
+}
+
+#[test]
+fn monotonic_writes() {
+    assert_snapshot!(tell(
+        Level::StrongSessionSi,
+        "a 1: w x 1
+         a 2: w y 2
+         b 3: r y 2; r x 0"
+    ));
+}
+
+#[test]
+fn writes_follow_reads() {
+    assert_snapshot!(tell(
+        Level::StrongSessionSi,
+        "a 1: w x 1
+         b 2: r x 1
+         b 3: w y 2
+         c 4: r y 2; r x 0"
+    ));
+}
+
+#[test]
+fn stale_read_in_real_time() {
+    assert_snapshot!(tell(
+        Level::StrictSer,
+        "a 1 10-20: w x 1
+         b 2 30-40: r x 0"
+    ));
+}
+
+#[test]
+fn case_split() {
+    assert_snapshot!(tell_with(
+        without_sessions(Level::Ser),
+        "a 1: w x 1; w a 1
+         b 2: w x 2; w b 2
+         c 3: r x 1; r b 2; r a 0
+         d 4: r x 2; r a 1; r b 0
+         e 5: r a 1
+         f 6: r b 2"
+    ));
+}
+
+#[test]
+fn case_split_in_which_neither_order_works() {
+    assert_snapshot!(tell_with(
+        without_sessions(Level::Ser),
+        "a 1: w x 1; w y 1
+         b 2: w x 2; w z 2
+         c 3: r x 1; r z 2; w p 3
+         d 4: r x 2; r y 1; w q 4"
+    ));
+}
+
+#[test]
+fn version_order() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: w x 1
+         b 2: w x 2; w y 2
+         c 3: r x 1; r y 2
+         order x 1,2"
+    ));
+}
+
+#[test]
+fn run_of_read_modify_writes() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: w x 1; w y 1
+         b 2: r x 1; w x 2
+         c 3: r x 2; w x 3
+         d 4: r x 3; w x 4; w z 4
+         e 5: r z 4; r x 1"
+    ));
+}
+
+#[test]
+fn long_names_are_shortened() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1311768467463790320: r 8198552921648689607 0; w 8198552921648689607 1234567890123
+         b 2311768467463790320: r 8198552921648689607 0; w 8198552921648689607 2234567890123"
+    ));
+}
+
+#[test]
+fn local_anomalies() {
+    let cases = [
+        ("thin air", "a 1: r x 7"),
+        ("aborted read", "a 1 aborted: w x 1\n b 2: r x 1"),
+        ("intermediate read", "a 1: w x 1; w x 2\n b 2: r x 1"),
+        ("future read", "a 1: r x 1; w x 1"),
+        ("not my own write", "a 1: w x 1; r x 2\n b 2: w x 2"),
+        ("not my last write", "a 1: w x 1; w x 2; r x 1"),
+        ("non-repeatable read", "a 1: w x 1\n b 2: r x 0; r x 1"),
+        ("internal", "a 1: a x 1; l x 2\n b 2: a x 2"),
+        ("duplicates", "a 1: a x 1\n b 2: l x 1,1"),
+        (
+            "incompatible",
+            "a 1: a x 1\n b 2: a x 2\n c 3: l x 1\n d 4: l x 2",
+        ),
+        (
+            "aborted version",
+            "a 1: w x 1\n b 2 aborted: w x 2\n order x 1,2",
+        ),
+    ];
+    let stories = cases.map(|(title, sketch)| format!("# {title}\n{}", tell(Level::Ser, sketch)));
+    assert_snapshot!(stories.join("\n"));
+}
