@@ -43,7 +43,7 @@ impl Format {
         Format::ListAppendText,
     ];
 
-    /// The formats that [`write`](crate::write) can write.
+    /// The formats that [`write`](crate::write()) can write.
     pub const WRITTEN: [Format; 4] = [
         Format::Kingsnake,
         Format::Text,

@@ -1,6 +1,6 @@
 //! File formats of every producer, workload generators, and the histories themselves.
 //!
-//! [`open`] reads a file or a directory in any [`Format`], recognised from its content; [`write`] writes one.
+//! [`open`] reads a file or a directory in any [`Format`], recognised from its content; [`write()`] writes one.
 //! Every reader fills a [`HistoryBuilder`], so what comes out is well formed whatever came in.
 
 mod cursor;
