@@ -257,3 +257,52 @@ fn an_injected_anomaly_is_found_among_thousands_of_transactions() {
         }
     }
 }
+
+#[test]
+fn a_core_of_every_constraint_is_explained_too() {
+    for seed in 0..6_u64 {
+        let large = Large {
+            n_txns: 250,
+            n_keys: 60,
+            read_modify_writes: [0, 40][seed as usize % 2],
+            injected: Some([Injected::LostUpdate, Injected::StaleRead][seed as usize / 3]),
+            seed,
+            ..Large::default()
+        };
+        let history = large.run().history;
+        for (level, session_order) in [
+            (Level::Ser, true),
+            (Level::Ser, false),
+            (Level::Si, true),
+            (Level::Si, false),
+        ] {
+            let spec = level.spec(Some(session_order)).unwrap();
+            let techniques = Techniques {
+                combine: false,
+                prune_rounds: Some(0),
+                ..Techniques::default()
+            };
+            let budget = Budget::unlimited();
+            let start = std::time::Instant::now();
+            let report = check(
+                &history,
+                spec,
+                &techniques,
+                &mut Pessimist,
+                &budget,
+                &mut Silent,
+            );
+            let report = report.unwrap();
+            let Verdict::Violated(Counterexample::Cyclic(proof)) = report.verdict else {
+                panic!("seed {seed}, {spec}: {:?}", report.verdict);
+            };
+            eprintln!(
+                "{spec}: {} constraints, {:?} splits and steps, {:?}",
+                report.stats.n_open,
+                n_splits_and_steps(&proof),
+                start.elapsed()
+            );
+            assert_damage_is_noticed(&history, spec, &proof);
+        }
+    }
+}

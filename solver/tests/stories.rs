@@ -252,15 +252,33 @@ fn stale_read_in_real_time() {
 }
 
 #[test]
-fn case_split() {
+fn one_order_is_forced_and_then_nothing_works() {
     assert_snapshot!(tell_with(
         without_sessions(Level::Ser),
-        "a 1: w x 1; w a 1
-         b 2: w x 2; w b 2
-         c 3: r x 1; r b 2; r a 0
-         d 4: r x 2; r a 1; r b 0
-         e 5: r a 1
-         f 6: r b 2"
+        "a 4: w y 1; w y 2; w x 3
+         b 2: w x 1; r y 0; w x 2; r y 0
+         c 3: r x 2; w y 3
+         d 7: r x 3; r y 3"
+    ));
+}
+
+#[test]
+fn the_session_orders_the_writes() {
+    assert_snapshot!(tell(
+        Level::Si,
+        "a 1: w x 1
+         a 2: w x 2
+         a 3: r x 1"
+    ));
+}
+
+#[test]
+fn lost_update_by_a_blind_write() {
+    assert_snapshot!(tell(
+        Level::Ser,
+        "a 1: w x 1
+         b 2: r x 0; w x 2
+         order x 1,2"
     ));
 }
 

@@ -31,7 +31,7 @@ struct Scene<'h> {
     history: &'h History,
 }
 
-impl<'h> Scene<'h> {
+impl Scene<'_> {
     fn op(&self, txn: TxnId, at: usize) -> Option<Op> {
         if txn.index() >= self.history.n_txns() {
             return None;
@@ -116,7 +116,11 @@ impl<'h> Scene<'h> {
             LocalAnomaly::IncompatibleOrder => {
                 let (reader, earlier) = finding.other?;
                 let (one, two) = (others?, self.before_own(reader, earlier)?);
+                let both_lists = [op, other?]
+                    .iter()
+                    .all(|op| matches!(op, Op::ReadList { .. }));
                 self.meaning.counts(reader)
+                    && both_lists
                     && other?.key() == key
                     && !one.starts_with(&two)
                     && !two.starts_with(&one)
@@ -169,16 +173,12 @@ impl<'h> Scene<'h> {
     fn is_intermediate(&self, writer: TxnId, at: usize, op: Op, seen: &[ValueId]) -> bool {
         let ops = self.history.ops(writer);
         let key = op.key();
-        match op {
-            Op::Read { value, .. } => {
-                let overwritten = |later: &Op| later.is_write() && later.key() == key;
-                ops[at + 1..].iter().any(overwritten) && !self.meaning.is_left(value)
-            }
-            _ => {
-                let all = self.own_before(writer, key, ops.len());
-                !all.is_empty() && !seen.windows(all.len()).any(|part| part == all)
-            }
+        if let Op::Read { value, .. } = op {
+            let overwritten = |later: &Op| later.is_write() && later.key() == key;
+            return ops[at + 1..].iter().any(overwritten) && !self.meaning.is_left(value);
         }
+        let all = self.own_before(writer, key, ops.len());
+        !all.is_empty() && !seen.windows(all.len()).any(|part| part == all)
     }
 
     fn is_aborted_version(&self, txn: TxnId, key: KeyId, value: ValueId) -> bool {

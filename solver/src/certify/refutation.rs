@@ -42,10 +42,10 @@ impl<'h> Checker<'h> {
         let mut lists: FxHashMap<KeyId, Vec<&'h [ValueId]>> = FxHashMap::default();
         for txn in history.txns().filter(|&txn| meaning.counts(txn)) {
             for &op in history.ops(txn) {
-                if let Op::ReadList { key, list } = op {
-                    if keys.contains(&key) {
-                        lists.entry(key).or_default().push(history.list(list));
-                    }
+                if let Op::ReadList { key, list } = op
+                    && keys.contains(&key)
+                {
+                    lists.entry(key).or_default().push(history.list(list));
                 }
             }
         }

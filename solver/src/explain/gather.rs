@@ -98,10 +98,10 @@ impl<'g, 'a> Gathering<'g, 'a> {
                 .collect();
             *self.stamp += 1;
             let path = self.graph.path(&[target.to], &sources, end, *self.stamp);
-            if let Some(path) = path {
-                if best.as_ref().is_none_or(|least| path.len() < least.len()) {
-                    best = Some(path);
-                }
+            if let Some(path) = path
+                && best.as_ref().is_none_or(|least| path.len() < least.len())
+            {
+                best = Some(path);
             }
             if polygraph.spec().model == Model::Ser {
                 break;

@@ -234,7 +234,7 @@ impl Shape {
                 "long fork",
                 "Two readers saw two writes in opposite orders.",
             ),
-            [Rt, Wr] | [Wr, Rt] | [So, Wr] | [Wr, So] => (
+            [Rt | So, Wr] | [Wr, Rt | So] => (
                 "read of the future",
                 "A transaction read what a later one wrote.",
             ),

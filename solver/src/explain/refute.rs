@@ -57,13 +57,12 @@ fn best_proof(polygraph: &Polygraph, history: &History, candidates: &[Vec<Node>]
         .filter(|nodes| nodes.len() <= LARGEST_WORLD)
     {
         let found = prove_among(&universe, nodes, &mut PROVE.clone());
-        if let Some(proof) = found {
-            if best
+        if let Some(proof) = found
+            && best
                 .as_ref()
                 .is_none_or(|least| length(&proof) < length(least))
-            {
-                best = Some(proof);
-            }
+        {
+            best = Some(proof);
         }
     }
     best.map(|proof| shrink(&universe, polygraph.resolved(), proof, &mut SHRINK.clone()))

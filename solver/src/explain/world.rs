@@ -53,15 +53,13 @@ impl<'a> Universe<'a> {
     /// Looks up what these transactions did.
     pub(super) fn new(polygraph: &'a Polygraph, history: &'a History, nodes: &[Node]) -> Self {
         let resolved = polygraph.resolved();
-        let mut touched: FxHashMap<KeyId, usize> = FxHashMap::default();
-        for &node in nodes {
-            for op in history.ops(resolved.txn(node)) {
-                *touched.entry(op.key()).or_default() += 1;
-            }
-        }
         let members: FxHashSet<Node> = nodes.iter().copied().collect();
-        let mut keys: Vec<KeyId> = touched.into_iter().map(|(key, _)| key).collect();
+        let ops = nodes
+            .iter()
+            .flat_map(|&node| history.ops(resolved.txn(node)));
+        let mut keys: Vec<KeyId> = ops.map(|op| op.key()).collect();
         keys.sort_unstable();
+        keys.dedup();
         let keys = keys
             .into_iter()
             .map(|key| {
@@ -131,11 +129,14 @@ fn touches(polygraph: &Polygraph, key: KeyId, members: &FxHashSet<Node>) -> Vec<
     touches
 }
 
+/// Two points, and what an arc between them depends on.
+type Condition = (u32, u32, Option<(u32, usize)>);
+
 struct Draft<'u, 'a> {
     universe: &'u Universe<'a>,
     nodes: &'u [Node],
     /// The cheapest arc between two points on each condition.
-    best: FxHashMap<(u32, u32, Option<(u32, usize)>), u32>,
+    best: FxHashMap<Condition, u32>,
     arcs: Vec<Arc>,
     steps: Vec<Step>,
     splits: Vec<SplitOf>,
