@@ -1,10 +1,9 @@
-//! What happened, as the solver's `explain` tells it, and what it calls everybody: words, page and pictures agree on names.
+//! What happened, as the solver's `explain` tells it. Words, page and pictures all take their names from its labels.
 
-use kingsnake_solver::explain::{AnomalyName, Story, lanes, name, story};
+use kingsnake_solver::explain::{AnomalyName, Labels, Story, name, story};
 use kingsnake_solver::level::Spec;
-use kingsnake_solver::model::{History, KeyId, Op, SessionId, TxnId};
+use kingsnake_solver::model::{History, KeyId, Op};
 use kingsnake_solver::verdict::{Counterexample, Proof, StepReason};
-use rustc_hash::FxHashMap;
 
 /// A violation, told.
 #[derive(Clone, Debug)]
@@ -15,78 +14,45 @@ pub struct Telling {
     pub story: Story,
     /// Which keys it is about.
     pub keys: Vec<KeyId>,
-    /// What everybody is called in it.
-    pub labels: Labels,
 }
 
 /// Tells a counterexample.
 pub fn tell(history: &History, spec: Spec, counterexample: &Counterexample) -> Telling {
-    let story = story(history, spec, counterexample);
-    let labels = Labels {
-        txns: lanes(history, counterexample).labels,
-        short: story
-            .legend
-            .iter()
-            .map(|(label, full)| (full.clone(), label.clone()))
-            .collect(),
-    };
     Telling {
         name: name(history, spec, counterexample),
-        story,
+        story: story(history, spec, counterexample),
         keys: keys(history, counterexample),
-        labels,
     }
 }
 
-/// The story's names.
-#[derive(Clone, Debug, Default)]
-pub struct Labels {
-    txns: FxHashMap<TxnId, String>,
-    /// The labels of long names.
-    short: FxHashMap<String, String>,
+impl Telling {
+    /// What everybody is called in the story.
+    pub fn labels<'h>(&self, history: &'h History) -> Labels<'h> {
+        Labels::new(history, &self.story.txns)
+    }
 }
 
-impl Labels {
-    fn label(&self, full: String) -> String {
-        self.short.get(&full).cloned().unwrap_or(full)
-    }
-
-    /// A transaction, named so that nobody takes it for a number.
-    pub fn txn(&self, history: &History, txn: TxnId) -> String {
-        let known = self.txns.get(&txn).cloned();
-        known.unwrap_or_else(|| format!("T{}", history.txn_name(txn)))
-    }
-
-    /// A key.
-    pub fn key(&self, history: &History, key: KeyId) -> String {
-        self.label(history.key_name(key))
-    }
-
-    /// A session.
-    pub fn session(&self, history: &History, session: SessionId) -> String {
-        format!("session {}", self.label(history.session_name(session)))
-    }
-
-    /// An operation.
-    pub fn op(&self, history: &History, op: Op) -> String {
-        op_words(history, op, |full| self.label(full))
+/// An operation, in the story's names.
+pub fn op_words(labels: &Labels<'_>, history: &History, op: Op) -> String {
+    let key = labels.key(op.key());
+    match op {
+        Op::Read { value, .. } => format!("read {key} = {}", labels.value(value)),
+        Op::Write { value, .. } => format!("wrote {key} = {}", labels.value(value)),
+        Op::Append { value, .. } => format!("appended {} to {key}", labels.value(value)),
+        Op::ReadList { list, .. } => format!("read {key} = {}", labels.list(history.list(list))),
     }
 }
 
 /// An operation with its names in full.
 pub fn full_op(history: &History, op: Op) -> String {
-    op_words(history, op, |full| full)
-}
-
-fn op_words(history: &History, op: Op, label: impl Fn(String) -> String) -> String {
-    let key = label(history.key_name(op.key()));
-    let value = |value| label(history.value_name(value));
+    let key = history.key_name(op.key());
     match op {
-        Op::Read { value: read, .. } => format!("read {key} = {}", value(read)),
-        Op::Write { value: written, .. } => format!("wrote {key} = {}", value(written)),
-        Op::Append { value: added, .. } => format!("appended {} to {key}", value(added)),
+        Op::Read { value, .. } => format!("read {key} = {}", history.value_name(value)),
+        Op::Write { value, .. } => format!("wrote {key} = {}", history.value_name(value)),
+        Op::Append { value, .. } => format!("appended {} to {key}", history.value_name(value)),
         Op::ReadList { list, .. } => {
-            let items: Vec<String> = history.list(list).iter().map(|&item| value(item)).collect();
+            let items = history.list(list).iter();
+            let items: Vec<String> = items.map(|&value| history.value_name(value)).collect();
             format!("read {key} = [{}]", items.join(", "))
         }
     }

@@ -147,7 +147,9 @@ pub fn lasting(time: std::time::Duration) -> String {
 pub fn sized(bytes: u64) -> String {
     const MIB: f64 = 1_048_576.0;
     let size = bytes as f64;
-    if size < MIB {
+    if bytes < 1024 {
+        format!("{bytes} bytes")
+    } else if size < MIB {
         format!("{:.0} kB", size / 1024.0)
     } else if size < 1024.0 * MIB {
         format!("{:.0} MB", size / MIB)

@@ -55,13 +55,12 @@ pub fn long(answer: &Answer, voice: Voice) -> String {
         "\n{}",
         voice.paint.strong("The transactions involved, in full")
     );
+    let labels = telling.labels(history);
     for &txn in telling.story.txns.iter().take(MOST_TXNS) {
         let _ = writeln!(
             out,
             "  {} (session {}, transaction {} of it, {})",
-            voice
-                .paint
-                .strong(&printable(&telling.labels.txn(history, txn))),
+            voice.paint.strong(&printable(&labels.txn(txn))),
             printable(&history.session_name(history.session(txn))),
             history.session_position(txn) + 1,
             status_word(history.status(txn))

@@ -1,7 +1,7 @@
 //! `kingsnake check` and `kingsnake explain`: from a file to a verdict, words and pictures.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Parsed;
@@ -102,12 +102,14 @@ fn answer(
     for warning in &parsed.warnings {
         voice.warn(warning);
     }
-    phases.extend(&report.stats.phases);
+    for &(name, time) in &report.stats.phases {
+        spend(&mut phases, name, time);
+    }
     let telling = match &report.verdict {
         Verdict::Violated(counterexample) => {
             let begun = Instant::now();
             let telling = tell(&parsed.history, plan.spec, counterexample);
-            phases.push((Phase::Explain.name(), begun.elapsed()));
+            spend(&mut phases, Phase::Explain.name(), begun.elapsed());
             Some(telling)
         }
         _ => None,
@@ -123,6 +125,14 @@ fn answer(
         time: start.elapsed(),
         peak: memory::peak(),
     })
+}
+
+/// Adds to a phase, which may come in several parts.
+fn spend(phases: &mut Vec<(&'static str, Duration)>, name: &'static str, time: Duration) {
+    match phases.iter_mut().find(|phase| phase.0 == name) {
+        Some(phase) => phase.1 += time,
+        None => phases.push((name, time)),
+    }
 }
 
 fn files(args: &FileArgs) -> impl Iterator<Item = &Path> {
@@ -183,9 +193,11 @@ fn deliver(
 
 fn scene(answer: &Answer) -> Option<Scene> {
     match (&answer.verdict, answer.history(), &answer.telling) {
-        (Verdict::Violated(counterexample), Some(history), Some(telling)) => {
-            Some(picture::scene(history, &telling.labels, counterexample))
-        }
+        (Verdict::Violated(counterexample), Some(history), Some(telling)) => Some(picture::scene(
+            history,
+            &telling.labels(history),
+            counterexample,
+        )),
         _ => None,
     }
 }

@@ -7,13 +7,14 @@ mod run;
 
 use std::fmt::Write;
 
+use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::verdict::Verdict;
 
 use crate::answer::{Answer, status_word};
 use crate::escape::Escaped;
-use crate::picture::{Scene, short, svg};
-use crate::telling::Telling;
+use crate::picture::{Kind, Scene, short, svg};
+use crate::telling::{Telling, op_words};
 use crate::voice::{count, lasting};
 
 const STYLE: &str = include_str!("page.css");
@@ -110,9 +111,14 @@ fn sentence(words: &str) -> String {
 fn story(out: &mut String, telling: &Telling) {
     let _ = write!(
         out,
-        r#"<section><h2>What happened</h2><p class="headline">{}</p><p>{}</p><ol class="story">"#,
+        r#"<section><h2>What happened</h2><p class="headline">{}</p><p>{}</p><ol class="{}">"#,
         Escaped(&telling.story.headline),
-        Escaped(&telling.story.about)
+        Escaped(&telling.story.about),
+        if telling.story.lines.iter().any(|line| line.depth > 0) {
+            "story cases"
+        } else {
+            "story"
+        }
     );
     for line in &telling.story.lines {
         let _ = write!(
@@ -133,16 +139,38 @@ fn picture(out: &mut String, scene: &Scene) {
     };
     let _ = write!(
         out,
-        r#"<section><h2>The picture</h2><p class="soft">{words}</p><div class="wide" tabindex="0" role="region" aria-label="Picture of the counterexample">{}</div></section>
-"#,
+        r#"<section><h2>The picture</h2><p class="soft">{words}</p><div class="wide drawing" tabindex="0" role="region" aria-label="Picture of the counterexample">{}</div><ul class="legend">"#,
         svg::inline(scene)
     );
+    for kind in svg::kinds(scene) {
+        let letters = kind.letters();
+        let _ = write!(
+            out,
+            r#"<li class="ks {letters}"><svg class="ks" width="34" height="12" aria-hidden="true"><g class="{letters}"><path class="arrow" marker-end="url(#ks-{letters})" d="M1 6h30"/></g></svg>{}{}</li>"#,
+            if kind == Kind::Anomaly {
+                String::new()
+            } else {
+                format!("<b>{letters}</b> ")
+            },
+            kind.meaning()
+        );
+    }
+    out.push_str("</ul>");
+    if scene.hidden > 0 {
+        let _ = write!(
+            out,
+            r#"<p class="soft">{} not drawn.</p>"#,
+            count(scene.hidden, "more case")
+        );
+    }
+    out.push_str("</section>\n");
 }
 
 fn transactions(out: &mut String, history: &History, telling: &Telling) {
     out.push_str("<section><h2>The transactions involved</h2><div class=\"cards\">");
+    let labels = telling.labels(history);
     for &txn in telling.story.txns.iter().take(MOST_TXNS) {
-        transaction(out, history, telling, txn);
+        transaction(out, history, telling, &labels, txn);
     }
     out.push_str("</div>");
     if telling.story.txns.len() > MOST_TXNS {
@@ -168,13 +196,19 @@ fn transactions(out: &mut String, history: &History, telling: &Telling) {
     out.push_str("</section>\n");
 }
 
-fn transaction(out: &mut String, history: &History, telling: &Telling, txn: TxnId) {
+fn transaction(
+    out: &mut String,
+    history: &History,
+    telling: &Telling,
+    labels: &Labels<'_>,
+    txn: TxnId,
+) {
     let session = history.session(txn);
     let _ = write!(
         out,
-        r#"<article><h3>{}</h3><p class="soft">{}, transaction {} of {}, {}</p><ol>"#,
-        Escaped(&telling.labels.txn(history, txn)),
-        Escaped(&telling.labels.session(history, session)),
+        r#"<article><h3>{}</h3><p class="soft">session {}, transaction {} of {}, {}</p><ol>"#,
+        Escaped(&labels.txn(txn)),
+        Escaped(&labels.session(session)),
         history.session_position(txn) + 1,
         history.session_txns(session).len(),
         status_word(history.status(txn))
@@ -189,7 +223,7 @@ fn transaction(out: &mut String, history: &History, telling: &Telling, txn: TxnI
         let _ = write!(
             out,
             "<li{class}>{}</li>",
-            Escaped(&short(&telling.labels.op(history, op), 400))
+            Escaped(&short(&op_words(labels, history, op), 400))
         );
     }
     out.push_str("</ol>");

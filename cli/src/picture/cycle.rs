@@ -40,7 +40,7 @@ pub fn panel(source: Source<'_>, steps: &[Step]) -> Panel {
         arrow(source, &visit.out, at, to)
     });
     Panel {
-        title: None,
+        title: Vec::new(),
         cards: cards.collect(),
         arrows: arrows.collect(),
         lanes,
@@ -105,9 +105,8 @@ pub fn kind(reason: StepReason) -> Kind {
 
 fn arrow(source: Source<'_>, step: &Step, from: usize, to: usize) -> Arrow {
     let kind = kind(step.reason);
-    let mut label = key(step.reason).map_or(String::new(), |key| {
-        short(&source.labels.key(source.history, key), 16)
-    });
+    let mut label =
+        key(step.reason).map_or(String::new(), |key| short(&source.labels.key(key), 16));
     if let StepReason::Ww {
         fact: Fact::Assumed,
         ..

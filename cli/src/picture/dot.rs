@@ -13,8 +13,8 @@ pub fn draw(scene: &Scene) -> String {
     );
     for (at, panel) in scene.panels.iter().enumerate() {
         let _ = writeln!(out, "  subgraph cluster_{at} {{");
-        let title = panel.title.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "    label={}; color=none;", quoted(title));
+        let title = panel.title.join(" ");
+        let _ = writeln!(out, "    label={}; color=none;", quoted(&title));
         for (lane, name) in panel.lanes.iter().enumerate() {
             let _ = writeln!(out, "    subgraph cluster_{at}_{lane} {{");
             let _ = writeln!(

@@ -34,7 +34,7 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
         }
     });
     let op = history.ops(finding.txn).get(finding.op);
-    let key = op.map(|op| source.labels.key(history, op.key()));
+    let key = op.map(|op| source.labels.key(op.key()));
     let name = local_name(finding.anomaly);
     let arrow = Arrow {
         from: (0, Moment::Whole),
@@ -44,7 +44,7 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
         full: name.about.to_owned(),
     };
     Panel {
-        title: Some(name.short.to_owned()),
+        title: vec![name.short.to_owned()],
         lanes,
         arrows: if cards_of.len() > 1 {
             vec![arrow]

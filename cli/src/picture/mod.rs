@@ -8,10 +8,11 @@ pub mod dot;
 mod found;
 pub mod svg;
 
+use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, Op, SessionId, TxnId};
 use kingsnake_solver::verdict::{Counterexample, Moment, Proof};
 
-use crate::telling::{Labels, full_op};
+use crate::telling::{full_op, op_words};
 
 /// More panels than this tell nothing new.
 const MOST_PANELS: usize = 6;
@@ -28,8 +29,8 @@ pub struct Scene {
 /// One cycle.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// The case that it is about, where there are several.
-    pub title: Option<String>,
+    /// What it is about, where there are several: a case's assumptions, or an anomaly's name.
+    pub title: Vec<String>,
     /// The sessions, from top to bottom.
     pub lanes: Vec<String>,
     /// The transactions, from left to right.
@@ -103,17 +104,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 7] = [
-        Kind::So,
-        Kind::Rt,
-        Kind::Wr,
-        Kind::Ww,
-        Kind::Rw,
-        Kind::Bc,
-        Kind::Anomaly,
-    ];
-
     /// The papers' letters, which are also the name in style sheets.
     pub fn letters(self) -> &'static str {
         match self {
@@ -145,12 +135,12 @@ impl Kind {
 #[derive(Clone, Copy)]
 struct Source<'a> {
     history: &'a History,
-    labels: &'a Labels,
+    labels: &'a Labels<'a>,
 }
 
 impl Source<'_> {
     fn txn(self, txn: TxnId) -> String {
-        self.labels.txn(self.history, txn)
+        self.labels.txn(txn)
     }
 
     /// The sessions of these transactions, in order, and their names.
@@ -160,14 +150,14 @@ impl Source<'_> {
         sessions.dedup();
         let names = sessions
             .iter()
-            .map(|&session| short(&self.labels.session(self.history, session), 32));
+            .map(|&session| short(&format!("session {}", self.labels.session(session)), 22));
         let names = names.collect();
         (sessions, names)
     }
 }
 
 /// The scene of a counterexample.
-pub fn scene(history: &History, labels: &Labels, counterexample: &Counterexample) -> Scene {
+pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexample) -> Scene {
     let from = Source { history, labels };
     let mut panels = Vec::new();
     match counterexample {
@@ -203,7 +193,7 @@ fn leaves(
         Proof::Cycle(steps) => {
             let mut panel = cycle::panel(from, steps);
             if !assumed.is_empty() {
-                panel.title = Some(format!("If {}", assumed.join(" and ")));
+                panel.title = assumed.clone();
             }
             panels.push(panel);
         }
@@ -214,10 +204,11 @@ fn leaves(
             one_first,
             other_first,
         } => {
-            let key = short(&from.labels.key(from.history, *key), 24);
+            let key = short(&from.labels.key(*key), 24);
             for (first, second, rest) in [(one, other, one_first), (other, one, other_first)] {
+                let word = if assumed.is_empty() { "If" } else { "and" };
                 assumed.push(format!(
-                    "{} wrote {key} before {}",
+                    "{word} {} wrote {key} before {}",
                     short(&from.txn(*first), 24),
                     short(&from.txn(*second), 24)
                 ));
@@ -264,7 +255,7 @@ fn lines(from: Source<'_>, txn: TxnId, matters: impl Fn(usize, Op) -> bool) -> (
         }
         *left -= 1;
         lines.push(Line {
-            text: short(&from.labels.op(from.history, op), 32),
+            text: short(&op_words(from.labels, from.history, op), 32),
             full: full_op(from.history, op),
             is_marked,
         });

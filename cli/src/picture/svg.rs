@@ -18,25 +18,33 @@ const LINE: f64 = 17.0;
 const LETTER: f64 = 7.25;
 const CARD_PAD: f64 = 12.0;
 const HEAD: f64 = 26.0;
-const LANE_TOP: f64 = 30.0;
 const LANE_PAD: f64 = 14.0;
 /// Below the cards of a lane, where arrows between begins and commits run.
 const GUTTER: f64 = 26.0;
-const TITLE: f64 = 30.0;
+const TITLE: f64 = 22.0;
 const RAIL: f64 = 34.0;
 const CORNER: f64 = 12.0;
 
 /// The drawing as a document of its own.
 pub fn document(scene: &Scene) -> String {
-    drawing(scene, r#" xmlns="http://www.w3.org/2000/svg""#)
+    drawing(scene, r#" xmlns="http://www.w3.org/2000/svg""#, true)
 }
 
-/// The drawing as a part of a page, where no name space is needed.
+/// The drawing as a part of a page, which needs no name space and has a legend of its own.
 pub fn inline(scene: &Scene) -> String {
-    drawing(scene, "")
+    drawing(scene, "", false)
 }
 
-fn drawing(scene: &Scene, name_space: &str) -> String {
+/// What the scene's arrows mean.
+pub fn kinds(scene: &Scene) -> Vec<Kind> {
+    let arrows = scene.panels.iter().flat_map(|panel| &panel.arrows);
+    let mut kinds: Vec<Kind> = arrows.map(|arrow| arrow.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+fn drawing(scene: &Scene, name_space: &str, has_legend: bool) -> String {
     let mut body = String::new();
     let mut width: f64 = 280.0;
     let mut y = MARGIN;
@@ -51,11 +59,10 @@ fn drawing(scene: &Scene, name_space: &str) -> String {
         y = place.bottom;
         let _ = draw_panel(&mut body, panel, &place, width);
     }
-    let kinds: Vec<Kind> = Kind::ALL
-        .into_iter()
-        .filter(|kind| uses(scene, *kind))
-        .collect();
-    y = legend(&mut body, &kinds, scene.hidden, y, width);
+    let kinds = kinds(scene);
+    if has_legend {
+        y = legend(&mut body, &kinds, scene.hidden, y, width);
+    }
     let height = y + MARGIN / 2.0;
     let mut markers = String::new();
     for kind in &kinds {
@@ -71,16 +78,9 @@ fn drawing(scene: &Scene, name_space: &str) -> String {
     )
 }
 
-fn uses(scene: &Scene, kind: Kind) -> bool {
-    scene.panels.iter().any(|panel| {
-        panel.arrows.iter().any(|arrow| arrow.kind == kind)
-            || kind == Kind::Bc && panel.cards.iter().any(|card| card.has_moments)
-    })
-}
-
 /// Where everything of a panel stands.
 struct Place {
-    /// The title's baseline, where there is a title.
+    /// The baseline of the title's first line.
     title_y: f64,
     /// The top and the height of each lane's cards.
     lanes: Vec<(f64, f64)>,
@@ -96,19 +96,21 @@ impl Place {
     fn new(panel: &Panel, top: f64) -> Self {
         let mut y = top;
         let title_y = y + 18.0;
-        if panel.title.is_some() {
-            y += TITLE;
+        if !panel.title.is_empty() {
+            y += TITLE * panel.title.len() as f64 + 8.0;
         }
         let mut lanes = Vec::with_capacity(panel.lanes.len());
         for lane in 0..panel.lanes.len() {
             let cards = panel.cards.iter().filter(|card| card.lane == lane);
             let height = cards.map(card_height).fold(0.0, f64::max);
-            lanes.push((y + LANE_TOP, height));
+            lanes.push((y + LANE_PAD, height));
             let gutter = if has_moments(panel) { GUTTER } else { 0.0 };
-            y += LANE_TOP + height + gutter + LANE_PAD + 8.0;
+            y += height + gutter + 2.0 * LANE_PAD + 8.0;
         }
         let mut columns = Vec::with_capacity(panel.cards.len());
-        let mut x = MARGIN + LANE_PAD;
+        // The sessions' names have a column to themselves, which no arrow crosses.
+        let names = panel.lanes.iter().map(|name| wide(name) * 0.9);
+        let mut x = MARGIN + 2.0 * LANE_PAD + names.fold(0.0, f64::max);
         for (at, card) in panel.cards.iter().enumerate() {
             let width = card_width(card);
             columns.push((x, width));
@@ -122,7 +124,8 @@ impl Place {
         let rail_y = y + RAIL - 10.0;
         let has_rail = panel.arrows.iter().any(|arrow| arrow.to.0 <= arrow.from.0);
         let mut width = left + card_width + LANE_PAD + MARGIN;
-        width = width.max(wide(panel.title.as_deref().unwrap_or_default()) + 2.0 * MARGIN);
+        let titles = panel.title.iter().map(|line| wide(line) * 1.1);
+        width = width.max(titles.fold(0.0, f64::max) + 2.0 * MARGIN);
         Place {
             title_y,
             lanes,
@@ -205,12 +208,12 @@ fn gap(arrow: &Arrow, is_last: bool) -> f64 {
 }
 
 fn draw_panel(out: &mut String, panel: &Panel, place: &Place, width: f64) -> fmt::Result {
-    if let Some(title) = &panel.title {
+    for (at, line) in panel.title.iter().enumerate() {
         write!(
             out,
             r#"<text class="title" x="{MARGIN}" y="{:.1}">{}</text>"#,
-            place.title_y,
-            Escaped(title)
+            place.title_y + at as f64 * TITLE,
+            Escaped(line)
         )?;
     }
     for (lane, name) in panel.lanes.iter().enumerate() {
@@ -219,11 +222,11 @@ fn draw_panel(out: &mut String, panel: &Panel, place: &Place, width: f64) -> fmt
         write!(
             out,
             r#"<rect class="lane" x="{MARGIN}" y="{:.1}" width="{:.1}" height="{:.1}" rx="10"/><text class="session" x="{:.1}" y="{:.1}">{}</text>"#,
-            top - LANE_TOP + 4.0,
+            top - LANE_PAD,
             width - 2.0 * MARGIN,
-            LANE_TOP + height + gutter + LANE_PAD - 4.0,
+            height + gutter + 2.0 * LANE_PAD,
             MARGIN + LANE_PAD,
-            top - 8.0,
+            top + height / 2.0 + 4.0,
             Escaped(name)
         )?;
     }

@@ -1,0 +1,127 @@
+//! `stats`, `convert`, `generate`, `devices` and `completions`.
+
+mod run;
+
+use run::{Scratch, corpus, expect, generate};
+use serde_json::Value;
+
+#[test]
+fn stats_counts_in_words_and_fields() {
+    let scratch = Scratch::new();
+    let history = generate(
+        &scratch,
+        "h.jsonl",
+        &[
+            "--txns",
+            "100",
+            "--sessions",
+            "4",
+            "--keys",
+            "10",
+            "--ops",
+            "6",
+        ],
+    );
+    let said = expect(0, &["stats", &history]);
+    for word in [
+        "100 committed",
+        "600",
+        "writes per key",
+        "read-modify-write",
+        "constraints",
+    ] {
+        assert!(said.stdout.contains(word), "{word}: {}", said.stdout);
+    }
+    let said = expect(0, &["stats", "--json", &history]);
+    let stats: Value = serde_json::from_str(&said.stdout).expect("one JSON document");
+    assert_eq!(stats["transactions"], 100);
+    assert_eq!(stats["sessions"], 4);
+    assert_eq!(stats["operations"], 600);
+    assert_eq!(stats["keys"], 10);
+    assert_eq!(stats["repeated_values"], 0);
+    assert!(stats["pairs"].as_u64().is_some_and(|it| it > 0));
+    let in_buckets: u64 = stats["writes_per_key"]["histogram"]
+        .as_array()
+        .expect("a histogram")
+        .iter()
+        .filter_map(|bucket| bucket["keys"].as_u64())
+        .sum();
+    assert_eq!(in_buckets, 10);
+}
+
+#[test]
+fn stats_says_when_reads_cannot_be_explained() {
+    let said = expect(0, &["stats", &corpus("none/thin-air-read.jsonl")]);
+    assert!(said.stdout.contains("anomal"), "{}", said.stdout);
+}
+
+#[test]
+fn a_converted_history_has_the_same_verdicts() {
+    let scratch = Scratch::new();
+    let valid = generate(&scratch, "v.jsonl", &["--txns", "200", "--keys", "20"]);
+    let broken = generate(
+        &scratch,
+        "b.jsonl",
+        &["--txns", "200", "--keys", "20", "--inject", "lost-update"],
+    );
+    for format in ["kingsnake", "text", "dbcop", "cobra"] {
+        for (status, history) in [(0, &valid), (1, &broken)] {
+            let copy = scratch.path(&format!("{format}-{status}"));
+            expect(0, &["convert", history, &copy, "--to", format]);
+            expect(status, &["check", &copy]);
+            expect(
+                status,
+                &["check", &copy, "--format", format, "--level", "si"],
+            );
+        }
+    }
+}
+
+#[test]
+fn convert_refuses_formats_that_are_only_read() {
+    let scratch = Scratch::new();
+    let said = expect(
+        2,
+        &[
+            "convert",
+            &corpus("none/lost-update.jsonl"),
+            &scratch.path("x"),
+            "--to",
+            "viper",
+        ],
+    );
+    assert!(
+        said.stderr.contains("cobra"),
+        "it names those that are written: {}",
+        said.stderr
+    );
+}
+
+#[test]
+fn a_seed_repeats_its_history_and_an_injected_anomaly_breaks_it() {
+    let scratch = Scratch::new();
+    for (name, seed) in [("a", "1"), ("b", "1"), ("c", "2")] {
+        generate(&scratch, name, &["--txns", "50", "--seed", seed]);
+    }
+    assert_eq!(scratch.get("a"), scratch.get("b"));
+    assert_ne!(scratch.get("a"), scratch.get("c"));
+    let skew = generate(
+        &scratch,
+        "skew",
+        &["--txns", "50", "--inject", "write-skew"],
+    );
+    expect(1, &["check", &skew]);
+    expect(0, &["check", &skew, "--level", "si"]);
+}
+
+#[test]
+fn devices_are_listed() {
+    let said = expect(0, &["devices"]);
+    assert!(said.stdout.starts_with("cpu: "), "{}", said.stdout);
+}
+
+#[test]
+fn completions_know_the_commands() {
+    let said = expect(0, &["completions", "bash"]);
+    assert!(said.stdout.contains("--session-order"));
+}

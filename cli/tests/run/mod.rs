@@ -1,0 +1,90 @@
+//! Runs the binary, and finds or makes histories for it.
+
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// The binary with these arguments, nothing on its stdin.
+pub fn kingsnake(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kingsnake"));
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .env_remove("NO_COLOR");
+    command
+}
+
+/// What it answered.
+pub struct Said {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs the binary to its end.
+pub fn run(args: &[&str]) -> Said {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = kingsnake(args).output().expect("the binary runs");
+    Said {
+        status: status.code().expect("the binary exits by itself"),
+        stdout: String::from_utf8(stdout).expect("stdout is UTF-8"),
+        stderr: String::from_utf8(stderr).expect("stderr is UTF-8"),
+    }
+}
+
+/// Runs the binary and expects this exit status.
+pub fn expect(status: i32, args: &[&str]) -> Said {
+    let said = run(args);
+    assert_eq!(
+        said.status, status,
+        "{args:?}\n{}{}",
+        said.stdout, said.stderr
+    );
+    said
+}
+
+/// A history of the corpus.
+pub fn corpus(name: &str) -> String {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/corpus")).join(name);
+    assert!(path.exists(), "{} is missing", path.display());
+    path.to_str().expect("the path is UTF-8").to_owned()
+}
+
+/// A directory that goes away by itself, and paths in it.
+pub struct Scratch(TempDir);
+
+impl Scratch {
+    pub fn new() -> Self {
+        Scratch(TempDir::new().expect("there is room for temporary files"))
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        path.to_str().expect("the path is UTF-8").to_owned()
+    }
+
+    pub fn put(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("the file can be written");
+        path
+    }
+
+    pub fn get(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("the file was written")
+    }
+}
+
+/// A history that is valid by construction.
+pub fn generate(scratch: &Scratch, name: &str, options: &[&str]) -> String {
+    let path = scratch.path(name);
+    let mut args = vec!["generate", path.as_str()];
+    args.extend(options);
+    expect(0, &args);
+    path
+}
