@@ -96,7 +96,7 @@ impl Answer {
                     .as_ref()
                     .map_or(&self.plan.backend, |decide| &decide.backend);
                 format!(
-                    "{backend} decided the {} that pruning left open",
+                    "the {} that pruning left open went to {backend}",
                     count(stats.n_open, "constraint")
                 )
             }

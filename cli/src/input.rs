@@ -38,11 +38,14 @@ pub fn load_within(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Load
     std::thread::Builder::new()
         .name("read".to_owned())
         .stack_size(STACK)
-        .spawn(move || sender.send(kingsnake_datasets::open(&path, &options)))
+        .spawn(move || {
+            // Nobody may be waiting any more, and then nobody needs the answer.
+            let _ = sender.send(kingsnake_datasets::open(&path, &options).map(Box::new));
+        })
         .context("cannot start a thread for reading")?;
     loop {
         match receiver.recv_timeout(POLL) {
-            Ok(parsed) => return Ok(Loaded::Parsed(Box::new(parsed?))),
+            Ok(parsed) => return Ok(Loaded::Parsed(parsed?)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("internal error: the reader stopped without an answer")

@@ -180,7 +180,7 @@ fn deliver(
         match (path, &scene) {
             (Some(path), Some(scene)) => put(path, &draw(scene))?,
             (Some(path), None) => {
-                voice.warn(&format!("no picture for {}: not violated", path.display()))
+                voice.warn(&format!("no picture for {}: not violated", path.display()));
             }
             (None, _) => {}
         }

@@ -132,11 +132,18 @@ fn story(out: &mut String, telling: &Telling) {
 }
 
 fn picture(out: &mut String, scene: &Scene) {
-    let words = if scene.panels.iter().any(|panel| panel.arrows.len() > 1) {
-        "Each row is a session. The transactions stand in the order of the cycle: every arrow says that one comes before the next, and the last one leads back to the first, which no order allows."
+    let mut words = String::from("Each row is a session. ");
+    if scene.panels.iter().any(|panel| panel.arrows.len() > 1) {
+        words.push_str("The transactions stand in the order of the cycle: every arrow says that one comes before the next, and the last one leads back to the first, which no order allows.");
+        if scene.panels.len() > 1 {
+            words.push_str(" There is a cycle in every case.");
+        }
     } else {
-        "Each row is a session. The operations that show the anomaly are set in bold."
-    };
+        words.push_str("The operations that show the anomaly are set in bold.");
+    }
+    if scene.panels.iter().any(|panel| panel.cards.len() > 5) {
+        words.push_str(" The picture is wide: scroll it sideways.");
+    }
     let _ = write!(
         out,
         r#"<section><h2>The picture</h2><p class="soft">{words}</p><div class="wide drawing" tabindex="0" role="region" aria-label="Picture of the counterexample">{}</div><ul class="legend">"#,

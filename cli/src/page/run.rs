@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use kingsnake_solver::level::Model;
+
 use crate::answer::Answer;
 use crate::escape::Escaped;
 use crate::plan::quoted_path;
@@ -12,10 +14,13 @@ pub fn certificate(out: &mut String, answer: &Answer, n_points: usize) {
     let history = quoted_path(&answer.plan.history);
     let _ = write!(
         out,
-        r#"<section><h2>Why to believe it</h2><p>There is an order of {} in which every read returns what was last written. It was replayed against the history before this page was written, by code that shares nothing with the search. To replay it yourself:</p><pre><code>{} --certificate order.jsonl
+        "<section><h2>Why to believe it</h2><p>There is an order of {} in which every read returns what was last written. It was replayed against the history before this page was written, by code that shares nothing with the search. To replay it yourself:</p><pre><code>{} --certificate order.jsonl
 kingsnake verify {} order.jsonl</code></pre></section>
-"#,
-        count(n_points, "point"),
+",
+        match answer.plan.spec.model {
+            Model::Ser => count(n_points, "transaction"),
+            Model::Si => format!("{} and commits", count(n_points / 2, "begin")),
+        },
         Escaped(&answer.plan.command()),
         Escaped(&history)
     );

@@ -126,7 +126,7 @@ impl Kind {
             Kind::Ww => "wrote first, the other overwrote it",
             Kind::Rw => "read what the other then overwrote",
             Kind::Bc => "begins before it commits",
-            Kind::Anomaly => "where the read value comes from",
+            Kind::Anomaly => "the operation that it is about",
         }
     }
 }
@@ -193,7 +193,7 @@ fn leaves(
         Proof::Cycle(steps) => {
             let mut panel = cycle::panel(from, steps);
             if !assumed.is_empty() {
-                panel.title = assumed.clone();
+                panel.title.clone_from(assumed);
             }
             panels.push(panel);
         }
