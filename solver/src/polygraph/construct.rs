@@ -182,7 +182,11 @@ impl Construct {
     /// version, and what it does not list after its last. Returns the runs that it does not list.
     fn add_total(&mut self, initial: Run, rest: &[Run], order: &GivenOrder) -> Vec<Run> {
         let versions = self.polygraph.resolved.versions();
-        let follow = |head| std::iter::successors(Some(head), |&v| versions.successor(v));
+        // Read-modify-writes that go round in a circle end where they began; their wr edges are the contradiction.
+        let follow = |head| {
+            let next = move |&v: &VersionId| versions.successor(v).filter(|&v| v != head);
+            std::iter::successors(Some(head), next)
+        };
         let mut in_initial: Vec<VersionId> = match self.combine {
             true => follow(initial.head).collect(),
             false => vec![initial.head],
