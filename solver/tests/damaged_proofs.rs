@@ -1,5 +1,8 @@
 //! Claims that the history does not bear out are rejected, one kind of claim after the other.
 
+// A sketch that cannot be read is a mistake in the test, and may end it.
+#![allow(clippy::unwrap_used)]
+
 use kingsnake_solver::certify::refutation::{check_findings, check_proof};
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::{History, HistoryBuilder, KeyId, Op, Status, Token, TxnId, ValueId};

@@ -20,7 +20,7 @@ use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Step, StepReason,
 struct Pessimist;
 
 impl Backend for Pessimist {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test/pessimist"
     }
 

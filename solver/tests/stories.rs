@@ -1,5 +1,8 @@
 //! The classic anomalies, from a sketch of the history to the words that a tester reads.
 
+// A sketch that cannot be read is a mistake in the test, and may end it.
+#![allow(clippy::unwrap_used)]
+
 use insta::assert_snapshot;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
@@ -81,7 +84,7 @@ fn numbers(text: &str) -> Vec<Token> {
 struct Pessimist;
 
 impl Backend for Pessimist {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test/pessimist"
     }
 

@@ -1,6 +1,6 @@
 //! Short cycles of the known graph: its strongly connected components (Tarjan), then breadth-first search inside them.
 //!
-//! Linear in the graph, but for a bounded number of searches; a cycle of edges known before pruning is preferred.
+//! Linear in the graph, but for a bounded number of searches; cycles with few edges that pruning added are preferred.
 
 use rustc_hash::FxHashSet;
 
@@ -11,20 +11,13 @@ const OFFERED: usize = 6;
 /// From how many nodes cycles are searched.
 const SEARCHES: usize = 48;
 /// How many edges these searches may follow, after the first.
-const WORK: u64 = 600_000;
+const WORK: u64 = 200_000;
 
-/// Some short cycles, as edges, the shortest first; none if the graph has no cycle.
+/// Some short cycles, as edges, the easiest to explain first; none if the graph has no cycle.
+///
+/// Pruning stops at the first cycle, so only its last round's edges close any: there is no need to look at earlier rounds.
 pub(super) fn short_cycles(graph: &KnownGraph<'_>) -> Vec<Vec<u32>> {
-    let before = graph.end_of(0);
-    let cycles = cycles_before(graph, before);
-    if !cycles.is_empty() || before == graph.n_edges() {
-        return cycles;
-    }
-    cycles_before(graph, graph.n_edges())
-}
-
-fn cycles_before(graph: &KnownGraph<'_>, end: u32) -> Vec<Vec<u32>> {
-    let component = components(graph, end);
+    let component = components(graph);
     let mut members: Vec<u32> = (0..component.len() as u32)
         .filter(|&node| component[node as usize] != NONE)
         .collect();
@@ -33,7 +26,7 @@ fn cycles_before(graph: &KnownGraph<'_>, end: u32) -> Vec<Vec<u32>> {
         .chunk_by(|&a, &b| component[a as usize] == component[b as usize])
         .collect();
     groups.sort_by_key(|group| group.len());
-    let mut found = Found::new(graph, &component, end);
+    let mut found = Found::new(graph, &component);
     for group in groups.iter().take(OFFERED) {
         found.two_cycles(group);
     }
@@ -63,7 +56,6 @@ fn cycles_before(graph: &KnownGraph<'_>, end: u32) -> Vec<Vec<u32>> {
 struct Found<'g, 'a> {
     graph: &'g KnownGraph<'a>,
     component: &'g [u32],
-    end: u32,
     cycles: Vec<Vec<u32>>,
     known: FxHashSet<Vec<u32>>,
     seen: Vec<u32>,
@@ -74,11 +66,10 @@ struct Found<'g, 'a> {
 }
 
 impl<'g, 'a> Found<'g, 'a> {
-    fn new(graph: &'g KnownGraph<'a>, component: &'g [u32], end: u32) -> Self {
+    fn new(graph: &'g KnownGraph<'a>, component: &'g [u32]) -> Self {
         Found {
             graph,
             component,
-            end,
             cycles: Vec::new(),
             known: FxHashSet::default(),
             seen: vec![0; component.len()],
@@ -109,15 +100,15 @@ impl<'g, 'a> Found<'g, 'a> {
     fn two_cycles(&mut self, group: &[u32]) {
         for &node in group {
             self.stamp += 1;
-            let (graph, end) = (self.graph, self.end);
-            for &index in graph.into(node).iter().take_while(|&&it| it < end) {
+            let graph = self.graph;
+            for &index in graph.into(node) {
                 let from = graph.edge(index).from as usize;
                 if self.seen[from] != self.stamp {
                     self.seen[from] = self.stamp;
                     self.parent[from] = index;
                 }
             }
-            for &index in graph.out(node).iter().take_while(|&&it| it < end) {
+            for &index in graph.out(node) {
                 let to = graph.edge(index).to;
                 if to > node && self.seen[to as usize] == self.stamp {
                     self.add(vec![index, self.parent[to as usize]]);
@@ -132,7 +123,7 @@ impl<'g, 'a> Found<'g, 'a> {
     /// A shortest cycle through a node, inside its component, if it is not much longer than the shortest so far.
     fn search(&mut self, start: u32) {
         self.stamp += 1;
-        let (graph, end) = (self.graph, self.end);
+        let graph = self.graph;
         let home = self.component[start as usize];
         let mut level = vec![start];
         let mut depth = 0;
@@ -142,7 +133,7 @@ impl<'g, 'a> Found<'g, 'a> {
             while at < level.len() {
                 let node = level[at];
                 at += 1;
-                for &index in graph.out(node).iter().take_while(|&&it| it < end) {
+                for &index in graph.out(node) {
                     self.work = self.work.saturating_sub(1);
                     let to = graph.edge(index).to;
                     if to == start {
@@ -186,8 +177,8 @@ impl<'g, 'a> Found<'g, 'a> {
 
 const NONE: u32 = u32::MAX;
 
-/// The strongly connected component of each node over the edges before `end`; [`NONE`] where it is the node alone.
-fn components(graph: &KnownGraph<'_>, end: u32) -> Vec<u32> {
+/// The strongly connected component of each node; [`NONE`] where it is the node alone.
+fn components(graph: &KnownGraph<'_>) -> Vec<u32> {
     let n_nodes = graph.polygraph.n_nodes();
     let mut component = vec![NONE; n_nodes];
     let mut index = vec![0_u32; n_nodes];
@@ -210,11 +201,10 @@ fn components(graph: &KnownGraph<'_>, end: u32) -> Vec<u32> {
                 stack.push(node as u32);
                 on_stack[node] = true;
             }
-            let out = graph.out(node as u32);
-            let next = out.get(call.1 as usize).filter(|&&edge| edge < end);
-            if let Some(&edge) = next {
+            let targets = graph.targets(node as u32);
+            if let Some(&to) = targets.get(call.1 as usize) {
                 call.1 += 1;
-                let to = graph.edge(edge).to as usize;
+                let to = to as usize;
                 if index[to] == 0 {
                     calls.push((to as u32, 0));
                 } else if on_stack[to] {

@@ -3,40 +3,53 @@
 //! Invariant: the edges of a node are sorted by age, so a search in what was known at some round stops early in each row.
 //! Time nodes cost nothing on a path: a step in real time is one step, however many time nodes it passes.
 
+use std::ops::Range;
+
 use crate::polygraph::{Edge, Polygraph};
 
 /// Edges by one of their ends.
 struct Rows {
     starts: Vec<u32>,
     edges: Vec<u32>,
+    /// The edges' other ends, so that a walk need not look at the edges themselves.
+    ends: Vec<u32>,
 }
 
 impl Rows {
-    fn new(n_nodes: usize, edges: &[Edge], end: impl Fn(&Edge) -> u32) -> Self {
+    fn new(n_nodes: usize, edges: &[Edge], ends: impl Fn(&Edge) -> (u32, u32)) -> Self {
         let mut starts = vec![0_u32; n_nodes + 2];
         for edge in edges {
-            starts[end(edge) as usize + 2] += 1;
+            starts[ends(edge).0 as usize + 2] += 1;
         }
         for node in 0..=n_nodes {
             starts[node + 1] += starts[node];
         }
         let mut rows = vec![0; edges.len()];
+        let mut others = vec![0; edges.len()];
         for (index, edge) in edges.iter().enumerate() {
-            let at = &mut starts[end(edge) as usize + 1];
+            let (near, far) = ends(edge);
+            let at = &mut starts[near as usize + 1];
             rows[*at as usize] = index as u32;
+            others[*at as usize] = far;
             *at += 1;
         }
         starts.pop();
         Rows {
             starts,
             edges: rows,
+            ends: others,
         }
     }
 
     #[inline]
-    fn of(&self, node: u32) -> &[u32] {
+    fn range(&self, node: u32) -> Range<usize> {
         let node = node as usize;
-        &self.edges[self.starts[node] as usize..self.starts[node + 1] as usize]
+        self.starts[node] as usize..self.starts[node + 1] as usize
+    }
+
+    #[inline]
+    fn of(&self, node: u32) -> &[u32] {
+        &self.edges[self.range(node)]
     }
 }
 
@@ -88,8 +101,8 @@ impl<'a> KnownGraph<'a> {
         KnownGraph {
             polygraph,
             round_ends,
-            forward: Rows::new(n_nodes, edges, |edge| edge.from),
-            backward: Rows::new(n_nodes, edges, |edge| edge.to),
+            forward: Rows::new(n_nodes, edges, |edge| (edge.from, edge.to)),
+            backward: Rows::new(n_nodes, edges, |edge| (edge.to, edge.from)),
             searches: [Search::new(n_nodes), Search::new(n_nodes)],
         }
     }
@@ -104,6 +117,12 @@ impl<'a> KnownGraph<'a> {
     #[inline]
     pub(super) fn out(&self, node: u32) -> &[u32] {
         self.forward.of(node)
+    }
+
+    /// Where the edges from a node lead, in the same order.
+    #[inline]
+    pub(super) fn targets(&self, node: u32) -> &[u32] {
+        &self.forward.ends[self.forward.range(node)]
     }
 
     /// The edges to a node, the earliest known first.
