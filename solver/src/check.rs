@@ -259,7 +259,11 @@ impl Line<'_> {
         self.stats.n_known_edges = polygraph.edges().len();
         self.stats.n_pairs = polygraph.runs().n_pairs();
         let settled = polygraph.runs().is_empty() && self.techniques.linear;
-        let decider = if settled { Decider::Linear } else { Decider::Prune };
+        let decider = if settled {
+            Decider::Linear
+        } else {
+            Decider::Prune
+        };
         self.budget.check()?;
         self.clock.enter(Phase::Prune);
         match self.prune(polygraph)? {
@@ -367,7 +371,10 @@ impl Line<'_> {
         #[cfg(test)]
         let order = order.map(crate::agreement::swapped);
         let certificate = order.map(|order| Certificate {
-            order: order.into_iter().filter_map(|node| polygraph.point(node)).collect(),
+            order: order
+                .into_iter()
+                .filter_map(|node| polygraph.point(node))
+                .collect(),
         });
         let holds = certificate.and_then(|certificate| {
             certify::order::replay(self.history, self.spec, &certificate).map(|()| certificate)

@@ -130,7 +130,7 @@ fn peak_memory(program: &Path, history: &Path, level: &str) -> Result<u64> {
         .stderr(Stdio::null())
         .output()?;
     let document: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let peak = document.pointer("/statistics/peak_memory_bytes");
+    let peak = document.pointer("/stats/peak_memory_bytes");
     peak.and_then(serde_json::Value::as_u64)
         .context("the JSON document has no peak memory")
 }

@@ -85,7 +85,10 @@ impl<'h> Replay<'h> {
             return Err("the order names a transaction that is not in the history".to_owned());
         }
         if self.history.status(txn) == Status::Aborted {
-            return Err(format!("{} aborted, yet it is in the order", self.name(txn)));
+            return Err(format!(
+                "{} aborted, yet it is in the order",
+                self.name(txn)
+            ));
         }
         if std::mem::replace(&mut self.begun_at[txn.index()], at) != 0 {
             return Err(format!("{} is in the order twice", self.name(txn)));
@@ -171,7 +174,9 @@ impl<'h> Replay<'h> {
         let commit_time = self.history.interval(txn).commit;
         if self.spec.real_time && commit_time < self.latest_begin {
             let name = self.name(txn);
-            return Err(format!("{name} had committed when one before it in the order began"));
+            return Err(format!(
+                "{name} had committed when one before it in the order began"
+            ));
         }
         for &op in self.history.ops(txn) {
             let (Op::Write { key, value } | Op::Append { key, value }) = op else {
@@ -220,9 +225,15 @@ impl<'h> Replay<'h> {
             let key = || self.history.key_name(order.key);
             if let Some(value) = order.values.iter().find(|value| dropped[value.index()]) {
                 let value = self.history.value_name(*value);
-                return Err(format!("the version order of key {} lists {value}, whose writer is not in the order", key()));
+                return Err(format!(
+                    "the version order of key {} lists {value}, whose writer is not in the order",
+                    key()
+                ));
             }
-            let places = order.values.iter().map(|value| self.installed_at[value.index()]);
+            let places = order
+                .values
+                .iter()
+                .map(|value| self.installed_at[value.index()]);
             let installed: Vec<usize> = places.filter(|&place| place != 0).collect();
             if !installed.is_sorted() {
                 return Err(format!("the version order of key {} is another", key()));

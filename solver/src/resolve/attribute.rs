@@ -187,7 +187,10 @@ impl Counted {
         value: ValueId,
         fresh: &mut Vec<TxnId>,
     ) {
-        if !matches!(writers.origin(value), Origin::Candidate | Origin::Intermediate) {
+        if !matches!(
+            writers.origin(value),
+            Origin::Candidate | Origin::Intermediate
+        ) {
             return;
         }
         // With rivals the read is ambiguous, or its reader is one of them: any choice is reported, none is silently made.

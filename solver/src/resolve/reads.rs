@@ -3,9 +3,9 @@
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
 use super::attribute::{Counted, Origin, Writers};
+use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::versions::{NO_NODE, Node, VersionId, Versions};
-use super::given::given_orders;
 use super::{Resolution, ResolveError, Resolved};
 use crate::model::{History, KeyId, Op, SessionId, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
