@@ -93,9 +93,9 @@ pub struct ReadArgs {
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// Yes.
+    /// They do.
     On,
-    /// No.
+    /// They need not.
     Off,
 }
 
@@ -103,7 +103,7 @@ pub enum Switch {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Level")]
 pub struct LevelArgs {
-    /// The isolation level.
+    /// The isolation level; `ser` unless given, and for `verify` what the certificate claims.
     #[arg(short, long, value_parser = levels())]
     pub level: Option<Level>,
     /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
