@@ -187,7 +187,7 @@ fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
 
 #[test]
 fn every_engine_agrees_with_the_oracle() {
-    let n_histories: u64 = 20_000;
+    let n_histories: u64 = 50_000;
     let engines = engines();
     let mut tally: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..n_histories {

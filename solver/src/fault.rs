@@ -9,10 +9,10 @@ pub(crate) enum Fault {
     DroppedRwEdge,
     /// Each version loses its last reader when runs are ordered.
     MissingReader,
-    /// The bit matrix loses the last word of every row.
-    LostWord,
-    /// The clocks miss the last node of a chain that reaches a node.
-    LateClock,
+    /// The bit matrix is read one column off.
+    ShiftedColumn,
+    /// The clocks count one node of each chain too many.
+    EarlyClock,
     /// The initial run is not put before the others.
     UnorderedInitial,
     /// The certificate has two neighbours swapped.
@@ -28,8 +28,8 @@ impl Fault {
     pub(crate) const ALL: [Fault; 8] = [
         Fault::DroppedRwEdge,
         Fault::MissingReader,
-        Fault::LostWord,
-        Fault::LateClock,
+        Fault::ShiftedColumn,
+        Fault::EarlyClock,
         Fault::UnorderedInitial,
         Fault::SwappedCertificate,
         Fault::ForgottenSession,

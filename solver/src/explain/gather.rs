@@ -58,10 +58,29 @@ impl<'g, 'a> Gathering<'g, 'a> {
         while let Some(index) = open.pop() {
             let edge = self.graph.edge(index);
             self.add_ends(edge);
+            if let Some((_, after)) = Polygraph::fact(edge.reason) {
+                self.add_ring(after);
+            }
             let round = self.graph.round(index);
             if round > 0 && self.justified.len() < JUSTIFIED {
                 open.extend(self.justification(edge, round));
             }
+        }
+    }
+
+    /// Adds the writers of a circle of read-modify-writes: no order of its versions is a fact, so the reads must tell.
+    fn add_ring(&mut self, version: VersionId) {
+        let versions = self.graph.polygraph.resolved().versions();
+        let mut ring = vec![version];
+        let mut before = versions.predecessor(version);
+        let n_versions = versions.of_key(versions.key(version)).len();
+        while let Some(it) = before.filter(|&it| it != version && ring.len() < n_versions) {
+            ring.push(it);
+            before = versions.predecessor(it);
+        }
+        if before == Some(version) {
+            self.nodes
+                .extend(ring.iter().map(|&it| versions.writer(it)));
         }
     }
 

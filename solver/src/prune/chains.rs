@@ -49,7 +49,7 @@ impl Clocks {
                 position[node as usize] = place(nodes, node);
             }
         }
-        let stride = chains.len().next_multiple_of(LANES);
+        let stride = chains.len().max(1).next_multiple_of(LANES);
         let mut clocks = Clocks {
             chain_of,
             position,
@@ -119,8 +119,12 @@ impl Clocks {
 impl Clocks {
     /// Counts one node too few, as a comparison with `>` for `>=` would.
     pub(super) fn be_late(&mut self) {
-        self.rows
-            .iter_mut()
-            .for_each(|count| *count = count.saturating_sub(1));
+        let counts = self.rows.iter_mut();
+        counts.for_each(|count| *count = count.saturating_sub(1));
+    }
+
+    /// Counts one node too many.
+    pub(super) fn be_early(&mut self) {
+        self.rows.iter_mut().for_each(|count| *count += 1);
     }
 }

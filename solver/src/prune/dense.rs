@@ -113,14 +113,18 @@ fn sweep(dag: &Dag, place: &[u32], strip: usize) -> Vec<u64> {
 impl Dense {
     /// Forgets the last word that holds columns, as a loop that ends one word early would.
     pub(super) fn lose_word(&mut self) {
-        let n_nodes = self.place.len();
-        let last = n_nodes.saturating_sub(1) % STRIP_COLUMNS / 64;
+        let last = self.place.len().saturating_sub(1) % STRIP_COLUMNS / 64;
         if let Some(strip) = self.strips.last_mut() {
-            strip
-                .iter_mut()
-                .skip(last)
-                .step_by(STRIP_WORDS)
-                .for_each(|word| *word = 0);
+            let words = strip.iter_mut().skip(last).step_by(STRIP_WORDS);
+            words.for_each(|word| *word = 0);
         }
+    }
+
+    /// Moves every bit one column to the right, as counting columns from 1 would.
+    pub(super) fn shift_columns(&mut self) {
+        self.strips
+            .iter_mut()
+            .flatten()
+            .for_each(|word| *word <<= 1);
     }
 }

@@ -9,6 +9,8 @@ mod dense;
 mod judge;
 mod open;
 mod rounds;
+#[cfg(test)]
+mod twins;
 
 use std::time::Duration;
 

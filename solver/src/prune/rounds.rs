@@ -180,8 +180,12 @@ impl Rounds {
         }
         #[cfg(test)]
         match &mut self.closure {
-            Some(Closure::Dense(dense)) if crate::fault::is(Fault::LostWord) => dense.lose_word(),
-            Some(Closure::Clocks(clocks)) if crate::fault::is(Fault::LateClock) => clocks.be_late(),
+            Some(Closure::Dense(dense)) if crate::fault::is(Fault::ShiftedColumn) => {
+                dense.shift_columns()
+            }
+            Some(Closure::Clocks(clocks)) if crate::fault::is(Fault::EarlyClock) => {
+                clocks.be_early()
+            }
             _ => {}
         }
     }
