@@ -32,7 +32,22 @@ pub fn document(scene: &Scene) -> String {
 
 /// The drawing as a part of a page, which needs no name space and has a legend of its own.
 pub fn inline(scene: &Scene) -> String {
-    drawing(scene, "", false)
+    // A narrow window may shrink it as far as the letters stay legible, and scrolls beyond.
+    let drawing = drawing(scene, "", false);
+    let least = 0.7 * scene_width(scene);
+    drawing.replacen(
+        "<svg",
+        &format!(r#"<svg style="min-width:{least:.0}px""#),
+        1,
+    )
+}
+
+fn scene_width(scene: &Scene) -> f64 {
+    let widths = scene
+        .panels
+        .iter()
+        .map(|panel| Place::new(panel, 0.0).width);
+    widths.fold(280.0, f64::max)
 }
 
 /// What the scene's arrows mean.
@@ -46,14 +61,8 @@ pub fn kinds(scene: &Scene) -> Vec<Kind> {
 
 fn drawing(scene: &Scene, name_space: &str, has_legend: bool) -> String {
     let mut body = String::new();
-    let mut width: f64 = 280.0;
+    let width = scene_width(scene);
     let mut y = MARGIN;
-    for panel in &scene.panels {
-        let place = Place::new(panel, y);
-        width = width.max(place.width);
-        y = place.bottom;
-    }
-    y = MARGIN;
     for panel in &scene.panels {
         let place = Place::new(panel, y);
         y = place.bottom;
