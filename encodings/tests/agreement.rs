@@ -5,7 +5,9 @@ mod support;
 use kingsnake_encodings::{
     BACKENDS, Decide, Faults, Options, Phase, Propagator, PropagatorOptions, backend,
 };
+use kingsnake_solver::budget::Budget;
 use kingsnake_solver::decide::{Backend, Decision};
+use kingsnake_solver::progress::Silent;
 use support::{Owned, Random, judge, planted, small};
 
 fn all_options() -> Vec<Options> {
@@ -19,7 +21,11 @@ fn all_options() -> Vec<Options> {
         for decide in [Decide::Repair, Decide::SurestFirst, Decide::Vsids] {
             all.push(Options {
                 seed: all.len() as u32,
-                propagator: PropagatorOptions { phase, decide },
+                propagator: PropagatorOptions {
+                    phase,
+                    decide,
+                    ..PropagatorOptions::default()
+                },
             });
         }
     }
@@ -77,12 +83,8 @@ fn every_back_end_agrees_with_enumeration() {
 /// The default back end's core, of which no member can be spared.
 fn smallest_core(owned: &Owned) -> Vec<u32> {
     let mut backend = Propagator::new(&Options::default());
-    let budget = kingsnake_solver::budget::Budget::unlimited();
-    let decided = backend.decide(
-        owned.question(),
-        &budget,
-        &mut kingsnake_solver::progress::Silent,
-    );
+    let budget = Budget::unlimited();
+    let decided = backend.decide(owned.question(), &budget, &mut Silent);
     let Ok((Decision::Core(core), _)) = decided else {
         panic!("not refuted: {decided:?}");
     };
@@ -92,6 +94,36 @@ fn smallest_core(owned: &Owned) -> Vec<u32> {
         assert!(owned.can_meet(&rest), "{core:?} is not minimal: {owned:?}");
     }
     core
+}
+
+#[test]
+fn settling_for_another_order_changes_no_answer() {
+    let mut random = Random::new(5);
+    let (mut n_settled, mut n_met) = (0, 0);
+    let mut check = |owned: &Owned, truth: bool| {
+        let mut backend = Propagator::new(&Options::default()).hard_after(1);
+        if let Err(what) = judge(&mut backend, owned, Some(truth)) {
+            panic!("{what}\n{owned:?}");
+        }
+        let decided = backend.decide(owned.question(), &Budget::unlimited(), &mut Silent);
+        let (_, stats) = decided.expect("judged already");
+        // Only a second run is handed clauses.
+        if stats.clauses > 0 {
+            n_settled += 1;
+            n_met += usize::from(truth);
+        }
+    };
+    for _ in 0..2000 {
+        let owned = small(&mut random);
+        check(&owned, owned.can_meet(&owned.all()));
+    }
+    for torn in [false, true] {
+        for _ in 0..5 {
+            check(&planted(300, 2000, torn, &mut random), !torn);
+        }
+    }
+    println!("{n_settled} settled, {n_met} of them can be met");
+    assert!(n_met > 20 && n_settled - n_met > 20);
 }
 
 #[test]
@@ -184,13 +216,9 @@ fn the_same_seed_gives_the_same_run() {
     let owned = planted(400, 3000, false, &mut random);
     for options in all_options() {
         let run = || {
-            let budget = kingsnake_solver::budget::Budget::unlimited();
+            let budget = Budget::unlimited();
             let (decision, stats) = Propagator::new(&options)
-                .decide(
-                    owned.question(),
-                    &budget,
-                    &mut kingsnake_solver::progress::Silent,
-                )
+                .decide(owned.question(), &budget, &mut Silent)
                 .expect("decided");
             (decision, stats.conflicts, stats.decisions, stats.cycles)
         };

@@ -147,6 +147,15 @@ fn a_loop_on_one_side_forces_the_other() {
     }
 }
 
+fn clause(n_variables: usize, random: &mut Random) -> Vec<i32> {
+    (0..3)
+        .map(|_| {
+            let lit = random.below(n_variables) as i32 + 1;
+            if random.below(2) == 0 { lit } else { -lit }
+        })
+        .collect()
+}
+
 #[test]
 fn formulas_written_as_rings_are_decided_as_formulas() {
     let mut random = Random::new(5);
@@ -154,14 +163,7 @@ fn formulas_written_as_rings_are_decided_as_formulas() {
     for _ in 0..60 {
         let n_variables = 8;
         let clauses: Vec<Vec<i32>> = (0..30 + random.below(12))
-            .map(|_| {
-                (0..3)
-                    .map(|_| {
-                        let lit = random.below(n_variables) as i32 + 1;
-                        if random.below(2) == 0 { lit } else { -lit }
-                    })
-                    .collect()
-            })
+            .map(|_| clause(n_variables, &mut random))
             .collect();
         let truth = (0u32..1 << n_variables).any(|model| {
             clauses.iter().all(|clause| {
@@ -183,4 +185,23 @@ fn formulas_written_as_rings_are_decided_as_formulas() {
     }
     println!("{n_met} satisfiable, {n_refuted} unsatisfiable");
     assert!(n_met > 5 && n_refuted > 5);
+}
+
+/// Not a test of speed: it shows what a million nodes take. Run it with `--ignored --nocapture`.
+#[test]
+#[ignore = "takes seconds"]
+fn a_million_nodes_are_decided() {
+    for torn in [false, true] {
+        let owned = planted(1_000_000, 200_000, torn, &mut Random::new(6));
+        let started = Instant::now();
+        let (decision, stats) = backend(BACKENDS[0], &Options::default())
+            .expect("listed")
+            .decide(owned.question(), &Budget::unlimited(), &mut Silent)
+            .expect("no failure");
+        println!("{:.2?}: {stats:?}", started.elapsed());
+        assert_eq!(
+            matches!(decision, Decision::Core(core) if core.len() == 3),
+            torn
+        );
+    }
 }

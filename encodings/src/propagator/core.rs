@@ -14,7 +14,7 @@ use rustsat::types::Lit;
 
 use super::graph::{Known, Sides};
 use super::phase::{Phase, guess};
-use super::solve::{Outcome, Plan, solve};
+use super::solve::{Outcome, Plan, Start, solve};
 use super::watch::{Stop, Watch};
 
 /// Shrinking may take so long.
@@ -49,7 +49,7 @@ impl Refuted<'_> {
                 Outcome::Refuted(again) => (core, lemmas) = (smaller, again),
                 Outcome::Met(_) => return Err("a core it found can be met".to_owned()),
                 // Not refuted on its own in time: the larger core stands.
-                Outcome::Stopped(_) => return Ok(core),
+                Outcome::Stopped(_) | Outcome::GaveUp { .. } => return Ok(core),
             }
         }
         if core.len() <= SMALL {
@@ -71,7 +71,7 @@ impl Refuted<'_> {
             match self.run(&without, share, stats)? {
                 Outcome::Refuted(_) => *core = without,
                 Outcome::Met(_) => {}
-                Outcome::Stopped(_) => break,
+                Outcome::Stopped(_) | Outcome::GaveUp { .. } => break,
             }
         }
         Ok(())
@@ -92,8 +92,12 @@ impl Refuted<'_> {
         solve(
             self.known,
             &sides,
-            self.places.to_vec(),
-            guesses,
+            Start {
+                places: self.places.to_vec(),
+                guesses,
+                lemmas: &[],
+                max_cycles: u64::MAX,
+            },
             self.plan,
             &Watch::new(share.clone(), None),
             stats,

@@ -10,6 +10,7 @@ mod order;
 mod phase;
 mod ranked;
 mod repair;
+mod settle;
 mod solve;
 mod start;
 mod theory;
@@ -29,11 +30,15 @@ use self::cycle::CycleSearch;
 use self::graph::{Known, Sides, side_of};
 use self::order::Order;
 use self::repair::Repair;
-use self::solve::{Outcome, Plan, solve};
+use self::settle::settle;
+use self::solve::{Outcome, Plan, Start, solve};
 use self::watch::Watch;
 use crate::Options;
 
 pub(crate) const NAME: &str = "cadical/propagator";
+
+/// A question is hard when the given order leads into so many cycles. Counted, not timed, so that runs can be repeated.
+const HARD: u64 = 500;
 
 /// Who decides what next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,12 +53,24 @@ pub enum Decide {
 }
 
 /// What may be chosen about `cadical/propagator`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PropagatorOptions {
     /// Which side to try first.
     pub phase: Phase,
     /// Which constraint to decide next.
     pub decide: Decide,
+    /// Whether to look for a better order to repair when the first one turns out to be hard.
+    pub settle: bool,
+}
+
+impl Default for PropagatorOptions {
+    fn default() -> Self {
+        PropagatorOptions {
+            phase: Phase::default(),
+            decide: Decide::default(),
+            settle: true,
+        }
+    }
 }
 
 /// Deliberate mistakes, by which the tests show that they would notice them.
@@ -73,6 +90,7 @@ pub struct Faults {
 pub struct Propagator {
     seed: u32,
     options: PropagatorOptions,
+    hard: u64,
     faults: Faults,
 }
 
@@ -82,8 +100,17 @@ impl Propagator {
         Propagator {
             seed: options.seed,
             options: options.propagator,
+            hard: HARD,
             faults: Faults::default(),
         }
+    }
+
+    /// Settles for another order after so many cycles, so that tests can have it on small questions.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn hard_after(mut self, n_cycles: u64) -> Propagator {
+        self.hard = n_cycles.max(1);
+        self
     }
 
     /// With deliberate mistakes.
@@ -100,7 +127,7 @@ impl Propagator {
         question: &Question<'_>,
         places: &[u32],
         budget: &Budget,
-        events: Sender<Event>,
+        events: &Sender<Event>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
         let started = Instant::now();
@@ -109,21 +136,8 @@ impl Propagator {
             question.constraints,
             0..question.constraints.len(),
         ));
-        let estimated =
-            self.options.phase != Phase::Topological && question.estimate.len() == question.n_nodes;
-        let guesses = phase::guess(
-            &sides,
-            |node| {
-                if estimated {
-                    f64::from(question.estimate[node as usize])
-                } else {
-                    f64::from(places[node as usize])
-                }
-            },
-            self.options.phase,
-            self.seed,
-        );
         let plan = Plan {
+            phase: self.options.phase,
             decide: self.options.decide,
             seed: self.seed,
             faults: self.faults,
@@ -131,19 +145,13 @@ impl Propagator {
         stats.variables = sides.n_constraints() as u64;
         stats.encode += started.elapsed();
         let started = Instant::now();
-        let watch = Watch::new(budget.clone(), Some(events));
-        let outcome = solve(
-            &known,
-            &sides,
-            places.to_vec(),
-            guesses,
-            &plan,
-            &watch,
-            stats,
+        let outcome = self.attempt(
+            question, &known, &sides, places, &plan, budget, events, stats,
         )?;
         let decision = match outcome {
             Outcome::Met(chosen) => Decision::Choices(chosen.into_iter().map(side_of).collect()),
             Outcome::Stopped(reason) => Decision::Unknown(reason),
+            Outcome::GaveUp { .. } => return Err("it gave up unasked".to_owned()),
             Outcome::Refuted(lemmas) => {
                 let refuted = Refuted {
                     known: &known,
@@ -157,6 +165,69 @@ impl Propagator {
         };
         stats.solve = started.elapsed();
         Ok(decision)
+    }
+
+    /// Solves from the given order; whenever that is hard, settles for a better one and solves again from there, with all
+    /// the cycles found so far.
+    #[allow(clippy::too_many_arguments)]
+    fn attempt(
+        &self,
+        question: &Question<'_>,
+        known: &Rc<Known>,
+        sides: &Rc<Sides>,
+        places: &[u32],
+        plan: &Plan,
+        budget: &Budget,
+        events: &Sender<Event>,
+        stats: &mut DecideStats,
+    ) -> Result<Outcome, String> {
+        let settles = self.options.settle && self.options.decide == Decide::Repair;
+        let estimated = question.estimate.len() == question.n_nodes;
+        let guess = |places: &[u32], estimated: bool| {
+            let position = |node: u32| {
+                if estimated {
+                    f64::from(question.estimate[node as usize])
+                } else {
+                    f64::from(places[node as usize])
+                }
+            };
+            phase::guess(sides, position, self.options.phase, self.seed)
+        };
+        let mut places = places.to_vec();
+        let mut guesses = guess(
+            &places,
+            estimated && self.options.phase != Phase::Topological,
+        );
+        let mut lemmas = Vec::new();
+        let mut max_cycles = if settles { self.hard } else { u64::MAX };
+        loop {
+            let watch = Watch::new(budget.clone(), Some(events.clone()));
+            stats.clauses = lemmas.iter().filter(|&&lit| lit == 0).count() as u64;
+            let start = Start {
+                places,
+                guesses,
+                lemmas: &lemmas,
+                max_cycles,
+            };
+            match solve(known, sides, start, plan, &watch, stats)? {
+                Outcome::GaveUp {
+                    lemmas: more,
+                    places: reached,
+                } => {
+                    lemmas.extend(more);
+                    let watch = Watch::new(budget.clone(), None);
+                    places = settle(question, sides, &reached, &watch);
+                    guesses = guess(&places, false);
+                    // Growing limits keep the search complete.
+                    max_cycles *= 2;
+                }
+                Outcome::Refuted(more) => {
+                    lemmas.extend(more);
+                    return Ok(Outcome::Refuted(lemmas));
+                }
+                outcome => return Ok(outcome),
+            }
+        }
     }
 
     fn error(what: String) -> DecideError {
@@ -180,7 +251,7 @@ fn reserve(question: &Question<'_>, budget: &Budget) -> Result<(), StopReason> {
             + sides
             + Order::bytes(n_nodes, n_edges)
             + CycleSearch::bytes(n_nodes)
-            + Repair::bytes(n_nodes, n_constraints, n_edges)
+            + Repair::bytes(n_nodes, n_edges)
             + solver,
     )?;
     budget.check()
@@ -216,7 +287,8 @@ impl Backend for Propagator {
         let decision = std::thread::scope(|scope| {
             let (sender, events) = mpsc::channel();
             let (this, question, stats) = (&*self, &question, &mut stats);
-            let search = scope.spawn(move || this.search(question, &places, budget, sender, stats));
+            let search =
+                scope.spawn(move || this.search(question, &places, budget, &sender, stats));
             for event in events {
                 progress.event(event);
             }

@@ -15,7 +15,7 @@ pub enum Phase {
     Estimate,
     /// The start order.
     Topological,
-    /// No guess: always the first side.
+    /// No guess: the first side, or what the solver prefers.
     None,
     /// A coin.
     Random,

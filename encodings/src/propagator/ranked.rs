@@ -4,7 +4,6 @@
 pub(crate) struct Ranked {
     /// The members, then a summary of each level below, until one word is left.
     levels: Vec<Vec<u64>>,
-    len: usize,
 }
 
 impl Ranked {
@@ -15,25 +14,18 @@ impl Ranked {
         loop {
             levels.push(vec![0u64; words]);
             if words == 1 {
-                return Ranked { levels, len: 0 };
+                return Ranked { levels };
             }
             words = words.div_ceil(64);
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     pub fn insert(&mut self, number: usize) {
         let mut at = number;
-        for (height, level) in self.levels.iter_mut().enumerate() {
+        for level in &mut self.levels {
             let word = &mut level[at / 64];
             let was = *word;
             *word |= 1 << (at % 64);
-            if height == 0 && *word != was {
-                self.len += 1;
-            }
             if was != 0 {
                 return;
             }
@@ -43,13 +35,9 @@ impl Ranked {
 
     pub fn remove(&mut self, number: usize) {
         let mut at = number;
-        for (height, level) in self.levels.iter_mut().enumerate() {
+        for level in &mut self.levels {
             let word = &mut level[at / 64];
-            let was = *word;
             *word &= !(1 << (at % 64));
-            if height == 0 && *word != was {
-                self.len -= 1;
-            }
             if *word != 0 {
                 return;
             }
@@ -59,15 +47,15 @@ impl Ranked {
 
     /// The least member.
     pub fn first(&self) -> Option<usize> {
-        if self.len == 0 {
-            return None;
+        let mut at = 0;
+        for level in self.levels.iter().rev() {
+            let word = level[at];
+            if word == 0 {
+                return None;
+            }
+            at = at * 64 + word.trailing_zeros() as usize;
         }
-        Some(
-            self.levels
-                .iter()
-                .rev()
-                .fold(0, |at, level| at * 64 + level[at].trailing_zeros() as usize),
-        )
+        Some(at)
     }
 }
 
@@ -93,7 +81,6 @@ mod tests {
                     tree.remove(&number);
                 }
                 assert_eq!(ranked.first(), tree.first().copied());
-                assert_eq!(ranked.len(), tree.len());
             }
         }
     }

@@ -10,7 +10,7 @@ use rustsat::types::Lit;
 
 use super::graph::{Known, Sides, acyclic};
 use super::order::Order;
-use super::phase::Guesses;
+use super::phase::{Guesses, Phase};
 use super::ranked::Ranked;
 use super::repair::Repair;
 use super::theory::{Choose, Theory};
@@ -23,42 +23,60 @@ pub(crate) enum Outcome {
     Met(Vec<Lit>),
     /// They cannot all be met, because these cycles leave no choice: clauses, each closed by 0.
     Refuted(Vec<i32>),
+    /// So many cycles were found that it gave up, as it was asked to; the order has come to these places.
+    GaveUp { lemmas: Vec<i32>, places: Vec<u32> },
     /// The budget ended.
     Stopped(StopReason),
 }
 
 /// What a run needs besides the graph.
 pub(crate) struct Plan {
+    pub phase: Phase,
     pub decide: Decide,
     pub seed: u32,
     pub faults: Faults,
+}
+
+/// Where a run starts.
+pub(crate) struct Start<'a> {
+    /// A linear extension of the known graph.
+    pub places: Vec<u32>,
+    pub guesses: Guesses,
+    /// Clauses that earlier runs over the same constraints found, each closed by 0.
+    pub lemmas: &'a [i32],
+    /// Give up after so many cycles.
+    pub max_cycles: u64,
 }
 
 /// Runs the solver. An answer that does not stand up to a topological sort is an error.
 pub(crate) fn solve(
     known: &Rc<Known>,
     sides: &Rc<Sides>,
-    places: Vec<u32>,
-    guesses: Guesses,
+    start: Start<'_>,
     plan: &Plan,
     watch: &Rc<Watch>,
     stats: &mut DecideStats,
 ) -> Result<Outcome, String> {
     let n_constraints = sides.n_constraints();
+    let guesses = start.guesses;
     let order = Order::new(
         Rc::clone(known),
         Rc::clone(sides),
-        places,
+        start.places,
         plan.faults.frozen_order,
     );
     let mut solver = configured(plan);
-    if plan.decide == Decide::Vsids {
+    if plan.decide == Decide::Vsids && plan.phase != Phase::None {
         for &lit in &guesses.first {
             solver.phase(lit.to_ipasir());
         }
     }
     let choose = match plan.decide {
-        Decide::Repair => Choose::Repair(Repair::new(Rc::clone(sides), guesses.by_rank, &order)),
+        Decide::Repair => Choose::Repair(Repair::new(
+            Rc::clone(sides),
+            &guesses.by_rank,
+            known.n_nodes(),
+        )),
         Decide::SurestFirst => surest(guesses.by_rank),
         Decide::Vsids => Choose::Solver,
     };
@@ -67,6 +85,7 @@ pub(crate) fn solve(
         order,
         choose,
         guesses.first,
+        start.max_cycles,
         Rc::clone(watch),
         plan.faults,
     )));
@@ -74,6 +93,9 @@ pub(crate) fn solve(
     solver.connect_terminator(Stop(Rc::clone(watch)));
     for constraint in 0..n_constraints as u32 {
         solver.add_observed_var(Lit::positive(constraint).to_ipasir());
+    }
+    for &lit in start.lemmas {
+        solver.add(lit);
     }
     let status = solver.solve();
     let count = |name| u64::try_from(solver.get_statistic_value(name)).unwrap_or(0);
@@ -88,7 +110,8 @@ pub(crate) fn solve(
     let chosen = match (theory.take_witness(), status) {
         (Some(witness), _) => witness,
         (None, Status::UNSATISFIABLE) => return Ok(Outcome::Refuted(theory.take_lemmas())),
-        (None, Status::SATISFIABLE) if watch.reason().is_none() => (0..n_constraints as u32)
+        // Once the search is over, assignments are no longer checked, and a full one is no model.
+        (None, Status::SATISFIABLE) if !watch.finished() => (0..n_constraints as u32)
             .map(|constraint| {
                 let lit = Lit::positive(constraint);
                 if solver.val(lit.to_ipasir()) > 0 {
@@ -101,6 +124,10 @@ pub(crate) fn solve(
         (None, _) => {
             return match watch.reason() {
                 Some(reason) => Ok(Outcome::Stopped(reason)),
+                None if theory.n_cycles() >= start.max_cycles => Ok(Outcome::GaveUp {
+                    places: theory.places().to_vec(),
+                    lemmas: theory.take_lemmas(),
+                }),
                 None => Err("the solver stopped without being told to".to_owned()),
             };
         }

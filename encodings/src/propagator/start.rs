@@ -30,7 +30,8 @@ pub(crate) fn places(question: &Question<'_>) -> Option<Vec<u32>> {
     }
 }
 
-fn successors<'a>(question: &Question<'a>, node: usize) -> &'a [u32] {
+/// The nodes that must follow.
+pub(crate) fn successors<'a>(question: &Question<'a>, node: usize) -> &'a [u32] {
     &question.targets[question.starts[node] as usize..question.starts[node + 1] as usize]
 }
 
@@ -42,8 +43,8 @@ fn extends(question: &Question<'_>, places: &[u32]) -> bool {
     })
 }
 
-/// Kahn's sort that always takes the node of the least priority.
-fn sort(question: &Question<'_>, priority: &[u32]) -> Option<Vec<u32>> {
+/// Kahn's sort that always takes the node of the least priority; `None` if there is a cycle.
+pub(crate) fn sort(question: &Question<'_>, priority: &[u32]) -> Option<Vec<u32>> {
     let mut waiting = vec![0u32; question.n_nodes];
     for &to in question.targets {
         waiting[to as usize] += 1;

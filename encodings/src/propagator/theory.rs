@@ -52,6 +52,8 @@ pub(crate) struct Theory {
     /// All lemmas ever given, each closed by 0, as the solver spells them.
     lemmas: Vec<i32>,
     n_cycles: u64,
+    /// The search gives up after so many.
+    max_cycles: u64,
     witness: Option<Vec<Lit>>,
     failure: Option<&'static str>,
     watch: Rc<Watch>,
@@ -70,6 +72,7 @@ impl Theory {
         order: Order,
         choose: Choose,
         first: Vec<Lit>,
+        max_cycles: u64,
         watch: Rc<Watch>,
         faults: Faults,
     ) -> Theory {
@@ -88,6 +91,7 @@ impl Theory {
             spare: Vec::new(),
             lemmas: Vec::new(),
             n_cycles: 0,
+            max_cycles,
             witness: None,
             failure: None,
             watch,
@@ -103,6 +107,11 @@ impl Theory {
     /// The lemmas, each closed by 0.
     pub fn take_lemmas(&mut self) -> Vec<i32> {
         std::mem::take(&mut self.lemmas)
+    }
+
+    /// Where the order has come to.
+    pub fn places(&self) -> &[u32] {
+        self.order.places()
     }
 
     /// How many cycles became lemmas.
@@ -157,6 +166,9 @@ impl Theory {
             .extend(literals.iter().map(|lit| lit.to_ipasir()));
         self.lemmas.push(0);
         self.n_cycles += 1;
+        if self.n_cycles >= self.max_cycles {
+            self.watch.finish();
+        }
         self.lemma = Some(Lemma { literals, read: 0 });
     }
 
@@ -208,25 +220,21 @@ impl Theory {
         if self.lemma.is_some() || self.watch.finished() {
             return None;
         }
-        let (constraint, settled) = match &mut self.choose {
+        let constraint = match &mut self.choose {
             Choose::Repair(repair) => {
-                repair.refresh(&mut self.order);
-                if repair.n_violated() == 0 {
+                let Some(constraint) = repair.first(&mut self.order) else {
                     self.witness = Some(repair.witness(self.order.places()));
                     self.watch.finish();
                     return None;
-                }
-                (repair.first(), self.values.len() - repair.n_violated())
+                };
+                Some(constraint)
             }
-            Choose::Surest { open, by_rank, .. } => (
-                open.first().map(|rank| by_rank[rank] as usize),
-                self.queue.len(),
-            ),
-            Choose::Solver => (None, self.queue.len()),
+            Choose::Surest { open, by_rank, .. } => open.first().map(|rank| by_rank[rank] as usize),
+            Choose::Solver => None,
         };
         self.watch.tell(|| Event::Deciding {
             conflicts: self.n_cycles,
-            settled,
+            settled: self.queue.len(),
             variables: self.values.len(),
         });
         // An order that obeys all assigned sides violates none of them; only a mutant's does.
@@ -328,7 +336,7 @@ mod tests {
         let order = Order::new(known, Rc::clone(&sides), vec![0, 1, 2], false);
         let first = (0..3).map(Lit::positive).collect();
         let watch = Watch::new(Budget::unlimited(), None);
-        Theory::new(sides, order, Choose::Solver, first, watch, faults)
+        Theory::new(sides, order, Choose::Solver, first, u64::MAX, watch, faults)
     }
 
     fn read(theory: &mut Theory) -> Vec<i32> {
