@@ -73,7 +73,8 @@ fn phases(criterion: &mut Criterion) {
 fn reach(criterion: &mut Criterion) {
     let history = history();
     let polygraph = polygraph(&history, Level::Ser);
-    let dag = Dag::new(polygraph.n_nodes(), polygraph.edges().iter()).expect("valid by construction");
+    let dag =
+        Dag::new(polygraph.n_nodes(), polygraph.edges().iter()).expect("valid by construction");
     let chains = polygraph.chains();
     let mut group = criterion.benchmark_group("reach-10000");
     group.bench_function("dag", |b| {

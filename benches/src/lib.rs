@@ -40,8 +40,20 @@ pub const CASES: [Case; 10] = [
     case("cobra/one-shot/twitter-10000", "ser", 0, "VeriStrong", 1.4),
     case("cobra/one-shot/tpcc-10000", "ser", 0, "Cobra", 2.75),
     case("cobra/violations/yuga-G2-a", "ser", 1, "Cobra", 2.4),
-    case("polysi/25_400_8_10000_0.5_uniform", "ser", 0, "VeriStrong", 9.1),
-    case("polysi/25_400_8_10000_0.5_uniform", "si", 0, "VeriStrong", 11.7),
+    case(
+        "polysi/25_400_8_10000_0.5_uniform",
+        "ser",
+        0,
+        "VeriStrong",
+        9.1,
+    ),
+    case(
+        "polysi/25_400_8_10000_0.5_uniform",
+        "si",
+        0,
+        "VeriStrong",
+        11.7,
+    ),
     case("viper/BlindW-RW-4000/json", "si", 0, "VeriStrong", 1.2),
 ];
 

@@ -48,7 +48,9 @@ fn main() -> Result<()> {
 }
 
 fn real_histories(args: &Args, program: &Path) -> Result<()> {
-    println!("| history | level | Kingsnake s | spread | yardstick s | × yardstick | peak MB | best peer | peer s | peer ÷ Kingsnake |");
+    println!(
+        "| history | level | Kingsnake s | spread | yardstick s | × yardstick | peak MB | best peer | peer s | peer ÷ Kingsnake |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for case in CASES {
         let path = args.data.join(case.path);
@@ -140,24 +142,33 @@ fn read_all(path: &Path) -> Result<Duration> {
     let start = Instant::now();
     let mut sum = 0_u64;
     for file in files(path)? {
-        sum += std::fs::read(file)?.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+        sum += std::fs::read(file)?
+            .iter()
+            .map(|&byte| u64::from(byte))
+            .sum::<u64>();
     }
     std::hint::black_box(sum);
     Ok(start.elapsed())
 }
 
+/// The files of a history: itself, or everything below the directory.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
-    entries.map(|entry| Ok(entry?.path())).collect()
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(path).with_context(|| path.display().to_string())? {
+        all.extend(files(&entry?.path())?);
+    }
+    Ok(all)
 }
 
 fn growth(directory: &Path, runs: usize, program: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)?;
     println!();
-    println!("| transactions | operations each | file MB | Kingsnake s | × yardstick | peak MB | µs a transaction |");
+    println!(
+        "| transactions | operations each | file MB | Kingsnake s | × yardstick | peak MB | µs a transaction |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for (txns, ops, keys) in GROWTH {
         let history = directory.join(format!("{txns}x{ops}.dbcop"));
