@@ -85,9 +85,9 @@ fn every_back_end_agrees_with_the_oracle_on_random_histories() {
             }
         }
     }
-    tally
-        .iter()
-        .for_each(|(what, count)| println!("{count:8} {what}"));
+    for (what, count) in &tally {
+        println!("{count:8} {what}");
+    }
     let asked = |truth: bool| tally.get(&format!("cadical/propagator, by backend: {truth}"));
     assert!(asked(true).is_some_and(|&count| count > 100));
     assert!(asked(false).is_some_and(|&count| count > 10));

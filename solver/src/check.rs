@@ -21,6 +21,7 @@ use crate::witness::witness;
 
 /// Which techniques run. Each can be switched off without changing any verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
 pub struct Techniques {
     /// `combine`: a transaction that reads and then writes a key follows its version directly (Cobra's write combining).
     pub combine: bool,
@@ -330,10 +331,10 @@ impl Line<'_> {
             return self.satisfied(decider, pruned, &[]);
         }
         self.clock.enter(Phase::Decide);
-        if self.techniques.witness {
-            if let Some(choices) = witness(pruned.question()) {
-                return self.satisfied(Decider::Witness, pruned, &choices);
-            }
+        if self.techniques.witness
+            && let Some(choices) = witness(pruned.question())
+        {
+            return self.satisfied(Decider::Witness, pruned, &choices);
         }
         self.budget.check()?;
         let question = pruned.question();

@@ -187,10 +187,11 @@ impl Construct {
             let next = move |&v: &VersionId| versions.successor(v).filter(|&v| v != head);
             std::iter::successors(Some(head), next)
         };
-        let mut in_initial: Vec<VersionId> = match self.combine {
-            true => follow(initial.head).collect(),
-            false => vec![initial.head],
+        let in_run = |head| -> Vec<VersionId> {
+            let length = if self.combine { usize::MAX } else { 1 };
+            follow(head).take(length).collect()
         };
+        let mut in_initial = in_run(initial.head);
         in_initial.sort_unstable();
         let mut listed = order.versions.clone();
         listed.sort_unstable();
@@ -202,10 +203,7 @@ impl Construct {
         let Some(&newest) = order.versions.last() else {
             return after;
         };
-        let mut tail: Vec<VersionId> = match self.combine {
-            true => follow(newest).collect(),
-            false => vec![newest],
-        };
+        let mut tail = in_run(newest);
         let tail_run = Run {
             head: newest,
             last: tail[tail.len() - 1],

@@ -65,7 +65,7 @@ impl Polygraph {
         }
         let (index, moment) = match self.spec.model {
             Model::Ser => (node, Moment::Whole),
-            Model::Si if node % 2 == 0 => (node / 2, Moment::Begin),
+            Model::Si if node.is_multiple_of(2) => (node / 2, Moment::Begin),
             Model::Si => (node / 2, Moment::Commit),
         };
         let txn: TxnId = self.resolved.txn(index);

@@ -23,7 +23,7 @@ pub struct Run {
 pub struct Runs {
     keys: Vec<KeyId>,
     starts: Vec<u32>,
-    runs: Vec<Run>,
+    all: Vec<Run>,
     n_pairs: u64,
 }
 
@@ -41,7 +41,7 @@ impl Runs {
     /// The runs of the key at this place, in node order of the writers of their heads.
     #[inline]
     pub fn of(&self, at: usize) -> &[Run] {
-        &self.runs[self.range(at)]
+        &self.all[self.range(at)]
     }
 
     /// Where the runs of the key at this place stand among all.
@@ -54,17 +54,17 @@ impl Runs {
     /// A run by its place among all.
     #[inline]
     pub fn run(&self, index: u32) -> Run {
-        self.runs[index as usize]
+        self.all[index as usize]
     }
 
     /// How many runs there are.
     pub fn len(&self) -> usize {
-        self.runs.len()
+        self.all.len()
     }
 
     /// Whether every key is settled.
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.all.is_empty()
     }
 
     /// The unordered pairs of runs whose order matters, before anything is pruned.
@@ -75,8 +75,8 @@ impl Runs {
     pub(super) fn push_key(&mut self, key: KeyId, runs: &[Run], n_pairs: u64) {
         self.n_pairs += n_pairs;
         self.keys.push(key);
-        self.runs.extend_from_slice(runs);
-        self.starts.push(self.runs.len() as u32);
+        self.all.extend_from_slice(runs);
+        self.starts.push(self.all.len() as u32);
     }
 }
 

@@ -77,6 +77,7 @@ impl Dag {
     }
 
     /// The same graph with every edge turned round.
+    #[must_use]
     pub fn reversed(&self) -> Dag {
         let n_nodes = self.n_nodes();
         let mut starts = vec![0_u32; n_nodes + 1];

@@ -94,12 +94,12 @@ pub fn prune(
     };
     stats.reachability = "none";
     if rounds.polygraph.runs.is_empty() && options.linear {
-        stats.why = "every key is ordered already".to_owned();
+        "every key is ordered already".clone_into(&mut stats.why);
         stats.fixpoint = true;
         return Ok(rounds.pruned(dag, Constraints::default(), Vec::new()));
     }
     if options.rounds == Some(0) {
-        stats.why = "no rounds were asked for".to_owned();
+        "no rounds were asked for".clone_into(&mut stats.why);
         return rounds.finish(dag, options, None, budget);
     }
     let choice = choose(&rounds.polygraph, options.reachability, budget)?;
@@ -181,10 +181,10 @@ impl Rounds {
         #[cfg(test)]
         match &mut self.closure {
             Some(Closure::Dense(dense)) if crate::fault::is(Fault::ShiftedColumn) => {
-                dense.shift_columns()
+                dense.shift_columns();
             }
             Some(Closure::Clocks(clocks)) if crate::fault::is(Fault::EarlyClock) => {
-                clocks.be_early()
+                clocks.be_early();
             }
             _ => {}
         }
@@ -233,12 +233,11 @@ impl Rounds {
         budget: &Budget,
     ) -> Result<Outcome, StopReason> {
         let pairs = self.polygraph.runs.n_pairs();
-        let open = match self.open.take() {
-            Some(open) => open,
-            None => {
-                budget.reserve("the list of constraints", pairs.saturating_mul(64))?;
-                list_pairs(&self.polygraph)
-            }
+        let open = if let Some(open) = self.open.take() {
+            open
+        } else {
+            budget.reserve("the list of constraints", pairs.saturating_mul(64))?;
+            list_pairs(&self.polygraph)
         };
         let mut estimate = Vec::new();
         if options.estimate && !open.is_empty() {

@@ -69,7 +69,7 @@ impl Writers {
                 (false, true) => Origin::Candidate,
                 (false, false) => Origin::Intermediate,
             };
-            self.claim(value, txn, origin);
+            self.claim(value, txn, origin, matches!(op, Op::Append { .. }));
             if origin == Origin::Candidate {
                 self.finals.push(FinalWrite { key, value });
             }
@@ -78,13 +78,15 @@ impl Writers {
         self.finals_end.push(self.finals.len() as u32);
     }
 
-    fn claim(&mut self, value: ValueId, txn: TxnId, origin: Origin) {
-        let at = value.index();
-        if origin == Origin::Candidate && self.origin[at] == Origin::Candidate {
+    fn claim(&mut self, value: ValueId, txn: TxnId, origin: Origin, is_append: bool) {
+        let known = self.origin[value.index()];
+        // What is appended stays in the list, so of two appends of one value either may be meant.
+        let stays = |origin| origin == Origin::Candidate || is_append && origin < Origin::Aborted;
+        if stays(origin) && stays(known) {
             self.rivals.entry(value).or_default().push(txn);
-        } else if origin < self.origin[at] {
-            self.origin[at] = origin;
-            self.writer[at] = txn;
+        } else if origin < known {
+            self.origin[value.index()] = origin;
+            self.writer[value.index()] = txn;
         }
     }
 
@@ -119,16 +121,16 @@ impl Writers {
 }
 
 /// Which transactions count, and how many of unknown end do and do not.
-pub(super) struct Counted {
+pub(super) struct Census {
     pub(super) counts: Vec<bool>,
     pub(super) n_unknown_counted: usize,
     pub(super) n_unknown_dropped: usize,
 }
 
-impl Counted {
+impl Census {
     /// The committed transactions, and those of unknown end that a counted one or a version order observes.
     pub(super) fn of(history: &History, writers: &Writers) -> Self {
-        let mut counted = Counted {
+        let mut census = Census {
             counts: history
                 .txns()
                 .map(|txn| history.status(txn) == Status::Committed)
@@ -141,23 +143,23 @@ impl Counted {
             .filter(|&txn| history.status(txn) == Status::Unknown)
             .count();
         if n_unknown == 0 {
-            return counted;
+            return census;
         }
         let listed = history.version_orders().iter();
         let mut fresh = Vec::new();
         for &value in listed.flat_map(|order| &order.values) {
-            counted.observe(history, writers, value, &mut fresh);
+            census.observe(history, writers, value, &mut fresh);
         }
         for txn in history.txns() {
             if history.status(txn) == Status::Committed {
-                counted.observe_reads(history, writers, txn, &mut fresh);
+                census.observe_reads(history, writers, txn, &mut fresh);
             }
         }
         while let Some(txn) = fresh.pop() {
-            counted.observe_reads(history, writers, txn, &mut fresh);
+            census.observe_reads(history, writers, txn, &mut fresh);
         }
-        counted.n_unknown_dropped = n_unknown - counted.n_unknown_counted;
-        counted
+        census.n_unknown_dropped = n_unknown - census.n_unknown_counted;
+        census
     }
 
     fn observe_reads(

@@ -99,17 +99,21 @@ impl ListReads {
     }
 }
 
-/// Takes a list that `txn` read: returns the value that the state it began from ended with (`Some(None)` for the empty
-/// list), or `None` where the list cannot be, which is then noted.
-pub(super) fn read_list(
-    walk: &mut Walk<'_>,
+/// Takes a list that `txn` read: returns the list that the transaction began from, without its own appends, or `None`
+/// where the list cannot be, which is then noted.
+pub(super) fn read_list<'h>(
+    walk: &mut Walk<'h>,
     txn: TxnId,
     at: usize,
     key: KeyId,
     list: ListId,
-) -> Result<Option<Option<ValueId>>, ResolveError> {
+) -> Result<Option<&'h [ValueId]>, ResolveError> {
     let history = walk.history;
     let items = history.list(list);
+    let is_repeated = |value: &&ValueId| !walk.writers.rivals(**value).is_empty();
+    if let Some(&value) = items.iter().find(is_repeated) {
+        return Err(ambiguous(walk, txn, key, value));
+    }
     if has_duplicates(items) {
         walk.find(LocalAnomaly::DuplicateElements, txn, at, None);
         return Ok(None);
@@ -124,7 +128,7 @@ pub(super) fn read_list(
         return Ok(None);
     }
     let before = &items[..items.len() - own.len()];
-    if let Some((anomaly, other)) = impossible(walk, txn, key, before)? {
+    if let Some((anomaly, other)) = impossible(walk, txn, key, before) {
         walk.find(anomaly, txn, at, other);
         return Ok(None);
     }
@@ -132,7 +136,7 @@ pub(super) fn read_list(
         walk.find(LocalAnomaly::IncompatibleOrder, txn, at, Some(other));
         return Ok(None);
     }
-    Ok(Some(before.last().copied()))
+    Ok(Some(before))
 }
 
 fn has_duplicates(items: &[ValueId]) -> bool {
@@ -154,12 +158,7 @@ fn own_appends(history: &History, txn: TxnId, key: KeyId, end: usize) -> Vec<Val
 type Problem = (LocalAnomaly, Option<(TxnId, usize)>);
 
 /// The first thing wrong with what others appended. A transaction's appends must all be there, in order, next to each other.
-fn impossible(
-    walk: &Walk<'_>,
-    reader: TxnId,
-    key: KeyId,
-    items: &[ValueId],
-) -> Result<Option<Problem>, ResolveError> {
+fn impossible(walk: &Walk<'_>, reader: TxnId, key: KeyId, items: &[ValueId]) -> Option<Problem> {
     let history = walk.history;
     let mut at = 0;
     while at < items.len() {
@@ -167,21 +166,18 @@ fn impossible(
         let writer = walk.writers.writer(value);
         let place = || position_of_write(history, writer, value).map(|op| (writer, op));
         match walk.writers.origin(value) {
-            Origin::Nobody => return Ok(Some((LocalAnomaly::ThinAirRead, None))),
-            Origin::Aborted => return Ok(Some((LocalAnomaly::AbortedRead, place()))),
-            _ if writer == reader => return Ok(Some((LocalAnomaly::FutureRead, place()))),
-            _ if !walk.writers.rivals(value).is_empty() => {
-                return Err(ambiguous(walk, reader, key, value));
-            }
+            Origin::Nobody => return Some((LocalAnomaly::ThinAirRead, None)),
+            Origin::Aborted => return Some((LocalAnomaly::AbortedRead, place())),
+            _ if writer == reader => return Some((LocalAnomaly::FutureRead, place())),
             Origin::Candidate | Origin::Intermediate => {}
         }
         let all = own_appends(history, writer, key, history.ops(writer).len());
         if !items[at..].starts_with(&all) {
-            return Ok(Some((LocalAnomaly::IntermediateRead, place())));
+            return Some((LocalAnomaly::IntermediateRead, place()));
         }
         at += all.len();
     }
-    Ok(None)
+    None
 }
 
 fn ambiguous(walk: &Walk<'_>, reader: TxnId, key: KeyId, value: ValueId) -> ResolveError {

@@ -138,6 +138,7 @@ pub enum ResolveError {
 
 /// What resolving found.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // There is one at a time, and it is moved once.
 pub enum Resolution {
     /// Every read has its writer.
     Resolved(Resolved),

@@ -2,7 +2,7 @@
 //!
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
-use super::attribute::{Counted, Origin, Writers};
+use super::attribute::{Census, Origin, Writers};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::versions::{NO_NODE, Node, VersionId, Versions};
@@ -16,10 +16,10 @@ const MAX_FINDINGS: usize = 1000;
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History) -> Result<Resolution, ResolveError> {
     let writers = Writers::of(history);
-    let counted = Counted::of(history, &writers);
+    let census = Census::of(history, &writers);
     let node_txn: Vec<TxnId> = history
         .txns()
-        .filter(|txn| counted.counts[txn.index()])
+        .filter(|txn| census.counts[txn.index()])
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
     let mut walk = Walk::new(history, &writers, &numbering, &node_txn);
@@ -39,8 +39,8 @@ pub(super) fn resolve(history: &History) -> Result<Resolution, ResolveError> {
         versions: numbering.versions(history, &reads),
         given,
         node_txn,
-        n_unknown_counted: counted.n_unknown_counted,
-        n_unknown_dropped: counted.n_unknown_dropped,
+        n_unknown_counted: census.n_unknown_counted,
+        n_unknown_dropped: census.n_unknown_dropped,
     }))
 }
 
@@ -218,8 +218,8 @@ impl<'h> Walk<'h> {
                 }
                 Op::Read { key, value } => self.read(node, txn, at, key, value)?,
                 Op::ReadList { key, list } => {
-                    if let Some(last) = read_list(self, txn, at, key, list)? {
-                        self.external(node, txn, at, key, last)?;
+                    if let Some(began_from) = read_list(self, txn, at, key, list)? {
+                        self.external(node, txn, at, key, began_from.last().copied())?;
                     }
                 }
             }
