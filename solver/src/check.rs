@@ -113,7 +113,7 @@ pub struct CheckStats {
 /// A verdict, who gave it, and what it took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The answer, already checked again by [`certify`](crate::certify).
+    /// The answer, already checked again by [`certify`].
     pub verdict: Verdict,
     /// What was checked.
     pub spec: Spec,

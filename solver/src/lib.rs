@@ -1,7 +1,7 @@
 //! What a history means, from the operations that clients saw to a verdict that anyone can check again.
 //!
 //! The phases, in order, each consuming what the last one made: [`model`] → [`resolve`] → [`polygraph`] → [`prune`] →
-//! [`decide`] → `certify` → `explain`. No GPU and no C++ here: the engines of other crates implement this crate's traits.
+//! [`decide`] → [`certify`] → [`explain`]. No GPU and no C++ here: the engines of other crates implement this crate's traits.
 
 #[cfg(test)]
 mod agreement;
