@@ -3,7 +3,7 @@
 use kingsnake_solver::explain::{AnomalyName, Labels, Story, name, story};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, KeyId, Op};
-use kingsnake_solver::verdict::{Counterexample, Proof, StepReason};
+use kingsnake_solver::verdict::Counterexample;
 
 /// A violation, told.
 #[derive(Clone, Debug)]
@@ -68,30 +68,9 @@ fn keys(history: &History, counterexample: &Counterexample) -> Vec<KeyId> {
                 .filter_map(|finding| history.ops(finding.txn).get(finding.op));
             keys.extend(ops.map(|op| op.key()));
         }
-        Counterexample::Cyclic(proof) => proof_keys(proof, &mut keys),
+        Counterexample::Cyclic(proof) => return proof.keys(),
     }
     keys.sort_unstable();
     keys.dedup();
     keys
-}
-
-fn proof_keys(proof: &Proof, keys: &mut Vec<KeyId>) {
-    match proof {
-        Proof::Cycle(steps) => keys.extend(steps.iter().filter_map(|step| match step.reason {
-            StepReason::Wr { key, .. }
-            | StepReason::Ww { key, .. }
-            | StepReason::Rw { key, .. } => Some(key),
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
-        })),
-        Proof::Split {
-            key,
-            one_first,
-            other_first,
-            ..
-        } => {
-            keys.push(*key);
-            proof_keys(one_first, keys);
-            proof_keys(other_first, keys);
-        }
-    }
 }

@@ -186,22 +186,3 @@ fn formulas_written_as_rings_are_decided_as_formulas() {
     println!("{n_met} satisfiable, {n_refuted} unsatisfiable");
     assert!(n_met > 5 && n_refuted > 5);
 }
-
-/// Not a test of speed: it shows what a million nodes take. Run it with `--ignored --nocapture`.
-#[test]
-#[ignore = "takes seconds"]
-fn a_million_nodes_are_decided() {
-    for torn in [false, true] {
-        let owned = planted(1_000_000, 200_000, torn, &mut Random::new(6));
-        let started = Instant::now();
-        let (decision, stats) = backend(BACKENDS[0], &Options::default())
-            .expect("listed")
-            .decide(owned.question(), &Budget::unlimited(), &mut Silent)
-            .expect("no failure");
-        println!("{:.2?}: {stats:?}", started.elapsed());
-        assert_eq!(
-            matches!(decision, Decision::Core(core) if core.len() == 3),
-            torn
-        );
-    }
-}

@@ -70,6 +70,18 @@ pub enum StepReason {
     },
 }
 
+impl StepReason {
+    /// The key that the reason is about, if it is about one.
+    pub fn key(self) -> Option<KeyId> {
+        match self {
+            StepReason::Wr { key, .. }
+            | StepReason::Ww { key, .. }
+            | StepReason::Rw { key, .. } => Some(key),
+            StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
+        }
+    }
+}
+
 /// One step of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
@@ -99,6 +111,33 @@ pub enum Proof {
         /// If `other`'s write came first.
         other_first: Box<Proof>,
     },
+}
+
+impl Proof {
+    /// Every key that the proof speaks of, once, in order.
+    pub fn keys(&self) -> Vec<KeyId> {
+        let mut keys = Vec::new();
+        self.collect_keys(&mut keys);
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    fn collect_keys(&self, keys: &mut Vec<KeyId>) {
+        match self {
+            Proof::Cycle(steps) => keys.extend(steps.iter().filter_map(|step| step.reason.key())),
+            Proof::Split {
+                key,
+                one_first,
+                other_first,
+                ..
+            } => {
+                keys.push(*key);
+                one_first.collect_keys(keys);
+                other_first.collect_keys(keys);
+            }
+        }
+    }
 }
 
 /// An anomaly that one or two transactions show by themselves, without any cycle.

@@ -1,45 +1,23 @@
 //! Every violated history gets a proof, the proof stands up to being derived again from the operations, and a damaged proof
 //! does not.
 
+#[path = "support/pessimist.rs"]
+mod pessimist;
+
 use std::collections::BTreeMap;
 
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::refutation::check_proof;
 use kingsnake_solver::check::{CheckError, Techniques, check};
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
 use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Model, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::oracle;
-use kingsnake_solver::progress::{Event, Progress};
+use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::Reachability;
 use kingsnake_solver::random::{Injected, Kind, Large, Rng, Small, sketch};
 use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Step, StepReason, Verdict};
-
-/// Calls every question unanswerable; asked only about histories that are known to be violated.
-struct Pessimist;
-
-impl Backend for Pessimist {
-    fn name(&self) -> &'static str {
-        "test/pessimist"
-    }
-
-    fn decide(
-        &mut self,
-        question: Question<'_>,
-        _: &Budget,
-        _: &mut dyn Progress,
-    ) -> Result<(Decision, DecideStats), DecideError> {
-        let core = (0..question.constraints.len() as u32).collect();
-        Ok((Decision::Core(core), DecideStats::default()))
-    }
-}
-
-struct Silent;
-
-impl Progress for Silent {
-    fn event(&mut self, _: Event) {}
-}
+use pessimist::Pessimist;
 
 /// Every combination of the ingredients.
 fn specs() -> Vec<Spec> {

@@ -3,15 +3,18 @@
 // A sketch that cannot be read is a mistake in the test, and may end it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/pessimist.rs"]
+mod pessimist;
+
 use insta::assert_snapshot;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
 use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::{History, HistoryBuilder, Status, Token};
-use kingsnake_solver::progress::{Event, Progress};
+use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
+use pessimist::Pessimist;
 
 /// A history from lines `session transaction [aborted|unknown] [begin-commit]: operations`, where an operation is `r x 1`,
 /// `w x 1`, `a x 1` or `l x 1,2`, and a line `order x 1,2` gives a version order. Every key begins with 0.
@@ -78,31 +81,6 @@ fn token(builder: &mut HistoryBuilder, text: &str) -> Token {
 fn numbers(text: &str) -> Vec<Token> {
     let numbers = text.split(',').filter(|it| !it.is_empty());
     numbers.map(|it| Token::Int(it.parse().unwrap())).collect()
-}
-
-/// Calls every question unanswerable; asked only about violated histories.
-struct Pessimist;
-
-impl Backend for Pessimist {
-    fn name(&self) -> &'static str {
-        "test/pessimist"
-    }
-
-    fn decide(
-        &mut self,
-        question: Question<'_>,
-        _: &Budget,
-        _: &mut dyn Progress,
-    ) -> Result<(Decision, DecideStats), DecideError> {
-        let core = (0..question.constraints.len() as u32).collect();
-        Ok((Decision::Core(core), DecideStats::default()))
-    }
-}
-
-struct Silent;
-
-impl Progress for Silent {
-    fn event(&mut self, _: Event) {}
 }
 
 fn spec(level: Level) -> Spec {

@@ -36,8 +36,7 @@ struct Checker<'h> {
 
 impl<'h> Checker<'h> {
     fn new(history: &'h History, spec: Spec, proof: &Proof) -> Self {
-        let mut keys = FxHashSet::default();
-        collect_keys(proof, &mut keys);
+        let keys: FxHashSet<KeyId> = proof.keys().into_iter().collect();
         let meaning = Meaning::of(history);
         let mut lists: FxHashMap<KeyId, Vec<&'h [ValueId]>> = FxHashMap::default();
         for txn in history.txns().filter(|&txn| meaning.counts(txn)) {
@@ -266,27 +265,6 @@ impl<'h> Checker<'h> {
 
 fn is_initial(lineage: &Lineage) -> bool {
     lineage.root == Some(None)
-}
-
-fn collect_keys(proof: &Proof, keys: &mut FxHashSet<KeyId>) {
-    match proof {
-        Proof::Cycle(steps) => keys.extend(steps.iter().filter_map(|step| match step.reason {
-            StepReason::Wr { key, .. }
-            | StepReason::Ww { key, .. }
-            | StepReason::Rw { key, .. } => Some(key),
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
-        })),
-        Proof::Split {
-            key,
-            one_first,
-            other_first,
-            ..
-        } => {
-            keys.insert(*key);
-            collect_keys(one_first, keys);
-            collect_keys(other_first, keys);
-        }
-    }
 }
 
 /// Tells which steps are accepted under some assumptions, for the test of the rules themselves.
