@@ -107,15 +107,8 @@ impl fmt::Display for ReadError {
     }
 }
 
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0.problem {
-            Problem::Io(error) => Some(error),
-            Problem::History(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+// The message holds the cause's words already, so there is no further source to print.
+impl std::error::Error for ReadError {}
 
 /// A history that could not be written.
 #[derive(Debug, Error)]
