@@ -1,7 +1,7 @@
 # make demo    check a valid and a violated history, write out/demo.html
 # make test    all tests, with their total
 # make lint    rustfmt, clippy and rustdoc, warnings denied
-# make bench   the benchmarks
+# make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
 # make setup   install the system packages that are missing (the targets above do it by themselves)
 
@@ -23,6 +23,8 @@ lint: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 bench: setup
+	cargo build --locked --release -p kingsnake -p kingsnake-benches
+	target/release/speed --growth out/growth
 	cargo bench --locked -p kingsnake-benches
 
 doc: setup
