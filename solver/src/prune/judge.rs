@@ -121,14 +121,23 @@ impl<R: Reaches> Judge<'_, R> {
         parts.map(Judged::join)
     }
 
-    /// Judges every pair of runs, key by key.
-    fn keys(&self, judge_key: impl Fn(usize, &mut Judged) + Sync) -> Result<Judged, StopReason> {
+    /// Judges every pair of runs, key by key and run by run. Stops where the budget ends or the open pairs outgrow it.
+    fn keys<K>(
+        &self,
+        enter: impl Fn(usize) -> K + Sync,
+        judge_run: impl Fn(&mut K, usize, usize, &mut Judged) + Sync,
+    ) -> Result<Judged, StopReason> {
         let runs = &self.polygraph.runs;
         let judge = |keys: std::ops::Range<usize>| {
             let mut out = Judged::default();
             for key in keys {
-                self.budget.check()?;
-                judge_key(key, &mut out);
+                let mut state = enter(key);
+                for run in runs.range(key) {
+                    self.budget.check()?;
+                    judge_run(&mut state, key, run, &mut out);
+                    let bytes = std::mem::size_of_val(out.open.as_slice()) as u64;
+                    self.budget.reserve("the list of open pairs", bytes)?;
+                }
             }
             Ok(out)
         };
@@ -147,33 +156,32 @@ impl<R: Reaches> Judge<'_, R> {
     /// Judges every pair of every key, one by one.
     pub(super) fn all_pairs(&self) -> Result<Judged, StopReason> {
         let runs = &self.polygraph.runs;
-        self.keys(|key, out| {
-            let range = runs.range(key);
-            for a in range.clone() {
-                for b in a + 1..range.end {
+        self.keys(
+            |_| (),
+            |(), key, a, out| {
+                for b in a + 1..runs.range(key).end {
                     let (a, b) = (a as u32, b as u32);
                     if !self.polygraph.is_trivial(runs.run(a), runs.run(b)) {
                         self.pair((a, b), out);
                     }
                 }
-            }
-        })
+            },
+        )
     }
 }
 
 impl Judge<'_, Clocks> {
     /// Judges every pair of every key, decided ones only through their neighbours on the chains.
     pub(super) fn along_chains(&self) -> Result<Judged, StopReason> {
-        self.keys(|key, out| {
-            let groups = self.groups(key);
-            let mut clock = vec![0; self.reach.stride()];
-            for a in self.polygraph.runs.range(key) {
-                self.readers_clock(self.polygraph.runs.run(a as u32), &mut clock);
-                for group in &groups {
-                    self.run_and_group(a, group.clone(), &clock, out);
+        self.keys(
+            |key| (self.groups(key), vec![0; self.reach.stride()]),
+            |(groups, clock), _, a, out| {
+                self.readers_clock(self.polygraph.runs.run(a as u32), clock);
+                for group in groups {
+                    self.run_and_group(a, group.clone(), clock, out);
                 }
-            }
-        })
+            },
+        )
     }
 
     fn head_begin(&self, run: Run) -> u32 {
