@@ -28,21 +28,35 @@ impl Clocks {
 
     /// Clocks of a graph whose nodes the chains cover.
     pub fn new(dag: &Dag, chains: &[Range<u32>]) -> Self {
-        Self::on_chains(dag, chains, |nodes, node| node - nodes.start)
+        let mut clocks = Self::zero(dag.n_nodes(), chains, |nodes, node| node - nodes.start);
+        clocks.update(dag);
+        clocks
     }
 
-    /// How many nodes each node reaches, from the graph turned round.
-    pub fn count_descendants(reversed: &Dag, chains: &[Range<u32>]) -> Vec<u32> {
-        Self::on_chains(reversed, chains, |nodes, node| nodes.end - 1 - node).ancestors()
+    /// Clocks that look the other way: for each node and chain, how many of the chain's last nodes it reaches. Positions
+    /// count from the chain's end.
+    pub fn descending(dag: &Dag, chains: &[Range<u32>]) -> Self {
+        let mut clocks = Self::zero(dag.n_nodes(), chains, |nodes, node| nodes.end - 1 - node);
+        let mut clock = vec![0; clocks.stride];
+        for &node in dag.order().iter().rev() {
+            clock.fill(0);
+            for &to in dag.successors(node) {
+                raise(&mut clock, clocks.row(to));
+                let own = &mut clock[clocks.chain(to)];
+                *own = (*own).max(clocks.position(to) + 1);
+            }
+            clocks.rows[node as usize * clocks.stride..][..clocks.stride].copy_from_slice(&clock);
+        }
+        clocks
     }
 
-    fn on_chains(
-        dag: &Dag,
+    fn zero(
+        n_nodes: usize,
         chains: &[Range<u32>],
         place: impl Fn(&Range<u32>, u32) -> u32,
     ) -> Self {
-        let mut chain_of = vec![0; dag.n_nodes()];
-        let mut position = vec![0; dag.n_nodes()];
+        let mut chain_of = vec![0; n_nodes];
+        let mut position = vec![0; n_nodes];
         for (chain, nodes) in chains.iter().enumerate() {
             for node in nodes.clone() {
                 chain_of[node as usize] = chain as u32;
@@ -50,14 +64,12 @@ impl Clocks {
             }
         }
         let stride = chains.len().max(1).next_multiple_of(LANES);
-        let mut clocks = Clocks {
+        Clocks {
             chain_of,
             position,
             stride,
-            rows: vec![0; dag.n_nodes() * stride],
-        };
-        clocks.update(dag);
-        clocks
+            rows: vec![0; n_nodes * stride],
+        }
     }
 
     /// Takes a graph with more edges on the same nodes. Clocks only grow, so the old ones are a start.
@@ -71,10 +83,10 @@ impl Clocks {
             clock.copy_from_slice(self.row(node));
             clock[self.chain_of[node as usize] as usize] = self.position[node as usize] + 1;
             for &to in successors {
-                let row = &mut self.rows[to as usize * self.stride..][..self.stride];
-                for (count, &before) in row.iter_mut().zip(&clock) {
-                    *count = (*count).max(before);
-                }
+                raise(
+                    &mut self.rows[to as usize * self.stride..][..self.stride],
+                    &clock,
+                );
             }
         }
     }
@@ -108,10 +120,18 @@ impl Clocks {
         self.stride
     }
 
-    /// How many nodes reach each node.
-    pub fn ancestors(&self) -> Vec<u32> {
+    /// How many nodes reach each node (or, descending, how many it reaches).
+    pub fn totals(&self) -> Vec<u32> {
         let rows = self.rows.chunks_exact(self.stride);
         rows.map(|row| row.iter().sum()).collect()
+    }
+}
+
+/// Raises each count to at least the other's.
+#[inline]
+pub(super) fn raise(clock: &mut [u32], other: &[u32]) {
+    for (count, &least) in clock.iter_mut().zip(other) {
+        *count = (*count).max(least);
     }
 }
 

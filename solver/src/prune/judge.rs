@@ -4,9 +4,11 @@
 //! one chain are sorted, those that must come before a given run are the first ones, those that it reaches the last ones,
 //! and only what lies between is walked. Later judgements look at the pairs that were left open.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::chains::Clocks;
+use super::chains::{Clocks, raise};
 use super::dense::Dense;
 use crate::budget::{Budget, StopReason};
 use crate::polygraph::{Edge, Polygraph, Run};
@@ -128,7 +130,7 @@ impl<R: Reaches> Judge<'_, R> {
         judge_run: impl Fn(&mut K, usize, usize, &mut Judged) + Sync,
     ) -> Result<Judged, StopReason> {
         let runs = &self.polygraph.runs;
-        let judge = |keys: std::ops::Range<usize>| {
+        let judge = |keys: Range<usize>| {
             let mut out = Judged::default();
             for key in keys {
                 let mut state = enter(key);
@@ -170,15 +172,50 @@ impl<R: Reaches> Judge<'_, R> {
     }
 }
 
+/// A key's runs as positions on the chains, side by side, so that judging a key touches little memory.
+struct KeyView {
+    first: usize,
+    /// The runs whose heads are on one chain, and the chain: they are neighbours, because runs stand in node order.
+    groups: Vec<(Range<usize>, usize)>,
+    /// Where the writer of each run's head begins and commits on its chain.
+    begins: Vec<u32>,
+    commits: Vec<u32>,
+    /// For each run, where the edges of its being before another start: the commit of its last writer, then the begins
+    /// of the readers, each as a chain and a position.
+    sources: Vec<(u32, u32)>,
+    sources_end: Vec<u32>,
+    /// The clock of the readers of the run under judgement.
+    readers: Vec<u32>,
+}
+
+impl KeyView {
+    /// Whether paths imply all edges of a run's being before the one whose head has these clocks.
+    fn is_implied(&self, run: usize, begin: &[u32], commit: &[u32]) -> bool {
+        let at = run - self.first;
+        let start = if at == 0 { 0 } else { self.sources_end[at - 1] };
+        let sources = &self.sources[start as usize..self.sources_end[at] as usize];
+        let reaches = |clock: &[u32], (chain, position)| clock[chain as usize] > position;
+        reaches(begin, sources[0]) && sources[1..].iter().all(|&it| reaches(commit, it))
+    }
+}
+
 impl Judge<'_, Clocks> {
-    /// Judges every pair of every key, decided ones only through their neighbours on the chains.
-    pub(super) fn along_chains(&self) -> Result<Judged, StopReason> {
+    /// Judges every pair of every key, decided ones only through their neighbours on the chains. `descending` are the
+    /// same graph's clocks that look the other way.
+    pub(super) fn along_chains(
+        &self,
+        descending: &Clocks,
+        chains: &[Range<u32>],
+    ) -> Result<Judged, StopReason> {
         self.keys(
-            |key| (self.groups(key), vec![0; self.reach.stride()]),
-            |(groups, clock), _, a, out| {
-                self.readers_clock(self.polygraph.runs.run(a as u32), clock);
-                for group in groups {
-                    self.run_and_group(a, group.clone(), clock, out);
+            |key| self.view(key),
+            |view, _, a, out| {
+                let run = self.polygraph.runs.run(a as u32);
+                self.read_clock(run, &mut view.readers);
+                let reached = descending.row(self.head_begin(run));
+                for (group, chain) in &view.groups {
+                    let first_reached = chains[*chain].len() as u32 - reached[*chain];
+                    self.run_and_group(view, a, group.clone(), *chain, first_reached, out);
                 }
             },
         )
@@ -189,81 +226,92 @@ impl Judge<'_, Clocks> {
         self.polygraph.begin(versions.writer(run.head))
     }
 
-    /// A key's runs whose heads are on one chain: they are neighbours, because runs stand in node order.
-    fn groups(&self, key: usize) -> Vec<std::ops::Range<usize>> {
-        let range = self.polygraph.runs.range(key);
-        let start = range.start;
+    fn view(&self, key: usize) -> KeyView {
+        let versions = self.polygraph.resolved.versions();
         let runs = self.polygraph.runs.of(key);
-        let mut at = start;
+        let writers = || runs.iter().map(|run| versions.writer(run.head));
         let chain = |run: &Run| self.reach.chain(self.head_begin(*run));
-        runs.chunk_by(|a, b| chain(a) == chain(b))
-            .map(|group| {
-                at += group.len();
-                at - group.len()..at
-            })
-            .collect()
-    }
-
-    /// For each chain, how many of its first nodes reach some reader of the run's last version.
-    fn readers_clock(&self, run: Run, clock: &mut [u32]) {
-        clock.fill(0);
-        for &reader in self.polygraph.resolved.versions().readers(run.last) {
-            let row = self.reach.row(self.polygraph.begin(reader));
-            for (count, &before) in clock.iter_mut().zip(row) {
-                *count = (*count).max(before);
-            }
+        let first = self.polygraph.runs.range(key).start;
+        let mut at = first;
+        let groups = runs.chunk_by(|a, b| chain(a) == chain(b)).map(|group| {
+            at += group.len();
+            (at - group.len()..at, chain(&group[0]))
+        });
+        let source = |node: u32| (self.reach.chain(node) as u32, self.reach.position(node));
+        let (mut sources, mut sources_end) = (Vec::new(), Vec::new());
+        for run in runs {
+            let readers = versions.readers(run.last).iter();
+            sources.push(source(self.polygraph.commit(versions.writer(run.last))));
+            sources.extend(readers.map(|&reader| source(self.polygraph.begin(reader))));
+            sources_end.push(sources.len() as u32);
+        }
+        KeyView {
+            first,
+            sources,
+            sources_end,
+            groups: groups.collect(),
+            begins: writers()
+                .map(|writer| self.reach.position(self.polygraph.begin(writer)))
+                .collect(),
+            commits: writers()
+                .map(|writer| self.reach.position(self.polygraph.commit(writer)))
+                .collect(),
+            readers: vec![0; self.reach.stride()],
         }
     }
 
-    /// Judges run `a` against the runs of one chain. `clock` is that of `a`'s readers.
+    /// For each chain, how many of its first nodes reach some reader of the run's last version.
+    fn read_clock(&self, run: Run, clock: &mut [u32]) {
+        clock.fill(0);
+        for &reader in self.polygraph.resolved.versions().readers(run.last) {
+            raise(clock, self.reach.row(self.polygraph.begin(reader)));
+        }
+    }
+
+    /// Judges run `a` against the runs of one chain, of which `a`'s head reaches those from `first_reached` on.
     fn run_and_group(
         &self,
+        view: &KeyView,
         a: usize,
-        group: std::ops::Range<usize>,
-        clock: &[u32],
+        group: Range<usize>,
+        chain: usize,
+        first_reached: u32,
         out: &mut Judged,
     ) {
         let polygraph = self.polygraph;
         let runs = &polygraph.runs;
         let run = runs.run(a as u32);
         let versions = polygraph.resolved.versions();
-        let chain = self
-            .reach
-            .chain(self.head_begin(runs.run(group.start as u32)));
         let last = polygraph.commit(versions.writer(run.last));
-        let (writer_count, reader_count) = (self.reach.row(last)[chain], clock[chain]);
-        let must_be_before = |other: usize| {
-            let head = versions.writer(runs.run(other as u32).head);
-            self.reach.position(polygraph.begin(head)) < writer_count
-                || self.reach.position(polygraph.commit(head)) < reader_count
-        };
-        let n_before = partition_point(group.clone(), must_be_before);
+        let (writer_count, reader_count) = (self.reach.row(last)[chain], view.readers[chain]);
+        let n_before = partition_point(group.clone(), |other| {
+            let at = other - view.first;
+            view.begins[at] < writer_count || view.commits[at] < reader_count
+        });
         // The last one before stands for the chain's earlier ones: their own order is known or found the same way.
         let before = group.start..n_before;
         if let Some(other) = before.rev().find(|&other| other != a) {
-            self.force(runs.run(other as u32), run, &mut out.edges);
+            let head = versions.writer(run.head);
+            let begin = self.reach.row(polygraph.begin(head));
+            if !view.is_implied(other, begin, self.reach.row(polygraph.commit(head))) {
+                self.force(runs.run(other as u32), run, &mut out.edges);
+            }
         }
-        let head = self.head_begin(run);
-        for other in n_before..group.end {
-            if self
-                .reach
-                .reaches(head, self.head_begin(runs.run(other as u32)))
-            {
+        // Each pair once, in the turn of the run that comes first in the list.
+        let undecided = n_before.max(a + 1)..group.end;
+        for other in undecided {
+            if view.begins[other - view.first] >= first_reached {
                 break;
             }
-            // Each pair once; the other's turn lists it, or finds it decided.
-            if other > a {
-                let second = runs.run(other as u32);
-                let open = !polygraph.is_trivial(run, second) && !self.is_impossible(second, run);
-                if open {
-                    out.open.push((a as u32, other as u32));
-                }
+            let second = runs.run(other as u32);
+            if !polygraph.is_trivial(run, second) && !self.is_impossible(second, run) {
+                out.open.push((a as u32, other as u32));
             }
         }
     }
 }
 
-fn partition_point(range: std::ops::Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (range.start, range.end);
     while low < high {
         let middle = low + (high - low) / 2;

@@ -111,7 +111,7 @@ pub fn prune(
         round += 1;
         let start = Instant::now();
         rounds.close(&dag, &choice);
-        let judged = rounds.judge(budget)?;
+        let judged = rounds.judge(&dag, &choice, budget)?;
         let new_edges = judged.edges.len();
         let open = judged.open.len();
         rounds.take(judged);
@@ -190,7 +190,7 @@ impl Rounds {
         }
     }
 
-    fn judge(&self, budget: &Budget) -> Result<Judged, StopReason> {
+    fn judge(&self, dag: &Dag, choice: &Choice, budget: &Budget) -> Result<Judged, StopReason> {
         match self.closure.as_ref() {
             Some(Closure::Dense(reach)) => {
                 let judge = self.judge_with(reach, budget);
@@ -201,10 +201,11 @@ impl Rounds {
             }
             Some(Closure::Clocks(reach)) => {
                 let judge = self.judge_with(reach, budget);
-                match &self.open {
-                    Some(open) => judge.again(open),
-                    None => judge.along_chains(),
+                if let Some(open) = &self.open {
+                    return judge.again(open);
                 }
+                let chains = choice.chains.as_deref().unwrap_or_default();
+                judge.along_chains(&Clocks::descending(dag, chains), chains)
             }
             None => Ok(Judged::default()),
         }
@@ -264,14 +265,13 @@ impl Rounds {
 
 /// The position estimate: ancestors minus descendants, a linear extension close to the real execution.
 fn positions(closure: Option<&Closure>, dag: &Dag, choice: &Choice) -> Vec<f32> {
-    let reversed = dag.reversed();
     let (ancestors, descendants) = match (closure, &choice.chains) {
         (Some(Closure::Clocks(clocks)), Some(chains)) => {
-            let descendants = Clocks::count_descendants(&reversed, chains);
-            (clocks.ancestors(), descendants)
+            (clocks.totals(), Clocks::descending(dag, chains).totals())
         }
         (Some(Closure::Dense(dense)), _) => {
-            (Dense::count_descendants(&reversed), dense.descendants())
+            let ancestors = Dense::count_descendants(&dag.reversed());
+            (ancestors, dense.descendants())
         }
         _ => return Vec::new(),
     };
