@@ -160,7 +160,7 @@ pub struct LimitArgs {
     /// Answer `unknown` after this many seconds, reading included; fractions are fine.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Answer `unknown` rather than allocate a structure over this size (such as 500M or 4G).
+    /// Answer `unknown` rather than allocate a structure over this size (such as 500M or 4G); what is free unless given.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
     /// Use this many threads; by default one a core.

@@ -12,6 +12,7 @@ use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::prune::Reachability;
 
 use crate::args::{CheckArgs, LevelArgs, ReachabilityArg, Switch, TechniqueArgs};
+use crate::memory;
 
 /// A check, ready to run.
 #[derive(Clone, Debug)]
@@ -65,7 +66,8 @@ impl Plan {
         if let Some(limit) = self.timeout {
             budget = budget.with_timeout(start, limit);
         }
-        if let Some(bytes) = self.memory_limit {
+        // Without a limit the check would rather answer `unknown` than be killed by the system.
+        if let Some(bytes) = self.memory_limit.or_else(memory::available) {
             budget = budget.with_memory(bytes);
         }
         budget
@@ -115,7 +117,7 @@ impl Plan {
             (
                 "memory-limit",
                 self.memory_limit
-                    .map_or("none".to_owned(), |it| format!("{it} bytes")),
+                    .map_or("what is free".to_owned(), |it| format!("{it} bytes")),
             ),
             (
                 "threads",
