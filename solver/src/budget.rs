@@ -115,11 +115,6 @@ impl Budget {
         }
     }
 
-    /// The memory limit, if there is one.
-    pub fn memory(&self) -> Option<u64> {
-        self.memory
-    }
-
     /// The time that is left, if there is a limit.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use thiserror::Error;
 
 use super::history::{History, Interval, Op, Status, TxnRow, VersionOrder};
-use super::ids::{KeyId, ListId, SessionId, TxnId, ValueId};
+use super::ids::{KeyId, ListId, SessionId, ValueId};
 use super::intern::TokenTable;
 use super::names::{Symbols, Token};
 
@@ -316,13 +316,6 @@ impl HistoryBuilder {
         Ok(())
     }
 
-    /// Whether some operation or version order so far named this value of this key.
-    pub fn knows(&self, key: Token, value: Token) -> bool {
-        self.key_ids
-            .find(GLOBAL, key)
-            .is_some_and(|key| self.value_ids.find(KeyId(key), value).is_some())
-    }
-
     /// The finished history, its transactions numbered session by session.
     pub fn finish(self) -> Result<History, BuildError> {
         let parts = self.history;
@@ -453,12 +446,5 @@ fn by_session(parts: Parts) -> History {
 fn permute<T: Copy>(column: &mut Option<Vec<T>>, order: &[u32]) {
     if let Some(rows) = column {
         *rows = order.iter().map(|&index| rows[index as usize]).collect();
-    }
-}
-
-impl History {
-    /// A transaction by its name.
-    pub fn find_txn(&self, name: Token) -> Option<TxnId> {
-        self.txns().find(|&txn| self.txn_token(txn) == name)
     }
 }

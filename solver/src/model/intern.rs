@@ -58,21 +58,6 @@ impl NumberTable {
         }
     }
 
-    fn find(&self, scope: u32, number: i64) -> Option<u32> {
-        let mask = self.slots.len().checked_sub(1)?;
-        let mut at = hash(scope, number) & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.id == FREE {
-                return None;
-            }
-            if slot.number == number && slot.scope == scope {
-                return Some(slot.id);
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
     #[cold]
     fn grow(&mut self) {
         let free = Slot {
@@ -124,14 +109,6 @@ impl TokenTable {
     pub(super) fn touch(&self, scope: KeyId, number: i64) -> u32 {
         self.numbers.touch(scope.0, number)
     }
-
-    /// The id of a token that has one.
-    pub(super) fn find(&self, scope: KeyId, token: Token) -> Option<u32> {
-        match token {
-            Token::Int(number) => self.numbers.find(scope.0, number),
-            other => self.others.get(&(scope.0, other)).copied(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -164,8 +141,8 @@ mod tests {
                 );
             }
         }
-        assert_eq!(table.find(KeyId(3), Token::Nil), Some(403));
-        assert_eq!(table.find(KeyId(50), Token::Nil), None);
-        assert_eq!(table.find(KeyId(0), Token::Int(1)), None);
+        assert_eq!(intern(3, Token::Nil), 403);
+        assert_eq!(intern(50, Token::Nil), 50 * 101);
+        assert_eq!(intern(0, Token::Int(1)), 50 * 101 + 1);
     }
 }
