@@ -21,7 +21,7 @@ fn history() -> History {
 }
 
 fn resolved(history: &History) -> Resolved {
-    match resolve(history) {
+    match resolve(history, &Budget::unlimited()) {
         Ok(Resolution::Resolved(resolved)) => resolved,
         other => panic!("the generated history does not resolve: {other:?}"),
     }

@@ -248,9 +248,11 @@ impl Line<'_> {
     fn run(&mut self, backend: &mut dyn Backend) -> Result<Answer, Stop> {
         self.budget.check()?;
         self.clock.enter(Phase::Resolve);
-        let resolved = match resolve(self.history)? {
-            Resolution::Resolved(resolved) => resolved,
-            Resolution::Anomalous(findings) => return self.local(findings),
+        let resolved = match resolve(self.history, self.budget) {
+            Ok(Resolution::Resolved(resolved)) => resolved,
+            Ok(Resolution::Anomalous(findings)) => return self.local(findings),
+            Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
+            Err(error) => return Err(error.into()),
         };
         self.note_resolved(&resolved);
         self.budget.check()?;

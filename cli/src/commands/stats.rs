@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, Op, Status};
 use kingsnake_solver::polygraph::construct;
@@ -205,7 +206,7 @@ fn spread(mut per_key: Vec<usize>) -> Spread {
 
 /// The unordered pairs before pruning, or why there are none. They do not depend on the level.
 fn pairs(history: &History) -> Result<u64, String> {
-    let resolved = match resolve(history) {
+    let resolved = match resolve(history, &Budget::unlimited()) {
         Ok(Resolution::Resolved(resolved)) => resolved,
         Ok(Resolution::Anomalous(findings)) => {
             return Err(format!(

@@ -5,6 +5,7 @@
 
 use super::meaning::Meaning;
 use super::refutation::accepts_step;
+use crate::budget::Budget;
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, Op, TxnId};
 use crate::oracle;
@@ -97,7 +98,10 @@ fn the_accepted_steps_refute_exactly_what_the_oracle_refutes() {
     let (mut n_held, mut n_refuted) = (0, 0);
     for seed in 0..500 {
         let history = small(seed);
-        if !matches!(resolve(&history), Ok(Resolution::Resolved(_))) {
+        if !matches!(
+            resolve(&history, &Budget::unlimited()),
+            Ok(Resolution::Resolved(_))
+        ) {
             continue;
         }
         let meaning = Meaning::of(&history);

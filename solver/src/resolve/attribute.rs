@@ -6,6 +6,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::BUDGET_CHECK;
+use crate::budget::{Budget, StopReason};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// How the value got into the history, the best explanation first.
@@ -39,7 +41,7 @@ pub(super) struct Writers {
 
 impl Writers {
     /// Reads all writes of the history.
-    pub(super) fn of(history: &History) -> Self {
+    pub(super) fn of(history: &History, budget: &Budget) -> Result<Self, StopReason> {
         let mut writers = Writers {
             origin: vec![Origin::Nobody; history.n_values()],
             writer: vec![TxnId(u32::MAX); history.n_values()],
@@ -49,9 +51,12 @@ impl Writers {
         };
         let mut seen = vec![u32::MAX; history.n_keys()];
         for txn in history.txns() {
+            if txn.0.is_multiple_of(BUDGET_CHECK) {
+                budget.check()?;
+            }
             writers.take(history, txn, &mut seen);
         }
-        writers
+        Ok(writers)
     }
 
     /// Takes note of one transaction's writes, from its last operation to its first.

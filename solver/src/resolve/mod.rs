@@ -15,8 +15,12 @@ use thiserror::Error;
 
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
+use crate::budget::{Budget, StopReason};
 use crate::model::{History, KeyId, TxnId};
 use crate::verdict::Finding;
+
+/// The budget is asked once for this many transactions: some milliseconds' work.
+const BUDGET_CHECK: u32 = 1 << 14;
 
 /// The order in which a key's versions were installed, as far as the history says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,9 +87,12 @@ impl Resolved {
     }
 }
 
-/// Why a history cannot be resolved. These are limits of the input, not of the database.
+/// Why a history cannot be resolved. These are limits of the input or of the budget, not of the database.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ResolveError {
+    /// The budget ended.
+    #[error("{0}")]
+    Stopped(StopReason),
     /// A value was read that several transactions may have written.
     #[error(
         "transaction {reader} read {key} = {value}, which both {first} and {second} wrote: \
@@ -136,6 +143,12 @@ pub enum ResolveError {
     },
 }
 
+impl From<StopReason> for ResolveError {
+    fn from(reason: StopReason) -> Self {
+        ResolveError::Stopped(reason)
+    }
+}
+
 /// What resolving found.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // There is one at a time, and it is moved once.
@@ -147,6 +160,6 @@ pub enum Resolution {
 }
 
 /// Resolves a history.
-pub fn resolve(history: &History) -> Result<Resolution, ResolveError> {
-    reads::resolve(history)
+pub fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
+    reads::resolve(history, budget)
 }

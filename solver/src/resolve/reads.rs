@@ -6,7 +6,8 @@ use super::attribute::{Census, Origin, Writers};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::versions::{NO_NODE, Node, VersionId, Versions};
-use super::{Resolution, ResolveError, Resolved};
+use super::{BUDGET_CHECK, Resolution, ResolveError, Resolved};
+use crate::budget::Budget;
 use crate::model::{History, KeyId, Op, SessionId, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
@@ -14,8 +15,8 @@ use crate::verdict::{Finding, LocalAnomaly};
 const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
-pub(super) fn resolve(history: &History) -> Result<Resolution, ResolveError> {
-    let writers = Writers::of(history);
+pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
+    let writers = Writers::of(history, budget)?;
     let census = Census::of(history, &writers);
     let node_txn: Vec<TxnId> = history
         .txns()
@@ -24,6 +25,9 @@ pub(super) fn resolve(history: &History) -> Result<Resolution, ResolveError> {
     let numbering = Numbering::of(history, &writers, &node_txn);
     let mut walk = Walk::new(history, &writers, &numbering, &node_txn);
     for (node, &txn) in node_txn.iter().enumerate() {
+        if (node as u32).is_multiple_of(BUDGET_CHECK) {
+            budget.check()?;
+        }
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
