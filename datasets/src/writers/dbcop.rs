@@ -13,14 +13,7 @@ pub(super) fn check(history: &History) -> Result<Vec<String>, WriteError> {
         history,
         format: "dbcop",
     };
-    limits.no_lists()?;
-    limits.no_times()?;
-    limits.no_extras()?;
-    limits.none_is(Status::Unknown, "transactions whose end is unknown")?;
-    limits.numbers_only()?;
-    limits.zero_is_free()?;
-    let mut notes = Vec::new();
-    limits.note_zero(&mut notes);
+    let mut notes = limits.plain_registers()?;
     let mut names = (0..).map(Token::Int);
     let mut keeps = |name: Token| names.next() == Some(name);
     if !history.txns().all(|txn| keeps(history.txn_token(txn))) {

@@ -20,6 +20,20 @@ impl Limits<'_> {
         })
     }
 
+    /// Makes sure that all is reads and writes of numbers with a known end, without times, and an initial value that can
+    /// be written as 0; returns what is not kept.
+    pub(super) fn plain_registers(&self) -> Result<Vec<String>, WriteError> {
+        self.no_lists()?;
+        self.no_times()?;
+        self.no_extras()?;
+        self.none_is(Status::Unknown, "transactions whose end is unknown")?;
+        self.numbers_only()?;
+        self.zero_is_free()?;
+        let mut notes = Vec::new();
+        self.note_zero(&mut notes);
+        Ok(notes)
+    }
+
     /// Only reads and writes.
     pub(super) fn no_lists(&self) -> Result<(), WriteError> {
         for txn in self.history.txns() {
@@ -85,7 +99,7 @@ impl Limits<'_> {
     }
 
     /// Initial values can be written as 0: no key has another value 0.
-    pub(super) fn zero_is_free(&self) -> Result<(), WriteError> {
+    fn zero_is_free(&self) -> Result<(), WriteError> {
         for op in self.ops() {
             let (Op::Read { key, value } | Op::Write { key, value }) = op else {
                 continue;
@@ -101,7 +115,7 @@ impl Limits<'_> {
     }
 
     /// Says if some initial value is not 0 and will be.
-    pub(super) fn note_zero(&self, notes: &mut Vec<String>) {
+    fn note_zero(&self, notes: &mut Vec<String>) {
         let is_other = |op: Op| match op {
             Op::Read { value, .. } | Op::Write { value, .. } => {
                 self.history.is_initial(value) && self.history.value_token(value) != Token::Int(0)

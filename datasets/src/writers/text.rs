@@ -19,14 +19,7 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
         history,
         format: "text",
     };
-    limits.no_lists()?;
-    limits.no_times()?;
-    limits.no_extras()?;
-    limits.none_is(Status::Unknown, "transactions whose end is unknown")?;
-    limits.numbers_only()?;
-    limits.zero_is_free()?;
-    let mut notes = Vec::new();
-    limits.note_zero(&mut notes);
+    let mut notes = limits.plain_registers()?;
     let is_bare = |txn: &TxnId| history.ops(*txn).is_empty();
     let n_bare = history.txns().filter(is_bare).count();
     if n_bare > 0 {
