@@ -1,10 +1,11 @@
 //! `witness`: tries an order that costs nothing as the answer. A hit is the certificate; a miss says nothing.
 
 use crate::decide::{Question, Side};
+use crate::prune::places;
 
 /// The side of each constraint that the estimated order meets, and the order itself; `None` if it breaks a constraint.
 pub fn witness(question: Question<'_>) -> Option<Vec<Side>> {
-    let place = places(question)?;
+    let place = estimated_places(question)?;
     let constraints = question.constraints;
     (0..constraints.len())
         .map(|constraint| {
@@ -18,16 +19,12 @@ pub fn witness(question: Question<'_>) -> Option<Vec<Side>> {
 
 /// Where each node stands when the nodes are sorted by the estimate; equals keep their topological order, so that the
 /// known edges stay forward.
-fn places(question: Question<'_>) -> Option<Vec<u32>> {
+fn estimated_places(question: Question<'_>) -> Option<Vec<u32>> {
     if question.estimate.len() != question.n_nodes {
         return None;
     }
     let mut order = question.order.to_vec();
     let estimate = |node: u32| question.estimate[node as usize];
     order.sort_by(|&a, &b| estimate(a).total_cmp(&estimate(b)));
-    let mut place = vec![0; question.n_nodes];
-    for (at, &node) in order.iter().enumerate() {
-        place[node as usize] = at as u32;
-    }
-    Some(place)
+    Some(places(&order))
 }

@@ -14,6 +14,7 @@ const LANES: usize = 8;
 /// those that reach the node are its first ones.
 #[derive(Debug)]
 pub struct Clocks {
+    chains: Vec<Range<u32>>,
     chain_of: Vec<u32>,
     position: Vec<u32>,
     stride: usize,
@@ -33,10 +34,12 @@ impl Clocks {
         clocks
     }
 
-    /// Clocks that look the other way: for each node and chain, how many of the chain's last nodes it reaches. Positions
-    /// count from the chain's end.
-    pub fn descending(dag: &Dag, chains: &[Range<u32>]) -> Self {
-        let mut clocks = Self::zero(dag.n_nodes(), chains, |nodes, node| nodes.end - 1 - node);
+    /// Clocks on the same chains that look the other way: for each node and chain, how many of the chain's last nodes it
+    /// reaches. Positions count from the chain's end.
+    #[must_use]
+    pub fn descending(&self, dag: &Dag) -> Self {
+        let from_end = |nodes: &Range<u32>, node| nodes.end - 1 - node;
+        let mut clocks = Self::zero(dag.n_nodes(), &self.chains, from_end);
         let mut clock = vec![0; clocks.stride];
         for &node in dag.order().iter().rev() {
             clock.fill(0);
@@ -65,6 +68,7 @@ impl Clocks {
         }
         let stride = chains.len().max(1).next_multiple_of(LANES);
         Clocks {
+            chains: chains.to_vec(),
             chain_of,
             position,
             stride,
@@ -101,6 +105,12 @@ impl Clocks {
     #[inline]
     pub fn chain(&self, node: u32) -> usize {
         self.chain_of[node as usize] as usize
+    }
+
+    /// How many nodes a chain has.
+    #[inline]
+    pub fn chain_length(&self, chain: usize) -> u32 {
+        self.chains[chain].len() as u32
     }
 
     /// The place of a node on its chain.

@@ -66,6 +66,11 @@ impl Dag {
         &self.order
     }
 
+    /// Where each node stands in the topological order.
+    pub fn places(&self) -> Vec<u32> {
+        places(&self.order)
+    }
+
     /// Where each node's successors begin in [`Dag::targets`].
     pub fn starts(&self) -> &[u32] {
         &self.starts
@@ -125,4 +130,13 @@ fn sort(starts: &[u32], targets: &[u32], mut indegree: Vec<u32>) -> Result<Vec<u
     } else {
         Err(Cyclic)
     }
+}
+
+/// Where each node stands in an order of all nodes.
+pub(crate) fn places(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    for (at, &node) in order.iter().enumerate() {
+        places[node as usize] = at as u32;
+    }
+    places
 }

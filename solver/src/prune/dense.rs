@@ -30,10 +30,7 @@ impl Dense {
 
     /// Computes the closure.
     pub fn new(dag: &Dag) -> Self {
-        let mut place = vec![0_u32; dag.n_nodes()];
-        for (at, &node) in dag.order().iter().enumerate() {
-            place[node as usize] = at as u32;
-        }
+        let place = dag.places();
         let strips = (0..dag.n_nodes().div_ceil(STRIP_COLUMNS))
             .into_par_iter()
             .map(|strip| sweep(dag, &place, strip))
@@ -55,10 +52,7 @@ impl Dense {
 
     /// How many nodes each node reaches.
     pub fn count_descendants(dag: &Dag) -> Vec<u32> {
-        let mut place = vec![0_u32; dag.n_nodes()];
-        for (at, &node) in dag.order().iter().enumerate() {
-            place[node as usize] = at as u32;
-        }
+        let place = dag.places();
         let n_strips = dag.n_nodes().div_ceil(STRIP_COLUMNS);
         let mut counts = vec![0_u32; dag.n_nodes()];
         // One strip at a time is alive, so counting needs no second matrix.

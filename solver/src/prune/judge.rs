@@ -202,11 +202,7 @@ impl KeyView {
 impl Judge<'_, Clocks> {
     /// Judges every pair of every key, decided ones only through their neighbours on the chains. `descending` are the
     /// same graph's clocks that look the other way.
-    pub(super) fn along_chains(
-        &self,
-        descending: &Clocks,
-        chains: &[Range<u32>],
-    ) -> Result<Judged, StopReason> {
+    pub(super) fn along_chains(&self, descending: &Clocks) -> Result<Judged, StopReason> {
         self.keys(
             |key| self.view(key),
             |view, _, a, out| {
@@ -214,7 +210,7 @@ impl Judge<'_, Clocks> {
                 self.read_clock(run, &mut view.readers);
                 let reached = descending.row(self.head_begin(run));
                 for (group, chain) in &view.groups {
-                    let first_reached = chains[*chain].len() as u32 - reached[*chain];
+                    let first_reached = self.reach.chain_length(*chain) - reached[*chain];
                     self.run_and_group(view, a, group.clone(), *chain, first_reached, out);
                 }
             },

@@ -15,6 +15,7 @@ mod twins;
 use std::time::Duration;
 
 pub use chains::Clocks;
+pub(crate) use dag::places;
 pub use dag::{Cyclic, Dag};
 pub use dense::Dense;
 pub use rounds::{PruneOptions, prune};

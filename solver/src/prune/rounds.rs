@@ -59,7 +59,8 @@ fn choose(
         Reachability::Dense => false,
     };
     if take_chains {
-        budget.reserve("the clocks", Clocks::bytes(n_nodes, chains.len()))?;
+        // Those that look the other way are alive beside them.
+        budget.reserve("the clocks", 2 * Clocks::bytes(n_nodes, chains.len()))?;
         let why = format!("{n_nodes} nodes on {} chains", chains.len());
         return Ok(Choice {
             chains: Some(chains),
@@ -111,7 +112,7 @@ pub fn prune(
         round += 1;
         let start = Instant::now();
         rounds.close(&dag, &choice);
-        let judged = rounds.judge(&dag, &choice, budget)?;
+        let judged = rounds.judge(&dag, budget)?;
         let new_edges = judged.edges.len();
         let open = judged.open.len();
         rounds.take(judged);
@@ -190,7 +191,7 @@ impl Rounds {
         }
     }
 
-    fn judge(&self, dag: &Dag, choice: &Choice, budget: &Budget) -> Result<Judged, StopReason> {
+    fn judge(&self, dag: &Dag, budget: &Budget) -> Result<Judged, StopReason> {
         match self.closure.as_ref() {
             Some(Closure::Dense(reach)) => {
                 let judge = self.judge_with(reach, budget);
@@ -201,11 +202,10 @@ impl Rounds {
             }
             Some(Closure::Clocks(reach)) => {
                 let judge = self.judge_with(reach, budget);
-                if let Some(open) = &self.open {
-                    return judge.again(open);
+                match &self.open {
+                    Some(open) => judge.again(open),
+                    None => judge.along_chains(&reach.descending(dag)),
                 }
-                let chains = choice.chains.as_deref().unwrap_or_default();
-                judge.along_chains(&Clocks::descending(dag, chains), chains)
             }
             None => Ok(Judged::default()),
         }
@@ -249,7 +249,10 @@ impl Rounds {
             if self.closure.is_none() {
                 self.close(&dag, choice);
             }
-            estimate = positions(self.closure.as_ref(), &dag, choice);
+            estimate = self
+                .closure
+                .as_ref()
+                .map_or_else(Vec::new, |it| positions(it, &dag));
         }
         budget.check()?;
         let polygraph = &self.polygraph;
@@ -264,16 +267,13 @@ impl Rounds {
 }
 
 /// The position estimate: ancestors minus descendants, a linear extension close to the real execution.
-fn positions(closure: Option<&Closure>, dag: &Dag, choice: &Choice) -> Vec<f32> {
-    let (ancestors, descendants) = match (closure, &choice.chains) {
-        (Some(Closure::Clocks(clocks)), Some(chains)) => {
-            (clocks.totals(), Clocks::descending(dag, chains).totals())
-        }
-        (Some(Closure::Dense(dense)), _) => {
+fn positions(closure: &Closure, dag: &Dag) -> Vec<f32> {
+    let (ancestors, descendants) = match closure {
+        Closure::Clocks(clocks) => (clocks.totals(), clocks.descending(dag).totals()),
+        Closure::Dense(dense) => {
             let ancestors = Dense::count_descendants(&dag.reversed());
             (ancestors, dense.descendants())
         }
-        _ => return Vec::new(),
     };
     let pairs = ancestors.iter().zip(&descendants);
     pairs
