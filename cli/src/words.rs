@@ -170,16 +170,20 @@ fn details(out: &mut String, answer: &Answer) {
     if let Some(decide) = &stats.decide {
         let _ = writeln!(
             out,
-            "solver {}\n  {} variables, {} clauses, {} decisions, {} conflicts, {} propagations, {} cycles; encode {}, solve {}",
+            "solver {}\n  {} variables, {} clauses, {} edges, {} decisions, {} conflicts, {} propagations, {} cycles; encode {}, solve {}{}",
             decide.backend,
             grouped(decide.variables),
             grouped(decide.clauses),
+            grouped(decide.edges),
             grouped(decide.decisions),
             grouped(decide.conflicts),
             grouped(decide.propagations),
             grouped(decide.cycles),
             lasting(decide.encode),
-            lasting(decide.solve)
+            lasting(decide.solve),
+            decide
+                .memory
+                .map_or(String::new(), |grown| format!(", memory {}", sized(grown)))
         );
     }
     if let Some(peak) = answer.peak {

@@ -1,10 +1,12 @@
 //! Puts "can the open constraints be met without a cycle?" to solvers, each under the name `solver/encoding`.
 
 mod backtrack;
+mod measured;
 mod propagator;
 
 pub use backtrack::Backtrack;
 use kingsnake_solver::decide::Backend;
+use measured::Measured;
 pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};
 
 /// What may be chosen about a back end.
@@ -20,9 +22,9 @@ type Make = fn(&Options) -> Box<dyn Backend>;
 
 const TABLE: &[(&str, Make)] = &[
     (propagator::NAME, |options| {
-        Box::new(Propagator::new(options))
+        Box::new(Measured(Propagator::new(options)))
     }),
-    (backtrack::NAME, |_| Box::new(Backtrack)),
+    (backtrack::NAME, |_| Box::new(Measured(Backtrack))),
 ];
 
 /// The names of all back ends; the first is the default.

@@ -1,227 +1,99 @@
-//! All back ends and all their options against exhaustive enumeration, and the deliberate mistakes that this must notice.
+//! One suite for all back ends: each joins by one line, and one that is forgotten here fails the last test.
 
 mod support;
 
-use kingsnake_encodings::{
-    BACKENDS, Decide, Faults, Options, Phase, Propagator, PropagatorOptions, backend,
-};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, Decision};
-use kingsnake_solver::progress::Silent;
-use support::{Owned, Random, judge, planted, small};
+use kingsnake_encodings::{BACKENDS, Options, backend};
+use kingsnake_solver::decide::Backend;
+use support::suite;
 
-fn all_options() -> Vec<Options> {
-    let mut all = Vec::new();
-    for phase in [
-        Phase::Estimate,
-        Phase::Topological,
-        Phase::None,
-        Phase::Random,
-    ] {
-        for decide in [Decide::Repair, Decide::SurestFirst, Decide::Vsids] {
-            all.push(Options {
-                seed: all.len() as u32,
-                propagator: PropagatorOptions {
-                    phase,
-                    decide,
-                    ..PropagatorOptions::default()
-                },
-            });
-        }
+fn make(name: &'static str) -> impl Fn(&Options) -> Box<dyn Backend> {
+    move |options| backend(name, options).expect("a back end of the table")
+}
+
+#[allow(clippy::print_stdout)] // What a test prints is shown with it.
+fn pass<T: std::fmt::Debug>(judged: Result<T, String>) {
+    match judged {
+        Ok(tally) => println!("{tally:?}"),
+        Err(what) => panic!("{what}"),
     }
-    all
 }
 
-/// The same question without an estimate, with a good one, and with a bad one.
-fn variants(owned: &Owned, random: &mut Random) -> [Owned; 3] {
-    [
-        owned.clone(),
-        owned.clone().estimated(),
-        owned.clone().misled(random),
-    ]
-}
+macro_rules! suite {
+    ($($(#[$attr:meta])* $module:ident: $name:literal $(, $small:ident)?;)*) => {
+        const JOINED: &[&str] = &[$($(#[$attr])* $name),*];
+        $($(#[$attr])* mod $module {
+            use super::{make, pass, suite};
 
-#[test]
-fn every_back_end_agrees_with_enumeration() {
-    let mut random = Random::new(1);
-    let options = all_options();
-    let (mut n_met, mut n_refuted, mut n_runs) = (0, 0, 0);
-    let mut core_sizes = [0usize; 9];
-    for round in 0..3000 {
-        let owned = small(&mut random);
-        let truth = owned.can_meet(&owned.all());
-        *(if truth { &mut n_met } else { &mut n_refuted }) += 1;
-        let variants = variants(&owned, &mut random);
-        for (at, options) in options.iter().enumerate() {
-            // Every question meets every variant and a third of the options; over the rounds, all combinations come.
-            if (at + round) % 3 != 0 {
-                continue;
+            #[test]
+            fn agrees_with_enumeration_on_small_questions() {
+                let judged = suite::small_questions(&make($name), 4000);
+                assert!(judged.as_ref().is_ok_and(|tally| tally.iter().all(|&n| n > 800)), "{judged:?}");
             }
-            for variant in &variants {
-                for &name in BACKENDS {
-                    let mut backend = backend(name, options).expect("listed");
-                    if let Err(what) = judge(&mut *backend, variant, Some(truth)) {
-                        panic!("{name}, {options:?}, question {round}: {what}\n{variant:?}");
-                    }
-                    n_runs += 1;
-                }
-            }
-        }
-        if !truth {
-            core_sizes[smallest_core(&owned).len()] += 1;
-        }
-    }
-    println!(
-        "{n_met} can be met, {n_refuted} cannot; {n_runs} runs; sizes of the cores: {core_sizes:?}"
-    );
-    assert!(
-        n_met > 600 && n_refuted > 600,
-        "one verdict is hardly represented"
-    );
-}
 
-/// The default back end's core, of which no member can be spared.
-fn smallest_core(owned: &Owned) -> Vec<u32> {
-    let mut backend = Propagator::new(&Options::default());
-    let budget = Budget::unlimited();
-    let decided = backend.decide(owned.question(), &budget, &mut Silent);
-    let Ok((Decision::Core(core), _)) = decided else {
-        panic!("not refuted: {decided:?}");
+            #[test]
+            fn agrees_with_the_oracle_on_small_histories() {
+                let judged = suite::small_histories(&make($name), 3000);
+                assert!(judged.as_ref().is_ok_and(|tally| tally.iter().all(|&n| n > 800)), "{judged:?}");
+            }
+
+            #[test]
+            fn decides_and_explains_puzzles_that_need_a_case_split() {
+                pass(suite::puzzles(&make($name)));
+            }
+
+            #[test]
+            fn decides_formulas_written_as_rings() {
+                pass(suite::formulas(&make($name)));
+            }
+
+            #[test]
+            fn meets_the_corners() {
+                pass(suite::corners(&make($name)));
+            }
+
+            #[test]
+            fn stops_searching_within_a_second() {
+                pass(suite::stops_searching(&make($name)));
+            }
+
+            #[test]
+            fn stops_building_within_a_second() {
+                pass(suite::stops_building(&make($name)));
+            }
+
+            #[test]
+            fn counts_what_it_does() {
+                pass(suite::counts(&make($name)));
+            }
+
+            suite!(@large $name $(, $small)?);
+        })*
     };
-    for spared in 0..core.len() {
-        let mut rest = core.clone();
-        rest.remove(spared);
-        assert!(owned.can_meet(&rest), "{core:?} is not minimal: {owned:?}");
-    }
-    core
-}
-
-#[test]
-fn settling_for_another_order_changes_no_answer() {
-    let mut random = Random::new(5);
-    let (mut n_settled, mut n_met) = (0, 0);
-    let mut check = |owned: &Owned, truth: bool| {
-        let mut backend = Propagator::new(&Options::default()).hard_after(1);
-        if let Err(what) = judge(&mut backend, owned, Some(truth)) {
-            panic!("{what}\n{owned:?}");
+    (@large $name:literal, small) => {};
+    (@large $name:literal) => {
+        #[test]
+        fn decides_middling_questions_as_planted() {
+            pass(suite::middling(&make($name)));
         }
-        let decided = backend.decide(owned.question(), &Budget::unlimited(), &mut Silent);
-        let (_, stats) = decided.expect("judged already");
-        // Only a second run is handed clauses.
-        if stats.clauses > 0 {
-            n_settled += 1;
-            n_met += usize::from(truth);
+
+        #[test]
+        fn repeats_itself_for_the_same_seed() {
+            pass(suite::repeats(&make($name)));
+        }
+
+        #[test]
+        fn refuses_what_does_not_fit() {
+            pass(suite::fits(&make($name)));
         }
     };
-    for _ in 0..2000 {
-        let owned = small(&mut random);
-        check(&owned, owned.can_meet(&owned.all()));
-    }
-    for torn in [false, true] {
-        for _ in 0..5 {
-            check(&planted(300, 2000, torn, &mut random), !torn);
-        }
-    }
-    println!("{n_settled} settled, {n_met} of them can be met");
-    assert!(n_met > 20 && n_settled - n_met > 20);
+}
+
+suite! {
+    cadical_propagator: "cadical/propagator";
+    search_backtrack: "search/backtrack", small;
 }
 
 #[test]
-fn larger_planted_questions_are_decided_as_planted() {
-    let mut random = Random::new(2);
-    for (n_nodes, n_constraints) in [(200, 300), (200, 1500), (600, 3000), (2000, 4000)] {
-        for torn in [false, true] {
-            let owned = planted(n_nodes, n_constraints, torn, &mut random);
-            for variant in variants(&owned, &mut random) {
-                for decide in [Decide::Repair, Decide::SurestFirst, Decide::Vsids] {
-                    let options = Options {
-                        propagator: PropagatorOptions {
-                            decide,
-                            ..PropagatorOptions::default()
-                        },
-                        ..Options::default()
-                    };
-                    let mut backend = Propagator::new(&options);
-                    if let Err(what) = judge(&mut backend, &variant, Some(!torn)) {
-                        panic!("{n_nodes} nodes, torn {torn}, {decide:?}: {what}");
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// How many of the answers the judge rejects when the back end makes these mistakes.
-fn rejected(faults: Faults) -> usize {
-    let mut random = Random::new(3);
-    let mut n_rejected = 0;
-    for _ in 0..300 {
-        let owned = small(&mut random);
-        let truth = owned.can_meet(&owned.all());
-        for options in all_options() {
-            let mut backend = Propagator::new(&options).with_faults(faults);
-            n_rejected += usize::from(judge(&mut backend, &owned, Some(truth)).is_err());
-        }
-    }
-    for torn in [false, true] {
-        for _ in 0..6 {
-            let owned = planted(300, 2000, torn, &mut random);
-            for options in all_options() {
-                let mut backend = Propagator::new(&options).with_faults(faults);
-                n_rejected += usize::from(judge(&mut backend, &owned, Some(!torn)).is_err());
-            }
-        }
-    }
-    n_rejected
-}
-
-#[test]
-fn without_mistakes_nothing_is_rejected() {
-    assert_eq!(rejected(Faults::default()), 0);
-}
-
-#[test]
-fn losing_assignments_behind_a_lemma_is_noticed() {
-    let n = rejected(Faults {
-        drop_pending: true,
-        ..Faults::default()
-    });
-    println!("{n} answers rejected");
-    assert!(n > 0);
-}
-
-#[test]
-fn a_clause_that_misses_a_literal_is_noticed() {
-    let n = rejected(Faults {
-        short_lemma: true,
-        ..Faults::default()
-    });
-    println!("{n} answers rejected");
-    assert!(n > 0);
-}
-
-#[test]
-fn an_order_that_does_not_move_is_noticed() {
-    let n = rejected(Faults {
-        frozen_order: true,
-        ..Faults::default()
-    });
-    println!("{n} answers rejected");
-    assert!(n > 0);
-}
-
-#[test]
-fn the_same_seed_gives_the_same_run() {
-    let mut random = Random::new(4);
-    let owned = planted(400, 3000, false, &mut random);
-    for options in all_options() {
-        let run = || {
-            let budget = Budget::unlimited();
-            let (decision, stats) = Propagator::new(&options)
-                .decide(owned.question(), &budget, &mut Silent)
-                .expect("decided");
-            (decision, stats.conflicts, stats.decisions, stats.cycles)
-        };
-        assert_eq!(run(), run());
-    }
+fn every_back_end_of_the_table_has_joined() {
+    assert_eq!(JOINED, BACKENDS);
 }

@@ -101,6 +101,8 @@ pub struct DecideStats {
     pub variables: u64,
     /// Clauses handed over before solving.
     pub clauses: u64,
+    /// Edges of the graph that it worked on: known ones and those of the sides.
+    pub edges: u64,
     /// Conflicts.
     pub conflicts: u64,
     /// Decisions.
@@ -109,6 +111,8 @@ pub struct DecideStats {
     pub propagations: u64,
     /// Cycles that became clauses.
     pub cycles: u64,
+    /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where nobody tells.
+    pub memory: Option<u64>,
     /// Time for building the instance.
     pub encode: Duration,
     /// Time for solving it.

@@ -1,6 +1,9 @@
 #![allow(dead_code)]
 //! Random questions, the exhaustive answer to them, and the judge of a back end's answer.
 
+pub mod suite;
+
+use kingsnake_encodings::{Options, Propagator};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::decide::{Backend, Constraints, Decision, Question, Side};
 use kingsnake_solver::polygraph::{Edge, Reason};
@@ -154,6 +157,28 @@ impl Owned {
         })
     }
 
+    /// The same for any number of constraints: many are put to the default back end, on their own.
+    fn can_meet_somehow(&self, constraints: &[u32]) -> bool {
+        if constraints.len() <= 12 {
+            return self.can_meet(constraints);
+        }
+        let mut alone = Constraints::default();
+        for &at in constraints {
+            let side = |side| self.constraints.side(at as usize, side).iter().copied();
+            alone.push(side(Side::Either), side(Side::Or));
+        }
+        let question = Question {
+            constraints: &alone,
+            ..self.question()
+        };
+        let decided = Propagator::new(&Options::default()).decide(
+            question,
+            &Budget::unlimited(),
+            &mut Silent,
+        );
+        !matches!(decided, Ok((Decision::Core(_), _)))
+    }
+
     pub fn all(&self) -> Vec<u32> {
         (0..self.constraints.len() as u32).collect()
     }
@@ -288,7 +313,13 @@ pub fn judge(
             if truth == Some(true) {
                 return Err("it refuted what can be met".to_owned());
             }
-            if core.len() <= 12 && owned.can_meet(&core) {
+            if core
+                .iter()
+                .any(|&at| at as usize >= owned.constraints.len())
+            {
+                return Err("its core holds what was not asked".to_owned());
+            }
+            if owned.can_meet_somehow(&core) {
                 return Err("its core can be met".to_owned());
             }
             Ok(false)

@@ -1,0 +1,85 @@
+//! Any back end with the statistics that can be taken from outside: the size of the graph, and how far the process grew.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::progress::Progress;
+
+/// How often the size is looked at, first and at most.
+const EVERY: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
+
+/// A back end, measured.
+pub(crate) struct Measured<B>(pub B);
+
+impl<B: Backend> Backend for Measured<B> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let (decided, grown) = watch(|| self.0.decide(question, budget, progress));
+        decided.map(|(decision, mut stats)| {
+            stats.memory = stats.memory.or(grown);
+            if stats.edges == 0 {
+                stats.edges = (question.targets.len() + question.constraints.n_edges()) as u64;
+            }
+            (decision, stats)
+        })
+    }
+}
+
+/// Does the work while another thread looks at the process's size: what a solver holds is gone when it returns.
+fn watch<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
+    let Some(before) = resident() else {
+        return (work(), None);
+    };
+    thread::scope(|scope| {
+        let (done, waiting) = mpsc::channel::<()>();
+        let watcher = scope.spawn(move || {
+            let (mut largest, mut pause) = (before, EVERY[0]);
+            while waiting.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                largest = largest.max(resident().unwrap_or(0));
+                pause = (2 * pause).min(EVERY[1]);
+            }
+            largest.max(resident().unwrap_or(0))
+        });
+        let result = work();
+        drop(done);
+        let largest = watcher.join().unwrap_or(before);
+        (result, Some(largest - before))
+    })
+}
+
+/// The resident size in bytes; `None` where the system does not tell.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_before_the_end_counts() {
+        let ((), grown) = watch(|| {
+            let block = vec![1u8; 64 << 20];
+            thread::sleep(4 * EVERY[1]);
+            drop(std::hint::black_box(block));
+        });
+        match grown {
+            Some(grown) => assert!(grown > 48 << 20, "{grown}"),
+            None => eprintln!("skipped: the system does not tell the process's size"),
+        }
+    }
+}
