@@ -1,5 +1,6 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +8,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
+use kingsnake_datasets::store::{Fault, Isolation};
+use kingsnake_datasets::workloads::Distribution;
 use kingsnake_solver::level::Level;
 
 /// Checks whether a database kept its isolation promise.
@@ -67,8 +70,8 @@ pub enum Command {
     Stats(StatsArgs),
     /// Write a history in another format.
     Convert(ConvertArgs),
-    /// Write a random history that is valid by construction, or broken on request.
-    Generate(GenerateArgs),
+    /// Run a workload on an embedded store that keeps its promise, or breaks it once on request.
+    Generate(Box<GenerateArgs>),
     /// List what can compute reachability on this machine.
     Devices,
     /// Print a shell's completions.
@@ -254,55 +257,99 @@ pub struct ConvertArgs {
     pub read: ReadArgs,
 }
 
-/// What can be broken.
+/// What the percentages of a mix apply to, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InjectArg {
-    /// Two transactions overwrite the version that both read: neither SER nor SI.
-    LostUpdate,
-    /// A transaction sees one of another's writes and misses the other: neither SER nor SI.
-    StaleRead,
-    /// Two transactions read two keys and overwrite one each: SI but not SER.
-    WriteSkew,
+pub enum GranularityArg {
+    /// Each operation is drawn on its own.
+    Operation,
+    /// All operations of a transaction are of one sort.
+    Transaction,
 }
 
 /// `kingsnake generate`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = workloads())]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct GenerateArgs {
-    /// Where to write it.
-    pub to: PathBuf,
-    /// Transactions.
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub txns: u32,
-    /// Sessions.
-    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
-    pub sessions: u32,
-    /// Keys.
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(2..))]
-    pub keys: u32,
-    /// Operations a transaction.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
-    pub ops: u32,
-    /// Which part of the operations are reads, from 0 to 1.
-    #[arg(long, default_value_t = 0.5, value_parser = share)]
-    pub read_share: f64,
-    /// Which part of the writes read their key first, from 0 to 1.
-    #[arg(long, default_value_t = 0.0, value_parser = share)]
-    pub rmw_share: f64,
-    /// How many commits in the past a transaction may begin: 0 is serial, more is strong session SI.
-    #[arg(long, default_value_t = 0)]
-    pub lag: u32,
-    /// Give begins and commits times.
-    #[arg(long)]
-    pub times: bool,
-    /// Break the history in the middle.
-    #[arg(long, value_name = "ANOMALY")]
-    pub inject: Option<InjectArg>,
-    /// The generator's seed.
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
+    /// What the clients do; the list is below.
+    #[arg(value_parser = PossibleValuesParser::new(kingsnake_datasets::workloads::names()), hide_possible_values = true)]
+    pub workload: String,
+    /// Where to write the history.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
     /// The format to write.
     #[arg(long, default_value = "kingsnake", value_parser = formats(&Format::WRITTEN))]
     pub format: Format,
+    /// Write the true order of every key's versions to a file of its own, for `check --version-order`.
+    #[arg(long, value_name = "FILE")]
+    pub version_order: Option<PathBuf>,
+    /// Write the true order of every key's versions into the history.
+    #[arg(long)]
+    pub inline_version_order: bool,
+    /// Leave out begin and commit times; formats that have none leave them out anyway.
+    #[arg(long)]
+    pub no_times: bool,
+    /// Record aborted transactions too.
+    #[arg(long)]
+    pub aborted: bool,
+    /// Transactions that commit; a fault adds its own.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub txns: u32,
+    /// Clients, each of which is a session.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub clients: u32,
+    /// Keys; 10,000 unless the list below says otherwise.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub keys: Option<u32>,
+    /// Operations a transaction, on different keys; 8 unless given. A read-modify-write is one operation.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub ops: Option<u32>,
+    /// How often each key is chosen: uniform, zipf[:EXPONENT], hotspot[:KEYS:ACCESSES], exponential[:RATE].
+    #[arg(long, default_value_t)]
+    pub distribution: Distribution,
+    /// What the percentages of the workload apply to; the workload's own unless given.
+    #[arg(long)]
+    pub granularity: Option<GranularityArg>,
+    /// What the store promises its clients.
+    #[arg(long, default_value = "serializable", value_parser = isolations())]
+    pub isolation: Isolation,
+    /// Break the promise once, at a random place.
+    #[arg(long, value_parser = faults())]
+    pub fault: Option<Fault>,
+    /// Which part of the attempts to commit roll back by themselves, from 0 to 0.99.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub rollbacks: f64,
+    /// Run every client on a thread of its own; then the seed does not repeat the history.
+    #[arg(long)]
+    pub threads: bool,
+    /// The seed: the same one gives the same history, byte for byte.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// The table of workloads, as help.
+fn workloads() -> String {
+    let mut text = "Workloads:\n".to_owned();
+    for entry in kingsnake_datasets::workloads::WORKLOADS {
+        let _ = writeln!(
+            text,
+            "  {:<16} {} ({} keys)",
+            entry.name, entry.about, entry.n_keys
+        );
+    }
+    text.push_str(
+        "\nThe King Cobra paper leaves keys and transaction length open; the defaults are those of Cobra's BlindW.\n",
+    );
+    text
+}
+
+fn isolations() -> impl TypedValueParser<Value = Isolation> {
+    PossibleValuesParser::new(Isolation::ALL.map(Isolation::name))
+        .try_map(|name| name.parse::<Isolation>())
+}
+
+fn faults() -> impl TypedValueParser<Value = Fault> {
+    PossibleValuesParser::new(Fault::names()).try_map(|name| name.parse::<Fault>())
 }
 
 fn levels() -> impl TypedValueParser<Value = Level> {

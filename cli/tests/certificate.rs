@@ -30,7 +30,7 @@ fn two_transactions_swapped_are_noticed() {
     let history = generate(
         &scratch,
         "h.jsonl",
-        &["--txns", "200", "--keys", "5", "--sessions", "3"],
+        &["--txns", "200", "--keys", "8", "--clients", "3"],
     );
     let order = scratch.path("order");
     expect(0, &["check", &history, "--certificate", &order]);

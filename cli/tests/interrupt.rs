@@ -7,23 +7,15 @@ mod run;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use run::{Scratch, generate, kingsnake};
+use run::{Scratch, generate_workload, kingsnake};
 
 /// Without session order and with few keys this history keeps every engine busy for long.
 fn hard(scratch: &Scratch) -> String {
-    generate(
+    generate_workload(
         scratch,
         "hard.jsonl",
-        &[
-            "--txns",
-            "20000",
-            "--keys",
-            "2000",
-            "--read-share",
-            "0.2",
-            "--seed",
-            "1",
-        ],
+        "king-cobra-hw",
+        &["--txns", "20000", "--keys", "2000", "--seed", "1"],
     )
 }
 

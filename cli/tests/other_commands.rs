@@ -14,7 +14,7 @@ fn stats_counts_in_words_and_fields() {
         &[
             "--txns",
             "100",
-            "--sessions",
+            "--clients",
             "4",
             "--keys",
             "10",
@@ -58,11 +58,12 @@ fn stats_says_when_reads_cannot_be_explained() {
 #[test]
 fn a_converted_history_has_the_same_verdicts() {
     let scratch = Scratch::new();
-    let valid = generate(&scratch, "v.jsonl", &["--txns", "200", "--keys", "20"]);
+    let plain = ["--txns", "200", "--keys", "20", "--no-times"];
+    let valid = generate(&scratch, "v.jsonl", &plain);
     let broken = generate(
         &scratch,
         "b.jsonl",
-        &["--txns", "200", "--keys", "20", "--inject", "lost-update"],
+        &[&plain[..], &["--fault", "lost-update"]].concat(),
     );
     for format in ["kingsnake", "text", "dbcop", "cobra"] {
         for (status, history) in [(0, &valid), (1, &broken)] {
@@ -98,20 +99,61 @@ fn convert_refuses_formats_that_are_only_read() {
 }
 
 #[test]
-fn a_seed_repeats_its_history_and_an_injected_anomaly_breaks_it() {
+fn a_seed_repeats_its_history_and_a_fault_breaks_it() {
     let scratch = Scratch::new();
     for (name, seed) in [("a", "1"), ("b", "1"), ("c", "2")] {
         generate(&scratch, name, &["--txns", "50", "--seed", seed]);
     }
     assert_eq!(scratch.get("a"), scratch.get("b"));
     assert_ne!(scratch.get("a"), scratch.get("c"));
-    let skew = generate(
-        &scratch,
-        "skew",
-        &["--txns", "50", "--inject", "write-skew"],
-    );
+    let skew = generate(&scratch, "skew", &["--txns", "50", "--fault", "write-skew"]);
     expect(1, &["check", &skew]);
     expect(0, &["check", &skew, "--level", "si"]);
+}
+
+#[test]
+fn the_version_order_of_a_workload_stands_beside_it_or_in_it() {
+    let scratch = Scratch::new();
+    let order = scratch.path("order");
+    let options = ["--txns", "300", "--keys", "20", "--version-order", &order];
+    let beside = generate(&scratch, "beside", &options);
+    let inline = generate(
+        &scratch,
+        "inline",
+        &["--txns", "300", "--keys", "20", "--inline-version-order"],
+    );
+    assert!(!scratch.get("beside").contains("version_order"));
+    let lines = scratch.get("order");
+    assert!(lines.lines().count() == 20 && scratch.get("inline").contains(&lines));
+    for line in [
+        &["check", &beside, "--version-order", &order][..],
+        &["check", &inline],
+    ] {
+        let said = expect(0, line);
+        assert!(said.stdout.contains("every key"), "{}", said.stdout);
+    }
+}
+
+#[test]
+fn generate_lists_its_workloads_and_says_where_its_defaults_come_from() {
+    let said = expect(0, &["generate", "--help"]);
+    for word in [
+        "king-cobra-hw",
+        "blindw-rm",
+        "mini",
+        "10000 keys",
+        "paper leaves",
+        "lost-update",
+    ] {
+        assert!(said.stdout.contains(word), "{word}: {}", said.stdout);
+    }
+    let said = expect(
+        2,
+        &["generate", "king-cobra-rw", "--out", "x", "--keys", "7"],
+    );
+    assert!(said.stderr.contains("different keys"), "{}", said.stderr);
+    let said = expect(2, &["generate", "tpc-z", "--out", "x"]);
+    assert!(said.stderr.contains("blindw-rw"), "{}", said.stderr);
 }
 
 #[test]

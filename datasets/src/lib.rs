@@ -10,6 +10,8 @@ mod formats;
 mod json;
 mod recognise;
 mod source;
+pub mod store;
+pub mod workloads;
 mod writers;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +20,7 @@ use kingsnake_solver::model::{History, HistoryBuilder};
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
-pub use writers::write;
+pub use writers::{write, write_version_orders};
 
 use cursor::Input;
 use formats::cobra::{Identity, SessionLog};

@@ -173,9 +173,11 @@ fn growth(directory: &Path, runs: usize, program: &Path) -> Result<()> {
     for (txns, ops, keys) in GROWTH {
         let history = directory.join(format!("{txns}x{ops}.dbcop"));
         let status = Command::new(program)
-            .args(["generate", "--format", "dbcop", "--sessions", "24"])
+            .args(["generate", "king-cobra-rw", "--format", "dbcop"])
+            .args(["--clients", "24"])
             .args(["--txns", &txns.to_string(), "--ops", &ops.to_string()])
             .args(["--keys", &keys.to_string()])
+            .arg("--out")
             .arg(&history)
             .stdout(Stdio::null())
             .status()?;

@@ -1,41 +1,63 @@
-//! `kingsnake generate`: writes a random history that is valid by construction, or broken in one place.
+//! `kingsnake generate`: runs a workload on the embedded store and writes down what its clients saw.
 
 use anyhow::{Context, Result};
-use kingsnake_solver::random::{Injected, Large};
+use kingsnake_datasets::Format;
+use kingsnake_datasets::store::Run;
+use kingsnake_datasets::workloads::{self, Granularity, Parameters};
 
-use crate::args::{GenerateArgs, InjectArg};
+use super::expect_writable;
+use crate::args::{GenerateArgs, GranularityArg};
 use crate::voice::{Voice, count, printable, say};
 
 /// Generates, and says what was written.
 pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
-    let percent = |share: f64| (share * 100.0).round() as usize;
-    let large = Large {
-        n_txns: args.txns as usize,
-        n_sessions: args.sessions as usize,
-        n_keys: args.keys as usize,
-        n_ops: args.ops as usize,
-        reads: percent(args.read_share),
-        read_modify_writes: percent(args.rmw_share),
-        lag: args.lag as usize,
-        times: args.times,
-        injected: args.inject.map(|inject| match inject {
-            InjectArg::LostUpdate => Injected::LostUpdate,
-            InjectArg::StaleRead => Injected::StaleRead,
-            InjectArg::WriteSkew => Injected::WriteSkew,
+    if let Some(path) = &args.version_order {
+        expect_writable(path)?;
+    }
+    let parameters = Parameters {
+        n_keys: args.keys.map(|it| it as usize),
+        n_ops: args.ops.map(|it| it as usize),
+        distribution: args.distribution,
+        granularity: args.granularity.map(|it| match it {
+            GranularityArg::Operation => Granularity::Operation,
+            GranularityArg::Transaction => Granularity::Transaction,
         }),
+    };
+    let workload = workloads::find(&args.workload)?.make(&parameters)?;
+    let run = Run {
+        n_txns: args.txns as usize,
+        n_clients: args.clients as usize,
+        isolation: args.isolation,
+        fault: args.fault,
+        rollbacks: (args.rollbacks * 100.0).round() as usize,
+        keep_aborted: args.aborted,
+        threads: args.threads,
         seed: args.seed,
     };
-    let history = large.run().history;
-    kingsnake_datasets::write(&history, args.format, &args.to)?;
+    let recorded = run.run(&*workload)?;
+    let times = args.format == Format::Kingsnake && !args.no_times;
+    let mut history = recorded.history(true, times)?;
+    if let Some(path) = &args.version_order {
+        kingsnake_datasets::write_version_orders(&history, path)?;
+    }
+    if !args.inline_version_order {
+        history.retain_versions(|_| false);
+    }
+    for note in kingsnake_datasets::write(&history, args.format, &args.out)? {
+        voice.warn(&note);
+    }
     if !voice.quiet {
         let words = format!(
-            "{} ({}): {}, {}, {}, {}\n",
-            args.to.display(),
+            "{} ({}): {} on {}, {}, {}, {}, {}; {} aborted\n",
+            args.out.display(),
             args.format,
+            args.workload,
+            args.isolation,
             count(history.n_txns(), "transaction"),
             count(history.n_sessions(), "session"),
             count(history.n_ops(), "operation"),
-            count(history.n_keys(), "key")
+            count(history.n_keys(), "key"),
+            count(recorded.n_aborted(), "attempt")
         );
         say(&printable(&words)).context("cannot write to stdout")?;
     }

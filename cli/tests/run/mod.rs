@@ -80,10 +80,20 @@ impl Scratch {
     }
 }
 
-/// A history that is valid by construction.
+/// A history of reads and blind writes on a store that keeps its promise, unless the options say otherwise.
 pub fn generate(scratch: &Scratch, name: &str, options: &[&str]) -> String {
+    generate_workload(scratch, name, "king-cobra-rw", options)
+}
+
+/// A history of any workload.
+pub fn generate_workload(
+    scratch: &Scratch,
+    name: &str,
+    workload: &str,
+    options: &[&str],
+) -> String {
     let path = scratch.path(name);
-    let mut args = vec!["generate", path.as_str()];
+    let mut args = vec!["generate", workload, "--out", path.as_str()];
     args.extend(options);
     expect(0, &args);
     path

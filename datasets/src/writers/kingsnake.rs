@@ -9,13 +9,7 @@ use rustc_hash::FxHashMap;
 pub(super) fn write(history: &History, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let show = Show { history };
     write_initial(&show, out)?;
-    for order in history.version_orders() {
-        out.write_all(b"{\"version_order\":{\"key\":")?;
-        show.token(out, history.key_token(order.key))?;
-        out.write_all(b",\"values\":")?;
-        show.values(out, &order.values)?;
-        out.write_all(b"}}\n")?;
-    }
+    write_version_orders(history, out)?;
     for txn in history.txns() {
         show.txn(out, txn)?;
     }
@@ -25,6 +19,19 @@ pub(super) fn write(history: &History, out: &mut dyn Write) -> io::Result<Vec<St
         0 => Vec::new(),
         n => vec![format!("{n} sessions without transactions are left out")],
     })
+}
+
+/// Writes the version orders alone.
+pub(super) fn write_version_orders(history: &History, out: &mut dyn Write) -> io::Result<()> {
+    let show = Show { history };
+    for order in history.version_orders() {
+        out.write_all(b"{\"version_order\":{\"key\":")?;
+        show.token(out, history.key_token(order.key))?;
+        out.write_all(b",\"values\":")?;
+        show.values(out, &order.values)?;
+        out.write_all(b"}}\n")?;
+    }
+    Ok(())
 }
 
 /// The header, and a line for each key whose initial value is not initial everywhere.

@@ -47,6 +47,16 @@ pub fn write(history: &History, format: Format, path: &Path) -> Result<Vec<Strin
     })
 }
 
+/// Writes a history's version orders to a file of their own, to stand beside the history. It is compressed where the name
+/// ends in `.gz` or `.zst`.
+pub fn write_version_orders(history: &History, path: &Path) -> Result<(), WriteError> {
+    let written = to_file(path, |out| kingsnake::write_version_orders(history, out));
+    written.map_err(|error| WriteError::Io {
+        file: path.to_owned(),
+        error,
+    })
+}
+
 fn to_file<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
     let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
     let extension = path.extension().and_then(|it| it.to_str());

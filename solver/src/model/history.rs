@@ -229,6 +229,15 @@ impl History {
         &self.version_orders
     }
 
+    /// Keeps of the version orders what `keep` keeps, so that the kept neighbours become neighbours; asks in the order of
+    /// the lists.
+    pub fn retain_versions(&mut self, mut keep: impl FnMut(ValueId) -> bool) {
+        for order in &mut self.version_orders {
+            order.values.retain(|&value| keep(value));
+        }
+        self.version_orders.retain(|order| !order.values.is_empty());
+    }
+
     /// The texts.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols

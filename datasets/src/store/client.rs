@@ -1,0 +1,99 @@
+//! A client: runs one transaction after the other, a step at a time, and tries again what was aborted.
+//!
+//! A transaction is a function of its client's stream of random numbers, so trying again runs the same one, and the mix of
+//! a workload is the mix of what commits.
+
+use kingsnake_solver::random::Rng;
+
+use super::engine::{Open, Store};
+use super::{Step, Transaction};
+use crate::workloads::Workload;
+
+pub(super) struct Client<'w> {
+    id: usize,
+    workload: &'w dyn Workload,
+    /// The percentage of attempts that roll back by themselves.
+    rollbacks: usize,
+    rng: Rng,
+    current: Option<Current>,
+    /// Where the stream stood before the transaction that is to be tried again.
+    again: Option<Rng>,
+}
+
+struct Current {
+    open: Open,
+    transaction: Box<dyn Transaction>,
+    read: i64,
+    from: Rng,
+}
+
+impl<'w> Client<'w> {
+    pub(super) fn new(id: usize, workload: &'w dyn Workload, rollbacks: usize, seed: u64) -> Self {
+        // The streams of neighbouring clients must not be each other's, shifted.
+        let mut mixed = Rng::new(seed ^ (id as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95));
+        Client {
+            id,
+            workload,
+            rollbacks,
+            rng: Rng::new(mixed.number()),
+            current: None,
+            again: None,
+        }
+    }
+
+    /// Does one thing: begins, reads, writes, or ends. False when there is nothing left to do.
+    pub(super) fn step(&mut self, store: &mut Store) -> bool {
+        let Some(mut current) = self.current.take() else {
+            return self.begin(store);
+        };
+        match current.transaction.next(current.read) {
+            Some(step) => {
+                current.read = act(store, &mut current.open, step);
+                self.current = Some(current);
+            }
+            None => self.end(store, current),
+        }
+        true
+    }
+
+    fn begin(&mut self, store: &mut Store) -> bool {
+        let from = match self.again.take() {
+            Some(from) => from,
+            None if store.left == 0 => return false,
+            None => {
+                store.left -= 1;
+                Rng::new(self.rng.number())
+            }
+        };
+        let transaction = self.workload.transaction(&mut from.clone());
+        self.current = Some(Current {
+            open: store.begin(),
+            transaction,
+            read: 0,
+            from,
+        });
+        true
+    }
+
+    fn end(&mut self, store: &mut Store, current: Current) {
+        let committed = if self.rng.chance(self.rollbacks) {
+            store.abort(self.id, current.open);
+            false
+        } else {
+            store.commit(self.id, current.open)
+        };
+        if !committed {
+            self.again = Some(current.from);
+        }
+    }
+}
+
+fn act(store: &mut Store, open: &mut Open, step: Step) -> i64 {
+    match step {
+        Step::Read(key) => return store.read(open, key),
+        Step::Write(key, beside) => store.write(open, key, beside),
+        Step::ReadList(key) => store.read_list(open, key),
+        Step::Append(key) => store.append(open, key),
+    }
+    0
+}

@@ -1,0 +1,348 @@
+//! The store: versions by commit, snapshots, and the three promises.
+//!
+//! - `serializable`: optimistic concurrency control with backward validation (Kung and Robinson 1981). A transaction reads the
+//!   snapshot of its begin. One that writes commits only if nothing that it read has been overwritten since, so it could
+//!   have run at its commit; one that only reads could have run at its begin. Both lie within the transaction, so the
+//!   history is strictly serializable, in the order of these points.
+//! - `snapshot`: reads the snapshot of its begin, and commits only if nobody else has committed a write of a key that it wrote
+//!   (first committer wins, Berenson et al. 1995). Lost updates cannot happen; write skews can.
+//! - `read-committed`: reads whatever is committed at that moment, and always commits.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Instant;
+
+use kingsnake_solver::model::Status;
+use thiserror::Error;
+
+use super::Key;
+use super::record::{Event, Record};
+
+/// What the store promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// There is one order in which the transactions could have run, and it agrees with real time.
+    Serializable,
+    /// Everybody reads a snapshot, and writers of one key do not overlap.
+    Snapshot,
+    /// Everybody reads what is committed.
+    ReadCommitted,
+}
+
+/// No isolation has this name.
+#[derive(Clone, Debug, Error)]
+#[error("no isolation {0:?}; there are serializable, snapshot, read-committed")]
+pub struct UnknownIsolation(String);
+
+impl Isolation {
+    /// Every isolation, strongest first.
+    pub const ALL: [Isolation; 3] = [
+        Isolation::Serializable,
+        Isolation::Snapshot,
+        Isolation::ReadCommitted,
+    ];
+
+    /// The name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isolation::Serializable => "serializable",
+            Isolation::Snapshot => "snapshot",
+            Isolation::ReadCommitted => "read-committed",
+        }
+    }
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Isolation {
+    type Err = UnknownIsolation;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Isolation::ALL.into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| UnknownIsolation(name.to_owned()))
+    }
+}
+
+/// A committed write.
+#[derive(Clone, Copy, Debug)]
+struct Version {
+    /// The number of the commit that installed it.
+    commit: u64,
+    value: i64,
+    beside: i64,
+}
+
+/// The versions of a key, oldest first, and the last value that anybody was given for it.
+#[derive(Clone, Debug, Default)]
+struct Versions {
+    installed: Vec<Version>,
+    last_value: i64,
+}
+
+impl Versions {
+    fn at(&self, snapshot: u64) -> Option<&Version> {
+        let mut newest_first = self.installed.iter().rev();
+        newest_first.find(|version| version.commit <= snapshot)
+    }
+
+    fn has_newer(&self, snapshot: u64) -> bool {
+        let newest = self.installed.last();
+        newest.is_some_and(|version| version.commit > snapshot)
+    }
+}
+
+/// A write that is not committed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) key: Key,
+    pub(super) value: i64,
+    pub(super) beside: i64,
+    pub(super) is_append: bool,
+}
+
+/// A transaction that has begun.
+#[derive(Clone, Debug)]
+pub(super) struct Open {
+    snapshot: u64,
+    begin: i64,
+    /// Keys of which it read what others wrote.
+    read: Vec<Key>,
+    pub(super) pending: Vec<Pending>,
+    pub(super) events: Vec<Event>,
+}
+
+impl Open {
+    fn own(&self, key: Key) -> impl DoubleEndedIterator<Item = &Pending> {
+        self.pending.iter().filter(move |write| write.key == key)
+    }
+}
+
+/// Where times come from: the scheduler's steps, or the machine's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Clock {
+    Steps,
+    Machine(Instant),
+}
+
+/// The store.
+#[derive(Debug)]
+pub(super) struct Store {
+    isolation: Isolation,
+    keys: BTreeMap<Key, Versions>,
+    n_commits: u64,
+    clock: Clock,
+    now: i64,
+    pub(super) records: Vec<Record>,
+    pub(super) n_aborted: usize,
+    /// Whether aborted transactions are recorded too.
+    keep_aborted: bool,
+    /// How many transactions clients may still begin.
+    pub(super) left: usize,
+}
+
+/// A step of the scheduler takes a microsecond.
+const STEP: i64 = 1_000;
+
+impl Store {
+    pub(super) fn new(isolation: Isolation, clock: Clock, keep_aborted: bool) -> Self {
+        Store {
+            isolation,
+            keys: BTreeMap::new(),
+            n_commits: 0,
+            clock,
+            now: 0,
+            records: Vec::new(),
+            n_aborted: 0,
+            keep_aborted,
+            left: 0,
+        }
+    }
+
+    /// The time of an event: later than that of every event before it.
+    fn tick(&mut self) -> i64 {
+        let later = match self.clock {
+            Clock::Steps => self.now + STEP,
+            Clock::Machine(start) => i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX),
+        };
+        self.now = later.max(self.now + 1);
+        self.now
+    }
+
+    pub(super) fn begin(&mut self) -> Open {
+        Open {
+            snapshot: self.n_commits,
+            begin: self.tick(),
+            read: Vec::new(),
+            pending: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// What a transaction may see of others now.
+    fn visible(&self, open: &Open) -> u64 {
+        match self.isolation {
+            Isolation::Serializable | Isolation::Snapshot => open.snapshot,
+            Isolation::ReadCommitted => self.n_commits,
+        }
+    }
+
+    /// Reads a register; returns the number beside the value.
+    pub(super) fn read(&mut self, open: &mut Open, key: Key) -> i64 {
+        self.tick();
+        let own = open
+            .own(key)
+            .next_back()
+            .map(|write| (write.value, write.beside));
+        let (value, beside) = own.unwrap_or_else(|| {
+            open.read.push(key);
+            let versions = self.keys.get(&key);
+            let seen = versions.and_then(|versions| versions.at(self.visible(open)));
+            seen.map_or((INITIAL, 0), |version| (version.value, version.beside))
+        });
+        open.events.push(Event::Read(key, value));
+        beside
+    }
+
+    /// Reads a list.
+    pub(super) fn read_list(&mut self, open: &mut Open, key: Key) {
+        self.tick();
+        open.read.push(key);
+        let mut list = self.list(key, self.visible(open));
+        list.extend(open.own(key).map(|write| write.value));
+        open.events.push(Event::ReadList(key, list));
+    }
+
+    fn list(&self, key: Key, snapshot: u64) -> Vec<i64> {
+        let installed = self.keys.get(&key).map_or(&[][..], |it| &it.installed);
+        let seen = installed.iter().take_while(|it| it.commit <= snapshot);
+        seen.map(|version| version.value).collect()
+    }
+
+    /// A value that no write of the key has.
+    pub(super) fn fresh(&mut self, key: Key) -> i64 {
+        let versions = self.keys.entry(key).or_default();
+        versions.last_value += 1;
+        versions.last_value
+    }
+
+    /// Sets a register; others see it after the commit.
+    pub(super) fn write(&mut self, open: &mut Open, key: Key, beside: i64) {
+        self.tick();
+        let value = self.fresh(key);
+        open.events.push(Event::Write(key, value));
+        open.pending.push(Pending {
+            key,
+            value,
+            beside,
+            is_append: false,
+        });
+    }
+
+    /// Appends to a list; others see it after the commit.
+    pub(super) fn append(&mut self, open: &mut Open, key: Key) {
+        self.tick();
+        let value = self.fresh(key);
+        open.events.push(Event::Append(key, value));
+        open.pending.push(Pending {
+            key,
+            value,
+            beside: 0,
+            is_append: true,
+        });
+    }
+
+    /// Commits, if the promise can be kept; aborts otherwise. Returns whether it committed.
+    pub(super) fn commit(&mut self, client: usize, open: Open) -> bool {
+        if self.must_abort(&open) {
+            self.abort(client, open);
+            return false;
+        }
+        self.install(&open.pending);
+        self.record(client, open, Status::Committed);
+        true
+    }
+
+    fn must_abort(&self, open: &Open) -> bool {
+        let newer = |key: &Key| {
+            let versions = self.keys.get(key);
+            versions.is_some_and(|versions| versions.has_newer(open.snapshot))
+        };
+        match self.isolation {
+            Isolation::Serializable => !open.pending.is_empty() && open.read.iter().any(newer),
+            Isolation::Snapshot => open.pending.iter().any(|write| newer(&write.key)),
+            Isolation::ReadCommitted => false,
+        }
+    }
+
+    /// Makes writes visible, as one commit. Of several writes of a register the last counts.
+    pub(super) fn install(&mut self, pending: &[Pending]) {
+        self.n_commits += 1;
+        for write in pending {
+            let version = Version {
+                commit: self.n_commits,
+                value: write.value,
+                beside: write.beside,
+            };
+            let installed = &mut self.keys.entry(write.key).or_default().installed;
+            match installed.last_mut() {
+                Some(last) if last.commit == self.n_commits && !write.is_append => *last = version,
+                _ => installed.push(version),
+            }
+        }
+    }
+
+    pub(super) fn abort(&mut self, client: usize, open: Open) {
+        self.n_aborted += 1;
+        if self.keep_aborted {
+            self.record(client, open, Status::Aborted);
+        }
+    }
+
+    /// Writes down a transaction that ends now.
+    pub(super) fn record(&mut self, client: usize, open: Open, status: Status) {
+        let end = self.tick();
+        self.records.push(Record {
+            client,
+            status,
+            begin: open.begin,
+            end,
+            events: open.events,
+        });
+    }
+
+    /// The newest committed value of a register, and the number beside it.
+    pub(super) fn newest(&self, key: Key) -> (i64, i64) {
+        let versions = self.keys.get(&key);
+        let newest = versions.and_then(|versions| versions.installed.last());
+        newest.map_or((INITIAL, 0), |version| (version.value, version.beside))
+    }
+
+    /// The committed elements of a list.
+    pub(super) fn newest_list(&self, key: Key) -> Vec<i64> {
+        self.list(key, self.n_commits)
+    }
+
+    /// The keys that anybody wrote or tried to.
+    pub(super) fn known_keys(&self) -> Vec<Key> {
+        self.keys.keys().copied().collect()
+    }
+
+    /// Every key's values in the order in which they were installed.
+    pub(super) fn version_orders(&self) -> Vec<(Key, Vec<i64>)> {
+        let orders = self.keys.iter().map(|(&key, versions)| {
+            let values = versions.installed.iter().map(|version| version.value);
+            (key, values.collect())
+        });
+        orders
+            .filter(|(_, values): &(Key, Vec<i64>)| !values.is_empty())
+            .collect()
+    }
+}
+
+/// What every register holds before anybody writes it.
+pub(super) const INITIAL: i64 = 0;

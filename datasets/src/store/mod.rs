@@ -1,0 +1,46 @@
+//! An embedded multi-version store, its concurrent clients, and the history and version order that they leave behind.
+//!
+//! A committed transaction installs its writes at one point of a single sequence of commits, which is therefore the true
+//! version order of every key. What a transaction may see, and whether it may commit, is its [`Isolation`]. Operations of
+//! many clients interleave: by a seeded scheduler ([`Run::run`], the same seed gives the same history), or on threads.
+
+mod client;
+mod engine;
+mod fault;
+mod record;
+mod run;
+
+pub use engine::{Isolation, UnknownIsolation};
+pub use fault::{Breaks, Fault, UnknownFault};
+pub use record::Recorded;
+pub use run::{Run, RunError};
+
+/// A key's number.
+pub type Key = i64;
+
+/// What a transaction does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Reads a register.
+    Read(Key),
+    /// Sets a register. The store gives the write a value that no other write of the key has, and keeps the number
+    /// beside it for whoever reads it.
+    Write(Key, i64),
+    /// Reads a list.
+    ReadList(Key),
+    /// Appends to a list an element that the store chooses.
+    Append(Key),
+}
+
+/// A transaction as its client runs it.
+pub trait Transaction: Send {
+    /// The next step, or the commit. `read` is the number beside the value that the last step read; 0 where nobody had
+    /// written the key, and after a step that was no read of a register.
+    fn next(&mut self, read: i64) -> Option<Step>;
+}
+
+impl<I: Iterator<Item = Step> + Send> Transaction for I {
+    fn next(&mut self, _: i64) -> Option<Step> {
+        Iterator::next(self)
+    }
+}

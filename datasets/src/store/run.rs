@@ -1,0 +1,149 @@
+//! Runs clients against the store: interleaved by a seeded scheduler, or on threads.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use kingsnake_solver::random::Rng;
+use thiserror::Error;
+
+use super::client::Client;
+use super::engine::{Clock, Isolation, Store};
+use super::fault::{Fault, inject};
+use super::record::Recorded;
+use crate::workloads::Workload;
+
+/// How a workload is run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// How many transactions commit; a fault adds its own.
+    pub n_txns: usize,
+    /// How many clients run them, each as one session.
+    pub n_clients: usize,
+    /// What the store promises.
+    pub isolation: Isolation,
+    /// What goes wrong once, at a random place.
+    pub fault: Option<Fault>,
+    /// The percentage of attempts that roll back by themselves.
+    pub rollbacks: usize,
+    /// Whether aborted transactions are recorded. Those that a fault needs always are.
+    pub keep_aborted: bool,
+    /// Whether every client is a thread; then the machine decides how they interleave, and a seed does not repeat it.
+    pub threads: bool,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Run {
+            n_txns: 10_000,
+            n_clients: 20,
+            isolation: Isolation::Serializable,
+            fault: None,
+            rollbacks: 0,
+            keep_aborted: false,
+            threads: false,
+            seed: 0,
+        }
+    }
+}
+
+/// Why a run is not possible.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum RunError {
+    /// There must be somebody.
+    #[error("a run needs at least one client")]
+    NoClients,
+    /// Whoever always rolls back never commits.
+    #[error("at most 99 % of the attempts may roll back")]
+    AlwaysRollsBack,
+    /// The fault is one between clients.
+    #[error("the fault {fault} needs {needs} clients, and there are {clients}")]
+    FewClients {
+        /// The fault.
+        fault: Fault,
+        /// How many it needs.
+        needs: usize,
+        /// How many there are.
+        clients: usize,
+    },
+}
+
+impl Run {
+    /// Runs the workload to its end.
+    pub fn run(&self, workload: &dyn Workload) -> Result<Recorded, RunError> {
+        if self.n_clients == 0 {
+            return Err(RunError::NoClients);
+        }
+        if self.rollbacks >= 100 {
+            return Err(RunError::AlwaysRollsBack);
+        }
+        let mut rng = Rng::new(self.seed);
+        let clock = if self.threads {
+            Clock::Machine(Instant::now())
+        } else {
+            Clock::Steps
+        };
+        let mut store = Store::new(self.isolation, clock, self.keep_aborted);
+        let new_client = |id| Client::new(id, workload, self.rollbacks, self.seed);
+        let mut clients: Vec<Client<'_>> = (0..self.n_clients).map(new_client).collect();
+        let mut done = 0;
+        if let Some(fault) = self.fault {
+            // All clients pause there, so that the fault's transactions have their sessions to themselves.
+            done = rng.below(self.n_txns + 1);
+            store = self.spend(done, &mut clients, store, &mut rng);
+            inject(fault, self.n_clients, workload.kind(), &mut store, &mut rng)?;
+        }
+        let store = self.spend(self.n_txns - done, &mut clients, store, &mut rng);
+        Ok(Recorded {
+            n_clients: self.n_clients,
+            version_orders: store.version_orders(),
+            n_aborted: store.n_aborted,
+            records: store.records,
+        })
+    }
+
+    /// Lets the clients commit this many transactions.
+    fn spend(
+        &self,
+        n_txns: usize,
+        clients: &mut [Client<'_>],
+        mut store: Store,
+        rng: &mut Rng,
+    ) -> Store {
+        store.left = n_txns;
+        if self.threads {
+            on_threads(clients, store)
+        } else {
+            interleave(clients, &mut store, rng);
+            store
+        }
+    }
+}
+
+/// One step of a random client, until none has anything left to do.
+fn interleave(clients: &mut [Client<'_>], store: &mut Store, rng: &mut Rng) {
+    let mut busy: Vec<usize> = (0..clients.len()).collect();
+    while !busy.is_empty() {
+        let at = rng.below(busy.len());
+        if !clients[busy[at]].step(store) {
+            busy.swap_remove(at);
+        }
+    }
+}
+
+fn on_threads(clients: &mut [Client<'_>], store: Store) -> Store {
+    let store = Mutex::new(store);
+    std::thread::scope(|scope| {
+        for client in clients {
+            let store = &store;
+            scope.spawn(move || {
+                while client.step(&mut store.lock().unwrap_or_else(PoisonError::into_inner)) {
+                    // Steps are far shorter than a scheduler's slice; without this, clients would hardly overlap.
+                    std::thread::yield_now();
+                }
+            });
+        }
+    });
+    store.into_inner().unwrap_or_else(PoisonError::into_inner)
+}

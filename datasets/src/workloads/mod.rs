@@ -1,0 +1,182 @@
+//! Workloads: what the clients of the [`store`](crate::store) do. The table grows by one line each.
+//!
+//! A workload makes transactions from a stream of random numbers and from nothing else, so that a transaction which was
+//! aborted can be made again.
+
+mod keys;
+mod mini;
+mod mix;
+
+use kingsnake_solver::random::Rng;
+use thiserror::Error;
+
+use keys::Keys;
+pub use keys::{BadDistribution, Distribution};
+
+use crate::store::Transaction;
+
+/// What a workload's keys hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Single values.
+    Registers,
+    /// Lists that are appended to.
+    Lists,
+}
+
+/// Makes transactions.
+pub trait Workload: Sync {
+    /// What the keys hold.
+    fn kind(&self) -> Kind {
+        Kind::Registers
+    }
+
+    /// The next transaction.
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction>;
+}
+
+/// What the percentages of a mix apply to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granularity {
+    /// Each operation is drawn on its own.
+    Operation,
+    /// All operations of a transaction are of one sort.
+    Transaction,
+}
+
+/// What can be chosen about a workload; `None` is the workload's own.
+#[derive(Clone, Debug, Default)]
+pub struct Parameters {
+    /// How many keys.
+    pub n_keys: Option<usize>,
+    /// How many operations a transaction.
+    pub n_ops: Option<usize>,
+    /// How often each key is chosen.
+    pub distribution: Distribution,
+    /// What the percentages apply to.
+    pub granularity: Option<Granularity>,
+}
+
+/// Why a workload cannot be had with these parameters.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadParameters {
+    /// No workload has this name.
+    #[error("no workload {0:?}; there are {names}", names = names().join(", "))]
+    UnknownWorkload(String),
+    /// The operations of a transaction are on different keys.
+    #[error(
+        "{n_ops} operations on different keys need at least as many keys, and there are {n_keys}"
+    )]
+    FewKeys {
+        /// How many keys there are.
+        n_keys: usize,
+        /// How many operations a transaction has.
+        n_ops: usize,
+    },
+    /// The workload leaves no choice.
+    #[error("the workload {workload} has its own {what}")]
+    Fixed {
+        /// The workload.
+        workload: &'static str,
+        /// What was to be changed.
+        what: &'static str,
+    },
+}
+
+/// A line of the table.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The name, as typed.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// How many keys unless told otherwise.
+    pub n_keys: usize,
+    /// How many operations a transaction unless told otherwise; 0 where the workload leaves no choice.
+    pub n_ops: usize,
+    make: Make,
+}
+
+#[derive(Clone, Copy)]
+enum Make {
+    /// Percentages of reads, blind writes and read-modify-writes, and what they apply to.
+    Mix([usize; 3], Granularity),
+    Mini,
+}
+
+use Granularity::{Operation, Transaction as Whole};
+
+const fn mix(
+    name: &'static str,
+    about: &'static str,
+    percentages: [usize; 3],
+    granularity: Granularity,
+    n_keys: usize,
+) -> Entry {
+    Entry {
+        name,
+        about,
+        n_keys,
+        n_ops: 8,
+        make: Make::Mix(percentages, granularity),
+    }
+}
+
+/// Every workload.
+#[rustfmt::skip]
+pub const WORKLOADS: &[Entry] = &[
+    mix("king-cobra-rmw", "25 % reads, 25 % blind writes, 50 % read-modify-writes", [25, 25, 50], Operation, 10_000),
+    mix("king-cobra-rw", "50 % reads, 50 % blind writes", [50, 50, 0], Operation, 10_000),
+    mix("king-cobra-hw", "10 % reads, 80 % blind writes, 10 % read-modify-writes", [10, 80, 10], Operation, 10_000),
+    mix("blindw-rm", "90 % read-only and 10 % write-only transactions", [90, 10, 0], Whole, 10_000),
+    mix("blindw-rw", "50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 10_000),
+    mix("blindw-rmw", "transactions that read and then write each of their keys", [0, 0, 100], Whole, 10_000),
+    Entry { name: "mini", about: "at most two reads and two writes, every write after a read of its key", n_keys: 10_000, n_ops: 0, make: Make::Mini },
+];
+
+/// The names of all workloads.
+pub fn names() -> Vec<&'static str> {
+    WORKLOADS.iter().map(|entry| entry.name).collect()
+}
+
+/// The workload of a name.
+pub fn find(name: &str) -> Result<Entry, BadParameters> {
+    let found = WORKLOADS.iter().find(|entry| entry.name == name);
+    found
+        .copied()
+        .ok_or_else(|| BadParameters::UnknownWorkload(name.to_owned()))
+}
+
+impl Entry {
+    /// The workload with these parameters.
+    pub fn make(&self, parameters: &Parameters) -> Result<Box<dyn Workload>, BadParameters> {
+        let n_keys = parameters.n_keys.unwrap_or(self.n_keys);
+        let n_ops = parameters.n_ops.unwrap_or(self.n_ops);
+        let fixed = |is_typed: bool, what| {
+            let workload = self.name;
+            if is_typed {
+                return Err(BadParameters::Fixed { workload, what });
+            }
+            Ok(())
+        };
+        let keys = |n_ops| {
+            if n_keys < n_ops || n_keys == 0 {
+                return Err(BadParameters::FewKeys { n_keys, n_ops });
+            }
+            Ok(Keys::new(n_keys, parameters.distribution))
+        };
+        Ok(match self.make {
+            Make::Mix(percentages, granularity) => Box::new(mix::Mix {
+                keys: keys(n_ops)?,
+                n_ops,
+                percentages,
+                granularity: parameters.granularity.unwrap_or(granularity),
+            }),
+            Make::Mini => {
+                fixed(parameters.n_ops.is_some(), "number of operations")?;
+                fixed(parameters.granularity.is_some(), "granularity")?;
+                Box::new(mini::Mini { keys: keys(2)? })
+            }
+        })
+    }
+}

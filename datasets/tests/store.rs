@@ -1,0 +1,343 @@
+//! The embedded store keeps each promise and no more, repeats itself for a seed, and every injected fault is found where
+//! it must be and nowhere else.
+
+use kingsnake_datasets::store::{Breaks, Fault, Isolation, Recorded, Run};
+use kingsnake_datasets::workloads::{
+    BadParameters, Distribution, Granularity, Parameters, WORKLOADS, find,
+};
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::check::{Techniques, check};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use kingsnake_solver::level::{Level, Model, Spec};
+use kingsnake_solver::model::{History, Op, Status};
+use kingsnake_solver::progress::{Progress, Silent};
+use kingsnake_solver::verdict::Verdict;
+
+/// Never asked: with the version order everything is known before.
+struct Nobody;
+
+impl Backend for Nobody {
+    fn name(&self) -> &'static str {
+        "test/nobody"
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        _: &Budget,
+        _: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        panic!("{} constraints are open", question.constraints.len());
+        #[allow(unreachable_code)]
+        Ok((
+            Decision::Choices(vec![Side::Either]),
+            DecideStats::default(),
+        ))
+    }
+}
+
+fn holds(history: &History, spec: Spec) -> bool {
+    let techniques = Techniques::default();
+    let budget = Budget::unlimited();
+    let report = check(
+        history,
+        spec,
+        &techniques,
+        &mut Nobody,
+        &budget,
+        &mut Silent,
+    );
+    match report.expect("the history can be checked").verdict {
+        Verdict::Satisfied(_) => true,
+        Verdict::Violated(_) => false,
+        Verdict::Unknown(reason) => panic!("unknown: {reason}"),
+    }
+}
+
+fn spec(level: Level) -> Spec {
+    level.spec(None).expect("no switch, no contradiction")
+}
+
+fn crowded(workload: &str, run: &Run) -> Recorded {
+    let parameters = Parameters {
+        n_keys: Some(30),
+        n_ops: (workload != "mini").then_some(4),
+        ..Parameters::default()
+    };
+    let entry = find(workload).expect("it is in the table");
+    let workload = entry.make(&parameters).expect("there are enough keys");
+    run.run(&*workload).expect("there are enough clients")
+}
+
+fn small(seed: u64) -> Run {
+    Run {
+        n_txns: 400,
+        n_clients: 8,
+        seed,
+        ..Run::default()
+    }
+}
+
+#[test]
+fn the_store_keeps_its_promise_and_no_more() {
+    for entry in WORKLOADS {
+        let mut broken = [0, 0, 0];
+        for seed in 0..6 {
+            for (at, isolation) in Isolation::ALL.into_iter().enumerate() {
+                let run = Run {
+                    isolation,
+                    ..small(seed)
+                };
+                let history = crowded(entry.name, &run).history(true, true).unwrap();
+                let strict = holds(&history, spec(Level::StrictSer));
+                let si = Spec {
+                    real_time: true,
+                    ..spec(Level::StrongSessionSi)
+                };
+                match isolation {
+                    Isolation::Serializable => assert!(strict, "{} {seed}", entry.name),
+                    Isolation::Snapshot => assert!(holds(&history, si), "{} {seed}", entry.name),
+                    Isolation::ReadCommitted => {}
+                }
+                let promise = if at == 2 { holds(&history, si) } else { strict };
+                broken[at] += usize::from(!promise);
+            }
+        }
+        println!("{}: beyond the promise in {broken:?} of 6", entry.name);
+        // Write-only and read-only transactions cannot skew or lose anything on a snapshot.
+        assert_eq!(broken[0], 0);
+        assert!(broken[2] > 0, "{} at read-committed", entry.name);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, seed| {
+        let run = Run {
+            rollbacks: 10,
+            keep_aborted: true,
+            ..small(seed)
+        };
+        let recorded = crowded("king-cobra-rmw", &run);
+        let path = directory.path().join(name);
+        let history = recorded.history(true, true).unwrap();
+        kingsnake_datasets::write(&history, kingsnake_datasets::Format::Kingsnake, &path).unwrap();
+        std::fs::read(path).unwrap()
+    };
+    assert_eq!(write("a", 1), write("b", 1));
+    assert_ne!(write("a", 1), write("b", 2));
+}
+
+#[test]
+fn threads_keep_the_promise_too() {
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        let run = Run {
+            threads: true,
+            isolation,
+            n_txns: 1_000,
+            fault: None,
+            ..small(0)
+        };
+        let history = crowded("king-cobra-rmw", &run).history(true, true).unwrap();
+        assert_eq!(history.n_txns(), 1_000);
+        let level = match isolation {
+            Isolation::Serializable => spec(Level::StrictSer),
+            _ => spec(Level::StrongSessionSi),
+        };
+        assert!(holds(&history, level), "{isolation}");
+    }
+}
+
+#[test]
+fn every_fault_is_found_where_it_must_be_and_nowhere_else() {
+    for fault in Fault::all() {
+        for workload in ["king-cobra-rmw", "king-cobra-hw", "mini"] {
+            for seed in 0..4 {
+                let run = Run {
+                    fault: Some(fault),
+                    threads: seed == 3,
+                    ..small(seed)
+                };
+                let history = crowded(workload, &run).history(true, true).unwrap();
+                for model in [Model::Ser, Model::Si] {
+                    for session_order in [true, false] {
+                        let expected = match fault.breaks() {
+                            Breaks::Everything => false,
+                            // The version order tells that the session's read is stale, but nothing else does.
+                            Breaks::Sessions => !session_order,
+                            Breaks::Serializability => model == Model::Si,
+                        };
+                        let spec = Spec {
+                            model,
+                            session_order,
+                            real_time: false,
+                        };
+                        assert_eq!(
+                            holds(&history, spec),
+                            expected,
+                            "{fault} in {workload}, seed {seed}, {spec}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn faults_come_at_different_places() {
+    let place = |seed| {
+        let run = Run {
+            fault: Some(Fault::AbortedRead),
+            ..small(seed)
+        };
+        let history = crowded("mini", &run).history(false, false).unwrap();
+        let aborted = history
+            .txns()
+            .find(|&txn| history.status(txn) == Status::Aborted);
+        history.txn_name(aborted.expect("the fault aborts one"))
+    };
+    let mut places: Vec<String> = (0..10).map(place).collect();
+    places.sort();
+    places.dedup();
+    assert!(places.len() > 5, "{places:?}");
+}
+
+#[test]
+fn mixes_have_their_percentages() {
+    for (name, granularity, reads, writes, both) in [
+        ("king-cobra-rmw", None, 25, 25, 50),
+        ("king-cobra-rw", None, 50, 50, 0),
+        ("king-cobra-rw", Some(Granularity::Transaction), 50, 50, 0),
+        ("king-cobra-hw", None, 10, 80, 10),
+        ("blindw-rm", None, 90, 10, 0),
+        ("blindw-rw", None, 50, 50, 0),
+        ("blindw-rmw", None, 0, 0, 100),
+    ] {
+        let parameters = Parameters {
+            granularity,
+            distribution: "zipf".parse::<Distribution>().unwrap(),
+            ..Parameters::default()
+        };
+        let workload = find(name).unwrap().make(&parameters).unwrap();
+        let run = Run {
+            n_txns: 4_000,
+            ..Run::default()
+        };
+        let history = run.run(&*workload).unwrap().history(false, false).unwrap();
+        let mut counts = [0, 0, 0];
+        let mut whole = true;
+        for txn in history.txns() {
+            let ops = history.ops(txn);
+            let mut sorts = ops.iter().map(|op| {
+                let mut same = ops.iter().filter(|other| other.key() == op.key());
+                let has_read = same.clone().any(|op| matches!(op, Op::Read { .. }));
+                match (has_read, same.any(|op| op.is_write())) {
+                    (true, false) => 0,
+                    (false, _) => 1,
+                    (true, true) => 2,
+                }
+            });
+            whole &= sorts.clone().all(|sort| Some(sort) == sorts.clone().next());
+            // A read-modify-write shows as two.
+            sorts
+                .by_ref()
+                .for_each(|sort| counts[sort] += if sort == 2 { 1 } else { 2 });
+        }
+        let total: usize = counts.iter().sum();
+        let percentages = counts.map(|count| 100.0 * count as f64 / total as f64);
+        for (found, wanted) in percentages.into_iter().zip([reads, writes, both]) {
+            assert!(
+                (found - f64::from(wanted)).abs() < 2.0,
+                "{name}: {percentages:?}"
+            );
+        }
+        assert_eq!(
+            total,
+            2 * 8 * 4_000,
+            "{name} has 8 operations a transaction"
+        );
+        let is_whole = granularity.is_some() || name.starts_with("blindw");
+        assert_eq!(whole, is_whole, "{name}");
+    }
+}
+
+#[test]
+fn mini_transactions_are_small_and_read_what_they_write() {
+    let history = crowded("mini", &small(0)).history(false, false).unwrap();
+    for txn in history.txns() {
+        let ops = history.ops(txn);
+        let n_writes = ops.iter().filter(|op| op.is_write()).count();
+        assert!(n_writes <= 2 && ops.len() - n_writes <= 2);
+        for (at, op) in ops.iter().enumerate().filter(|(_, op)| op.is_write()) {
+            let before = &ops[..at];
+            assert!(
+                before
+                    .iter()
+                    .any(|it| it.key() == op.key() && !it.is_write())
+            );
+        }
+    }
+}
+
+#[test]
+fn values_are_unique_for_each_key_even_of_aborted_transactions() {
+    let run = Run {
+        rollbacks: 30,
+        keep_aborted: true,
+        ..small(3)
+    };
+    let history = crowded("king-cobra-hw", &run).history(true, true).unwrap();
+    let mut written = Vec::new();
+    let mut n_aborted = 0;
+    for txn in history.txns() {
+        n_aborted += usize::from(history.status(txn) == Status::Aborted);
+        for op in history.ops(txn) {
+            if let Op::Write { value, .. } = *op {
+                written.push(value);
+            }
+        }
+    }
+    assert!(n_aborted > 50, "{n_aborted} are aborted");
+    assert_eq!(history.n_txns() - n_aborted, 400);
+    let n_written = written.len();
+    written.sort_unstable();
+    written.dedup();
+    assert_eq!(written.len(), n_written);
+    // A read of an aborted write would be one more anomaly.
+    assert!(holds(&history, spec(Level::StrictSer)));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    assert!(matches!(
+        find("tpc-x"),
+        Err(BadParameters::UnknownWorkload(_))
+    ));
+    let few = Parameters {
+        n_keys: Some(7),
+        ..Parameters::default()
+    };
+    let few = find("blindw-rw").unwrap().make(&few).err();
+    assert_eq!(
+        few,
+        Some(BadParameters::FewKeys {
+            n_keys: 7,
+            n_ops: 8
+        })
+    );
+    let fixed = Parameters {
+        n_ops: Some(7),
+        ..Parameters::default()
+    };
+    assert!(find("mini").unwrap().make(&fixed).is_err());
+    let mini = find("mini").unwrap().make(&Parameters::default()).unwrap();
+    let alone = Run {
+        n_clients: 1,
+        fault: Some(Fault::LongFork),
+        ..small(0)
+    };
+    let error = alone.run(&*mini).unwrap_err();
+    assert!(error.to_string().contains("needs 4 clients"), "{error}");
+}
