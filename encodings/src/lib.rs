@@ -1,10 +1,20 @@
 //! Puts "can the open constraints be met without a cycle?" to solvers, each under the name `solver/encoding`.
 
 mod backtrack;
+mod cadical;
+mod cnf;
 mod measured;
 mod propagator;
+mod reduce;
 
 pub use backtrack::Backtrack;
+pub use cadical::Lazy;
+use cadical::plain::Plain;
+use cnf::Encoding;
+use cnf::closure::Closure;
+use cnf::elimination::Elimination;
+use cnf::order_binary::OrderBinary;
+use cnf::order_unary::OrderUnary;
 use kingsnake_solver::decide::Backend;
 use measured::Measured;
 pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};
@@ -18,12 +28,23 @@ pub struct Options {
     pub propagator: PropagatorOptions,
 }
 
+fn plain<E: Encoding + Sync + 'static>(options: &Options) -> Box<dyn Backend> {
+    Box::new(Measured(Plain::<E>::new(options)))
+}
+
 type Make = fn(&Options) -> Box<dyn Backend>;
 
 const TABLE: &[(&str, Make)] = &[
     (propagator::NAME, |options| {
         Box::new(Measured(Propagator::new(options)))
     }),
+    (cadical::lazy::NAME, |options| {
+        Box::new(Measured(Lazy::new(options)))
+    }),
+    (Closure::NAME, |options| plain::<Closure>(options)),
+    (OrderUnary::NAME, |options| plain::<OrderUnary>(options)),
+    (OrderBinary::NAME, |options| plain::<OrderBinary>(options)),
+    (Elimination::NAME, |options| plain::<Elimination>(options)),
     (backtrack::NAME, |_| Box::new(Measured(Backtrack))),
 ];
 

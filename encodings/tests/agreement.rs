@@ -90,6 +90,11 @@ macro_rules! suite {
 
 suite! {
     cadical_propagator: "cadical/propagator";
+    cadical_lazy: "cadical/lazy";
+    cadical_closure: "cadical/closure";
+    cadical_order_unary: "cadical/order-unary";
+    cadical_order_binary: "cadical/order-binary";
+    cadical_elimination: "cadical/elimination";
     search_backtrack: "search/backtrack", small;
 }
 

@@ -12,7 +12,7 @@ mod ranked;
 mod repair;
 mod settle;
 mod solve;
-mod start;
+pub(crate) mod start;
 mod theory;
 mod watch;
 

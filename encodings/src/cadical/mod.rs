@@ -1,0 +1,10 @@
+//! Back ends on `CaDiCaL` without a propagator: `lazy`, which adds the cycles it meets as clauses, and `plain`, one back end
+//! for every encoding in [`cnf`](crate::cnf).
+
+mod core;
+pub(crate) mod lazy;
+pub(crate) mod plain;
+pub(crate) mod solver;
+mod watched;
+
+pub use lazy::Lazy;

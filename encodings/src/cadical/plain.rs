@@ -1,0 +1,162 @@
+//! `cadical/{closure,order-unary,order-binary,elimination}`: the question as plain CNF, solved once; if it cannot be met, again
+//! with selectors, for a core.
+
+use std::marker::PhantomData;
+use std::sync::mpsc::Sender;
+use std::time::Instant;
+
+use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use kingsnake_solver::progress::{Event, Progress};
+use rustsat::solvers::Solve;
+use rustsat::types::{Lit, TernaryVal};
+
+use super::core::shrink;
+use super::solver::Cadical;
+use super::watched::{Said, solve, telling, watch};
+use crate::Options;
+use crate::cnf::{Encoding, Meaning, Sink, share, shared_size};
+use crate::reduce::{Arena, Failed, reduce};
+
+/// A back end that puts the question in one piece.
+pub(crate) struct Plain<E> {
+    seed: u32,
+    encoding: PhantomData<E>,
+}
+
+impl<E: Encoding> Plain<E> {
+    pub fn new(options: &Options) -> Plain<E> {
+        Plain {
+            seed: options.seed,
+            encoding: PhantomData,
+        }
+    }
+
+    fn search(
+        &self,
+        question: &Question<'_>,
+        budget: &Budget,
+        events: &Sender<Event>,
+        stats: &mut DecideStats,
+    ) -> Result<Decision, String> {
+        let started = Instant::now();
+        let arena = match reduce(question, budget) {
+            Ok(arena) => arena,
+            Err(Failed::Stopped(reason)) => return Ok(Decision::Unknown(reason)),
+            Err(Failed::Cyclic) => return Err("the known graph has a cycle".to_owned()),
+        };
+        stats.edges = (arena.known.len() + arena.demands.len()) as u64;
+        let mut solver = Cadical::new(self.seed);
+        watch(&mut solver, budget, Some(events), arena.constraints.len());
+        let built = build::<E>(&arena, false, &mut solver, budget, stats);
+        stats.encode = started.elapsed();
+        let meaning = match built {
+            Ok(meaning) => meaning,
+            Err(reason) => return Ok(Decision::Unknown(reason)),
+        };
+        let started = Instant::now();
+        let decision = match solve(&mut solver, &[], budget, stats)? {
+            Said::Sat => Decision::Choices(choices(&arena, &meaning, &solver)?),
+            Said::Unsat => {
+                drop(solver);
+                Decision::Core(self.core(&arena, budget, events, stats)?)
+            }
+            Said::Stopped(reason) => Decision::Unknown(reason),
+            Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+        };
+        stats.solve = started.elapsed();
+        Ok(decision)
+    }
+
+    /// Some of the constraints that cannot all be met; all of them if the budget ends before fewer are found.
+    fn core(
+        &self,
+        arena: &Arena,
+        budget: &Budget,
+        events: &Sender<Event>,
+        stats: &mut DecideStats,
+    ) -> Result<Vec<u32>, String> {
+        let mut solver = Cadical::new(self.seed);
+        watch(&mut solver, budget, Some(events), arena.constraints.len());
+        let mut unused = DecideStats::default();
+        Ok(
+            match build::<E>(arena, true, &mut solver, budget, &mut unused) {
+                Ok(meaning) => shrink(&mut solver, &meaning.selectors, budget, stats)?
+                    .into_iter()
+                    .map(|at| arena.constraints[at as usize])
+                    .collect(),
+                Err(_) => arena.constraints.clone(),
+            },
+        )
+    }
+}
+
+/// Hands the formula over, if it fits.
+fn build<E: Encoding>(
+    arena: &Arena,
+    selected: bool,
+    solver: &mut Cadical,
+    budget: &Budget,
+    stats: &mut DecideStats,
+) -> Result<Meaning, StopReason> {
+    let size = shared_size(arena) + E::size(arena, budget)?;
+    stats.variables = size.variables;
+    stats.clauses = size.clauses;
+    budget.reserve(E::NAME, size.bytes())?;
+    let mut sink = Sink::new(solver, budget);
+    let meaning = share(arena, selected, &mut sink)?;
+    E::encode(arena, &meaning.arcs, &mut sink)?;
+    debug_assert!(
+        selected || sink.size() == size,
+        "{:?}: {size:?}",
+        sink.size()
+    );
+    Ok(meaning)
+}
+
+/// The sides that the model takes.
+fn choices(arena: &Arena, meaning: &Meaning, solver: &Cadical) -> Result<Vec<Side>, String> {
+    let holds = |lit: Lit| match solver.lit_val(lit) {
+        Ok(value) => Ok(value == TernaryVal::True),
+        Err(error) => Err(error.to_string()),
+    };
+    let chosen = meaning
+        .sides
+        .iter()
+        .map(|sides| {
+            Ok(if holds(sides[0])? {
+                Side::Either
+            } else {
+                Side::Or
+            })
+        })
+        .collect::<Result<Vec<Side>, String>>()?;
+    Ok(arena.choices(|at| chosen[at as usize]))
+}
+
+impl<E: Encoding + Sync> Backend for Plain<E> {
+    fn name(&self) -> &str {
+        E::NAME
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let mut stats = DecideStats {
+            backend: E::NAME.to_owned(),
+            ..DecideStats::default()
+        };
+        let (this, asked, counted) = (&*self, &question, &mut stats);
+        telling(progress, move |events| {
+            this.search(asked, budget, &events, counted)
+        })
+        .map(|decision| (decision, stats))
+        .map_err(|what| DecideError {
+            backend: E::NAME.to_owned(),
+            what,
+        })
+    }
+}

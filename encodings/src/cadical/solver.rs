@@ -1,0 +1,323 @@
+//! `CaDiCaL` behind rustsat's solver traits, over cadical-sys: rustsat-cadical brings a `CaDiCaL` of its own, and two of them
+//! cannot be linked into one program.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use cadical_sys::{CaDiCal, Learner, Status, Terminator};
+use rustsat::solvers::{
+    ControlSignal, FreezeVar, GetInternalStats, Interrupt, InterruptSolver, LimitConflicts,
+    LimitDecisions, PhaseLit, Solve, SolveIncremental, SolveStats, SolverResult, SolverState,
+    SolverStats, StateError, Terminate,
+};
+use rustsat::types::{Cl, Clause, Lit, TernaryVal, Var};
+
+/// `CaDiCaL`.
+pub(crate) struct Cadical {
+    /// Asking for a value changes the solver's state, although rustsat's traits ask without the right to change it.
+    solver: RefCell<CaDiCal>,
+    state: SolverState,
+    assumed: Vec<Lit>,
+    stats: SolverStats,
+    n_literals: usize,
+    interrupted: Arc<AtomicBool>,
+    ends: Rc<RefCell<Ends>>,
+    n_learned: Rc<Cell<u64>>,
+}
+
+/// Everything that may end a search.
+struct Ends {
+    interrupted: Arc<AtomicBool>,
+    callback: Option<Box<dyn FnMut() -> ControlSignal>>,
+}
+
+impl Terminator for Ends {
+    fn terminated(&mut self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+            || self
+                .callback
+                .as_mut()
+                .is_some_and(|callback| callback() == ControlSignal::Terminate)
+    }
+}
+
+/// Counts learned clauses, for whoever watches the search.
+struct Count(Rc<Cell<u64>>);
+
+impl Learner for Count {
+    fn learning(&mut self, _: i32) -> bool {
+        self.0.set(self.0.get() + 1);
+        false
+    }
+
+    fn learn(&mut self, _: i32) {}
+}
+
+impl Cadical {
+    /// With this seed.
+    pub fn new(seed: u32) -> Cadical {
+        let mut solver = CaDiCal::new();
+        solver.set("seed", (seed % 2_000_000_000) as i32);
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let ends = Rc::new(RefCell::new(Ends {
+            interrupted: Arc::clone(&interrupted),
+            callback: None,
+        }));
+        solver.connect_terminator(Rc::clone(&ends));
+        let n_learned = Rc::new(Cell::new(0));
+        solver.connect_learner(Count(Rc::clone(&n_learned)));
+        Cadical {
+            solver: RefCell::new(solver),
+            state: SolverState::Configuring,
+            assumed: Vec::new(),
+            stats: SolverStats::default(),
+            n_literals: 0,
+            interrupted,
+            ends,
+            n_learned,
+        }
+    }
+
+    /// A counter of the clauses learned so far, which the callback that may end the search can read.
+    pub fn n_learned(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.n_learned)
+    }
+
+    /// Writes a proof while solving; to be called before any clause is added. LRAT (with hints) or DRAT, in text.
+    pub fn trace_proof(&mut self, path: &str, lrat: bool) -> anyhow::Result<()> {
+        let solver = self.solver.get_mut();
+        solver.set("binary", 0);
+        solver.set("lrat", i32::from(lrat));
+        anyhow::ensure!(solver.trace_proof2(path), "cannot write the proof {path}");
+        Ok(())
+    }
+
+    /// Ends the proof's file.
+    pub fn close_proof(&mut self) {
+        self.solver.get_mut().close_proof_trace(false);
+    }
+
+    fn expect(&self, required: SolverState) -> Result<(), StateError> {
+        if self.state == required {
+            Ok(())
+        } else {
+            Err(StateError {
+                required_state: required,
+                actual_state: self.state,
+            })
+        }
+    }
+
+    fn count(&self, name: &str) -> usize {
+        usize::try_from(self.solver.borrow().get_statistic_value(name)).unwrap_or(0)
+    }
+
+    fn limit(&mut self, what: &str, limit: Option<u32>) -> anyhow::Result<()> {
+        let limit = limit.map_or(-1, |it| i32::try_from(it).unwrap_or(i32::MAX));
+        anyhow::ensure!(
+            self.solver.get_mut().limit(what, limit),
+            "there is no limit of {what}"
+        );
+        Ok(())
+    }
+}
+
+impl Solve for Cadical {
+    fn signature(&self) -> &'static str {
+        "CaDiCaL"
+    }
+
+    fn reserve(&mut self, max_var: Var) -> anyhow::Result<()> {
+        self.solver.get_mut().resize(max_var.to_ipasir());
+        Ok(())
+    }
+
+    fn solve(&mut self) -> anyhow::Result<SolverResult> {
+        self.solve_assumps(&[])
+    }
+
+    fn lit_val(&self, lit: Lit) -> anyhow::Result<TernaryVal> {
+        self.expect(SolverState::Sat)?;
+        Ok(match self.solver.borrow_mut().val(lit.to_ipasir()) {
+            0 => TernaryVal::DontCare,
+            value if (value > 0) == lit.is_pos() => TernaryVal::True,
+            _ => TernaryVal::False,
+        })
+    }
+
+    fn add_clause_ref<C>(&mut self, clause: &C) -> anyhow::Result<()>
+    where
+        C: AsRef<Cl> + ?Sized,
+    {
+        let clause = clause.as_ref();
+        let solver = self.solver.get_mut();
+        for lit in clause {
+            solver.add(lit.to_ipasir());
+            self.stats.max_var = self.stats.max_var.max(Some(lit.var()));
+        }
+        solver.add(0);
+        self.n_literals += clause.len();
+        self.stats.n_clauses += 1;
+        self.state = SolverState::Input;
+        Ok(())
+    }
+}
+
+impl SolveIncremental for Cadical {
+    fn solve_assumps(&mut self, assumps: &[Lit]) -> anyhow::Result<SolverResult> {
+        let started = Instant::now();
+        let solver = self.solver.get_mut();
+        for lit in assumps {
+            solver.assume(lit.to_ipasir());
+        }
+        self.assumed.clear();
+        self.assumed.extend_from_slice(assumps);
+        let status = solver.solve();
+        self.stats.cpu_solve_time += started.elapsed();
+        let (state, result) = match status {
+            Status::SATISFIABLE => {
+                self.stats.n_sat += 1;
+                (SolverState::Sat, SolverResult::Sat)
+            }
+            Status::UNSATISFIABLE => {
+                self.stats.n_unsat += 1;
+                (SolverState::Unsat, SolverResult::Unsat)
+            }
+            Status::UNKNOWN => {
+                self.stats.n_terminated += 1;
+                (SolverState::Unknown, SolverResult::Interrupted)
+            }
+        };
+        self.state = state;
+        Ok(result)
+    }
+
+    fn core(&mut self) -> anyhow::Result<Vec<Lit>> {
+        self.expect(SolverState::Unsat)?;
+        let solver = self.solver.get_mut();
+        let failed = |lit: &&Lit| solver.failed(lit.to_ipasir());
+        Ok(self
+            .assumed
+            .iter()
+            .filter(failed)
+            .map(|&lit| !lit)
+            .collect())
+    }
+}
+
+impl SolveStats for Cadical {
+    fn stats(&self) -> SolverStats {
+        SolverStats {
+            avg_clause_len: if self.stats.n_clauses == 0 {
+                0.0
+            } else {
+                self.n_literals as f32 / self.stats.n_clauses as f32
+            },
+            ..self.stats.clone()
+        }
+    }
+}
+
+impl GetInternalStats for Cadical {
+    fn propagations(&self) -> usize {
+        self.count("propagations")
+    }
+
+    fn decisions(&self) -> usize {
+        self.count("decisions")
+    }
+
+    fn conflicts(&self) -> usize {
+        self.count("conflicts")
+    }
+}
+
+impl Terminate<'static> for Cadical {
+    fn attach_terminator<CB>(&mut self, callback: CB)
+    where
+        CB: FnMut() -> ControlSignal + 'static,
+    {
+        self.ends.borrow_mut().callback = Some(Box::new(callback));
+    }
+
+    fn detach_terminator(&mut self) {
+        self.ends.borrow_mut().callback = None;
+    }
+}
+
+/// Ends a search from another thread.
+pub(crate) struct Interrupter(Arc<AtomicBool>);
+
+impl InterruptSolver for Interrupter {
+    fn interrupt(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Interrupt for Cadical {
+    type Interrupter = Interrupter;
+
+    fn interrupter(&mut self) -> Interrupter {
+        Interrupter(Arc::clone(&self.interrupted))
+    }
+}
+
+impl PhaseLit for Cadical {
+    fn phase_lit(&mut self, lit: Lit) -> anyhow::Result<()> {
+        self.solver.get_mut().phase(lit.to_ipasir());
+        Ok(())
+    }
+
+    fn unphase_var(&mut self, var: Var) -> anyhow::Result<()> {
+        self.solver.get_mut().unphase(var.to_ipasir());
+        Ok(())
+    }
+}
+
+impl FreezeVar for Cadical {
+    fn freeze_var(&mut self, var: Var) -> anyhow::Result<()> {
+        self.solver.get_mut().freeze(var.to_ipasir());
+        Ok(())
+    }
+
+    fn melt_var(&mut self, var: Var) -> anyhow::Result<()> {
+        self.solver.get_mut().melt(var.to_ipasir());
+        Ok(())
+    }
+
+    fn is_frozen(&mut self, var: Var) -> anyhow::Result<bool> {
+        Ok(self.solver.get_mut().frozen(var.to_ipasir()))
+    }
+}
+
+impl LimitConflicts for Cadical {
+    fn limit_conflicts(&mut self, limit: Option<u32>) -> anyhow::Result<()> {
+        self.limit("conflicts", limit)
+    }
+}
+
+impl LimitDecisions for Cadical {
+    fn limit_decisions(&mut self, limit: Option<u32>) -> anyhow::Result<()> {
+        self.limit("decisions", limit)
+    }
+}
+
+impl Extend<Clause> for Cadical {
+    fn extend<T: IntoIterator<Item = Clause>>(&mut self, clauses: T) {
+        for clause in clauses {
+            self.extend([&clause]);
+        }
+    }
+}
+
+impl<'a> Extend<&'a Clause> for Cadical {
+    fn extend<T: IntoIterator<Item = &'a Clause>>(&mut self, clauses: T) {
+        for clause in clauses {
+            // rustsat says that this panics where adding fails, which it never does here.
+            self.add_clause_ref(clause).expect("clauses can be added");
+        }
+    }
+}
