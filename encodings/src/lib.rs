@@ -4,8 +4,16 @@ mod backtrack;
 mod cadical;
 mod cnf;
 mod measured;
+#[cfg(test)]
+mod mutants;
 mod propagator;
 mod reduce;
+// The suite of the back ends' tests, also for the mutants of this crate's own.
+#[cfg(test)]
+extern crate self as kingsnake_encodings;
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;
 
 pub use backtrack::Backtrack;
 pub use cadical::Lazy;

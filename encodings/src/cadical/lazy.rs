@@ -27,6 +27,9 @@ pub(crate) const NAME: &str = "cadical/lazy";
 #[derive(Clone, Copy, Debug)]
 pub struct Lazy {
     seed: u32,
+    /// A mutant's mistake: a long cycle's clause misses a literal.
+    #[cfg(test)]
+    pub(crate) short: bool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -167,7 +170,11 @@ fn cycles(arena: &Arena, sides: &[Lit], budget: &Budget) -> Result<Cycles, StopR
 impl Lazy {
     /// With these options.
     pub fn new(options: &Options) -> Lazy {
-        Lazy { seed: options.seed }
+        Lazy {
+            seed: options.seed,
+            #[cfg(test)]
+            short: false,
+        }
     }
 
     fn search(
@@ -239,6 +246,11 @@ impl Lazy {
                 return Ok(Decision::Choices(arena.choices(side)));
             }
             for cycle in found {
+                #[cfg(test)]
+                let cycle = match cycle.split_last() {
+                    Some((_, rest @ [_, _, ..])) if self.short => rest.to_vec(),
+                    _ => cycle,
+                };
                 forbid(&mut solver, &first, &cycle)?;
                 stats.cycles += 1;
                 if !forbidden.insert(cycle) {

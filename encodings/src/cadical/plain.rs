@@ -22,6 +22,9 @@ use crate::reduce::{Arena, Failed, reduce};
 pub(crate) struct Plain<E> {
     seed: u32,
     encoding: PhantomData<E>,
+    /// A mutant's mistake, as in [`Sink`].
+    #[cfg(test)]
+    pub lost: Option<u64>,
 }
 
 impl<E: Encoding> Plain<E> {
@@ -29,6 +32,8 @@ impl<E: Encoding> Plain<E> {
         Plain {
             seed: options.seed,
             encoding: PhantomData,
+            #[cfg(test)]
+            lost: None,
         }
     }
 
@@ -48,7 +53,7 @@ impl<E: Encoding> Plain<E> {
         stats.edges = (arena.known.len() + arena.demands.len()) as u64;
         let mut solver = Cadical::new(self.seed);
         watch(&mut solver, budget, Some(events), arena.constraints.len());
-        let built = build::<E>(&arena, false, &mut solver, budget, stats);
+        let built = self.build(&arena, false, &mut solver, budget, stats);
         stats.encode = started.elapsed();
         let meaning = match built {
             Ok(meaning) => meaning,
@@ -80,7 +85,7 @@ impl<E: Encoding> Plain<E> {
         watch(&mut solver, budget, Some(events), arena.constraints.len());
         let mut unused = DecideStats::default();
         Ok(
-            match build::<E>(arena, true, &mut solver, budget, &mut unused) {
+            match self.build(arena, true, &mut solver, budget, &mut unused) {
                 Ok(meaning) => shrink(&mut solver, &meaning.selectors, budget, stats)?
                     .into_iter()
                     .map(|at| arena.constraints[at as usize])
@@ -89,29 +94,35 @@ impl<E: Encoding> Plain<E> {
             },
         )
     }
-}
 
-/// Hands the formula over, if it fits.
-fn build<E: Encoding>(
-    arena: &Arena,
-    selected: bool,
-    solver: &mut Cadical,
-    budget: &Budget,
-    stats: &mut DecideStats,
-) -> Result<Meaning, StopReason> {
-    let size = shared_size(arena) + E::size(arena, budget)?;
-    stats.variables = size.variables;
-    stats.clauses = size.clauses;
-    budget.reserve(E::NAME, size.bytes())?;
-    let mut sink = Sink::new(solver, budget);
-    let meaning = share(arena, selected, &mut sink)?;
-    E::encode(arena, &meaning.arcs, &mut sink)?;
-    debug_assert!(
-        selected || sink.size() == size,
-        "{:?}: {size:?}",
-        sink.size()
-    );
-    Ok(meaning)
+    /// Hands the formula over, if it fits.
+    #[cfg_attr(not(test), allow(clippy::unused_self))] // Only mutants differ.
+    fn build(
+        &self,
+        arena: &Arena,
+        selected: bool,
+        solver: &mut Cadical,
+        budget: &Budget,
+        stats: &mut DecideStats,
+    ) -> Result<Meaning, StopReason> {
+        let size = shared_size(arena) + E::size(arena, budget)?;
+        stats.variables = size.variables;
+        stats.clauses = size.clauses;
+        budget.reserve(E::NAME, size.bytes())?;
+        let mut sink = Sink::new(solver, budget);
+        let meaning = share(arena, selected, &mut sink)?;
+        #[cfg(test)]
+        {
+            sink.lost = self.lost;
+        }
+        E::encode(arena, &meaning.arcs, &mut sink)?;
+        debug_assert!(
+            selected || sink.size() == size,
+            "{:?}, but {size:?} was foreseen",
+            sink.size()
+        );
+        Ok(meaning)
+    }
 }
 
 /// The sides that the model takes.

@@ -86,20 +86,6 @@ impl Cadical {
         Rc::clone(&self.n_learned)
     }
 
-    /// Writes a proof while solving; to be called before any clause is added. LRAT (with hints) or DRAT, in text.
-    pub fn trace_proof(&mut self, path: &str, lrat: bool) -> anyhow::Result<()> {
-        let solver = self.solver.get_mut();
-        solver.set("binary", 0);
-        solver.set("lrat", i32::from(lrat));
-        anyhow::ensure!(solver.trace_proof2(path), "cannot write the proof {path}");
-        Ok(())
-    }
-
-    /// Ends the proof's file.
-    pub fn close_proof(&mut self) {
-        self.solver.get_mut().close_proof_trace(false);
-    }
-
     fn expect(&self, required: SolverState) -> Result<(), StateError> {
         if self.state == required {
             Ok(())

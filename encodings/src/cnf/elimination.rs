@@ -45,7 +45,7 @@ trait Listen<L> {
 }
 
 impl<L: Copy> Left<'_, L> {
-    fn new<'a>(arena: &'a Arena, literal: impl Fn(usize) -> L) -> Left<'a, L> {
+    fn new(arena: &Arena, literal: impl Fn(usize) -> L) -> Left<'_, L> {
         let n_nodes = arena.n_nodes();
         let present = (0..arena.rows.n_components()).map(|component| {
             let size = arena.rows.members(component).len();

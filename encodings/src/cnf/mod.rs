@@ -72,6 +72,9 @@ pub(crate) struct Sink<'a, C> {
     variables: BasicVarManager,
     budget: &'a Budget,
     size: Size,
+    /// A mutant's mistake: of so many clauses, the last is lost.
+    #[cfg(test)]
+    pub lost: Option<u64>,
 }
 
 impl<'a, C: CollectClauses> Sink<'a, C> {
@@ -81,6 +84,8 @@ impl<'a, C: CollectClauses> Sink<'a, C> {
             variables: BasicVarManager::default(),
             budget,
             size: Size::default(),
+            #[cfg(test)]
+            lost: None,
         }
     }
 
@@ -96,6 +101,13 @@ impl<'a, C: CollectClauses> Sink<'a, C> {
         self.size.literals += literals.len() as u64;
         if self.size.clauses.is_multiple_of(4096) {
             self.budget.check()?;
+        }
+        #[cfg(test)]
+        if self
+            .lost
+            .is_some_and(|of| self.size.clauses.is_multiple_of(of))
+        {
+            return Ok(());
         }
         let clause: Clause = literals.iter().copied().collect();
         self.collector

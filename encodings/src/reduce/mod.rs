@@ -179,16 +179,16 @@ fn settle(
         let component = Graph::new(question.n_nodes, known.chain(sides)).components();
         budget.check()?;
         let mut found = false;
-        for at in 0..constraints.len() {
+        for (at, free) in free.iter_mut().enumerate() {
             let crosses = |side: &Side| {
                 constraints
                     .side(at, *side)
                     .iter()
                     .all(|edge| component[edge.from as usize] != component[edge.to as usize])
             };
-            if free[at].is_none() {
-                free[at] = [Side::Either, Side::Or].into_iter().find(crosses);
-                found |= free[at].is_some();
+            if free.is_none() {
+                *free = [Side::Either, Side::Or].into_iter().find(crosses);
+                found |= free.is_some();
             }
         }
         if !found {
