@@ -52,13 +52,13 @@ macro_rules! suite {
             }
 
             #[test]
-            fn stops_searching_within_a_second() {
-                pass(suite::stops_searching(&make($name)));
+            fn stops_searching_soon() {
+                pass(suite::stops_searching(&make($name), suite::LATE));
             }
 
             #[test]
-            fn stops_building_within_a_second() {
-                pass(suite::stops_building(&make($name)));
+            fn stops_building_soon() {
+                pass(suite::stops_building(&make($name), suite::LATE));
             }
 
             #[test]

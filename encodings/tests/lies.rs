@@ -148,8 +148,9 @@ fn formulas_and_corners_notice_every_wrong_answer() {
 
 #[test]
 fn who_stops_late_is_noticed() {
-    notices(suite::stops_searching, &[Lie::Late]);
-    notices(suite::stops_building, &[Lie::Late]);
+    let late = Duration::from_secs(1);
+    notices(|make| suite::stops_searching(make, late), &[Lie::Late]);
+    notices(|make| suite::stops_building(make, late), &[Lie::Late]);
 }
 
 #[test]

