@@ -102,6 +102,15 @@ pub enum Switch {
     Off,
 }
 
+/// What recorded times say, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimesArg {
+    /// The true begin is not earlier and the true commit not later.
+    Bounds,
+    /// They are the true ones.
+    Exact,
+}
+
 /// What is checked.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Level")]
@@ -112,6 +121,12 @@ pub struct LevelArgs {
     /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
     #[arg(long, value_name = "SWITCH")]
     pub session_order: Option<Switch>,
+    /// How far clocks may disagree, in milliseconds: times order nothing that is closer together. 0 unless given.
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    pub clock_drift: Option<u64>,
+    /// What recorded times are: a client's `bounds` of the true ones, unless given, or `exact`, as Viper takes them.
+    #[arg(long, value_name = "READING")]
+    pub times: Option<TimesArg>,
 }
 
 /// How reachability is kept, as typed.
@@ -372,6 +387,14 @@ fn seconds(typed: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
 }
 
+/// Milliseconds, as nanoseconds.
+fn milliseconds(typed: &str) -> Result<u64, String> {
+    match typed.parse::<f64>() {
+        Ok(number) if (0.0..=9e12).contains(&number) => Ok((number * 1e6).round() as u64),
+        _ => Err("not a number of milliseconds".to_owned()),
+    }
+}
+
 fn share(typed: &str) -> Result<f64, String> {
     match typed.parse() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
@@ -428,5 +451,8 @@ mod tests {
         assert!(seconds("-1").is_err());
         assert!(seconds("NaN").is_err());
         assert!(seconds("soon").is_err());
+        assert_eq!(milliseconds("2.5"), Ok(2_500_000));
+        assert!(milliseconds("-1").is_err());
+        assert!(milliseconds("1e300").is_err());
     }
 }

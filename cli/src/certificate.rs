@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::{Model, RealTime, Snapshots, Spec, Times};
 use kingsnake_solver::model::{History, Op, Token, TxnId};
 use kingsnake_solver::verdict::{Certificate, Moment, Point};
 use rustc_hash::FxHashMap;
@@ -22,9 +22,60 @@ struct Header {
     model: String,
     session_order: bool,
     real_time: bool,
+    /// How the clock counts, where it does not count as for `strict-ser`.
+    #[serde(default, skip_serializing_if = "Clock::is_strict")]
+    clock: Clock,
     transactions: usize,
     operations: usize,
     fingerprint: String,
+}
+
+/// How the clock counts.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Clock {
+    snapshots: String,
+    times: String,
+    drift_ns: u64,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock::of(RealTime::STRICT)
+    }
+}
+
+impl Clock {
+    fn of(real_time: RealTime) -> Self {
+        Clock {
+            snapshots: real_time.snapshots.name().to_owned(),
+            times: real_time.times.name().to_owned(),
+            drift_ns: real_time.drift,
+        }
+    }
+
+    fn is_strict(&self) -> bool {
+        *self == Clock::default()
+    }
+
+    fn real_time(&self) -> Result<RealTime> {
+        let snapshots = [Snapshots::Older, Snapshots::Current];
+        let snapshots = snapshots.into_iter().find(|it| it.name() == self.snapshots);
+        let times = [Times::Bounds, Times::Exact];
+        let times = times.into_iter().find(|it| it.name() == self.times);
+        match (snapshots, times) {
+            (Some(snapshots), Some(times)) => Ok(RealTime {
+                snapshots,
+                times,
+                drift: self.drift_ns,
+            }),
+            _ => bail!(
+                "no such clock: {} snapshots, {} times",
+                self.snapshots,
+                self.times
+            ),
+        }
+    }
 }
 
 /// A certificate that was read, and what it claims.
@@ -44,7 +95,8 @@ pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String
         kingsnake_certificate: VERSION,
         model: model_name(spec.model).to_owned(),
         session_order: spec.session_order,
-        real_time: spec.real_time,
+        real_time: spec.real_time.is_some(),
+        clock: Clock::of(spec.real_time.unwrap_or(RealTime::STRICT)),
         transactions: history.n_txns(),
         operations: history.n_ops(),
         fingerprint: fingerprint(history),
@@ -102,7 +154,11 @@ fn parse(text: &str, history: &History) -> Result<Claim> {
     let spec = Spec {
         model: model(&header.model).context("line 1")?,
         session_order: header.session_order,
-        real_time: header.real_time,
+        real_time: if header.real_time {
+            Some(header.clock.real_time().context("line 1")?)
+        } else {
+            None
+        },
     };
     let by_name: FxHashMap<Token, TxnId> = history
         .txns()
@@ -243,7 +299,7 @@ mod tests {
         Spec {
             model,
             session_order: true,
-            real_time: false,
+            real_time: None,
         }
     }
 
@@ -271,6 +327,29 @@ mod tests {
             assert_eq!(claim.spec, spec(model));
             assert!(claim.same_history);
         }
+    }
+
+    #[test]
+    fn the_clock_is_kept() {
+        let history = history();
+        let strict = Spec {
+            real_time: Some(RealTime::STRICT),
+            ..spec(Model::Si)
+        };
+        let loose = Spec {
+            real_time: Some(RealTime {
+                times: Times::Exact,
+                drift: 7,
+                ..RealTime::GENERALISED
+            }),
+            ..strict
+        };
+        for spec in [strict, loose] {
+            let text = write(&history, spec, &Certificate { order: Vec::new() });
+            assert_eq!(parse(&text, &history).unwrap().spec, spec);
+        }
+        let text = write(&history, loose, &Certificate { order: Vec::new() });
+        assert!(parse(&text.replace("older", "odder"), &history).is_err());
     }
 
     #[test]

@@ -48,6 +48,12 @@ struct LevelView {
     model: &'static str,
     session_order: bool,
     real_time: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshots: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_drift_ms: Option<f64>,
     words: String,
 }
 
@@ -227,7 +233,10 @@ fn level(plan: &Plan) -> LevelView {
             Model::Si => "si",
         },
         session_order,
-        real_time,
+        real_time: real_time.is_some(),
+        snapshots: real_time.map(|it| it.snapshots.name()),
+        times: real_time.map(|it| it.times.name()),
+        clock_drift_ms: real_time.map(|it| it.drift as f64 / 1e6),
         words: plan.spec.to_string(),
     }
 }

@@ -8,10 +8,10 @@ use anyhow::{Result, bail};
 use kingsnake_datasets::Format;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
-use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::level::{Level, Spec, Times};
 use kingsnake_solver::prune::Reachability;
 
-use crate::args::{CheckArgs, LevelArgs, ReachabilityArg, Switch, TechniqueArgs};
+use crate::args::{CheckArgs, LevelArgs, ReachabilityArg, Switch, TechniqueArgs, TimesArg};
 use crate::memory;
 
 /// A check, ready to run.
@@ -92,7 +92,20 @@ impl Plan {
             ),
             ("level", self.level.to_string()),
             ("session-order", switch(self.spec.session_order)),
-            ("real-time", switch(self.spec.real_time)),
+            ("real-time", switch(self.spec.real_time.is_some())),
+            (
+                "clock-drift",
+                self.spec.real_time.map_or("none".to_owned(), |it| {
+                    format!("{} ms", milliseconds(it.drift))
+                }),
+            ),
+            (
+                "times",
+                self.spec
+                    .real_time
+                    .map_or("none", |it| it.times.name())
+                    .to_owned(),
+            ),
             ("backend", self.backend.clone()),
             ("seed", self.seed.to_string()),
             (
@@ -136,6 +149,11 @@ impl Plan {
         );
         let order = if self.spec.session_order { "on" } else { "off" };
         let _ = write!(line, " --session-order {order}");
+        if let Some(real_time) = self.spec.real_time {
+            let drift = milliseconds(real_time.drift);
+            let times = real_time.times.name();
+            let _ = write!(line, " --clock-drift {drift} --times {times}");
+        }
         if let Some(format) = self.format {
             let _ = write!(line, " --format {format}");
         }
@@ -175,16 +193,42 @@ impl Plan {
     }
 }
 
-/// The level's ingredients; an error where the session-order switch contradicts the level.
+/// The level's ingredients; an error where a switch contradicts the level or means nothing to it.
 pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
     let switch = args.session_order.map(|switch| switch == Switch::On);
     match level.spec(switch) {
-        Some(spec) => Ok(spec),
+        Some(spec) => clocked(spec, args),
         None => bail!(
             "--level {level} demands session order, and --session-order off forbids it; \
              use --level ser or si for the level without session order"
         ),
     }
+}
+
+/// The level with the clocks that were asked for.
+pub fn clocked(spec: Spec, args: &LevelArgs) -> Result<Spec> {
+    let Some(real_time) = spec.real_time else {
+        if args.clock_drift.is_some() || args.times.is_some() {
+            bail!(
+                "--clock-drift and --times are for levels that look at the clock: strict-ser, gsi \
+                 and strong-si"
+            );
+        }
+        return Ok(spec);
+    };
+    let times = args.times.map(|times| match times {
+        TimesArg::Bounds => Times::Bounds,
+        TimesArg::Exact => Times::Exact,
+    });
+    Ok(spec.with_clock(
+        times.unwrap_or(real_time.times),
+        args.clock_drift.unwrap_or(real_time.drift),
+    ))
+}
+
+/// Nanoseconds, as milliseconds.
+fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
 }
 
 fn techniques(args: &TechniqueArgs) -> Techniques {
@@ -262,6 +306,20 @@ mod tests {
         let first = plan(line).unwrap();
         let again = plan(&first.command()).unwrap();
         assert_eq!(format!("{first:?}"), format!("{again:?}"));
+    }
+
+    #[test]
+    fn clocks_are_part_of_the_plan_where_the_level_looks_at_them() {
+        let line = "kingsnake check h --level gsi --clock-drift 2.5 --times exact";
+        let first = plan(line).unwrap();
+        assert_eq!(
+            first.spec.to_string(),
+            "generalised snapshot isolation with session order, up to 2.5 ms of drift, times exact"
+        );
+        let again = plan(&first.command()).unwrap();
+        assert_eq!(format!("{first:?}"), format!("{again:?}"));
+        let error = plan("kingsnake check h --level si --clock-drift 1").unwrap_err();
+        assert!(error.to_string().contains("look at the clock"), "{error}");
     }
 
     #[test]

@@ -64,6 +64,16 @@ fn the_document_has_the_fields_that_are_documented_and_no_others() {
             ],
         ),
         json(1, &["check", "--json", &corpus("none/lost-update.jsonl")]),
+        json(
+            0,
+            &[
+                "check",
+                "--json",
+                "--level",
+                "gsi",
+                &corpus("strict-ser/serial.jsonl"),
+            ],
+        ),
         json(3, &["check", "--json", &open, "--timeout", "0"]),
     ] {
         collect_fields(&document, "", &mut seen);

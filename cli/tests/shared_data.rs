@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kingsnake_datasets::{ReadOptions, open};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{CheckError, Report, Techniques, check};
-use kingsnake_solver::level::{Level, Model, Spec};
+use kingsnake_solver::level::{Level, Model, RealTime, Spec};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::resolve::ResolveError;
 use kingsnake_solver::verdict::Verdict;
@@ -220,7 +220,7 @@ fn what_elle_rules_out_is_violated_and_what_elle_proves_valid_is_not() {
             let spec = Spec {
                 model,
                 session_order,
-                real_time,
+                real_time: real_time.then_some(RealTime::STRICT),
             };
             let found = verdict(&directory.join(file), spec);
             match (ruled_out.contains(&name), found.as_str()) {
@@ -271,7 +271,7 @@ fn elle_cli_histories_have_their_exit_status() {
         let spec = Spec {
             model: Model::Ser,
             session_order: real_time,
-            real_time,
+            real_time: real_time.then_some(RealTime::STRICT),
         };
         // Elle accepts a read of a value that nobody wrote; that is thin air.
         let thin_air = file.contains("rw-register");

@@ -5,20 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kingsnake_datasets::{Format, ReadOptions, open};
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::oracle;
 
-/// The levels as directories and as columns of the index, the strongest first.
-const LEVELS: [(&str, Spec); 5] = [
-    ("strict-ser", spec(Model::Ser, true, true)),
-    ("strong-session-ser", spec(Model::Ser, true, false)),
-    ("ser", spec(Model::Ser, false, false)),
-    ("strong-session-si", spec(Model::Si, true, false)),
-    ("si", spec(Model::Si, false, false)),
+/// The levels as directories and as columns of the index; the directory of a file is the first that holds.
+const LEVELS: [(&str, Spec); 7] = [
+    ("strict-ser", spec(Model::Ser, true, Some(RealTime::STRICT))),
+    ("strong-session-ser", spec(Model::Ser, true, None)),
+    ("ser", spec(Model::Ser, false, None)),
+    ("strong-si", spec(Model::Si, true, Some(RealTime::STRICT))),
+    ("strong-session-si", spec(Model::Si, true, None)),
+    ("gsi", spec(Model::Si, false, Some(RealTime::GENERALISED))),
+    ("si", spec(Model::Si, false, None)),
 ];
 
-const fn spec(model: Model, session_order: bool, real_time: bool) -> Spec {
+const fn spec(model: Model, session_order: bool, real_time: Option<RealTime>) -> Spec {
     Spec {
         model,
         session_order,
@@ -69,7 +71,7 @@ fn read(file: &str) -> History {
 /// `yes`, `no`, or `-` where the level needs times that the history lacks.
 fn answers(history: &History) -> Vec<String> {
     let answer = |(_, spec): (&str, Spec)| {
-        if spec.real_time && !history.has_times() {
+        if spec.real_time.is_some() && !history.has_times() {
             return "-";
         }
         match oracle::holds(history, spec) {
@@ -135,4 +137,24 @@ fn every_file_opens_with_its_story() {
             row.file
         );
     }
+}
+
+#[test]
+fn the_index_keeps_the_lattice_and_tells_every_two_levels_apart() {
+    let rows = index();
+    let says = |row: &Row, level: usize, word: &str| row.answers[level] == word;
+    let mut missing = Vec::new();
+    for (a, (stronger, spec)) in LEVELS.into_iter().enumerate() {
+        for (b, (weaker, other)) in LEVELS.into_iter().enumerate() {
+            let mut apart = rows
+                .iter()
+                .filter(|row| says(row, a, "yes") && says(row, b, "no"));
+            match (spec.implies(other), apart.next()) {
+                (true, Some(row)) => panic!("{}: {stronger}, but not {weaker}", row.file),
+                (false, None) => missing.push(format!("{stronger}, but not {weaker}")),
+                _ => {}
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no file has\n{}", missing.join("\n"));
 }

@@ -91,7 +91,7 @@ fn the_store_keeps_its_promise_and_no_more() {
                 let history = crowded(entry.name, &run).history(true, true).unwrap();
                 let strict = holds(&history, spec(Level::StrictSer));
                 let si = Spec {
-                    real_time: true,
+                    real_time: Some(RealTime::STRICT),
                     ..spec(Level::StrongSessionSi)
                 };
                 match isolation {
@@ -171,7 +171,7 @@ fn every_fault_is_found_where_it_must_be_and_nowhere_else() {
                         let spec = Spec {
                             model,
                             session_order,
-                            real_time: false,
+                            real_time: None,
                         };
                         assert_eq!(
                             holds(&history, spec),

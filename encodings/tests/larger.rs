@@ -4,7 +4,7 @@
 use kingsnake_encodings::{Options, backend};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::Reachability;
@@ -107,7 +107,7 @@ fn spec(model: Model, real_time: bool) -> Spec {
     Spec {
         model,
         session_order: true,
-        real_time,
+        real_time: real_time.then_some(RealTime::STRICT),
     }
 }
 

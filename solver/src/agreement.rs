@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::check::{CheckError, Decider, Report, Techniques, check};
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use crate::fault::{self, Fault};
-use crate::level::{Model, Spec};
+use crate::level::{Model, RealTime, Snapshots, Spec, Times};
 use crate::model::History;
 use crate::oracle;
 use crate::progress::{Progress, Silent};
@@ -91,19 +91,28 @@ pub(crate) fn swapped(mut order: Vec<u32>) -> Vec<u32> {
     order
 }
 
-fn specs(history: &History) -> Vec<Spec> {
+/// Every level and every reading of the times; the drift takes turns.
+fn specs(history: &History, seed: u64) -> Vec<Spec> {
+    let drift = [0, 1, 3][seed as usize % 3];
+    let mut clocks = vec![None];
+    for snapshots in [Snapshots::Current, Snapshots::Older] {
+        for times in [Times::Bounds, Times::Exact] {
+            clocks.push(Some(RealTime {
+                snapshots,
+                times,
+                drift,
+            }));
+        }
+    }
+    clocks.truncate(if history.has_times() { clocks.len() } else { 1 });
     let mut specs = Vec::new();
-    for model in [Model::Ser, Model::Si] {
+    for (model, n_clocks) in [(Model::Ser, 2), (Model::Si, clocks.len())] {
         for session_order in [false, true] {
-            for real_time in [false, true] {
-                if !real_time || history.has_times() {
-                    specs.push(Spec {
-                        model,
-                        session_order,
-                        real_time,
-                    });
-                }
-            }
+            specs.extend(clocks.iter().take(n_clocks).map(|&real_time| Spec {
+                model,
+                session_order,
+                real_time,
+            }));
         }
     }
     specs
@@ -192,7 +201,7 @@ fn every_engine_agrees_with_the_oracle() {
     let mut tally: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..n_histories {
         let history = small(seed);
-        for spec in specs(&history) {
+        for spec in specs(&history, seed) {
             // All engines on every tenth history, and one, in turn, on the others.
             let turn = seed as usize % engines.len();
             for (at, techniques) in engines.iter().enumerate() {
@@ -223,7 +232,7 @@ fn every_engine_agrees_with_the_oracle() {
     for spec in [Model::Ser, Model::Si].map(|model| Spec {
         model,
         session_order: true,
-        real_time: false,
+        real_time: None,
     }) {
         for word in ["satisfied", "violated"] {
             let count = tally.get(&format!("{spec}: {word}")).copied().unwrap_or(0);
@@ -241,7 +250,7 @@ fn every_deliberate_mistake_is_caught() {
         fault::commit(Some(fault));
         let caught = (0..4_000).find(|&seed| {
             let history = small(seed);
-            specs(&history).into_iter().any(|spec| {
+            specs(&history, seed).into_iter().any(|spec| {
                 engines()
                     .iter()
                     .any(|engine| matches!(compare(&history, spec, engine), Outcome::Wrong(_)))

@@ -156,7 +156,7 @@ pub fn check(
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Report, CheckError> {
-    if spec.real_time && !history.has_times() {
+    if spec.real_time.is_some() && !history.has_times() {
         return Err(CheckError::NoTimes);
     }
     let mut line = Line {

@@ -21,11 +21,17 @@ pub(crate) enum Fault {
     ForgottenSession,
     /// Writers of one key may overlap (SI).
     OverlappingWriters,
+    /// The drift makes clocks more trustworthy instead of less.
+    DriftBackwards,
+    /// A commit orders what begins in the same nanosecond.
+    EqualTimesOrder,
+    /// Strong SI lets a transaction read an old state, as generalised SI does.
+    StaleSnapshots,
 }
 
 impl Fault {
     /// Every mistake.
-    pub(crate) const ALL: [Fault; 8] = [
+    pub(crate) const ALL: [Fault; 11] = [
         Fault::DroppedRwEdge,
         Fault::MissingReader,
         Fault::ShiftedColumn,
@@ -34,6 +40,9 @@ impl Fault {
         Fault::SwappedCertificate,
         Fault::ForgottenSession,
         Fault::OverlappingWriters,
+        Fault::DriftBackwards,
+        Fault::EqualTimesOrder,
+        Fault::StaleSnapshots,
     ];
 }
 

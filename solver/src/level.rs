@@ -1,4 +1,4 @@
-//! The isolation levels, and what each demands besides explaining every read.
+//! The isolation levels, and what each demands besides explaining every read. docs/theory.md has the definitions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,6 +12,71 @@ pub enum Model {
     Si,
 }
 
+/// Which state a transaction may read, by the clock. (A serializable one always reads the current state.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Snapshots {
+    /// Any state that was current at its begin or before: only commits have a place in time (generalised SI).
+    Older,
+    /// The state at its begin: begins have one, too (strong SI).
+    Current,
+}
+
+impl Snapshots {
+    /// The name, as reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Snapshots::Older => "older",
+            Snapshots::Current => "current",
+        }
+    }
+}
+
+/// What a recorded time says about the true one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Times {
+    /// A begin is not later than the true one, a commit not earlier: what a client sees.
+    #[default]
+    Bounds,
+    /// They are the true ones: what the database itself would log. Viper reads times in this way.
+    Exact,
+}
+
+impl Times {
+    /// The name, as typed and as reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Times::Bounds => "bounds",
+            Times::Exact => "exact",
+        }
+    }
+}
+
+/// How the clock binds an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RealTime {
+    /// Which states may be read.
+    pub snapshots: Snapshots,
+    /// What the recorded times are.
+    pub times: Times,
+    /// How far two clocks may disagree, in nanoseconds: one moment is before another only if it is earlier by more.
+    pub drift: u64,
+}
+
+impl RealTime {
+    /// A transaction that committed before another began comes before it.
+    pub const STRICT: RealTime = RealTime {
+        snapshots: Snapshots::Current,
+        times: Times::Bounds,
+        drift: 0,
+    };
+
+    /// Commits are in real-time order; a transaction may read an older state, but none from its future.
+    pub const GENERALISED: RealTime = RealTime {
+        snapshots: Snapshots::Older,
+        ..RealTime::STRICT
+    };
+}
+
 /// A level as its ingredients. Every ablation of the order relations is another `Spec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
@@ -19,8 +84,49 @@ pub struct Spec {
     pub model: Model,
     /// A session's transactions keep their order.
     pub session_order: bool,
-    /// A transaction that committed before another began comes before it.
-    pub real_time: bool,
+    /// The order keeps that of the clock.
+    pub real_time: Option<RealTime>,
+}
+
+impl Spec {
+    /// The same level with another reading of the times. Without real-time order there is nothing to read.
+    #[must_use]
+    pub fn with_clock(self, times: Times, drift: u64) -> Spec {
+        let real_time = self.real_time.map(|real_time| RealTime {
+            times,
+            drift,
+            ..real_time
+        });
+        Spec { real_time, ..self }
+    }
+
+    /// Whether every history that satisfies this level satisfies the other.
+    pub fn implies(self, weaker: Spec) -> bool {
+        let model = self.model == Model::Ser || weaker.model == Model::Si;
+        let sessions = self.session_order || !weaker.session_order;
+        let time = match (self.real_time, weaker.real_time) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(own), Some(other)) => {
+                own.drift <= other.drift && self.reads_like(own, other, weaker.model)
+            }
+        };
+        model && sessions && time
+    }
+
+    /// Whether the moments that one real-time order places are all that the other does, with bounds as narrow.
+    fn reads_like(self, own: RealTime, other: RealTime, model: Model) -> bool {
+        match (self.model, model) {
+            (Model::Ser, Model::Ser) => true,
+            // A serial order puts a transaction anywhere between its times, and in general at neither of them.
+            (Model::Ser, Model::Si) => other.times == Times::Bounds,
+            (Model::Si, _) => {
+                let snapshots =
+                    own.snapshots == Snapshots::Current || other.snapshots == Snapshots::Older;
+                snapshots && (own.times == Times::Exact || other.times == Times::Bounds)
+            }
+        }
+    }
 }
 
 /// The levels by name.
@@ -36,16 +142,22 @@ pub enum Level {
     Si,
     /// Snapshot isolation that keeps the session order.
     StrongSessionSi,
+    /// Generalised snapshot isolation: commits keep the real-time order, snapshots may be old.
+    Gsi,
+    /// Snapshot isolation that keeps the real-time order.
+    StrongSi,
 }
 
 impl Level {
     /// Every level.
-    pub const ALL: [Level; 5] = [
+    pub const ALL: [Level; 7] = [
         Level::Ser,
         Level::StrongSessionSer,
         Level::StrictSer,
         Level::Si,
         Level::StrongSessionSi,
+        Level::Gsi,
+        Level::StrongSi,
     ];
 
     /// The name, as typed and as reported.
@@ -56,6 +168,8 @@ impl Level {
             Level::StrictSer => "strict-ser",
             Level::Si => "si",
             Level::StrongSessionSi => "strong-session-si",
+            Level::Gsi => "gsi",
+            Level::StrongSi => "strong-si",
         }
     }
 
@@ -64,7 +178,7 @@ impl Level {
     pub fn spec(self, session_order: Option<bool>) -> Option<Spec> {
         let model = match self {
             Level::Ser | Level::StrongSessionSer | Level::StrictSer => Model::Ser,
-            Level::Si | Level::StrongSessionSi => Model::Si,
+            Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
         };
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
@@ -73,7 +187,11 @@ impl Level {
         Some(Spec {
             model,
             session_order: session_order.unwrap_or(true),
-            real_time: self == Level::StrictSer,
+            real_time: match self {
+                Level::StrictSer | Level::StrongSi => Some(RealTime::STRICT),
+                Level::Gsi => Some(RealTime::GENERALISED),
+                _ => None,
+            },
         })
     }
 }
@@ -98,15 +216,83 @@ impl FromStr for Level {
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let generalised = self
+            .real_time
+            .is_some_and(|it| it.snapshots == Snapshots::Older);
         f.write_str(match self.model {
             Model::Ser => "serializability",
+            Model::Si if generalised => "generalised snapshot isolation",
             Model::Si => "snapshot isolation",
         })?;
-        match (self.session_order, self.real_time) {
-            (true, true) => f.write_str(" with session and real-time order"),
-            (true, false) => f.write_str(" with session order"),
-            (false, true) => f.write_str(" with real-time order"),
-            (false, false) => f.write_str(" without session order"),
+        let in_order = self.real_time.is_some() && !(generalised && self.model == Model::Si);
+        f.write_str(match (self.session_order, in_order) {
+            (true, true) => " with session and real-time order",
+            (true, false) => " with session order",
+            (false, true) => " with real-time order",
+            (false, false) => " without session order",
+        })?;
+        let Some(real_time) = self.real_time else {
+            return Ok(());
+        };
+        if real_time.drift > 0 {
+            write!(f, ", up to {} ms of drift", real_time.drift as f64 / 1e6)?;
         }
+        if real_time.times == Times::Exact {
+            f.write_str(", times exact")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(level: Level) -> Spec {
+        // The levels that do not demand session order, without it.
+        level.spec(Some(false)).or(level.spec(None)).unwrap()
+    }
+
+    #[test]
+    fn every_level_answers_to_its_name() {
+        for level in Level::ALL {
+            assert_eq!(level.name().parse(), Ok(level));
+        }
+        assert!("serial".parse::<Level>().is_err());
+    }
+
+    #[test]
+    fn stronger_levels_imply_weaker_ones_and_not_the_other_way_round() {
+        use Level::{Gsi, Ser, Si, StrictSer, StrongSessionSer, StrongSessionSi, StrongSi};
+        let implied = [
+            (StrictSer, vec![Ser, StrongSi, Gsi, Si]),
+            (StrongSessionSer, vec![Ser, StrongSessionSi, Si]),
+            (Ser, vec![Si]),
+            (StrongSi, vec![Gsi, Si]),
+            (Gsi, vec![Si]),
+            (StrongSessionSi, vec![Si]),
+            (Si, vec![]),
+        ];
+        for (level, weaker) in implied {
+            for other in Level::ALL {
+                let expected = level == other || weaker.contains(&other);
+                assert_eq!(
+                    spec(level).implies(spec(other)),
+                    expected,
+                    "{level}, {other}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn more_drift_is_weaker_and_exact_times_are_stronger() {
+        let strong = spec(Level::StrongSi);
+        let loose = strong.with_clock(Times::Bounds, 5);
+        let exact = strong.with_clock(Times::Exact, 0);
+        assert!(strong.implies(loose) && !loose.implies(strong));
+        assert!(exact.implies(strong) && !strong.implies(exact));
+        assert!(!spec(Level::StrictSer).implies(exact));
+        assert_eq!(spec(Level::Si).with_clock(Times::Exact, 7), spec(Level::Si));
     }
 }

@@ -7,12 +7,16 @@
 //! begins and commits exists in which every transaction reads from the store as it was at its begin, plus its own
 //! writes, and no two writers of a key overlap. Once the *commits* are ordered, nothing ties one begin to another, so it
 //! is enough to order the commits and to look for a place for each begin by itself. SER is the case in which each begin
-//! comes directly before its commit.
+//! comes directly before its commit. The clock does tie begins to one another: where it counts, [`timed`] tries all orders.
 //!
 //! A transaction whose end is unknown may be left out or put anywhere. A version order that came with the history must
 //! be a subsequence of what is installed: every value that it lists is installed, in that order; the initial value may
 //! lead. A transaction installs one version of a key, its last write or append. A listed value that its writer followed
 //! by another has no place in the order, but shows that its writer committed.
+
+mod timed;
+
+use timed::Timed;
 
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
@@ -31,15 +35,17 @@ pub fn holds(history: &History, spec: Spec) -> Option<bool> {
     if txns.len() > MAX_TXNS {
         return None;
     }
-    let mut search = Search::new(history, spec, txns);
-    Some(search.extend(0))
+    Some(match spec.real_time {
+        Some(real_time) => Timed::new(history, spec, real_time, txns).holds(),
+        None => Search::new(history, spec, txns).extend(0),
+    })
 }
 
 /// A set of transactions, by their place in [`Search::txns`].
 type Set = u32;
 
 /// What one key holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Cell {
     /// The value written last; `None` is the initial state.
     written: Option<ValueId>,
@@ -48,7 +54,7 @@ struct Cell {
 }
 
 /// The state of the database after some commits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Store {
     cells: Vec<Cell>,
     /// How much of each version order has been installed.
@@ -84,9 +90,7 @@ impl<'h> Search<'h> {
             members.map(|(place, _)| 1 << place).sum()
         };
         let precedes = |a: TxnId, b: TxnId| {
-            let session = spec.session_order && history.session(a) == history.session(b) && a < b;
-            let time = spec.real_time && history.interval(a).commit < history.interval(b).begin;
-            a != b && (session || time)
+            spec.session_order && history.session(a) == history.session(b) && a < b
         };
         let conflict =
             |a: TxnId, b: TxnId| a != b && written(history, a).any(|key| writes(history, b, key));
@@ -130,7 +134,9 @@ impl<'h> Search<'h> {
 
     /// Whether the order, which consists of the transactions in `placed`, can be completed.
     fn extend(&mut self, placed: Set) -> bool {
-        if placed & self.committed == self.committed && self.versions_are_installed(placed) {
+        if placed & self.committed == self.committed
+            && self.is_installed(&self.stores[self.order.len()], placed)
+        {
             return true;
         }
         for next in 0..self.txns.len() {
@@ -178,8 +184,16 @@ impl<'h> Search<'h> {
 
     /// Runs a transaction on the store as it was after `begin` commits; whether its reads return what they returned.
     fn reads_match(&mut self, txn: usize, begin: usize) -> bool {
+        let stores = std::mem::take(&mut self.stores);
+        let matches = self.reads_from(&stores[begin], txn);
+        self.stores = stores;
+        matches
+    }
+
+    /// Runs a transaction on a store; whether its reads return what they returned.
+    fn reads_from(&mut self, store: &Store, txn: usize) -> bool {
         let history = self.history;
-        self.scratch.clone_from(&self.stores[begin].cells);
+        self.scratch.clone_from(&store.cells);
         for &op in history.ops(self.txns[txn]) {
             let cell = &mut self.scratch[op.key().index()];
             let matches = match op {
@@ -205,15 +219,19 @@ impl<'h> Search<'h> {
         true
     }
 
-    /// Installs a transaction's writes.
+    /// Lets a transaction commit next.
     fn commit(&mut self, txn: usize) {
-        let history = self.history;
         let n_commits = self.order.len();
-        let (past, future) = self.stores.split_at_mut(n_commits + 1);
-        let store = &mut future[0];
-        store.cells.clone_from(&past[n_commits].cells);
-        store.n_installed.clone_from(&past[n_commits].n_installed);
-        for (op, is_final) in installs(history, self.txns[txn]) {
+        let mut store = std::mem::take(&mut self.stores[n_commits + 1]);
+        store.clone_from(&self.stores[n_commits]);
+        self.install(&mut store, txn);
+        self.stores[n_commits + 1] = store;
+        self.order.push(txn);
+    }
+
+    /// Installs a transaction's writes.
+    fn install(&self, store: &mut Store, txn: usize) {
+        for (op, is_final) in installs(self.history, self.txns[txn]) {
             store.cells[op.key().index()].install(op);
             if !is_final {
                 continue;
@@ -223,11 +241,11 @@ impl<'h> Search<'h> {
                 *n_installed += usize::from(next.is_some_and(|&value| installs_value(op, value)));
             }
         }
-        self.order.push(txn);
     }
 
-    fn versions_are_installed(&self, placed: Set) -> bool {
-        let n_installed = self.stores[self.order.len()].n_installed.iter();
+    /// Whether a store has seen every version that was listed, and those in `placed` wrote what was overwritten at once.
+    fn is_installed(&self, store: &Store, placed: Set) -> bool {
+        let n_installed = store.n_installed.iter();
         let mut orders = self.version_orders.iter().zip(n_installed);
         orders.all(|(order, &n)| n == order.len())
             && self.overwriters.iter().all(|&set| set & placed != 0)

@@ -43,7 +43,7 @@ pub enum StepReason {
     Begin,
     /// They are in one session, in this order.
     Session,
-    /// The one had committed when the other began.
+    /// By the clock, the one was over before the other could be.
     RealTime,
     /// The later read what the earlier wrote.
     Wr {

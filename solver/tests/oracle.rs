@@ -2,7 +2,7 @@
 
 mod support;
 
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::oracle;
 use kingsnake_solver::random::{Rng, Small, sketch, small};
@@ -22,7 +22,11 @@ const fn spec(model: Model, session_order: bool, real_time: bool) -> Spec {
     Spec {
         model,
         session_order,
-        real_time,
+        real_time: if real_time {
+            Some(RealTime::STRICT)
+        } else {
+            None
+        },
     }
 }
 

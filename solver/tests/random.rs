@@ -1,6 +1,6 @@
 //! The generators keep what they promise, as the oracle sees it.
 
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::{History, Op};
 use kingsnake_solver::oracle;
 use kingsnake_solver::random::{CaseSplit, Execution, Injected, Large, Rng, Small, sketch, small};
@@ -10,7 +10,7 @@ fn holds(history: &History, model: Model, session_order: bool, real_time: bool) 
     let spec = Spec {
         model,
         session_order,
-        real_time,
+        real_time: real_time.then_some(RealTime::STRICT),
     };
     oracle::holds(history, spec).expect("the history is small")
 }

@@ -10,7 +10,7 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::refutation::check_proof;
 use kingsnake_solver::check::{CheckError, Techniques, check};
 use kingsnake_solver::explain;
-use kingsnake_solver::level::{Level, Model, Spec};
+use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
 use kingsnake_solver::model::History;
 use kingsnake_solver::oracle;
 use kingsnake_solver::progress::Silent;
@@ -23,14 +23,21 @@ use pessimist::Pessimist;
 fn specs() -> Vec<Spec> {
     let mut specs = Vec::new();
     for model in [Model::Ser, Model::Si] {
-        for (session_order, real_time) in
-            [(true, true), (true, false), (false, true), (false, false)]
-        {
-            specs.push(Spec {
-                model,
-                session_order,
-                real_time,
-            });
+        for session_order in [true, false] {
+            for real_time in [None, Some(RealTime::STRICT)] {
+                specs.push(Spec {
+                    model,
+                    session_order,
+                    real_time,
+                });
+            }
+        }
+    }
+    for level in [Level::Gsi, Level::StrongSi] {
+        for session_order in [true, false] {
+            let spec = level.spec(Some(session_order)).expect("it leaves it open");
+            specs.push(spec.with_clock(Times::Bounds, 2));
+            specs.push(spec.with_clock(Times::Exact, 2));
         }
     }
     specs
@@ -147,7 +154,7 @@ fn every_violated_small_history_gets_a_proof_that_holds() {
         }
         let history = small.history(&mut rng);
         for spec in specs() {
-            let lacks_times = spec.real_time && !history.has_times();
+            let lacks_times = spec.real_time.is_some() && !history.has_times();
             if lacks_times || oracle::holds(&history, spec) != Some(false) {
                 continue;
             }

@@ -8,7 +8,7 @@ use crate::answer::base_name;
 use crate::args::VerifyArgs;
 use crate::certificate;
 use crate::input::load;
-use crate::plan::spec;
+use crate::plan::{clocked, spec};
 use crate::voice::{Voice, count, printable, say};
 
 /// Replays, and says whether the certificate holds.
@@ -26,7 +26,7 @@ pub fn run(args: &VerifyArgs, voice: Voice) -> Result<u8> {
         ));
     }
     let demanded = match (args.level.level, args.level.session_order) {
-        (None, None) => claim.spec,
+        (None, None) => clocked(claim.spec, &args.level)?,
         (level, _) => spec(level.unwrap_or(Level::Ser), &args.level)?,
     };
     let held = replay(history, demanded, &claim.certificate);

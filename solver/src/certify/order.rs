@@ -2,8 +2,10 @@
 //!
 //! SER: the transactions run one after the other on a store, and every read must return what was recorded. SI: at a
 //! begin the transaction reads the committed state, at its commit its last writes appear; no other writer of a key may
-//! have committed since it began.
+//! have committed since it began. Where the clock counts, each point must find a true time in its window that is not
+//! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
+use super::clock::window;
 use crate::level::{Model, Spec};
 use crate::model::{History, Op, Status, TxnId, ValueId};
 use crate::verdict::{Certificate, Moment, Point};
@@ -37,8 +39,8 @@ struct Replay<'h> {
     committed_at: Vec<usize>,
     /// The transaction of each session that began last.
     last_in_session: Vec<Option<TxnId>>,
-    /// The latest begin time among the points so far.
-    latest_begin: i64,
+    /// The true time of the last point.
+    now: i128,
     /// Where each value was installed.
     installed_at: Vec<usize>,
     /// What the transaction under replay has written, by key, newest last.
@@ -54,7 +56,7 @@ impl<'h> Replay<'h> {
             begun_at: vec![0; history.n_txns()],
             committed_at: vec![0; history.n_txns()],
             last_in_session: vec![None; history.n_sessions()],
-            latest_begin: i64::MIN,
+            now: i128::MIN,
             installed_at: vec![0; history.n_values()],
             own: Vec::new(),
         }
@@ -62,6 +64,10 @@ impl<'h> Replay<'h> {
 
     fn point(&mut self, at: usize, point: Point) -> Result<(), String> {
         let Point { txn, moment } = point;
+        if txn.index() >= self.history.n_txns() {
+            return Err("the order names a transaction that is not in the history".to_owned());
+        }
+        self.clock(point)?;
         match (self.spec.model, moment) {
             (Model::Ser, Moment::Whole) => {
                 self.begin(at, txn)?;
@@ -76,14 +82,28 @@ impl<'h> Replay<'h> {
         }
     }
 
+    /// Moves the clock on to the point's window, or finds that it has passed.
+    fn clock(&mut self, point: Point) -> Result<(), String> {
+        let window = window(self.history, self.spec, point);
+        self.now = self.now.max(window.from);
+        if self.now <= window.to {
+            return Ok(());
+        }
+        let what = match point.moment {
+            Moment::Begin => "had begun",
+            Moment::Whole | Moment::Commit => "had committed",
+        };
+        let name = self.name(point.txn);
+        Err(format!(
+            "{name} {what}, by the clock, before another that is ahead of it in the order"
+        ))
+    }
+
     fn name(&self, txn: TxnId) -> String {
         format!("transaction {}", self.history.txn_name(txn))
     }
 
     fn begin(&mut self, at: usize, txn: TxnId) -> Result<(), String> {
-        if txn.index() >= self.history.n_txns() {
-            return Err("the order names a transaction that is not in the history".to_owned());
-        }
         if self.history.status(txn) == Status::Aborted {
             return Err(format!(
                 "{} aborted, yet it is in the order",
@@ -95,9 +115,6 @@ impl<'h> Replay<'h> {
         }
         if self.spec.session_order {
             self.session_order(txn)?;
-        }
-        if self.spec.real_time {
-            self.latest_begin = self.latest_begin.max(self.history.interval(txn).begin);
         }
         self.reads(txn)
     }
@@ -164,19 +181,12 @@ impl<'h> Replay<'h> {
     }
 
     fn commit(&mut self, at: usize, txn: TxnId) -> Result<(), String> {
-        let begun_at = match self.begun_at.get(txn.index()) {
-            Some(&begun_at) if begun_at != 0 => begun_at,
-            _ => return Err("a transaction commits that has not begun".to_owned()),
-        };
+        let begun_at = self.begun_at[txn.index()];
+        if begun_at == 0 {
+            return Err(format!("{} commits before it begins", self.name(txn)));
+        }
         if std::mem::replace(&mut self.committed_at[txn.index()], at) != 0 {
             return Err(format!("{} commits twice", self.name(txn)));
-        }
-        let commit_time = self.history.interval(txn).commit;
-        if self.spec.real_time && commit_time < self.latest_begin {
-            let name = self.name(txn);
-            return Err(format!(
-                "{name} had committed when one before it in the order began"
-            ));
         }
         for &op in self.history.ops(txn) {
             let (Op::Write { key, value } | Op::Append { key, value }) = op else {

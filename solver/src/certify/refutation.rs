@@ -5,6 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::clock::window;
 pub use super::findings::check_findings;
 use super::meaning::{Lineage, Meaning, Version};
 use crate::level::{Model, Spec};
@@ -114,7 +115,8 @@ impl<'h> Checker<'h> {
                 self.spec.session_order && history.session(from) == history.session(to) && from < to
             }
             StepReason::RealTime => {
-                self.spec.real_time && history.interval(from).commit < history.interval(to).begin
+                let [over, next] = [step.from, step.to].map(|it| window(history, self.spec, it));
+                over.to < next.from
             }
             StepReason::Wr { key, value } => {
                 from != to
@@ -151,6 +153,8 @@ impl<'h> Checker<'h> {
                 return Err("transactions have no begin of their own at this level".to_owned());
             }
             (Model::Ser, _) => (Moment::Whole, Moment::Whole),
+            // The clock may order any two moments; their windows tell.
+            (Model::Si, StepReason::RealTime) => return expect_halves(step),
             (Model::Si, StepReason::Begin | StepReason::Rw { .. }) => {
                 (Moment::Begin, Moment::Commit)
             }
@@ -261,6 +265,14 @@ impl<'h> Checker<'h> {
     fn txn(&self, txn: TxnId) -> String {
         format!("transaction {}", self.meaning.history().txn_name(txn))
     }
+}
+
+fn expect_halves(step: &Step) -> Result<(), String> {
+    let mut moments = [step.from.moment, step.to.moment].into_iter();
+    if moments.any(|moment| moment == Moment::Whole) {
+        return Err("transactions are no wholes at this level".to_owned());
+    }
+    Ok(())
 }
 
 fn is_initial(lineage: &Lineage) -> bool {

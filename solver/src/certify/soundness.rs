@@ -6,7 +6,7 @@
 use super::meaning::Meaning;
 use super::refutation::accepts_step;
 use crate::budget::Budget;
-use crate::level::{Model, Spec};
+use crate::level::{Model, RealTime, Spec, Times};
 use crate::model::{History, KeyId, Op, TxnId};
 use crate::oracle;
 use crate::random::{sketch, small};
@@ -46,7 +46,11 @@ fn claims(history: &History, spec: Spec) -> Vec<Step> {
     for &from in &points {
         for &to in &points {
             let is_one = from.txn == to.txn;
-            let fits = |reason: &&StepReason| is_one == (**reason == StepReason::Begin);
+            let fits = |reason: &&StepReason| match **reason {
+                StepReason::Begin => is_one,
+                StepReason::RealTime => true,
+                _ => !is_one,
+            };
             let fitting = reasons.iter().filter(fits);
             steps.extend(fitting.map(|&reason| Step { from, to, reason }));
         }
@@ -109,13 +113,34 @@ fn the_accepted_steps_refute_exactly_what_the_oracle_refutes() {
         if pairs.len() > 4 {
             continue;
         }
-        for (model, real_time) in [(Model::Ser, false), (Model::Si, false), (Model::Ser, true)] {
+        let drift = seed % 3;
+        let strict = RealTime {
+            drift,
+            ..RealTime::STRICT
+        };
+        let generalised = RealTime {
+            drift,
+            ..RealTime::GENERALISED
+        };
+        let exact = |it: RealTime| RealTime {
+            times: Times::Exact,
+            ..it
+        };
+        for (model, real_time) in [
+            (Model::Ser, None),
+            (Model::Si, None),
+            (Model::Ser, Some(strict)),
+            (Model::Si, Some(strict)),
+            (Model::Si, Some(generalised)),
+            (Model::Si, Some(exact(strict))),
+            (Model::Si, Some(exact(generalised))),
+        ] {
             let spec = Spec {
                 model,
                 session_order: seed % 2 == 0,
                 real_time,
             };
-            if real_time && !history.has_times() {
+            if real_time.is_some() && !history.has_times() {
                 continue;
             }
             let Some(holds) = oracle::holds(&history, spec) else {

@@ -49,6 +49,7 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
         lines: Vec::new(),
         cases: Vec::new(),
     };
+    teller.words.real_time = spec.real_time;
     match counterexample {
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),

@@ -3,6 +3,7 @@
 use super::involved::LISTED;
 use super::labels::{INITIAL, Labels};
 use crate::certify::Meaning;
+use crate::level::{RealTime, Times};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use crate::verdict::{Fact, Moment, Step, StepReason};
 
@@ -12,6 +13,8 @@ pub(super) struct Words<'h> {
     pub(super) labels: Labels<'h>,
     /// What the operations say.
     pub(super) meaning: Meaning<'h>,
+    /// How the clock counts.
+    pub(super) real_time: Option<RealTime>,
     history: &'h History,
 }
 
@@ -35,6 +38,7 @@ impl<'h> Words<'h> {
         Words {
             labels: Labels::new(history, txns),
             meaning,
+            real_time: None,
             history,
         }
     }
@@ -62,11 +66,7 @@ impl<'h> Words<'h> {
                 let session = self.labels.session(self.history.session(from));
                 format!("both ran in session {session}, {a} first")
             }
-            StepReason::RealTime => {
-                let committed = self.history.interval(from).commit;
-                let began = self.history.interval(to).begin;
-                format!("{a} had committed (at {committed}) when {b} began (at {began})")
-            }
+            StepReason::RealTime => self.in_time(step),
             StepReason::Wr { key, value } => self.read_from(from, to, key, value),
             StepReason::Ww { key, fact } => {
                 if fact == Fact::Run && self.is_rival(key, from, to) {
@@ -99,6 +99,33 @@ impl<'h> Words<'h> {
                 format!("{a} {seen}, which {by} wrote, and {b} {two}, {why}")
             }
         }
+    }
+
+    /// Which recorded times put one moment before another.
+    fn in_time(&self, step: &Step) -> String {
+        let (from, to) = (step.from, step.to);
+        let (a, b) = (self.labels.txn(from.txn), self.labels.txn(to.txn));
+        let [over, next] = [from.txn, to.txn].map(|txn| self.history.interval(txn));
+        let exact = self
+            .real_time
+            .is_some_and(|it| it.times == Times::Exact && from.moment != Moment::Whole);
+        // Where times are bounds, only the end of one transaction and the start of the other tell anything.
+        let (what, when) = match from.moment {
+            Moment::Begin if exact && over.begin != i64::MIN => ("begun", over.begin),
+            _ => ("committed", over.commit),
+        };
+        let (then, later) = match to.moment {
+            Moment::Commit if exact && next.commit != i64::MAX => ("committed", next.commit),
+            _ => ("began", next.begin),
+        };
+        let margin = match self.real_time {
+            Some(RealTime { drift, .. }) if drift > 0 => {
+                let gap = i128::from(later) - i128::from(when);
+                format!(", {gap} ns later, and clocks disagree by at most {drift} ns")
+            }
+            _ => String::new(),
+        };
+        format!("{a} had {what} (at {when}) when {b} {then} (at {later}{margin})")
     }
 
     fn is_list(&self, txn: TxnId, key: KeyId) -> bool {

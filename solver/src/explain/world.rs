@@ -7,9 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::arena::{Arc, Arena};
 use super::order::{KeyOrder, Known};
 use super::prove::Tree;
-use crate::level::Model;
+use crate::level::{Model, RealTime};
 use crate::model::{History, KeyId, Op, TxnId, ValueId};
-use crate::polygraph::Polygraph;
+use crate::polygraph::{Polygraph, earliest, latest};
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Proof, Step, StepReason};
 
@@ -223,8 +223,33 @@ impl Draft<'_, '_> {
                 {
                     self.after_commit(at, later, StepReason::Session, 0);
                 }
-                if spec.real_time && history.interval(txn).commit < history.interval(other).begin {
-                    self.after_commit(at, later, StepReason::RealTime, 1);
+                if let Some(real_time) = spec.real_time.filter(|_| at != later) {
+                    self.add_real_time(at, later, real_time);
+                }
+            }
+        }
+    }
+
+    /// Which moments of one transaction were over, by the clock, before which of another.
+    fn add_real_time(&mut self, at: usize, later: usize, real_time: RealTime) {
+        let spec = self.universe.polygraph.spec();
+        let history = self.universe.history;
+        let [over, other] = [at, later].map(|at| history.interval(self.txn(self.nodes[at])));
+        // The last of one and the first of the other first: what they say implies the rest at no other cost.
+        for from in [Moment::Commit, Moment::Begin] {
+            for to in [Moment::Begin, Moment::Commit] {
+                let (from, to) = (self.point(at, from), self.point(later, to));
+                let (Some(end), Some(start)) = (
+                    latest(real_time, over, from.1.moment),
+                    earliest(real_time, other, to.1.moment),
+                ) else {
+                    continue;
+                };
+                if i128::from(end) + i128::from(real_time.drift) < i128::from(start) {
+                    self.push(from, to, StepReason::RealTime, STEP + 1, None);
+                }
+                if spec.model == Model::Ser {
+                    return;
                 }
             }
         }

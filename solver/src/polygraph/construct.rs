@@ -36,8 +36,8 @@ pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: boo
     construct.add_reads();
     construct.add_keys();
     let mut polygraph = construct.polygraph;
-    if spec.real_time {
-        add_real_time(history, &mut polygraph);
+    if let Some(real_time) = spec.real_time {
+        add_real_time(history, real_time, &mut polygraph);
     }
     polygraph
 }

@@ -9,7 +9,7 @@ pub enum Reason {
     Begin,
     /// The earlier came first in their session (so).
     Session,
-    /// Through a node of the time chain: the earlier committed before the later began (rt).
+    /// Through a node of the time chain: the earlier was over before the later could be (rt).
     RealTime,
     /// The later read this version, which the earlier installed (wr).
     Wr(VersionId),

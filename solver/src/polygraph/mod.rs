@@ -12,6 +12,7 @@ use std::ops::Range;
 
 pub use construct::construct;
 pub use edge::{Edge, Reason};
+pub(crate) use real_time::{earliest, latest};
 pub use runs::{Run, Runs};
 
 use crate::level::{Model, Spec};

@@ -1,6 +1,6 @@
 //! An oracle without any cleverness: all subsets, all interleavings of begins and commits, everything checked at the end.
 
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::{Model, Snapshots, Spec, Times};
 use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 type Event = (TxnId, bool);
@@ -68,8 +68,7 @@ fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> 
         for &b in txns.iter().filter(|&&b| b != a) {
             let in_session =
                 spec.session_order && history.session(a) == history.session(b) && a < b;
-            let in_time = spec.real_time && history.interval(a).commit < history.interval(b).begin;
-            if (in_session || in_time) && commit(a) > begin(b) {
+            if in_session && commit(a) > begin(b) {
                 return false;
             }
             let overlap = begin(a) < commit(b) && begin(b) < commit(a);
@@ -82,6 +81,9 @@ fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> 
                 return false;
             }
         }
+    }
+    if spec.real_time.is_some() && !fits_the_clock(history, spec, events) {
+        return false;
     }
     let commits: Vec<TxnId> = events
         .iter()
@@ -97,6 +99,41 @@ fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> 
             .version_orders()
             .iter()
             .all(|order| versions_match(history, &order.values, &commits))
+}
+
+/// Whether no event comes before one that was over, by the clock, before it could be: then all can have true times.
+fn fits_the_clock(history: &History, spec: Spec, events: &[Event]) -> bool {
+    let drift = spec.real_time.map_or(0, |it| i128::from(it.drift));
+    (0..events.len()).all(|later| {
+        (0..later).all(|earlier| {
+            let over = last_time(history, spec, events[later]);
+            let starts = first_time(history, spec, events[earlier]);
+            !matches!((over, starts), (Some(over), Some(starts)) if over + drift < starts)
+        })
+    })
+}
+
+fn first_time(history: &History, spec: Spec, (txn, is_commit): Event) -> Option<i128> {
+    let real_time = spec.real_time?;
+    let interval = history.interval(txn);
+    let known = |time: i64| (time != i64::MIN && time != i64::MAX).then_some(i128::from(time));
+    if spec.model == Model::Ser || is_commit && real_time.times == Times::Bounds {
+        return known(interval.begin);
+    }
+    if is_commit {
+        return known(interval.commit).or(known(interval.begin));
+    }
+    known(interval.begin).filter(|_| real_time.snapshots == Snapshots::Current)
+}
+
+fn last_time(history: &History, spec: Spec, (txn, is_commit): Event) -> Option<i128> {
+    let real_time = spec.real_time?;
+    let interval = history.interval(txn);
+    let known = |time: i64| (time != i64::MIN && time != i64::MAX).then_some(i128::from(time));
+    if spec.model == Model::Si && !is_commit && real_time.times == Times::Exact {
+        return known(interval.begin).or(known(interval.commit));
+    }
+    known(interval.commit)
 }
 
 /// Whether the listed values are installed in their order, but for those that are nobody's last write of the key.
