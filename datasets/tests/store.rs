@@ -8,7 +8,7 @@ use kingsnake_datasets::workloads::{
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-use kingsnake_solver::level::{Level, Model, Spec};
+use kingsnake_solver::level::{Level, Model, RealTime, Spec};
 use kingsnake_solver::model::{History, Op, Status};
 use kingsnake_solver::progress::{Progress, Silent};
 use kingsnake_solver::verdict::Verdict;
