@@ -51,6 +51,7 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Verify(args) => commands::verify::run(&args, voice),
         Command::Stats(args) => commands::stats::run(&args, voice),
         Command::Convert(args) => commands::convert::run(&args, voice),
+        Command::Export(args) => commands::export::run(&args, voice, start),
         Command::Generate(args) => commands::generate::run(&args, voice),
         Command::Devices => commands::devices::run(),
         Command::Completions { shell } => commands::completions::run(shell),

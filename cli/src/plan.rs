@@ -11,7 +11,9 @@ use kingsnake_solver::check::Techniques;
 use kingsnake_solver::level::{Level, Spec, Times};
 use kingsnake_solver::prune::Reachability;
 
-use crate::args::{CheckArgs, LevelArgs, ReachabilityArg, Switch, TechniqueArgs, TimesArg};
+use crate::args::{
+    CheckArgs, LevelArgs, LimitArgs, ReachabilityArg, Switch, TechniqueArgs, TimesArg,
+};
 use crate::memory;
 
 /// A check, ready to run.
@@ -62,15 +64,7 @@ impl Plan {
 
     /// The limits, counted from the start of the process.
     pub fn budget(&self, start: Instant) -> Budget {
-        let mut budget = Budget::unlimited();
-        if let Some(limit) = self.timeout {
-            budget = budget.with_timeout(start, limit);
-        }
-        // Without a limit the check would rather answer `unknown` than be killed by the system.
-        if let Some(bytes) = self.memory_limit.or_else(memory::available) {
-            budget = budget.with_memory(bytes);
-        }
-        budget
+        limited(self.timeout, self.memory_limit, start)
     }
 
     /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.
@@ -191,6 +185,23 @@ impl Plan {
         }
         line
     }
+}
+
+/// The limits that were typed, counted from the start of the process.
+pub fn budget(args: &LimitArgs, start: Instant) -> Budget {
+    limited(args.timeout, args.memory_limit, start)
+}
+
+fn limited(timeout: Option<Duration>, memory_limit: Option<u64>, start: Instant) -> Budget {
+    let mut budget = Budget::unlimited();
+    if let Some(limit) = timeout {
+        budget = budget.with_timeout(start, limit);
+    }
+    // Without a limit the check would rather answer `unknown` than be killed by the system.
+    if let Some(bytes) = memory_limit.or_else(memory::available) {
+        budget = budget.with_memory(bytes);
+    }
+    budget
 }
 
 /// The level's ingredients; an error where a switch contradicts the level or means nothing to it.

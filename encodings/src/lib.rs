@@ -3,6 +3,7 @@
 mod backtrack;
 mod cadical;
 mod cnf;
+pub mod export;
 mod measured;
 #[cfg(test)]
 mod mutants;

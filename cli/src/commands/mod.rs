@@ -4,6 +4,7 @@ pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod devices;
+pub mod export;
 pub mod generate;
 pub mod stats;
 pub mod verify;

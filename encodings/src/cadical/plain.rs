@@ -53,10 +53,13 @@ impl<E: Encoding> Plain<E> {
         stats.edges = (arena.known.len() + arena.demands.len()) as u64;
         let mut solver = Cadical::new(self.seed);
         watch(&mut solver, budget, Some(events), arena.constraints.len());
-        let built = self.build(&arena, false, &mut solver, budget, stats);
+        let built = E::plan(&arena, budget).and_then(|plan| {
+            let meaning = self.build(&arena, &plan, false, &mut solver, budget, stats)?;
+            Ok((plan, meaning))
+        });
         stats.encode = started.elapsed();
-        let meaning = match built {
-            Ok(meaning) => meaning,
+        let (plan, meaning) = match built {
+            Ok(built) => built,
             Err(reason) => return Ok(Decision::Unknown(reason)),
         };
         let started = Instant::now();
@@ -64,7 +67,7 @@ impl<E: Encoding> Plain<E> {
             Said::Sat => Decision::Choices(choices(&arena, &meaning, &solver)?),
             Said::Unsat => {
                 drop(solver);
-                Decision::Core(self.core(&arena, budget, events, stats)?)
+                Decision::Core(self.core(&arena, &plan, budget, events, stats)?)
             }
             Said::Stopped(reason) => Decision::Unknown(reason),
             Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
@@ -77,6 +80,7 @@ impl<E: Encoding> Plain<E> {
     fn core(
         &self,
         arena: &Arena,
+        plan: &E,
         budget: &Budget,
         events: &Sender<Event>,
         stats: &mut DecideStats,
@@ -85,7 +89,7 @@ impl<E: Encoding> Plain<E> {
         watch(&mut solver, budget, Some(events), arena.constraints.len());
         let mut unused = DecideStats::default();
         Ok(
-            match self.build(arena, true, &mut solver, budget, &mut unused) {
+            match self.build(arena, plan, true, &mut solver, budget, &mut unused) {
                 Ok(meaning) => shrink(&mut solver, &meaning.selectors, budget, stats)?
                     .into_iter()
                     .map(|at| arena.constraints[at as usize])
@@ -100,12 +104,13 @@ impl<E: Encoding> Plain<E> {
     fn build(
         &self,
         arena: &Arena,
+        plan: &E,
         selected: bool,
         solver: &mut Cadical,
         budget: &Budget,
         stats: &mut DecideStats,
     ) -> Result<Meaning, StopReason> {
-        let size = shared_size(arena) + E::size(arena, budget)?;
+        let size = shared_size(arena) + plan.size();
         stats.variables = size.variables;
         stats.clauses = size.clauses;
         budget.reserve(E::NAME, size.bytes())?;
@@ -115,7 +120,7 @@ impl<E: Encoding> Plain<E> {
         {
             sink.lost = self.lost;
         }
-        E::encode(arena, &meaning.arcs, &mut sink)?;
+        plan.encode(arena, &meaning.arcs, &mut sink)?;
         debug_assert!(
             selected || sink.size() == size,
             "{:?}, but {size:?} was foreseen",

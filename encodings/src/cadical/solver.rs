@@ -61,6 +61,9 @@ impl Cadical {
     pub fn new(seed: u32) -> Cadical {
         let mut solver = CaDiCal::new();
         solver.set("seed", (seed % 2_000_000_000) as i32);
+        // Lucky phases try whole assignments and hardly ever ask whether to stop: half a minute on a million variables.
+        solver.set("lucky", 0);
+        solver.set("terminateint", 1);
         let interrupted = Arc::new(AtomicBool::new(false));
         let ends = Rc::new(RefCell::new(Ends {
             interrupted: Arc::clone(&interrupted),
@@ -141,10 +144,21 @@ impl Solve for Cadical {
         let clause = clause.as_ref();
         let solver = self.solver.get_mut();
         for lit in clause {
-            solver.add(lit.to_ipasir());
             self.stats.max_var = self.stats.max_var.max(Some(lit.var()));
         }
-        solver.add(0);
+        // One call for a clause costs less than one for each literal, and most clauses are short.
+        let lit = |at: usize| clause[at].to_ipasir();
+        match clause.len() {
+            1 => solver.clause1(lit(0)),
+            2 => solver.clause2(lit(0), lit(1)),
+            3 => solver.clause3(lit(0), lit(1), lit(2)),
+            _ => {
+                for lit in clause {
+                    solver.add(lit.to_ipasir());
+                }
+                solver.add(0);
+            }
+        }
         self.n_literals += clause.len();
         self.stats.n_clauses += 1;
         self.state = SolverState::Input;

@@ -1,5 +1,5 @@
-//! `closure`: a variable for "a path leads from w to u", for every arc's tail u (transitive closure, as in Cobra's and many
-//! other encodings).
+//! `closure`: a variable for "a path leads from w to u", for every arc's tail u (transitive closure; Janota, Grigore and
+//! Manquinho, 2017, compare it with numbers).
 //!
 //! For every tail u of an arc and every node w of its component, r(w,u) is true if a known path leads from w to u, false if
 //! one leads from u to w, and else a variable. Every arc w → x implies r(w,u) if r(x,u); r(u,u) is false. One
@@ -13,7 +13,10 @@ use rustsat::types::Lit;
 use super::{Encoding, Sink, Size};
 use crate::reduce::Arena;
 
-pub(crate) struct Closure;
+pub(crate) struct Closure {
+    locals: Vec<Local>,
+    size: Size,
+}
 
 /// What is known of "a path leads from w to u".
 #[derive(Clone, Copy, PartialEq)]
@@ -69,9 +72,10 @@ impl Encoding for Closure {
     /// Let open(u) be the nodes of u's component that u neither reaches nor is reached from, and before(u), after(u)
     /// those that reach it and that it reaches. Variables: the sum of |open(u)| over all tails u. Clauses: over all tails u,
     /// the known arcs within open(u), and the other arcs from open(u) ∪ after(u) ∪ {u} to open(u) ∪ before(u) ∪ {u}.
-    fn size(arena: &Arena, budget: &Budget) -> Result<Size, StopReason> {
+    fn plan(arena: &Arena, budget: &Budget) -> Result<Closure, StopReason> {
         let mut size = Size::default();
-        for (component, local) in locals(arena).iter().enumerate() {
+        let locals = locals(arena);
+        for (component, local) in locals.iter().enumerate() {
             let members = arena.rows.members(component);
             for &tail in &local.tails {
                 budget.check()?;
@@ -91,15 +95,20 @@ impl Encoding for Closure {
                 }
             }
         }
-        Ok(size)
+        Ok(Closure { locals, size })
+    }
+
+    fn size(&self) -> Size {
+        self.size
     }
 
     fn encode<C: CollectClauses>(
+        &self,
         arena: &Arena,
         arcs: &[Lit],
         sink: &mut Sink<'_, C>,
     ) -> Result<(), StopReason> {
-        for (component, local) in locals(arena).iter().enumerate() {
+        for (component, local) in self.locals.iter().enumerate() {
             let members = arena.rows.members(component);
             for &tail in &local.tails {
                 let paths: Vec<(Path, Option<Lit>)> = members

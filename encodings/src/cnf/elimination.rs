@@ -18,34 +18,35 @@ use rustsat::types::Lit;
 use super::{Encoding, Sink, Size};
 use crate::reduce::{Arena, Rows};
 
-pub(crate) struct Elimination;
+pub(crate) struct Elimination {
+    n_arcs: u32,
+    /// The arcs that are filled in, numbered after the arena's own.
+    filled: Vec<(u32, u32)>,
+    /// Two arcs imply a third, or exclude each other; [`NONE`] where there is none.
+    clauses: Vec<[u32; 3]>,
+    size: Size,
+}
 
-/// An arc among what is left: known, or with a literal.
+const NONE: u32 = u32::MAX;
+
+/// An arc among what is left: known, or with a number.
 #[derive(Clone, Copy, PartialEq)]
-enum Arc<L> {
+enum Arc {
     Known,
-    If(L),
+    If(u32),
 }
 
 /// What is left of the graph.
-struct Left<'a, L> {
+struct Left<'a> {
     rows: &'a Rows,
-    out: Vec<BTreeMap<u32, Arc<L>>>,
+    out: Vec<BTreeMap<u32, Arc>>,
     into: Vec<BTreeSet<u32>>,
     /// Bits of the nodes that are left, laid out as the component's rows are.
     present: Vec<Vec<u64>>,
 }
 
-/// Who listens to what the elimination says.
-trait Listen<L> {
-    /// A new arc's literal, from one node to another.
-    fn arc(&mut self, from: u32, to: u32) -> L;
-    /// The first two literals, where there are so many, imply the third, or exclude each other.
-    fn clause(&mut self, given: [Option<L>; 2], then: Option<L>) -> Result<(), StopReason>;
-}
-
-impl<L: Copy> Left<'_, L> {
-    fn new(arena: &Arena, literal: impl Fn(usize) -> L) -> Left<'_, L> {
+impl Left<'_> {
+    fn new(arena: &Arena) -> Left<'_> {
         let n_nodes = arena.n_nodes();
         let present = (0..arena.rows.n_components()).map(|component| {
             let size = arena.rows.members(component).len();
@@ -65,12 +66,12 @@ impl<L: Copy> Left<'_, L> {
             left.link(from, to, Arc::Known);
         }
         for (at, &(from, to)) in arena.arcs.iter().enumerate() {
-            left.link(from, to, Arc::If(literal(at)));
+            left.link(from, to, Arc::If(at as u32));
         }
         left
     }
 
-    fn link(&mut self, from: u32, to: u32, arc: Arc<L>) {
+    fn link(&mut self, from: u32, to: u32, arc: Arc) {
         self.out[from as usize].insert(to, arc);
         self.into[to as usize].insert(from);
     }
@@ -97,7 +98,7 @@ impl<L: Copy> Left<'_, L> {
         })
     }
 
-    fn run(&mut self, budget: &Budget, listen: &mut impl Listen<L>) -> Result<(), StopReason> {
+    fn run(&mut self, budget: &Budget, said: &mut Elimination) -> Result<(), StopReason> {
         let mut queue: BinaryHeap<_> = (0..self.out.len() as u32)
             .map(|node| Reverse((self.cost(node), node)))
             .collect();
@@ -109,7 +110,7 @@ impl<L: Copy> Left<'_, L> {
             }
             budget.check()?;
             gone[node as usize] = true;
-            let neighbours = self.remove(node, listen)?;
+            let neighbours = self.remove(node, budget, said)?;
             for neighbour in neighbours {
                 queue.push(Reverse((self.cost(neighbour), neighbour)));
             }
@@ -121,7 +122,8 @@ impl<L: Copy> Left<'_, L> {
     fn remove(
         &mut self,
         node: u32,
-        listen: &mut impl Listen<L>,
+        budget: &Budget,
+        said: &mut Elimination,
     ) -> Result<BTreeSet<u32>, StopReason> {
         let component = self.rows.component(node);
         let bit = (node - self.rows.members(component).start) as usize;
@@ -139,8 +141,12 @@ impl<L: Copy> Left<'_, L> {
         }
         for &(from, first) in &sources {
             for (&to, &second) in &out {
-                self.join((from, first), (to, second), listen)?;
+                self.join((from, first), (to, second), said);
             }
+            budget.check()?;
+            // What is kept here, and what the solver will keep.
+            let kept = 12 * said.clauses.len() as u64;
+            budget.reserve(Elimination::NAME, said.size.bytes() + kept)?;
         }
         let mut neighbours = into;
         neighbours.extend(out.keys());
@@ -150,97 +156,93 @@ impl<L: Copy> Left<'_, L> {
     /// A path of two arcs becomes one arc.
     fn join(
         &mut self,
-        (from, first): (u32, Arc<L>),
-        (to, second): (u32, Arc<L>),
-        listen: &mut impl Listen<L>,
-    ) -> Result<(), StopReason> {
-        let literal = |arc| match arc {
-            Arc::Known => None,
-            Arc::If(lit) => Some(lit),
+        (from, first): (u32, Arc),
+        (to, second): (u32, Arc),
+        said: &mut Elimination,
+    ) {
+        let number = |arc| match arc {
+            Arc::Known => NONE,
+            Arc::If(number) => number,
         };
-        let given = [literal(first), literal(second)];
+        let given = [number(first), number(second)];
         if from == to || self.rows.reaches(to, from) {
-            return listen.clause(given, None);
-        }
-        if given[0].is_none() && given[1].is_none() {
+            said.clause(given, NONE);
+        } else if given == [NONE; 2] {
             if !self.between(from, to) {
                 self.link(from, to, Arc::Known);
             }
-            return Ok(());
+        } else if !self.rows.reaches(from, to) {
+            // A known arc would be a known path.
+            let then = if let Some(&arc) = self.out[from as usize].get(&to) {
+                number(arc)
+            } else {
+                let filled = said.fill(from, to);
+                self.link(from, to, Arc::If(filled));
+                filled
+            };
+            said.clause(given, then);
         }
-        if self.rows.reaches(from, to) {
-            return Ok(());
-        }
-        let then = match self.out[from as usize].get(&to) {
-            Some(&Arc::If(lit)) => lit,
-            // Known arcs are known paths, which were met above.
-            Some(Arc::Known) => return Ok(()),
-            None => {
-                let lit = listen.arc(from, to);
-                self.link(from, to, Arc::If(lit));
-                lit
-            }
-        };
-        listen.clause(given, Some(then))
     }
 }
 
-/// Counts, and stops when what is counted does not fit.
-struct Counting<'a> {
-    size: Size,
-    budget: &'a Budget,
-}
-
-impl Listen<()> for Counting<'_> {
-    fn arc(&mut self, _: u32, _: u32) {
+impl Elimination {
+    /// Numbers a new arc.
+    fn fill(&mut self, from: u32, to: u32) -> u32 {
+        self.filled.push((from, to));
+        let number = self.n_arcs + self.filled.len() as u32 - 1;
         self.size.variables += 1;
+        number
     }
 
-    fn clause(&mut self, given: [Option<()>; 2], then: Option<()>) -> Result<(), StopReason> {
+    fn clause(&mut self, given: [u32; 2], then: u32) {
+        let clause = [given[0], given[1], then];
         self.size.clauses += 1;
-        let literals = given.iter().flatten().count() + then.iter().count();
-        self.size.literals += literals as u64;
-        if self.size.clauses.is_multiple_of(4096) {
-            self.budget.check()?;
-            self.budget.reserve(Elimination::NAME, self.size.bytes())?;
-        }
-        Ok(())
-    }
-}
-
-impl<C: CollectClauses> Listen<Lit> for Sink<'_, C> {
-    fn arc(&mut self, from: u32, to: u32) -> Lit {
-        self.literal(from < to)
-    }
-
-    fn clause(&mut self, given: [Option<Lit>; 2], then: Option<Lit>) -> Result<(), StopReason> {
-        let mut clause = Vec::with_capacity(3);
-        clause.extend(given.into_iter().flatten().map(|lit| !lit));
-        clause.extend(then);
-        Sink::clause(self, &clause)
+        self.size.literals += clause.iter().filter(|&&arc| arc != NONE).count() as u64;
+        self.clauses.push(clause);
     }
 }
 
 impl Encoding for Elimination {
     const NAME: &'static str = "cadical/elimination";
 
-    /// No formula in closed form: the elimination is run without its clauses. At most the sum, over the nodes in the order
-    /// in which they leave, of in-degree times out-degree at that moment; a variable for each arc that is filled in.
-    fn size(arena: &Arena, budget: &Budget) -> Result<Size, StopReason> {
-        let mut counting = Counting {
+    /// No formula in closed form: the elimination is run, and its clauses are kept. At most the sum, over the nodes in the
+    /// order in which they leave, of in-degree times out-degree at that moment; a variable for each arc that is filled in.
+    fn plan(arena: &Arena, budget: &Budget) -> Result<Elimination, StopReason> {
+        let mut said = Elimination {
+            n_arcs: arena.arcs.len() as u32,
+            filled: Vec::new(),
+            clauses: Vec::new(),
             size: Size::default(),
-            budget,
         };
-        Left::new(arena, |_| ()).run(budget, &mut counting)?;
-        Ok(counting.size)
+        Left::new(arena).run(budget, &mut said)?;
+        Ok(said)
+    }
+
+    fn size(&self) -> Size {
+        self.size
     }
 
     fn encode<C: CollectClauses>(
-        arena: &Arena,
+        &self,
+        _: &Arena,
         arcs: &[Lit],
         sink: &mut Sink<'_, C>,
     ) -> Result<(), StopReason> {
-        let budget = sink.budget;
-        Left::new(arena, |at| arcs[at]).run(budget, sink)
+        let mut literals = arcs.to_vec();
+        literals.extend(self.filled.iter().map(|(from, to)| sink.literal(from < to)));
+        let mut clause = Vec::with_capacity(3);
+        for &[first, second, then] in &self.clauses {
+            let literal = |arc: u32| literals.get(arc as usize).copied();
+            clause.clear();
+            clause.extend(
+                [first, second]
+                    .into_iter()
+                    .filter_map(literal)
+                    .map(|lit| !lit),
+            );
+            clause.extend(literal(then));
+            sink.clause(&clause)?;
+        }
+        Ok(())
     }
 }

@@ -8,6 +8,8 @@ pub(crate) mod closure;
 pub(crate) mod elimination;
 pub(crate) mod order_binary;
 pub(crate) mod order_unary;
+#[cfg(test)]
+mod sizes;
 
 use kingsnake_solver::budget::{Budget, StopReason};
 use rustsat::encodings::CollectClauses;
@@ -51,15 +53,19 @@ impl std::ops::Add for Size {
 }
 
 /// A way to say in clauses that the arcs whose literals are true close no cycle with the known ones.
-pub(crate) trait Encoding {
+pub(crate) trait Encoding: Sized {
     /// The back end's name.
     const NAME: &'static str;
 
+    /// Finds out what there will be to say.
+    fn plan(arena: &Arena, budget: &Budget) -> Result<Self, StopReason>;
+
     /// What this adds to the variables and clauses that all encodings share.
-    fn size(arena: &Arena, budget: &Budget) -> Result<Size, StopReason>;
+    fn size(&self) -> Size;
 
     /// Says it. `arcs` has a literal for each of the arena's arcs.
     fn encode<C: CollectClauses>(
+        &self,
         arena: &Arena,
         arcs: &[Lit],
         sink: &mut Sink<'_, C>,

@@ -12,7 +12,9 @@ use rustsat::types::Lit;
 use super::{Encoding, Sink, Size};
 use crate::reduce::Arena;
 
-pub(crate) struct OrderBinary;
+pub(crate) struct OrderBinary {
+    size: Size,
+}
 
 /// How many bits number so many nodes.
 fn n_bits(n_nodes: usize) -> u32 {
@@ -27,7 +29,7 @@ impl Encoding for OrderBinary {
 
     /// With b = ⌈log₂ n⌉ bits in a component of n nodes: b variables for each node, and for each arc, known or not, b − 1
     /// variables and 3·b − 1 clauses.
-    fn size(arena: &Arena, _: &Budget) -> Result<Size, StopReason> {
+    fn plan(arena: &Arena, _: &Budget) -> Result<OrderBinary, StopReason> {
         let mut size = Size::default();
         let bits = |node: u32| {
             let members = arena.rows.members(arena.rows.component(node));
@@ -46,10 +48,15 @@ impl Encoding for OrderBinary {
                 3 * (2 + own) + 9 * (bits - 2) + 4
             };
         }
-        Ok(size)
+        Ok(OrderBinary { size })
+    }
+
+    fn size(&self) -> Size {
+        self.size
     }
 
     fn encode<C: CollectClauses>(
+        &self,
         arena: &Arena,
         arcs: &[Lit],
         sink: &mut Sink<'_, C>,

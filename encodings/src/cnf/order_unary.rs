@@ -12,7 +12,10 @@ use rustsat::types::Lit;
 use super::{Encoding, Sink, Size};
 use crate::reduce::Arena;
 
-pub(crate) struct OrderUnary;
+pub(crate) struct OrderUnary {
+    bounds: Vec<(u32, u32)>,
+    size: Size,
+}
 
 /// The least and the greatest number of each node.
 fn bounds(arena: &Arena) -> Vec<(u32, u32)> {
@@ -44,7 +47,7 @@ impl Encoding for OrderUnary {
 
     /// Let [lo(u), hi(u)] be u's bounds. Variables: the sum of hi(u) − lo(u). Clauses: hi(u) − lo(u) − 1 for each node whose
     /// bounds differ, and for each arc u → v, known or not, one for each k from max(lo(u), lo(v)) to min(hi(u), hi(v)).
-    fn size(arena: &Arena, _: &Budget) -> Result<Size, StopReason> {
+    fn plan(arena: &Arena, _: &Budget) -> Result<OrderUnary, StopReason> {
         let bounds = bounds(arena);
         let mut size = Size::default();
         for &(least, most) in &bounds {
@@ -62,15 +65,20 @@ impl Encoding for OrderUnary {
             let certain = u64::from(steps.contains(&from.0)) + u64::from(steps.contains(&to.1));
             size.literals += (2 + own) * n_steps - certain;
         }
-        Ok(size)
+        Ok(OrderUnary { bounds, size })
+    }
+
+    fn size(&self) -> Size {
+        self.size
     }
 
     fn encode<C: CollectClauses>(
+        &self,
         arena: &Arena,
         arcs: &[Lit],
         sink: &mut Sink<'_, C>,
     ) -> Result<(), StopReason> {
-        let bounds = bounds(arena);
+        let bounds = &self.bounds;
         let mut at_least: Vec<Vec<Lit>> = Vec::with_capacity(bounds.len());
         for (node, &(least, most)) in bounds.iter().enumerate() {
             let rank = node as u32 - arena.rows.members(arena.rows.component(node as u32)).start;

@@ -1,0 +1,29 @@
+//! SMT-LIB 2, logic `QF_IDL`: every node has a number, and an edge says that one is less than the other.
+
+use std::io::{self, Write};
+
+use super::{Instance, SIDES};
+
+/// Writes the instance. Every constraint has a name, so that a solver can tell an unsatisfiable core.
+pub fn smtlib2(instance: &Instance<'_>, out: &mut dyn Write) -> io::Result<()> {
+    instance.introduce(";", out)?;
+    writeln!(out, "(set-logic QF_IDL)")?;
+    for node in 0..instance.n_nodes {
+        writeln!(out, "(declare-fun n{node} () Int)")?;
+    }
+    for (from, to) in instance.known {
+        writeln!(out, "(assert (< n{from} n{to}))")?;
+    }
+    for constraint in 0..instance.constraints.len() {
+        write!(out, "(assert (! (or")?;
+        for side in SIDES {
+            write!(out, " (and true")?;
+            for edge in instance.constraints.side(constraint, side) {
+                write!(out, " (< n{} n{})", edge.from, edge.to)?;
+            }
+            write!(out, ")")?;
+        }
+        writeln!(out, ") :named c{constraint}))")?;
+    }
+    writeln!(out, "(check-sat)\n(exit)")
+}
