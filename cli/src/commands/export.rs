@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use kingsnake_encodings::export::{self, ExportError, Instance};
 use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::check::CheckError;
 use kingsnake_solver::decide::Constraints;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
@@ -89,6 +90,9 @@ fn question(
     voice: Voice,
     start: Instant,
 ) -> Result<Outcome, Failed> {
+    if spec.real_time.is_some() && !history.has_times() {
+        return Err(Failed::Error(CheckError::NoTimes.into()));
+    }
     let resolved = match resolve(history, budget) {
         Ok(Resolution::Resolved(resolved)) => resolved,
         Ok(Resolution::Anomalous(_)) => {

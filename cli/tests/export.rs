@@ -1,0 +1,164 @@
+//! `export` puts to other solvers what `check` answers: on the corpus, before and after pruning.
+
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use run::{Scratch, corpus, expect, run};
+
+/// The z3 that `scripts/setup` fetches, or one on the path.
+fn z3() -> Option<PathBuf> {
+    let fetched = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.z3/bin/z3"));
+    if fetched.exists() {
+        return Some(fetched);
+    }
+    let on_path = Command::new("z3").arg("--version").output().is_ok();
+    on_path.then(|| PathBuf::from("z3"))
+}
+
+fn histories() -> Vec<String> {
+    let index = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../datasets/corpus/INDEX.tsv"
+    ));
+    let index = std::fs::read_to_string(index).expect("the corpus has an index");
+    let names = index
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split('\t').next());
+    names.map(corpus).collect()
+}
+
+#[test]
+fn z3_gives_the_verdicts_of_check_on_the_corpus() {
+    let Some(z3) = z3() else {
+        eprintln!("skipped: there is no z3, neither fetched by scripts/setup nor on the path");
+        return;
+    };
+    let scratch = Scratch::new();
+    let file = scratch.path("question.smt2");
+    let mut tally = [0; 2];
+    // Every second one, because z3 takes long to start.
+    for history in histories().into_iter().step_by(2) {
+        for level in ["ser", "si"] {
+            let verdict = run(&["check", "-q", &history, "--level", level]).status;
+            for stage in ["constructed", "pruned"] {
+                let said = run(&[
+                    "export", &history, "--level", level, "--to", "smtlib2", "--stage", stage,
+                    "--out", &file,
+                ]);
+                if said.status == 2 {
+                    // Reads that no order explains: there is nothing to ask, and check says so as well.
+                    assert_eq!(verdict, 1, "{history}: {}", said.stderr);
+                    assert!(
+                        said.stderr.contains("no question to export"),
+                        "{}",
+                        said.stderr
+                    );
+                    continue;
+                }
+                let answer = Command::new(&z3)
+                    .arg(&file)
+                    .output()
+                    .expect("z3 runs")
+                    .stdout;
+                let answer = String::from_utf8_lossy(&answer).trim().to_owned();
+                let expected = if verdict == 0 { "sat" } else { "unsat" };
+                assert_eq!(answer, expected, "{history} at {level}, {stage}");
+                tally[usize::from(verdict == 0)] += 1;
+            }
+        }
+    }
+    println!("{} violated, {} satisfied", tally[0], tally[1]);
+    assert!(tally.iter().all(|&n| n > 10), "{tally:?}");
+}
+
+#[test]
+fn every_language_is_written_to_a_file_or_to_stdout() {
+    let scratch = Scratch::new();
+    let history = corpus("strong-session-ser/blind-writes.jsonl");
+    for (to, start) in [
+        ("dimacs", "c kingsnake"),
+        ("smtlib2", "; kingsnake"),
+        ("gnf", "c kingsnake"),
+        ("dot", "// kingsnake"),
+    ] {
+        let said = expect(
+            0,
+            &["export", &history, "--to", to, "--stage", "constructed"],
+        );
+        assert!(said.stdout.starts_with(start), "{}", said.stdout);
+        let file = scratch.path(to);
+        expect(
+            0,
+            &[
+                "export",
+                &history,
+                "--to",
+                to,
+                "--stage",
+                "constructed",
+                "--out",
+                &file,
+            ],
+        );
+        assert_eq!(
+            std::fs::read_to_string(&file).expect("it was written"),
+            said.stdout
+        );
+    }
+    let sizes: Vec<String> = ["closure", "order-unary", "order-binary", "elimination"]
+        .into_iter()
+        .map(|encoding| {
+            let said = expect(
+                0,
+                &[
+                    "export",
+                    &history,
+                    "--to",
+                    "dimacs",
+                    "--stage",
+                    "constructed",
+                    "--encoding",
+                    encoding,
+                ],
+            );
+            let header = said.stdout.lines().find(|line| line.starts_with("p cnf"));
+            header.expect("a header").to_owned()
+        })
+        .collect();
+    assert!(sizes.iter().any(|size| *size != sizes[0]), "{sizes:?}");
+}
+
+#[test]
+fn what_cannot_be_exported_is_refused_in_words() {
+    let history = corpus("strong-session-ser/blind-writes.jsonl");
+    let said = expect(
+        2,
+        &[
+            "export",
+            &history,
+            "--to",
+            "dimacs",
+            "--level",
+            "strict-ser",
+        ],
+    );
+    assert!(said.stderr.contains("times"), "{}", said.stderr);
+    let said = expect(
+        2,
+        &[
+            "export",
+            &history,
+            "--to",
+            "dimacs",
+            "--out",
+            "/nowhere/at/all",
+        ],
+    );
+    assert!(said.stderr.contains("/nowhere/at"), "{}", said.stderr);
+    expect(2, &["export", &history, "--to", "prose"]);
+    let said = expect(3, &["export", &history, "--to", "dot", "--timeout", "0"]);
+    assert!(said.stderr.contains("time limit"), "{}", said.stderr);
+}
