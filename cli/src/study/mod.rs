@@ -1,0 +1,31 @@
+//! Long studies: every cell (a history, switches, a seed) is checked in a process of its own, each row is written as it
+//! finishes, a stopped study goes on where it stopped, and figures and a page are drawn from the rows.
+//!
+//! ```text
+//! file.toml -recipe-> Recipe -design-> Study -conduct-> rows -summary-> points -figure, report-> SVG, PNG, HTML
+//! ```
+//!
+//! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
+
+mod blame;
+mod claims;
+mod conduct;
+mod design;
+mod embedded;
+mod figure;
+mod histories;
+mod ledger;
+mod problems;
+mod process;
+mod progress;
+mod recipe;
+mod report;
+mod row;
+mod summary;
+mod words;
+
+pub use conduct::{Options, conduct};
+pub use design::{Override, Study, design};
+pub use embedded::BUILT_IN;
+pub use process::stay_on_leash;
+pub use recipe::{Recipe, Workload, read};

@@ -1,0 +1,118 @@
+//! What must not happen in a study: a verdict other than the known one, two answers to one question, a check that fails.
+
+use std::collections::HashMap;
+
+use super::design::{Cell, Study};
+use super::row::{Outcome, Row};
+
+/// Something that must not happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Another verdict than the right one.
+    Wrong {
+        /// The right one.
+        expected: &'static str,
+        /// The one given.
+        given: String,
+        /// How to see it again.
+        command: String,
+    },
+    /// Two verdicts on the same history at the same level.
+    Disagreement {
+        /// Who says satisfied.
+        satisfied: String,
+        /// Who says violated.
+        violated: String,
+    },
+    /// A check that ended without an answer.
+    Failed {
+        /// What it said.
+        reason: String,
+        /// How to see it again.
+        command: String,
+    },
+}
+
+impl Problem {
+    /// Whether an answer is wrong, rather than missing.
+    pub fn is_wrong(&self) -> bool {
+        !matches!(self, Problem::Failed { .. })
+    }
+
+    /// In a sentence, and the commands that show it.
+    pub fn words(&self) -> (String, Vec<&str>) {
+        match self {
+            Problem::Wrong {
+                expected,
+                given,
+                command,
+            } => (
+                format!("WRONG VERDICT: {given}, though {expected} is known to be right"),
+                vec![command],
+            ),
+            Problem::Disagreement {
+                satisfied,
+                violated,
+            } => (
+                "DISAGREEMENT: satisfied by the first and violated by the second".to_owned(),
+                vec![satisfied, violated],
+            ),
+            Problem::Failed { reason, command } => (format!("FAILED: {reason}"), vec![command]),
+        }
+    }
+}
+
+/// Every problem of these rows.
+pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut answers: HashMap<(usize, u32, String), [Option<&Row>; 2]> = HashMap::new();
+    for (cell, row) in rows {
+        let point = &study.points[cell.point];
+        if row.outcome == Outcome::Failed {
+            found.push(Problem::Failed {
+                reason: row.reason.clone(),
+                command: row.command.clone(),
+            });
+        }
+        if row.outcome != Outcome::Answered {
+            continue;
+        }
+        if let Some(expected) = point.expect
+            && expected.word() != row.verdict
+        {
+            found.push(Problem::Wrong {
+                expected: expected.word(),
+                given: row.verdict.clone(),
+                command: row.command.clone(),
+            });
+        }
+        let question = (point.source, cell.seed, question(row));
+        let both = answers.entry(question).or_default();
+        let mine = usize::from(row.verdict != "satisfied");
+        if both[mine].is_none() {
+            both[mine] = Some(row);
+            if let [Some(satisfied), Some(violated)] = *both {
+                found.push(Problem::Disagreement {
+                    satisfied: satisfied.command.clone(),
+                    violated: violated.command.clone(),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The part of the plan that the verdict depends on. What is not in this list is a technique, and changes no verdict.
+/// (The share of a version order that counts is drawn with the check's seed.)
+fn question(row: &Row) -> String {
+    let mut parts: Vec<String> = ["level", "session-order", "real-time", "clock-drift"]
+        .iter()
+        .map(|name| row.plan.get(*name).map_or(String::new(), ToString::to_string))
+        .collect();
+    let given = row.plan.iter().filter(|(name, _)| name.starts_with("version-order"));
+    let given: Vec<String> = given.map(|(name, value)| format!("{name}={value}")).collect();
+    if !given.is_empty() {
+        parts.push(format!("{given:?} {}", row.repeat));
+    }
+    parts.join("|")
+}

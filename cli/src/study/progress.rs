@@ -1,0 +1,132 @@
+//! A bar over the cells of a study, with an estimate of what is left.
+
+use std::collections::HashMap;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::voice::lasting;
+
+/// Draws on a terminal, and estimates in any case.
+pub struct Bar {
+    bar: ProgressBar,
+    begun: Instant,
+    estimate: Estimate,
+    jobs: usize,
+}
+
+impl Bar {
+    /// A bar over this many cells.
+    pub fn new(n_cells: usize, estimate: Estimate, jobs: usize, quiet: bool) -> Bar {
+        let target = if quiet || !io::stderr().is_terminal() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(Some(n_cells as u64), target);
+        if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len}  {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Bar {
+            bar,
+            begun: Instant::now(),
+            estimate,
+            jobs,
+        }
+    }
+
+    /// Something else than a cell is going on.
+    pub fn say(&self, words: &str) {
+        self.bar.set_message(words.to_owned());
+    }
+
+    /// A cell of this point has ended after this many seconds.
+    pub fn ended(&mut self, point: usize, seconds: f64, words: &str) {
+        self.estimate.ended(point, seconds);
+        self.bar.inc(1);
+        let left = self.estimate.left() / self.jobs as f64;
+        self.bar.set_message(format!(
+            "{words}  {} gone, about {} left",
+            lasting(self.begun.elapsed()),
+            lasting(Duration::try_from_secs_f64(left).unwrap_or_default())
+        ));
+    }
+
+    /// Writes a line above the bar.
+    pub fn line(&self, words: &str) {
+        if self.bar.is_hidden() {
+            crate::voice::complain(words);
+        } else {
+            self.bar.println(format!("kingsnake: {}", crate::voice::printable(words)));
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// How long the cells still take: as long as others of the same point did, or else as long as all did on average.
+#[derive(Debug, Default)]
+pub struct Estimate {
+    waiting: HashMap<usize, usize>,
+    known: HashMap<usize, (f64, usize)>,
+}
+
+impl Estimate {
+    /// A cell of this point waits.
+    pub fn waits(&mut self, point: usize) {
+        *self.waiting.entry(point).or_default() += 1;
+    }
+
+    /// A cell of this point took this long, in this run or an earlier one.
+    pub fn took(&mut self, point: usize, seconds: f64) {
+        let (sum, n) = self.known.entry(point).or_default();
+        *sum += seconds;
+        *n += 1;
+    }
+
+    fn ended(&mut self, point: usize, seconds: f64) {
+        if let Some(n) = self.waiting.get_mut(&point) {
+            *n = n.saturating_sub(1);
+        }
+        self.took(point, seconds);
+    }
+
+    /// Seconds left, were the cells to run one after the other.
+    pub fn left(&self) -> f64 {
+        let (sum, n) = self
+            .known
+            .values()
+            .fold((0.0, 0), |(sum, n), (s, m)| (sum + s, n + m));
+        let mean = if n == 0 { 0.0 } else { sum / n as f64 };
+        let each = |(point, &n): (&usize, &usize)| {
+            let one = self.known.get(point).map_or(mean, |&(sum, n)| sum / n as f64);
+            one * n as f64
+        };
+        self.waiting.iter().map(each).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_takes_as_long_as_its_like() {
+        let mut estimate = Estimate::default();
+        for point in [0, 0, 1, 2] {
+            estimate.waits(point);
+        }
+        assert!(estimate.left().abs() < 1e-9);
+        estimate.ended(0, 2.0);
+        // One more of the same, and two of which nothing is known.
+        assert!((estimate.left() - 6.0).abs() < 1e-9);
+        estimate.ended(1, 8.0);
+        assert!((estimate.left() - (2.0 + 5.0)).abs() < 1e-9);
+    }
+}

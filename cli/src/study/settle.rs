@@ -1,0 +1,428 @@
+//! Multiplies an experiment's workloads and axes out into points, and finds what its figure and claims speak of.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use toml::Spanned;
+
+use super::blame::Page;
+use super::design::{
+    Drawn, Label, Labels, Origin, Point, Quantity, Shown, Source, Stated, WORKLOAD, listed,
+};
+use super::embedded;
+use super::recipe::{Axis, Claim, Experiment, Figure, Kind, Recipe, Scalar, Words, Workload};
+use super::switches::{Filler, expect_check, expect_generate, plain};
+
+/// Collects histories and points while experiments are settled.
+pub struct Settler<'a> {
+    page: Page<'a>,
+    base: &'a Path,
+    recipe: &'a Recipe,
+    parameters: &'a BTreeMap<String, String>,
+    backends: Vec<String>,
+    sources: Vec<Source>,
+    points: Vec<Point>,
+}
+
+/// What one value of an axis does.
+struct Choice {
+    label: Label,
+    set: Vec<(String, String)>,
+    check: Words,
+}
+
+impl<'a> Settler<'a> {
+    /// Nothing collected yet.
+    pub fn new(
+        recipe: &'a Recipe,
+        page: Page<'a>,
+        base: &'a Path,
+        parameters: &'a BTreeMap<String, String>,
+        backends: Vec<String>,
+    ) -> Self {
+        Settler {
+            page,
+            base,
+            recipe,
+            parameters,
+            backends,
+            sources: Vec::new(),
+            points: Vec::new(),
+        }
+    }
+
+    /// What was collected.
+    pub fn finish(self) -> (Vec<Source>, Vec<Point>) {
+        (self.sources, self.points)
+    }
+
+    /// Settles one experiment.
+    pub fn experiment(&mut self, experiment: &Experiment) -> Result<Shown> {
+        let workloads = self.workloads(experiment)?;
+        let mut axes = vec![Labels {
+            name: WORKLOAD.to_owned(),
+            values: workloads
+                .iter()
+                .map(|workload| Label {
+                    name: workload.name.get_ref().clone(),
+                    number: None,
+                })
+                .collect(),
+        }];
+        let mut choices: Vec<Vec<Choice>> = Vec::new();
+        for axis in &experiment.axes {
+            if axes.iter().any(|other| other.name == *axis.name.get_ref()) {
+                let words = "there is another axis of this name";
+                return Err(self.page.blame(axis.name.span(), words));
+            }
+            let of = self.choices(axis)?;
+            axes.push(Labels {
+                name: axis.name.get_ref().clone(),
+                values: of.iter().map(|choice| choice.label.clone()).collect(),
+            });
+            choices.push(of);
+        }
+        let mut grid = Vec::new();
+        for workload in workloads {
+            let mut at = vec![0; choices.len()];
+            loop {
+                let chosen = choices.iter().zip(&at).map(|(of, &at)| &of[at]);
+                grid.push(self.point(experiment, workload, chosen.collect())?);
+                if !step(&mut at, &choices) {
+                    break;
+                }
+            }
+        }
+        let mut shown = Shown {
+            name: experiment.name.get_ref().clone(),
+            title: experiment.title.clone(),
+            about: experiment.about.clone(),
+            axes,
+            grid,
+            figure: None,
+            tables: experiment.tables.clone(),
+            claims: Vec::new(),
+        };
+        if let Some(figure) = &experiment.figure {
+            shown.figure = Some(self.drawn(figure, &shown)?);
+        }
+        for claim in &experiment.claims {
+            let stated = self.stated(claim, &shown)?;
+            shown.claims.push(stated);
+        }
+        Ok(shown)
+    }
+
+    fn workloads(&self, experiment: &Experiment) -> Result<Vec<&'a Workload>> {
+        let Some(wanted) = &experiment.workloads else {
+            return Ok(self.recipe.workloads.iter().collect());
+        };
+        wanted
+            .iter()
+            .map(|name| {
+                let mut all = self.recipe.workloads.iter();
+                all.find(|it| it.name.get_ref() == name.get_ref())
+                    .ok_or_else(|| {
+                        let all = self.recipe.workloads.iter().map(|it| it.name.get_ref());
+                        let words =
+                            format!("there is no workload of this name; there is {}", listed(all));
+                        self.page.blame(name.span(), &words)
+                    })
+            })
+            .collect()
+    }
+
+    fn choices(&self, axis: &Axis) -> Result<Vec<Choice>> {
+        let sets = |value: &str| match &axis.parameter {
+            Some(parameter) => vec![(parameter.get_ref().clone(), value.to_owned())],
+            None => Vec::new(),
+        };
+        if let Some(parameter) = &axis.parameter {
+            self.expect_parameter(parameter)?;
+        } else if axis.values.is_some() || axis.backends {
+            let words = "`values` and `backends` need a `parameter` that takes them";
+            return Err(self.page.blame(axis.name.span(), words));
+        }
+        let mut all: Vec<Choice> = Vec::new();
+        for value in axis.values.iter().flat_map(Spanned::get_ref) {
+            let number = value.number.map(|it| if axis.percent { it * 100.0 } else { it });
+            let name = match (axis.percent, number) {
+                (true, Some(percent)) => format!("{} %", (percent * 10.0).round() / 10.0),
+                _ => value.word.clone(),
+            };
+            all.push(Choice {
+                label: Label { name, number },
+                set: sets(&value.word),
+                check: Vec::new(),
+            });
+        }
+        for name in self.backends.iter().filter(|_| axis.backends) {
+            all.push(Choice {
+                label: Label {
+                    name: name.clone(),
+                    number: None,
+                },
+                set: sets(name),
+                check: Vec::new(),
+            });
+        }
+        for named in &axis.named {
+            let mut set = Vec::new();
+            for (parameter, value) in &named.set {
+                self.expect_parameter(parameter)?;
+                set.push((parameter.get_ref().clone(), value.word.clone()));
+            }
+            all.push(Choice {
+                label: Label {
+                    name: named.name.get_ref().clone(),
+                    number: None,
+                },
+                set,
+                check: named.check.clone(),
+            });
+        }
+        if all.is_empty() {
+            let words = "this axis has no values: give `values`, `[[…value]]` or `backends = true`";
+            return Err(self.page.blame(axis.name.span(), words));
+        }
+        Ok(all)
+    }
+
+    fn expect_parameter(&self, name: &Spanned<String>) -> Result<()> {
+        if self.parameters.contains_key(name.get_ref()) {
+            return Ok(());
+        }
+        let words = format!(
+            "there is no parameter {:?} in [parameters]; there is {}",
+            name.get_ref(),
+            listed(self.parameters.keys())
+        );
+        Err(self.page.blame(name.span(), &words))
+    }
+
+    fn point(
+        &mut self,
+        experiment: &Experiment,
+        workload: &Workload,
+        chosen: Vec<&Choice>,
+    ) -> Result<usize> {
+        let mut parameters = self.parameters.clone();
+        for (name, value) in chosen.iter().flat_map(|choice| &choice.set) {
+            parameters.insert(name.clone(), value.clone());
+        }
+        let filler = Filler {
+            page: self.page,
+            parameters: &parameters,
+        };
+        let source = self.source(workload, &filler)?;
+        let mut check = filler.fill(&self.recipe.check)?;
+        check.extend(filler.fill(&workload.check)?);
+        check.extend(filler.fill(&experiment.check)?);
+        for choice in chosen {
+            check.extend(filler.fill(&choice.check)?);
+        }
+        expect_check(&check, self.page, workload.name.span())?;
+        let point = Point {
+            source,
+            check: plain(check),
+            expect: workload.expect,
+        };
+        let same = |other: &Point| {
+            other.source == point.source
+                && other.check == point.check
+                && other.expect == point.expect
+        };
+        Ok(match self.points.iter().position(same) {
+            Some(known) => known,
+            None => {
+                self.points.push(point);
+                self.points.len() - 1
+            }
+        })
+    }
+
+    fn source(&mut self, workload: &Workload, filler: &Filler<'_>) -> Result<usize> {
+        let origin = match (&workload.generate, &workload.file, &workload.corpus) {
+            (Some(words), None, None) => {
+                let words = filler.fill(words)?;
+                expect_generate(&words, self.page, workload.name.span())?;
+                Origin::Generated(plain(words))
+            }
+            (None, Some(file), None) => {
+                let path = self.base.join(file.get_ref());
+                if !path.exists() {
+                    let words = format!("there is no {}", path.display());
+                    return Err(self.page.blame(file.span(), &words));
+                }
+                Origin::File(path)
+            }
+            (None, None, Some(name)) => match embedded::corpus(name.get_ref()) {
+                Some((name, text)) => Origin::Corpus {
+                    name: name.to_owned(),
+                    text,
+                },
+                None => {
+                    let words = format!(
+                        "the executable carries {} of the corpus; for others use `file`",
+                        embedded::corpus_names().join(", ")
+                    );
+                    return Err(self.page.blame(name.span(), &words));
+                }
+            },
+            _ => {
+                let words = "a workload has exactly one of `generate`, `file` and `corpus`";
+                return Err(self.page.blame(workload.name.span(), words));
+            }
+        };
+        if let Some(known) = self.sources.iter().position(|it| it.origin == origin) {
+            return Ok(known);
+        }
+        let stem = slug(workload.name.get_ref());
+        let taken = |name: &str| self.sources.iter().any(|it| it.name == name);
+        let name = std::iter::once(stem.clone())
+            .chain((2..).map(|number| format!("{stem}-{number}")))
+            .find(|name| !taken(name))
+            .unwrap_or(stem);
+        self.sources.push(Source { name, origin });
+        Ok(self.sources.len() - 1)
+    }
+
+    fn axis(&self, name: &Spanned<String>, shown: &Shown) -> Result<usize> {
+        let place = shown.axes.iter().position(|it| it.name == *name.get_ref());
+        place.ok_or_else(|| {
+            let all = listed(shown.axes.iter().map(|axis| &axis.name));
+            let words = format!("there is no axis of this name; there is {all}");
+            self.page.blame(name.span(), &words)
+        })
+    }
+
+    fn drawn(&self, figure: &Figure, shown: &Shown) -> Result<Drawn> {
+        let series = self.axis(&figure.series, shown)?;
+        let x = match (&figure.x, figure.kind) {
+            (None, Kind::Cactus) => None,
+            (Some(x), Kind::Cactus) => {
+                let words = "a cactus has no `x`: it counts instances";
+                return Err(self.page.blame(x.span(), words));
+            }
+            (None, _) => {
+                let words = "bars and lines need an `x` beside their `series`";
+                return Err(self.page.blame(figure.series.span(), words));
+            }
+            (Some(x), kind) => {
+                let at = self.axis(x, shown)?;
+                if at == series {
+                    let words = "`x` and `series` must be different axes";
+                    return Err(self.page.blame(x.span(), words));
+                }
+                let numbers = shown.axes[at].values.iter().all(|it| it.number.is_some());
+                if kind == Kind::Lines && !numbers {
+                    let words = "lines need an axis of numbers";
+                    return Err(self.page.blame(x.span(), words));
+                }
+                Some(at)
+            }
+        };
+        Ok(Drawn {
+            figure: figure.clone(),
+            x,
+            series,
+        })
+    }
+
+    fn stated(&self, claim: &Claim, shown: &Shown) -> Result<Stated> {
+        let of = match (&claim.over, &claim.least) {
+            (None, None) => Quantity::Time(self.selected(&claim.of, shown, None)?[0].1),
+            (Some(over), None) => Quantity::Ratio(
+                self.selected(&claim.of, shown, None)?[0].1,
+                self.selected(over, shown, None)?[0].1,
+            ),
+            (None, Some(axis)) => {
+                let axis = self.axis(axis, shown)?;
+                Quantity::Least(self.selected(&claim.of, shown, Some(axis))?)
+            }
+            (Some(_), Some(least)) => {
+                let words = "a claim has `over` or `least`, not both";
+                return Err(self.page.blame(least.span(), words));
+            }
+        };
+        Ok(Stated {
+            says: claim.says.clone(),
+            of,
+            paper: claim.paper,
+            more: claim.more,
+        })
+    }
+
+    /// The points at these values, over all values of the free axis.
+    fn selected(
+        &self,
+        values: &BTreeMap<Spanned<String>, Scalar>,
+        shown: &Shown,
+        free: Option<usize>,
+    ) -> Result<Vec<(String, usize)>> {
+        let mut at: Vec<Option<usize>> = shown
+            .axes
+            .iter()
+            .map(|axis| (axis.values.len() == 1).then_some(0))
+            .collect();
+        let mut span = 0..0;
+        for (name, value) in values {
+            span = name.span();
+            let axis = self.axis(name, shown)?;
+            let is = |label: &Label| {
+                label.name == value.word
+                    || (label.number.is_some() && label.number == value.number)
+            };
+            let place = shown.axes[axis].values.iter().position(is);
+            at[axis] = Some(place.ok_or_else(|| {
+                let all = listed(shown.axes[axis].values.iter().map(|label| &label.name));
+                let words = format!("this axis has no value {:?}; it has {all}", value.word);
+                self.page.blame(name.span(), &words)
+            })?);
+        }
+        if let Some(free) = free {
+            at[free] = Some(0);
+        }
+        if let Some(missing) = at.iter().position(Option::is_none) {
+            let words = format!("no value of the axis {:?}", shown.axes[missing].name);
+            return Err(self.page.blame(span, &words));
+        }
+        let mut at: Vec<usize> = at.into_iter().flatten().collect();
+        let Some(free) = free else {
+            return Ok(vec![(String::new(), shown.point(&at))]);
+        };
+        let along = shown.axes[free].values.iter().enumerate();
+        Ok(along
+            .map(|(place, label)| {
+                at[free] = place;
+                (label.name.clone(), shown.point(&at))
+            })
+            .collect())
+    }
+}
+
+fn step(at: &mut [usize], choices: &[Vec<Choice>]) -> bool {
+    for place in (0..at.len()).rev() {
+        at[place] += 1;
+        if at[place] < choices[place].len() {
+            return true;
+        }
+        at[place] = 0;
+    }
+    false
+}
+
+/// A name as a file name has it.
+pub fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_alphanumeric() {
+            out.push(letter.to_ascii_lowercase());
+        } else if !out.ends_with('-') && !out.is_empty() {
+            out.push('-');
+        }
+    }
+    let out = out.trim_end_matches('-');
+    if out.is_empty() { "history" } else { out }.to_owned()
+}
