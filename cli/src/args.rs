@@ -1,6 +1,10 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
 use std::fmt::Write;
+mod study;
+
+pub use study::{AblateArgs, BenchCommand, EncodingsArgs, StudyArgs};
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +33,9 @@ pub struct Typed {
     /// How much to say, and how.
     #[command(flatten)]
     pub voice: VoiceArgs,
+    /// End when stdin closes, as the processes of a study do when the study ends.
+    #[arg(long, global = true, hide = true)]
+    pub leash: bool,
 }
 
 /// How much to say, and how.
@@ -74,6 +81,14 @@ pub enum Command {
     Export(ExportArgs),
     /// Run a workload on an embedded store that keeps its promise, or breaks it once on request.
     Generate(Box<GenerateArgs>),
+    /// Run a study: workloads times switches, with figures and a report.
+    Ablate(AblateArgs),
+    /// Measure, with figures and a report.
+    Bench {
+        /// What to measure.
+        #[command(subcommand)]
+        what: BenchCommand,
+    },
     /// List what can compute reachability on this machine.
     Devices,
     /// Print a shell's completions.

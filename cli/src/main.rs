@@ -15,6 +15,7 @@ mod page;
 mod picture;
 mod plan;
 mod progress;
+mod study;
 mod telling;
 mod voice;
 mod words;
@@ -45,6 +46,9 @@ fn main() -> ExitCode {
 
 fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.voice);
+    if typed.leash {
+        study::stay_on_leash();
+    }
     match typed.command {
         Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
         Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
@@ -53,6 +57,8 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Convert(args) => commands::convert::run(&args, voice),
         Command::Export(args) => commands::export::run(&args, voice, start),
         Command::Generate(args) => commands::generate::run(&args, voice),
+        Command::Ablate(args) => commands::ablate::run(&args, voice),
+        Command::Bench { what } => commands::bench::run(&what, voice),
         Command::Devices => commands::devices::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }

@@ -17,7 +17,8 @@ use crate::picture::{Kind, Scene, short, svg};
 use crate::telling::{Telling, op_words};
 use crate::voice::{count, lasting};
 
-const STYLE: &str = include_str!("page.css");
+/// The look of every page.
+pub const STYLE: &str = include_str!("page.css");
 /// More transactions than this are not spelt out.
 const MOST_TXNS: usize = 24;
 /// More operations than this of one transaction are not spelt out.

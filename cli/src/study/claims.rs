@@ -48,7 +48,12 @@ pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measur
         Quantity::Time(point) => {
             let paper = format!("{more}{} s", short(stated.paper));
             match time(*point) {
-                None => (paper, "–".to_owned(), Finding::Open, "no row yet".to_owned()),
+                None => (
+                    paper,
+                    "–".to_owned(),
+                    Finding::Open,
+                    "no row yet".to_owned(),
+                ),
                 Some(ours) => {
                     let (finding, words) = compare_times(ours, limit, stated);
                     (paper, seconds(ours, limit), finding, words)
@@ -65,7 +70,12 @@ pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measur
         }
         Quantity::Least(along) => {
             let (ours, finding, words) = least(along, rows, measure, stated);
-            (format!("from {}", short(stated.paper)), ours, finding, words)
+            (
+                format!("from {}", short(stated.paper)),
+                ours,
+                finding,
+                words,
+            )
         }
     };
     Judged {
@@ -82,18 +92,27 @@ fn compare_times(ours: f64, limit: f64, stated: &Stated) -> (Finding, String) {
         return if stated.more && limit <= stated.paper {
             (Finding::Agrees, "not answered here either".to_owned())
         } else if limit < stated.paper {
-            (Finding::Open, "not answered within our shorter limit".to_owned())
+            (
+                Finding::Open,
+                "not answered within our shorter limit".to_owned(),
+            )
         } else {
             (Finding::Differs, "not answered here".to_owned())
         };
     }
     let factor = stated.paper / ours;
     if stated.more {
-        (Finding::Differs, format!("answered here, more than {} times faster", short(factor)))
+        (
+            Finding::Differs,
+            format!("answered here, more than {} times faster", short(factor)),
+        )
     } else if factor >= 1.0 {
         (Finding::Agrees, format!("{} times faster", short(factor)))
     } else {
-        (Finding::Differs, format!("{} times slower", short(1.0 / factor)))
+        (
+            Finding::Differs,
+            format!("{} times slower", short(1.0 / factor)),
+        )
     }
 }
 
@@ -105,7 +124,10 @@ fn ratio(of: f64, over: f64, limit: f64, stated: &Stated) -> (String, Finding, S
     if of.is_infinite() {
         let least = limit / over;
         let (finding, words) = if least > stated.paper {
-            (Finding::Direction, "more, because of the time limit".to_owned())
+            (
+                Finding::Direction,
+                "more, because of the time limit".to_owned(),
+            )
         } else {
             (Finding::Open, "the time limit hides it".to_owned())
         };
@@ -116,7 +138,11 @@ fn ratio(of: f64, over: f64, limit: f64, stated: &Stated) -> (String, Finding, S
     let (finding, words) = if apart <= CLOSE {
         (Finding::Agrees, "agrees".to_owned())
     } else if (ours > 1.0) == (stated.paper > 1.0) {
-        let more = if ours > stated.paper { "stronger" } else { "weaker" };
+        let more = if ours > stated.paper {
+            "stronger"
+        } else {
+            "weaker"
+        };
         (Finding::Direction, format!("same direction, {more}"))
     } else {
         (Finding::Differs, "the other direction".to_owned())
@@ -210,11 +236,17 @@ mod tests {
 
     #[test]
     fn a_time_that_the_paper_did_not_reach_is_told_apart() {
-        assert_eq!(compare_times(1.0, 300.0, &stated(300.0, true)).0, Finding::Differs);
+        assert_eq!(
+            compare_times(1.0, 300.0, &stated(300.0, true)).0,
+            Finding::Differs
+        );
         let (finding, _) = compare_times(f64::INFINITY, 300.0, &stated(300.0, true));
         assert_eq!(finding, Finding::Agrees);
         let (finding, words) = compare_times(1.5, 300.0, &stated(15.0, false));
-        assert_eq!((finding, words.as_str()), (Finding::Agrees, "10 times faster"));
+        assert_eq!(
+            (finding, words.as_str()),
+            (Finding::Agrees, "10 times faster")
+        );
         let (finding, _) = compare_times(f64::INFINITY, 5.0, &stated(15.0, false));
         assert_eq!(finding, Finding::Open);
     }

@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 a wrong verdict or a disagreement, 2 a check that failed, 3 stopped before the end.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -11,7 +12,7 @@ use anyhow::{Context, Result};
 
 use super::design::{Cell, Study};
 use super::ledger::Ledger;
-use super::problems::problems;
+use super::problems::{Problem, problems};
 use super::process::{Limits, run};
 use super::progress::{Bar, Estimate};
 use super::row::{Heading, Row, row};
@@ -50,7 +51,7 @@ pub fn conduct(study: &Study, options: &Options, voice: Voice) -> Result<u8> {
         let text = words::ending(study, &rows, &found, &page, stopped, voice);
         say(&text).context("cannot write to stdout")?;
     }
-    Ok(if found.iter().any(|problem| problem.is_wrong()) {
+    Ok(if found.iter().any(Problem::is_wrong) {
         1
     } else if !found.is_empty() {
         2
@@ -121,16 +122,17 @@ impl<'a> Runner<'a> {
     fn list(&self, voice: Voice) -> Result<u8> {
         let mut text = String::new();
         for &cell in &self.study.cells {
-            text.push_str(&format!("kingsnake {}\n", self.heading(cell).line.join(" ")));
+            let _ = writeln!(text, "kingsnake {}", self.heading(cell).line.join(" "));
         }
         if !voice.quiet {
-            text.push_str(&format!(
-                "{} of {} on {}; at most {} one after the other\n",
+            let _ = writeln!(
+                text,
+                "{} of {} on {}; at most {} one after the other",
                 count(self.study.cells.len(), "cell"),
                 count(self.study.points.len(), "check"),
-                count(self.study.sources.len(), "history recipe"),
+                count(self.study.sources.len(), "source"),
                 lasting(self.limits.timeout * self.study.cells.len() as u32),
-            ));
+            );
         }
         say(&text).context("cannot write to stdout")?;
         Ok(0)
@@ -232,7 +234,7 @@ impl<'a> Runner<'a> {
             };
             let ended = run(&self.executable, &heading.line, self.limits, stop)
                 .context("cannot start kingsnake check")
-                .map(|ended| row(&heading, ended));
+                .map(|ended| row(&heading, &ended));
             if finished.send((cell, heading, ended)).is_err() {
                 return;
             }

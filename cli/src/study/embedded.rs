@@ -1,10 +1,17 @@
 //! What the executable carries: the built-in studies, and the histories of the corpus that they use.
 
-/// The studies that have a name: file name and text.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    ("encodings", include_str!("../../../benches/studies/encodings.toml")),
-    ("king-cobra", include_str!("../../../benches/studies/king-cobra.toml")),
-];
+/// The studies that have a name: the name, the file, its text.
+pub const BUILT_IN: &[(&str, &str, &str)] = &[(
+    "encodings",
+    "benches/studies/encodings.toml",
+    include_str!("../../../benches/studies/encodings.toml"),
+)];
+
+/// A built-in study's file and text.
+pub fn built_in(name: &str) -> Option<(&'static str, &'static str)> {
+    let found = BUILT_IN.iter().find(|(known, ..)| *known == name)?;
+    Some((found.1, found.2))
+}
 
 macro_rules! corpus {
     ($($name:literal),* $(,)?) => {
@@ -14,14 +21,10 @@ macro_rules! corpus {
 
 /// Histories whose verdict takes a choice between orders.
 const CORPUS: &[(&str, &str)] = corpus![
-    "none/long-fork-of-updates.jsonl",
-    "none/long-fork.jsonl",
-    "none/lost-update-of-three.jsonl",
+    "none/causality-violation-by-overwrite.jsonl",
     "strong-session-ser/blind-writes.jsonl",
-    "strong-session-ser/bank-transfer.jsonl",
-    "strong-session-si/g2-item-three-transactions.jsonl",
-    "strong-session-si/two-write-skews.jsonl",
-    "strong-session-si/write-skew.jsonl",
+    "strong-session-ser/read-modify-write-chain.jsonl",
+    "strong-session-si/write-skew-on-call.jsonl",
 ];
 
 /// A history of the corpus.

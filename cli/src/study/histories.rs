@@ -52,8 +52,8 @@ pub fn make(
                 timeout: PATIENCE,
                 memory: None,
             };
-            let ended = run(executable, &line, limits, stop)
-                .context("cannot start kingsnake generate")?;
+            let ended =
+                run(executable, &line, limits, stop).context("cannot start kingsnake generate")?;
             match ended.ending {
                 Ending::Stopped => return Ok(true),
                 Ending::Exited(status) if status.success() => {}
@@ -63,8 +63,7 @@ pub fn make(
                     ended.stderr.trim()
                 ),
             }
-            fs::rename(&part, &path)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            fs::rename(&part, &path).with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
     Ok(false)

@@ -50,7 +50,7 @@ impl Ledger {
                 rows_at.display()
             );
         } else {
-            put_whole(&about, &format!("{identity:#}\n"))?;
+            put_whole(&about, format!("{identity:#}\n"))?;
         }
         let rows = read_rows(&rows_at)?;
         let jsonl = OpenOptions::new()
@@ -59,8 +59,8 @@ impl Ledger {
             .open(&rows_at)
             .with_context(|| format!("cannot write {}", rows_at.display()))?;
         let csv_at = directory.join("rows.csv");
-        let file = File::create(&csv_at)
-            .with_context(|| format!("cannot write {}", csv_at.display()))?;
+        let file =
+            File::create(&csv_at).with_context(|| format!("cannot write {}", csv_at.display()))?;
         let mut csv = csv::Writer::from_writer(file);
         csv.write_record(COLUMNS)?;
         for row in &rows {
@@ -117,16 +117,15 @@ pub fn put_whole(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
 #[cfg(unix)]
 fn lock(directory: &Path) -> Result<Option<File>> {
     use rustix::fs::{FlockOperation, flock};
+    use rustix::io::Errno;
     let path = directory.join(".lock");
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        if error == rustix::io::Errno::WOULDBLOCK {
-            bail!(
-                "another process is working on a study in {}",
-                directory.display()
-            );
-        }
-        // A file system without locks: nothing is lost but this check.
+    // On a file system without locks nothing is lost but this check.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        bail!(
+            "another process is working on a study in {}",
+            directory.display()
+        );
     }
     Ok(Some(file))
 }
@@ -142,7 +141,10 @@ fn read_rows(path: &Path) -> Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let whole = bytes
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |at| at + 1);
     if whole < bytes.len() {
         OpenOptions::new()
             .write(true)
@@ -155,9 +157,8 @@ fn read_rows(path: &Path) -> Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     let mut seen = BTreeSet::new();
     for (at, line) in text.lines().enumerate() {
-        let row = parse(line).with_context(|| {
-            format!("{}:{}: this is no row of a study", path.display(), at + 1)
-        })?;
+        let row = parse(line)
+            .with_context(|| format!("{}:{}: this is no row of a study", path.display(), at + 1))?;
         if !seen.insert(row.cell.clone()) {
             bail!(
                 "{}:{}: a second row of the cell {:?}",
@@ -273,7 +274,8 @@ fn difference(name: &str, one: &Value, other: &Value) -> Option<(String, String,
             })
         }
         (Value::Array(ours), Value::Array(theirs)) if ours != theirs => {
-            let at = (0..).find(|&at| ours.get(at) != theirs.get(at))?;
+            let longer = ours.len().max(theirs.len());
+            let at = (0..longer).find(|&at| ours.get(at) != theirs.get(at))?;
             let item = |of: &Vec<Value>| of.get(at).map_or("absent".to_owned(), Value::to_string);
             Some((format!("{name}[{at}]"), item(ours), item(theirs)))
         }
@@ -292,7 +294,10 @@ mod tests {
         assert_eq!(difference("", &one, &one), None);
         let other = json!({"a": 1, "b": {"c": 3}, "d": ["x", "y"]});
         let (name, was, is) = difference("", &one, &other).unwrap();
-        assert_eq!((name.as_str(), was.as_str(), is.as_str()), ("b.c", "2", "3"));
+        assert_eq!(
+            (name.as_str(), was.as_str(), is.as_str()),
+            ("b.c", "2", "3")
+        );
         let longer = json!({"a": 1, "b": {"c": 2}, "d": ["x", "y", "z"]});
         assert_eq!(difference("", &one, &longer).unwrap().0, "d[2]");
     }

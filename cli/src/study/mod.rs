@@ -21,11 +21,11 @@ mod progress;
 mod recipe;
 mod report;
 mod row;
+mod settle;
+mod start;
 mod summary;
+mod switches;
 mod words;
 
-pub use conduct::{Options, conduct};
-pub use design::{Override, Study, design};
-pub use embedded::BUILT_IN;
 pub use process::stay_on_leash;
-pub use recipe::{Recipe, Workload, read};
+pub use start::{ablate, encodings};

@@ -107,10 +107,19 @@ pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
 fn question(row: &Row) -> String {
     let mut parts: Vec<String> = ["level", "session-order", "real-time", "clock-drift"]
         .iter()
-        .map(|name| row.plan.get(*name).map_or(String::new(), ToString::to_string))
+        .map(|name| {
+            row.plan
+                .get(*name)
+                .map_or(String::new(), ToString::to_string)
+        })
         .collect();
-    let given = row.plan.iter().filter(|(name, _)| name.starts_with("version-order"));
-    let given: Vec<String> = given.map(|(name, value)| format!("{name}={value}")).collect();
+    let given = row
+        .plan
+        .iter()
+        .filter(|(name, _)| name.starts_with("version-order"));
+    let given: Vec<String> = given
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     if !given.is_empty() {
         parts.push(format!("{given:?} {}", row.repeat));
     }

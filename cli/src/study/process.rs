@@ -125,7 +125,10 @@ fn watch(
             Ending::Stopped
         } else if begun.elapsed() > limits.timeout.saturating_add(grace) {
             Ending::Late
-        } else if limits.memory.is_some_and(|most| peak.is_some_and(|it| it > most)) {
+        } else if limits
+            .memory
+            .is_some_and(|most| peak.is_some_and(|it| it > most))
+        {
             Ending::Large
         } else {
             continue;

@@ -10,7 +10,7 @@ use crate::voice::lasting;
 
 /// Draws on a terminal, and estimates in any case.
 pub struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     begun: Instant,
     estimate: Estimate,
     jobs: usize,
@@ -30,7 +30,7 @@ impl Bar {
         }
         bar.enable_steady_tick(Duration::from_millis(500));
         Bar {
-            bar,
+            drawn: bar,
             begun: Instant::now(),
             estimate,
             jobs,
@@ -39,15 +39,15 @@ impl Bar {
 
     /// Something else than a cell is going on.
     pub fn say(&self, words: &str) {
-        self.bar.set_message(words.to_owned());
+        self.drawn.set_message(words.to_owned());
     }
 
     /// A cell of this point has ended after this many seconds.
     pub fn ended(&mut self, point: usize, seconds: f64, words: &str) {
         self.estimate.ended(point, seconds);
-        self.bar.inc(1);
+        self.drawn.inc(1);
         let left = self.estimate.left() / self.jobs as f64;
-        self.bar.set_message(format!(
+        self.drawn.set_message(format!(
             "{words}  {} gone, about {} left",
             lasting(self.begun.elapsed()),
             lasting(Duration::try_from_secs_f64(left).unwrap_or_default())
@@ -56,17 +56,18 @@ impl Bar {
 
     /// Writes a line above the bar.
     pub fn line(&self, words: &str) {
-        if self.bar.is_hidden() {
+        if self.drawn.is_hidden() {
             crate::voice::complain(words);
         } else {
-            self.bar.println(format!("kingsnake: {}", crate::voice::printable(words)));
+            self.drawn
+                .println(format!("kingsnake: {}", crate::voice::printable(words)));
         }
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }
 
@@ -105,7 +106,10 @@ impl Estimate {
             .fold((0.0, 0), |(sum, n), (s, m)| (sum + s, n + m));
         let mean = if n == 0 { 0.0 } else { sum / n as f64 };
         let each = |(point, &n): (&usize, &usize)| {
-            let one = self.known.get(point).map_or(mean, |&(sum, n)| sum / n as f64);
+            let one = self
+                .known
+                .get(point)
+                .map_or(mean, |&(sum, n)| sum / n as f64);
             one * n as f64
         };
         self.waiting.iter().map(each).sum()

@@ -194,7 +194,7 @@ pub struct Heading {
 }
 
 /// The row of a process that has ended; `None` if it was stopped, and so has to run again.
-pub fn row(heading: &Heading, ended: Ended) -> Option<Row> {
+pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
     let mut row = Row {
         cell: heading.cell.clone(),
         history: heading.history.clone(),
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_record_has_a_field_for_every_column() {
-        let mut row = row(&heading(), ended(Ending::Late, "")).unwrap();
+        let mut row = row(&heading(), &ended(Ending::Late, "")).unwrap();
         assert_eq!(row.record().len(), COLUMNS.len());
         row.stats.solver = Some(Solver::default());
         assert_eq!(row.record().len(), COLUMNS.len());
@@ -409,16 +409,16 @@ mod tests {
 
     #[test]
     fn a_killed_process_is_told_from_a_stopped_one() {
-        assert!(row(&heading(), ended(Ending::Stopped, "")).is_none());
-        let late = row(&heading(), ended(Ending::Late, "")).unwrap();
+        assert!(row(&heading(), &ended(Ending::Stopped, "")).is_none());
+        let late = row(&heading(), &ended(Ending::Late, "")).unwrap();
         assert_eq!(late.outcome, Outcome::Time);
-        let large = row(&heading(), ended(Ending::Large, "")).unwrap();
+        let large = row(&heading(), &ended(Ending::Large, "")).unwrap();
         assert_eq!(large.outcome, Outcome::Memory);
     }
 
     #[test]
     fn a_row_survives_being_written_and_read() {
-        let mut row = row(&heading(), ended(Ending::Large, "")).unwrap();
+        let mut row = row(&heading(), &ended(Ending::Large, "")).unwrap();
         row.stats.rest.insert("nodes".to_owned(), 3.into());
         let text = serde_json::to_string(&row).unwrap();
         assert_eq!(serde_json::to_string(&parse(&text).unwrap()).unwrap(), text);

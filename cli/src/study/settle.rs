@@ -125,8 +125,10 @@ impl<'a> Settler<'a> {
                 all.find(|it| it.name.get_ref() == name.get_ref())
                     .ok_or_else(|| {
                         let all = self.recipe.workloads.iter().map(|it| it.name.get_ref());
-                        let words =
-                            format!("there is no workload of this name; there is {}", listed(all));
+                        let words = format!(
+                            "there is no workload of this name; there is {}",
+                            listed(all)
+                        );
                         self.page.blame(name.span(), &words)
                     })
             })
@@ -146,7 +148,9 @@ impl<'a> Settler<'a> {
         }
         let mut all: Vec<Choice> = Vec::new();
         for value in axis.values.iter().flat_map(Spanned::get_ref) {
-            let number = value.number.map(|it| if axis.percent { it * 100.0 } else { it });
+            let number = value
+                .number
+                .map(|it| if axis.percent { it * 100.0 } else { it });
             let name = match (axis.percent, number) {
                 (true, Some(percent)) => format!("{} %", (percent * 10.0).round() / 10.0),
                 _ => value.word.clone(),
@@ -233,13 +237,11 @@ impl<'a> Settler<'a> {
                 && other.check == point.check
                 && other.expect == point.expect
         };
-        Ok(match self.points.iter().position(same) {
-            Some(known) => known,
-            None => {
-                self.points.push(point);
-                self.points.len() - 1
-            }
-        })
+        if let Some(known) = self.points.iter().position(same) {
+            return Ok(known);
+        }
+        self.points.push(point);
+        Ok(self.points.len() - 1)
     }
 
     fn source(&mut self, workload: &Workload, filler: &Filler<'_>) -> Result<usize> {
@@ -257,19 +259,19 @@ impl<'a> Settler<'a> {
                 }
                 Origin::File(path)
             }
-            (None, None, Some(name)) => match embedded::corpus(name.get_ref()) {
-                Some((name, text)) => Origin::Corpus {
-                    name: name.to_owned(),
-                    text,
-                },
-                None => {
+            (None, None, Some(name)) => {
+                let Some((name, text)) = embedded::corpus(name.get_ref()) else {
                     let words = format!(
                         "the executable carries {} of the corpus; for others use `file`",
                         embedded::corpus_names().join(", ")
                     );
                     return Err(self.page.blame(name.span(), &words));
+                };
+                Origin::Corpus {
+                    name: name.to_owned(),
+                    text,
                 }
-            },
+            }
             _ => {
                 let words = "a workload has exactly one of `generate`, `file` and `corpus`";
                 return Err(self.page.blame(workload.name.span(), words));
@@ -280,10 +282,12 @@ impl<'a> Settler<'a> {
         }
         let stem = slug(workload.name.get_ref());
         let taken = |name: &str| self.sources.iter().any(|it| it.name == name);
-        let name = std::iter::once(stem.clone())
-            .chain((2..).map(|number| format!("{stem}-{number}")))
-            .find(|name| !taken(name))
-            .unwrap_or(stem);
+        let mut name = stem.clone();
+        let mut number = 1;
+        while taken(&name) {
+            number += 1;
+            name = format!("{stem}-{number}");
+        }
         self.sources.push(Source { name, origin });
         Ok(self.sources.len() - 1)
     }
@@ -371,8 +375,7 @@ impl<'a> Settler<'a> {
             span = name.span();
             let axis = self.axis(name, shown)?;
             let is = |label: &Label| {
-                label.name == value.word
-                    || (label.number.is_some() && label.number == value.number)
+                label.name == value.word || (label.number.is_some() && label.number == value.number)
             };
             let place = shown.axes[axis].values.iter().position(is);
             at[axis] = Some(place.ok_or_else(|| {

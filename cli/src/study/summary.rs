@@ -77,7 +77,10 @@ pub fn median(sorted: &[f64]) -> Option<f64> {
     if sorted.len() % 2 == 1 {
         sorted.get(half).copied()
     } else {
-        Some(f64::midpoint(*sorted.get(half.checked_sub(1)?)?, sorted[half]))
+        Some(f64::midpoint(
+            *sorted.get(half.checked_sub(1)?)?,
+            sorted[half],
+        ))
     }
 }
 

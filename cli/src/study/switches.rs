@@ -66,7 +66,8 @@ pub fn plain(words: Vec<Placed>) -> Vec<String> {
 pub fn generate_line(words: &[String], to: &str, seed: u32) -> Vec<String> {
     let mut line = vec!["generate".to_owned()];
     line.extend(words.iter().cloned());
-    line.extend([to.to_owned(), "--seed".to_owned(), seed.to_string()]);
+    line.extend(["--out", to, "--seed"].map(str::to_owned));
+    line.push(seed.to_string());
     line
 }
 

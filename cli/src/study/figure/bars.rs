@@ -62,7 +62,10 @@ impl Bars<'_> {
         }
         let scale = Log::over(shown, bottom, canvas.top + headroom);
         let note = if spreads {
-            format!("{} (logarithmic): median, shortest and longest", self.y_label)
+            format!(
+                "{} (logarithmic): median, shortest and longest",
+                self.y_label
+            )
         } else {
             format!("{} (logarithmic)", self.y_label)
         };
@@ -73,9 +76,22 @@ impl Bars<'_> {
             let first = middle - bar * self.series.len() as f64 / 2.0;
             for (at, spread) in self.spreads[group].iter().enumerate() {
                 let x = first + at as f64 * bar;
-                self.bar(&mut canvas, at, x, bar, spread.as_ref(), &scale, bottom, upward);
+                self.bar(
+                    &mut canvas,
+                    at,
+                    x,
+                    bar,
+                    spread.as_ref(),
+                    &scale,
+                    bottom,
+                    upward,
+                );
             }
-            let size = if width(name, 12.5) > each - 4.0 { 10.0 } else { 12.5 };
+            let size = if width(name, 12.5) > each - 4.0 {
+                10.0
+            } else {
+                12.5
+            };
             canvas.text(middle, bottom + 19.0, size, Anchor::Middle, "ink", name);
         }
         if over {
@@ -83,7 +99,14 @@ impl Bars<'_> {
         }
         canvas.base_line(bottom);
         let middle = f64::midpoint(LEFT, RIGHT);
-        canvas.text(middle, bottom + 40.0, 12.0, Anchor::Middle, "soft", self.x_label);
+        canvas.text(
+            middle,
+            bottom + 40.0,
+            12.0,
+            Anchor::Middle,
+            "soft",
+            self.x_label,
+        );
         canvas.resize(bottom + 54.0);
         canvas.finish()
     }
@@ -106,7 +129,11 @@ impl Bars<'_> {
             return;
         };
         let gap = (width * 0.06).max(1.0);
-        let end = if spread.is_answered() { spread.median } else { self.limit };
+        let end = if spread.is_answered() {
+            spread.median
+        } else {
+            self.limit
+        };
         let top = scale.place(end).min(bottom - 1.5);
         let inner = width - 2.0 * gap;
         if spread.is_answered() {
@@ -116,7 +143,11 @@ impl Bars<'_> {
         }
         let mut above = top;
         if spread.n > 1 && spread.low.is_finite() {
-            let high = if spread.high.is_finite() { spread.high } else { self.limit };
+            let high = if spread.high.is_finite() {
+                spread.high
+            } else {
+                self.limit
+            };
             above = scale.place(high).min(top);
             if scale.place(spread.low) - above > 2.0 {
                 canvas.whisker(middle, scale.place(spread.low), above);

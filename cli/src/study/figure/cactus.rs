@@ -37,7 +37,10 @@ impl Cactus<'_> {
         legend.push((Swatch::Limit, format!("limit of {}", time(self.limit))));
         canvas.legend(&legend);
         let bottom = canvas.top + 8.0 + DATA;
-        let shown = self.series.iter().flat_map(|(_, times)| times.iter().copied());
+        let shown = self
+            .series
+            .iter()
+            .flat_map(|(_, times)| times.iter().copied());
         let scale = Log::over(shown.chain([self.limit]), bottom, canvas.top + 8.0);
         let label = format!("{} (logarithmic)", self.y_label);
         canvas.time_axis(&scale, &label);
@@ -52,7 +55,10 @@ impl Cactus<'_> {
                 .enumerate()
                 .map(|(at, &seconds)| (across.place(at as f64 + 1.0), scale.place(seconds)))
                 .collect();
-            let d: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+            let d: Vec<String> = places
+                .iter()
+                .map(|(x, y)| format!("{x:.1} {y:.1}"))
+                .collect();
             if d.len() > 1 {
                 canvas.path(look(at), &format!("M{}", d.join("L")));
             }
@@ -69,7 +75,14 @@ impl Cactus<'_> {
             if tick.fract() == 0.0 {
                 let x = across.place(tick);
                 canvas.tick(x, bottom);
-                canvas.text(x, bottom + 19.0, 12.0, Anchor::Middle, "ink", &tick.to_string());
+                canvas.text(
+                    x,
+                    bottom + 19.0,
+                    12.0,
+                    Anchor::Middle,
+                    "ink",
+                    &tick.to_string(),
+                );
             }
         }
         let words = format!("instances answered, of {}", self.n_instances);

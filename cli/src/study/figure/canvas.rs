@@ -233,12 +233,17 @@ impl Canvas {
     pub fn mark(&mut self, look: Look, x: f64, y: f64, filled: bool) {
         let r = 4.2;
         let d = match look.mark {
-            0 => format!("M{:.1} {y:.1}a{r} {r} 0 1 0 {:.1} 0a{r} {r} 0 1 0 {:.1} 0z", x - r, 2.0 * r, -2.0 * r),
+            0 => format!(
+                "M{:.1} {y:.1}a{r} {r} 0 1 0 {:.1} 0a{r} {r} 0 1 0 {:.1} 0z",
+                x - r,
+                2.0 * r,
+                -2.0 * r
+            ),
             1 => format!("M{:.1} {:.1}h7.4v7.4h-7.4z", x - 3.7, y - 3.7),
             2 => format!("M{x:.1} {:.1}l4.8 8.4h-9.6z", y - 5.2),
             3 => format!("M{x:.1} {:.1}l5.2 5.2l-5.2 5.2l-5.2 -5.2z", y - 5.2),
             4 => format!("M{x:.1} {:.1}l4.8 -8.4h-9.6z", y + 5.2),
-            _ => format!("M{:.1} {:.1}l3.6 -3.6v7.2zM{:.1} {:.1}l-3.6 -3.6v7.2z", x, y, x, y),
+            _ => format!("M{x:.1} {y:.1}l4.4 -4.4v8.8zM{x:.1} {y:.1}l-4.4 -4.4v8.8z"),
         };
         if filled {
             let _ = write!(
@@ -281,7 +286,11 @@ impl Canvas {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let color = if class == "soft" { "#566273" } else { "#1b2430" };
+        let color = if class == "soft" {
+            "#566273"
+        } else {
+            "#1b2430"
+        };
         let turn = if up {
             format!(r#" transform="rotate(-90 {x:.1} {y:.1})""#)
         } else {
@@ -304,9 +313,8 @@ impl Canvas {
         }
         let _ = write!(
             self.out,
-            r#"<text class="ink" fill="{ink}" font-size="{size}" font-weight="bold" x="18" y="24">{}</text>"#,
+            r##"<text class="ink" fill="#1b2430" font-size="{size}" font-weight="bold" x="18" y="24">{}</text>"##,
             Escaped(&title),
-            ink = "#1b2430",
         );
         let mut hatches = String::new();
         for (class, color) in COLORS.iter().enumerate() {
@@ -329,8 +337,8 @@ impl Canvas {
 /// About how wide a text is; never less than it really is in the fonts that are asked for.
 pub fn width(text: &str, size: f64) -> f64 {
     let letter = |letter: char| match letter {
-        'i' | 'j' | 'l' | '.' | ',' | ':' | '|' | '\'' | ' ' | '/' | '(' | ')' | 't' | 'f' | 'r'
-        | '-' => 0.42,
+        'i' | 'j' | 'l' | '.' | ',' | ':' | '|' | '\'' | ' ' | '/' | '(' | ')' | 't' | 'f'
+        | 'r' | '-' => 0.42,
         'm' | 'w' | 'M' | 'W' | '%' | '→' | '–' => 1.0,
         'A'..='Z' => 0.76,
         _ => 0.65,

@@ -17,7 +17,7 @@ pub struct Lines<'a> {
     /// Whether it varies by factors.
     pub x_log: bool,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub all: Vec<Line>,
     /// The time limit.
     pub limit: f64,
 }
@@ -50,11 +50,11 @@ impl Across {
 impl Lines<'_> {
     /// The picture as SVG.
     pub fn draw(&self) -> String {
-        let all = || self.lines.iter().flat_map(|line| &line.points);
+        let all = || self.all.iter().flat_map(|line| &line.points);
         let over = all().any(|(_, _, spread)| spread.high.is_infinite());
         let mut canvas = Canvas::new(self.id, self.title);
         let mut legend: Vec<(Swatch, String)> = self
-            .lines
+            .all
             .iter()
             .enumerate()
             .map(|(at, line)| (Swatch::Line(look(at)), line.name.clone()))
@@ -75,7 +75,10 @@ impl Lines<'_> {
         }
         let scale = Log::over(shown, bottom, canvas.top + 8.0);
         let note = if all().any(|(_, _, spread)| spread.n > 1) {
-            format!("{} (logarithmic): median, shortest to longest", self.y_label)
+            format!(
+                "{} (logarithmic): median, shortest to longest",
+                self.y_label
+            )
         } else {
             format!("{} (logarithmic)", self.y_label)
         };
@@ -89,13 +92,20 @@ impl Lines<'_> {
         if over {
             canvas.limit_line(LEFT, RIGHT, scale.place(self.limit));
         }
-        for (at, line) in self.lines.iter().enumerate() {
+        for (at, line) in self.all.iter().enumerate() {
             self.line(&mut canvas, at, line, &across, &scale);
         }
         canvas.base_line(bottom);
         self.names(&mut canvas, &across, bottom);
         let middle = f64::midpoint(LEFT, RIGHT);
-        canvas.text(middle, bottom + 40.0, 12.0, Anchor::Middle, "soft", self.x_label);
+        canvas.text(
+            middle,
+            bottom + 40.0,
+            12.0,
+            Anchor::Middle,
+            "soft",
+            self.x_label,
+        );
         canvas.resize(bottom + 54.0);
         canvas.finish()
     }
@@ -103,7 +113,7 @@ impl Lines<'_> {
     /// Names the places of the points, but none that would run into the last.
     fn names(&self, canvas: &mut Canvas, across: &Across, bottom: f64) {
         let mut places: Vec<(f64, &str)> = Vec::new();
-        for (x, name, _) in self.lines.iter().flat_map(|line| &line.points) {
+        for (x, name, _) in self.all.iter().flat_map(|line| &line.points) {
             if !places.iter().any(|(other, _)| (other - x).abs() < 1e-12) {
                 places.push((*x, name));
             }

@@ -13,7 +13,7 @@ pub struct Painter {
 }
 
 impl Painter {
-    /// With DejaVu Sans.
+    /// With the font that the executable carries.
     pub fn new() -> Painter {
         let mut options = Options::default();
         let fonts = options.fontdb_mut();
@@ -34,7 +34,13 @@ impl Painter {
             .ok_or_else(|| anyhow!("the figure has no size"))?;
         let mut pixels = Pixmap::new(size.width(), size.height())
             .ok_or_else(|| anyhow!("the figure is too large"))?;
-        resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-        pixels.encode_png().context("cannot write the figure as PNG")
+        resvg::render(
+            &tree,
+            Transform::from_scale(SCALE, SCALE),
+            &mut pixels.as_mut(),
+        );
+        pixels
+            .encode_png()
+            .context("cannot write the figure as PNG")
     }
 }

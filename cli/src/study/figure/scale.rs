@@ -54,7 +54,8 @@ impl Log {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Ticks at 1 to 9 times powers of ten. Powers of ten have names; where there are fewer than three of them, 2 and 5 have too.
+    /// Ticks at 1 to 9 times powers of ten, or only at powers of ten where there are many. Powers of ten have names; where
+    /// there are fewer than three of them, 2 and 5 have too.
     pub fn ticks(&self, name: impl Fn(f64) -> String) -> Vec<Tick> {
         let mut ticks = Vec::new();
         let first = self.low.log10().floor() as i32;
@@ -67,9 +68,11 @@ impl Log {
                 }
             }
         }
-        let few = ticks.iter().filter(|(_, digit)| *digit == 1).count() < 3;
+        let n_decades = ticks.iter().filter(|(_, digit)| *digit == 1).count();
+        let few = n_decades < 3;
         ticks
             .into_iter()
+            .filter(|(_, digit)| n_decades < 6 || *digit == 1)
             .map(|(at, digit)| Tick {
                 at,
                 name: (digit == 1 || (few && (digit == 2 || digit == 5))).then(|| name(at)),
@@ -82,13 +85,18 @@ const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 
 fn step_down(number: f64) -> f64 {
     let power = 10f64.powf(number.log10().floor());
-    let fits = STEPS.iter().rev().find(|&&step| step * power <= number * 1.000_001);
+    let fits = STEPS
+        .iter()
+        .rev()
+        .find(|&&step| step * power <= number * 1.000_001);
     fits.map_or(power, |step| step * power)
 }
 
 fn step_up(number: f64) -> f64 {
     let power = 10f64.powf(number.log10().floor());
-    let fits = STEPS.iter().find(|&&step| step * power >= number * 0.999_999);
+    let fits = STEPS
+        .iter()
+        .find(|&&step| step * power >= number * 0.999_999);
     fits.map_or(10.0 * power, |step| step * power)
 }
 
@@ -177,8 +185,18 @@ mod tests {
             for factor in [1.0, 1.01, 3.0, 1e4] {
                 let scale = Log::over([least, least * factor], 100.0, 0.0);
                 let (one, other) = (scale.place(least), scale.place(least * factor));
-                assert!(one < 99.9 && one > 0.1 && other <= one && other > 0.1, "{scale:?}");
-                assert!(scale.ticks(time).iter().filter(|it| it.name.is_some()).count() >= 2);
+                assert!(
+                    one < 99.9 && one > 0.1 && other <= one && other > 0.1,
+                    "{scale:?}"
+                );
+                assert!(
+                    scale
+                        .ticks(time)
+                        .iter()
+                        .filter(|it| it.name.is_some())
+                        .count()
+                        >= 2
+                );
             }
         }
     }

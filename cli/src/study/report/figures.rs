@@ -107,7 +107,10 @@ impl Artist<'_> {
     fn panel(&self, id: &str, title: &str, x: usize, mut at: Vec<usize>) -> String {
         let figure = &self.drawn.figure;
         let series = self.drawn.series;
-        let x_label = figure.x_label.as_deref().unwrap_or(&self.shown.axes[x].name);
+        let x_label = figure
+            .x_label
+            .as_deref()
+            .unwrap_or(&self.shown.axes[x].name);
         let y_label = figure.measure.label();
         let n_along = self.shown.axes[x].values.len();
         let n_series = self.shown.axes[series].values.len();
@@ -145,14 +148,13 @@ impl Artist<'_> {
                 points,
             }
         });
-        let lines = lines.collect();
         Lines {
             id,
             title,
             y_label,
             x_label,
             x_log: figure.x_log,
-            lines,
+            all: lines.collect(),
             limit: self.limit,
         }
         .draw()

@@ -39,18 +39,21 @@ pub fn write(
     let mut body = String::new();
     head(&mut body, study, rows, problems);
     for experiment in &study.experiments {
-        let _ = write!(
-            body,
-            "<section><h2>{}</h2>",
-            Escaped(&experiment.title)
-        );
+        let _ = write!(body, "<section><h2>{}</h2>", Escaped(&experiment.title));
         if !experiment.about.is_empty() {
-            let _ = write!(body, r#"<p class="soft">{}</p>"#, Escaped(&experiment.about));
+            let _ = write!(
+                body,
+                r#"<p class="soft">{}</p>"#,
+                Escaped(&experiment.about)
+            );
         }
         for (name, svg) in figures::draw(study, experiment, &points) {
             put_whole(&directory.join(format!("{name}.svg")), &svg)?;
             put_whole(&directory.join(format!("{name}.png")), painter.paint(&svg)?)?;
-            let _ = write!(body, r#"<div class="wide drawing" tabindex="0" role="region" aria-label="Figure">{svg}</div><p class="soft files"><a href="{name}.svg">SVG</a> <a href="{name}.png">PNG</a></p>"#);
+            let _ = write!(
+                body,
+                r#"<div class="wide drawing" tabindex="0" role="region" aria-label="Figure">{svg}</div><p class="soft files"><a href="{name}.svg">SVG</a> <a href="{name}.png">PNG</a></p>"#
+            );
         }
         paper::section(&mut body, study, experiment, &points);
         for table in &experiment.tables {
@@ -189,4 +192,3 @@ fn summary(study: &Study, points: &[Vec<&Row>]) -> Value {
         "experiments": experiments.collect::<Vec<_>>(),
     })
 }
-

@@ -46,7 +46,9 @@ pub fn section(out: &mut String, study: &Study, rows: &[(Cell, Row)]) {
             Escaped(&value)
         );
     }
-    out.push_str("</tbody></table><details><summary>The histories</summary><table class=\"plan\"><tbody>");
+    out.push_str(
+        "</tbody></table><details><summary>The histories</summary><table class=\"plan\"><tbody>",
+    );
     for source in &study.sources {
         let words = match &source.origin {
             Origin::Generated(words) => format!("kingsnake generate {}", words.join(" ")),

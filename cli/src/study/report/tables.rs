@@ -17,7 +17,13 @@ const NOTHING: &str = "–";
 pub fn table(out: &mut String, table: Table, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {
     match table {
         Table::Medians => medians(out, study, shown, points),
-        Table::Split => each(out, "Median time to encode + to solve", shown, points, split),
+        Table::Split => each(
+            out,
+            "Median time to encode + to solve",
+            shown,
+            points,
+            split,
+        ),
         Table::Sizes => each(
             out,
             "Variables / clauses / conflicts (medians)",
@@ -99,12 +105,16 @@ fn median_cell(spread: &Spread, base: Option<Spread>, limit: f64) -> String {
         && spread.is_answered()
         && base.median > 0.0
     {
-        let _ = write!(cell, r#"<br><small>× {}</small>"#, short(spread.median / base.median));
+        let _ = write!(
+            cell,
+            "<br><small>× {}</small>",
+            short(spread.median / base.median)
+        );
     }
     if spread.n > 1 && spread.is_answered() {
         let _ = write!(
             cell,
-            r#"<br><small>{} – {}</small>"#,
+            "<br><small>{} – {}</small>",
             time(spread.low),
             seconds(spread.high, limit)
         );
@@ -149,7 +159,11 @@ fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
     columns.extend((1..=n_rounds).map(|round| format!("open after {round}")));
     columns.push("left to the solver".to_owned());
     columns.push("decided by".to_owned());
-    matrix::open(out, "Constraints before and after each pruning round (first run)", &columns);
+    matrix::open(
+        out,
+        "Constraints before and after each pruning round (first run)",
+        &columns,
+    );
     for (at, point) in super::combinations(shown) {
         let Some(row) = points[point].first() else {
             continue;

@@ -1,0 +1,89 @@
+//! What was typed for a long study.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+
+use super::{backends, bytes, seconds};
+
+/// How a study runs.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Study")]
+pub struct StudyArgs {
+    /// Where rows, figures and the report go; a study that stopped there goes on.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Run each check this often on each history.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+    /// Make this many histories of each recipe.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub seeds: Option<u32>,
+    /// Seconds that a check may take; fractions are fine.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// How large a check's process may become (such as 500M or 4G); what is free unless given.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory: Option<u64>,
+    /// Run this many checks at a time; times are best compared with one.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: u16,
+    /// Give a parameter of the study another value.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+    /// Only list what would run.
+    #[arg(long)]
+    pub list: bool,
+    /// Delete the rows that are in DIR first.
+    #[arg(long)]
+    pub restart: bool,
+}
+
+/// `kingsnake bench`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Compare the back ends on the same instances.
+    Encodings(EncodingsArgs),
+}
+
+/// `kingsnake bench encodings`.
+#[derive(Clone, Debug, Args)]
+pub struct EncodingsArgs {
+    /// Histories to take in place of the built-in set.
+    pub histories: Vec<PathBuf>,
+    /// The back ends to compare, the base of the ratios first; all unless given.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(backends()))]
+    pub backends: Option<Vec<String>>,
+    /// How the study runs.
+    #[command(flatten)]
+    pub study: StudyArgs,
+}
+
+/// `kingsnake ablate`.
+#[derive(Clone, Debug, Args)]
+pub struct AblateArgs {
+    /// A built-in study, or a study file; docs/ablation.md describes them.
+    #[arg(value_name = "STUDY")]
+    pub name: PathBuf,
+    /// The same as `--set profile=NAME`.
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// The same as `--set txns=N`.
+    #[arg(long, value_name = "N")]
+    pub txns: Option<u32>,
+    /// The same as `--set keys=N`.
+    #[arg(long, value_name = "N")]
+    pub keys: Option<u32>,
+    /// How the study runs.
+    #[command(flatten)]
+    pub study: StudyArgs,
+}
+
+fn assignment(typed: &str) -> Result<(String, String), String> {
+    match typed.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("not of the form NAME=VALUE".to_owned()),
+    }
+}

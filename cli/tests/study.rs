@@ -1,0 +1,447 @@
+//! Long studies: rows, resuming, errors, figures.
+
+mod run;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use run::{Scratch, expect, kingsnake};
+use serde_json::Value;
+
+/// A study of checks that are done in no time.
+const SMALL: &str = r#"
+name = "small"
+title = "A small study"
+timeout = 20
+repeat = 2
+check = ["--session-order", "{sessions}"]
+
+[parameters]
+sessions = "on"
+txns = 60
+
+[[workload]]
+name = "RW"
+generate = ["blindw-rw", "--txns", "{txns}", "--keys", "10"]
+expect = "satisfied"
+
+[[workload]]
+name = "broken, \"quoted\""
+generate = ["blindw-rw", "--txns", "{txns}", "--keys", "10", "--fault", "lost-update"]
+expect = "violated"
+
+[[experiment]]
+name = "switches"
+title = "Session order, on & off"
+tables = ["medians", "rounds", "memory", "split", "sizes"]
+
+[[experiment.axis]]
+name = "session order"
+parameter = "sessions"
+values = ["on", "off"]
+
+[experiment.figure]
+kind = "bars"
+x = "workload"
+series = "session order"
+
+[[experiment.claim]]
+says = "Off takes twice as long"
+of = { workload = "RW", "session order" = "off" }
+over = { workload = "RW", "session order" = "on" }
+paper = 2.0
+
+[[experiment]]
+name = "growth"
+title = "Growth"
+workloads = ["RW"]
+
+[[experiment.axis]]
+name = "transactions"
+parameter = "txns"
+values = [30, 60]
+
+[experiment.figure]
+kind = "lines"
+x = "transactions"
+series = "workload"
+x_log = true
+"#;
+
+fn lines(path: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(path).expect("the file was written");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn cells(scratch: &Scratch, directory: &str) -> Vec<String> {
+    lines(&scratch.path(&format!("{directory}/rows.jsonl")))
+        .iter()
+        .map(|line| {
+            let row: Value = serde_json::from_str(line).expect("a row is JSON");
+            row["cell"].as_str().expect("a row has a cell").to_owned()
+        })
+        .collect()
+}
+
+fn expect_well_formed(path: &Path) {
+    let text = std::fs::read_to_string(path).expect("the figure was written");
+    let tree = roxmltree::Document::parse(&text).expect("the figure is XML");
+    assert_eq!(tree.root_element().tag_name().name(), "svg");
+}
+
+#[test]
+fn a_study_writes_rows_figures_and_a_page() {
+    let scratch = Scratch::new();
+    let file = scratch.put("s.toml", SMALL);
+    let out = scratch.path("out");
+    let said = expect(0, &["ablate", &file, "--out", &out]);
+    assert!(said.stdout.contains("report.html"), "{}", said.stdout);
+    assert!(said.stdout.contains("Off takes twice"), "{}", said.stdout);
+    // Two workloads with two switches and one more size, twice each; the size of 60 is in both experiments but runs once.
+    let cells = cells(&scratch, "out");
+    assert_eq!(cells.len(), 10, "{cells:?}");
+    assert_eq!(cells.iter().collect::<BTreeSet<_>>().len(), 10);
+    // One at a time, rows come in the order of the plan: all first repeats before all second ones.
+    let repeats: Vec<bool> = cells.iter().map(|cell| cell.contains("repeat 1")).collect();
+    assert!(repeats.is_sorted(), "{cells:?}");
+    for name in ["switches", "growth"] {
+        expect_well_formed(Path::new(&scratch.path(&format!("out/{name}.svg"))));
+        let png = std::fs::read(scratch.path(&format!("out/{name}.png"))).expect("a PNG");
+        assert!(png.starts_with(b"\x89PNG"));
+    }
+    let page = scratch.get("out/report.html");
+    for word in [
+        "A small study",
+        "on &amp; off",
+        "pairs before",
+        "The paper&#39;s numbers",
+        "<svg",
+    ] {
+        let plain = page.contains(word) || page.contains(&word.replace("&#39;", "'"));
+        assert!(plain, "{word} is not on the page");
+    }
+    assert!(!page.contains("This must not happen"));
+    // The table repeats the rows, names with commas and quotes included.
+    let mut table = csv::Reader::from_path(scratch.path("out/rows.csv")).expect("a table");
+    let names: Vec<String> = table
+        .headers()
+        .expect("a header")
+        .iter()
+        .map(str::to_owned)
+        .collect();
+    let first: Vec<String> = table
+        .records()
+        .map(|record| record.expect("a whole record")[0].to_owned())
+        .collect();
+    assert_eq!(names[0], "cell");
+    assert_eq!(first, cells);
+    // Again: nothing runs, and the page is the same.
+    expect(0, &["ablate", &file, "--out", &out]);
+    assert_eq!(cells.len(), lines(&scratch.path("out/rows.jsonl")).len());
+    // More repeats: the old rows stay, new ones follow.
+    expect(
+        0,
+        &[
+            "ablate", &file, "--out", &out, "--repeat", "3", "--jobs", "3",
+        ],
+    );
+    let more = self::cells(&scratch, "out");
+    assert_eq!(more.len(), 15);
+    assert_eq!(more[..10], cells[..]);
+}
+
+#[test]
+fn another_study_in_the_directory_is_an_error_that_names_the_difference() {
+    let scratch = Scratch::new();
+    let file = scratch.put("s.toml", SMALL);
+    let out = scratch.path("out");
+    expect(0, &["ablate", &file, "--out", &out, "-q"]);
+    let said = expect(2, &["ablate", &file, "--out", &out, "--txns", "70"]);
+    assert!(said.stderr.contains("txns"), "{}", said.stderr);
+    assert!(said.stderr.contains("--restart"), "{}", said.stderr);
+    expect(
+        0,
+        &["ablate", &file, "--out", &out, "--txns", "70", "--restart"],
+    );
+}
+
+#[test]
+fn a_wrong_verdict_is_flagged_in_words_page_and_status() {
+    let scratch = Scratch::new();
+    let lie = SMALL.replace("expect = \"violated\"", "expect = \"satisfied\"");
+    let file = scratch.put("s.toml", lie);
+    let said = expect(
+        1,
+        &[
+            "ablate",
+            &file,
+            "--out",
+            &scratch.path("out"),
+            "--repeat",
+            "1",
+        ],
+    );
+    assert!(said.stdout.contains("WRONG VERDICT"), "{}", said.stdout);
+    assert!(
+        scratch
+            .get("out/report.html")
+            .contains("This must not happen")
+    );
+}
+
+#[test]
+fn a_list_runs_nothing() {
+    let scratch = Scratch::new();
+    let file = scratch.put("s.toml", SMALL);
+    let out = scratch.path("out");
+    let said = expect(0, &["ablate", &file, "--out", &out, "--list"]);
+    assert!(said.stdout.contains("10 cells"), "{}", said.stdout);
+    assert!(!Path::new(&out).exists());
+}
+
+/// Each mistake, and where the error must point.
+#[test]
+fn a_bad_study_file_is_told_with_its_line() {
+    let scratch = Scratch::new();
+    let cases = [
+        ("timeout = 20", "timeout = \"soon\"", "4:11", "invalid type"),
+        ("repeat = 2", "repeats = 2", "5:1", "unknown field"),
+        ("title = \"Growth\"", "title = Growth", "54:9", ""),
+        (
+            "\"{sessions}\"]",
+            "\"{session}\"]",
+            "6:29",
+            "no parameter \"session\"",
+        ),
+        (
+            "\"--session-order\", \"{s",
+            "\"--sesion-order\", \"{s",
+            "6:10",
+            "--sesion-order",
+        ),
+        (
+            "values = [\"on\", \"off\"]",
+            "values = [\"on\", \"maybe\"]",
+            "6:29",
+            "maybe",
+        ),
+        (
+            "\"blindw-rw\", \"--txns\", \"{txns}\", \"--keys\", \"10\"]",
+            "\"blind\"]",
+            "14:13",
+            "blind",
+        ),
+        (
+            "workloads = [\"RW\"]",
+            "workloads = [\"WR\"]",
+            "55:14",
+            "no workload",
+        ),
+        (
+            "series = \"workload\"",
+            "series = \"work\"",
+            "65:10",
+            "no axis",
+        ),
+        (
+            "over = { workload = \"RW\"",
+            "over = { workload = \"WR\"",
+            "48:10",
+            "no value",
+        ),
+        (
+            "kind = \"bars\"",
+            "kind = \"pie\"",
+            "40:8",
+            "unknown variant",
+        ),
+        ("values = [30, 60]", "values = []", "58:8", "no values"),
+        (
+            "name = \"growth\"",
+            "name = \"gr/owth\"",
+            "53:8",
+            "letters, digits and hyphens",
+        ),
+    ];
+    for (right, wrong, place, words) in cases {
+        assert!(SMALL.contains(right), "{right}");
+        let file = scratch.put("bad.toml", SMALL.replacen(right, wrong, 1));
+        let said = expect(2, &["ablate", &file, "--out", &scratch.path("never")]);
+        assert!(
+            said.stderr.contains(&format!("bad.toml:{place}: ")),
+            "{place}: {}",
+            said.stderr
+        );
+        assert!(said.stderr.contains(words), "{words}: {}", said.stderr);
+    }
+    let said = expect(2, &["ablate", "cobra", "--out", &scratch.path("never")]);
+    assert!(said.stderr.contains("encodings"), "{}", said.stderr);
+    assert!(!Path::new(&scratch.path("never")).exists());
+}
+
+/// Cells that take their time: each runs into its limit.
+const SLOW: &str = r#"
+name = "slow"
+title = "A slow study"
+timeout = 0.4
+check = ["--session-order", "off", "--no-estimate", "--no-witness"]
+
+[parameters]
+seed = 0
+
+[[workload]]
+name = "HW"
+generate = ["king-cobra-hw", "--txns", "10000", "--keys", "10000"]
+
+[[experiment]]
+name = "seeds"
+title = "Seeds"
+
+[[experiment.axis]]
+name = "rounds"
+parameter = "seed"
+values = [1, 2, 3, 4, 5, 6]
+
+[experiment.figure]
+kind = "bars"
+x = "rounds"
+series = "workload"
+"#;
+
+#[cfg(unix)]
+#[test]
+fn a_killed_study_goes_on_without_losing_or_doubling_a_row() {
+    let scratch = Scratch::new();
+    // Each value is another check, by a switch that changes nothing else.
+    let study = SLOW.replace(
+        "\"--no-witness\"]",
+        "\"--no-witness\", \"--prune-rounds\", \"{seed}\"]",
+    );
+    let file = scratch.put("s.toml", study);
+    let out = scratch.path("out");
+    let rows = scratch.path("out/rows.jsonl");
+    let mut n_before = 0;
+    for signal in ["-KILL", "-INT"] {
+        let mut child = kingsnake(&["ablate", &file, "--out", &out])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let begun = Instant::now();
+        let written = || std::fs::read_to_string(&rows).map_or(0, |text| text.lines().count());
+        while written() < n_before + 2 && begun.elapsed() < Duration::from_secs(120) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let sent = std::process::Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill runs").success());
+        let status = child.wait().expect("the binary ends");
+        if signal == "-INT" {
+            assert_eq!(status.code(), Some(3), "a stopped study says so");
+        }
+        let n_rows = written();
+        assert!(
+            n_rows >= n_before + 2 && n_rows < 6,
+            "{n_rows} rows after {signal}"
+        );
+        n_before = n_rows;
+    }
+    // A torn line, as a crash in the middle of a write would leave it.
+    let whole = std::fs::read_to_string(&rows).expect("rows");
+    std::fs::write(&rows, format!("{whole}{{\"cell\":\"HW se")).expect("rows");
+    expect(0, &["ablate", &file, "--out", &out]);
+    let after = std::fs::read_to_string(&rows).expect("rows");
+    assert!(after.starts_with(&whole), "the old rows stay as they were");
+    let cells = cells(&scratch, "out");
+    assert_eq!(cells.len(), 6, "{cells:?}");
+    assert_eq!(cells.iter().collect::<BTreeSet<_>>().len(), 6);
+    assert_eq!(lines(&scratch.path("out/rows.csv")).len(), 7);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn no_check_outlives_its_killed_study() {
+    let scratch = Scratch::new();
+    let file = scratch.put("s.toml", SLOW.replace("timeout = 0.4", "timeout = 120"));
+    let out = scratch.path("out");
+    let mut child = kingsnake(&["ablate", &file, "--out", &out])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let ours = || {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            if line.contains("check") && line.contains(&out) {
+                found.push(line);
+            }
+        }
+        found
+    };
+    let wait = |until: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !until() && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait(&|| !ours().is_empty());
+    assert_eq!(ours().len(), 1);
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    wait(&|| ours().is_empty());
+    assert!(ours().is_empty(), "{:?}", ours());
+}
+
+#[test]
+fn a_check_that_grows_beyond_its_memory_is_out_of_memory() {
+    let scratch = Scratch::new();
+    let file = scratch.put("s.toml", SMALL.replace("txns = 60", "txns = 20000"));
+    let args = [
+        "ablate",
+        &file,
+        "--out",
+        &scratch.path("out"),
+        "--repeat",
+        "1",
+        "--memory",
+        "8M",
+    ];
+    expect(0, &args);
+    let rows = scratch.get("out/rows.jsonl");
+    assert!(rows.contains("\"outcome\":\"memory\""), "{rows}");
+}
+
+#[test]
+fn back_ends_are_compared_on_given_histories() {
+    let scratch = Scratch::new();
+    let history = run::corpus("strong-session-ser/blind-writes.jsonl");
+    let out = scratch.path("out");
+    let args = [
+        "bench",
+        "encodings",
+        &history,
+        "--backends",
+        "cadical/propagator,search/backtrack",
+        "--out",
+        &out,
+    ];
+    let said = expect(0, &args);
+    assert!(said.stdout.contains("search/backtrack"), "{}", said.stdout);
+    expect_well_formed(Path::new(&scratch.path("out/cactus.svg")));
+    assert_eq!(cells(&scratch, "out").len(), 2);
+}
+
+#[test]
+fn the_built_in_studies_hold_together() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    for args in [["bench", "encodings"], ["ablate", "encodings"]] {
+        let said = expect(0, &[args[0], args[1], "--out", &out, "--list"]);
+        assert!(said.stdout.contains("kingsnake check"), "{}", said.stdout);
+    }
+}
