@@ -172,6 +172,18 @@ fn read_rows(path: &Path) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// The parts of an identity; what causes other differences comes before what follows from it.
+const PARTS: [&str; 8] = [
+    "study",
+    "kingsnake",
+    "executable",
+    "timeout_seconds",
+    "memory_limit_bytes",
+    "parameters",
+    "histories",
+    "checks",
+];
+
 /// What makes rows comparable: the executable, the histories, the checks and the limits; not how often they run, nor how they are shown.
 fn identity(study: &Study) -> Result<Value> {
     let mut histories = Map::new();
@@ -245,7 +257,9 @@ fn expect_same(path: &Path, identity: &Value, directory: &Path) -> Result<()> {
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let there: Value = serde_json::from_str(&text)
         .with_context(|| format!("{} is not what a study left", path.display()))?;
-    if let Some((name, was, is)) = difference("", &there, identity) {
+    let at = |of: &Value, name: &str| of.get(name).cloned().unwrap_or_default();
+    let differing = |name: &&str| difference(name, &at(&there, name), &at(identity, name));
+    if let Some((name, was, is)) = PARTS.iter().find_map(differing) {
         bail!(
             "{} holds the rows of another study: {name} was {was} and is now {is}\n\
              Continue it with the options that it began with, choose another --out, or pass --restart to delete its rows.",
