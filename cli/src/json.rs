@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, status_word};
 use crate::plan::Plan;
+use crate::processor;
 
 /// The document's version. It grows when a field changes its meaning or goes.
 const SCHEMA: u32 = 1;
@@ -109,6 +110,7 @@ struct TxnView {
 #[derive(Debug, Serialize)]
 struct StatsView {
     seconds: f64,
+    cpu_seconds: Option<f64>,
     peak_memory_bytes: Option<u64>,
     phases: Vec<PhaseView>,
     counted_transactions: usize,
@@ -281,6 +283,7 @@ fn stats(answer: &Answer) -> StatsView {
     });
     StatsView {
         seconds: answer.time.as_secs_f64(),
+        cpu_seconds: processor::seconds(),
         peak_memory_bytes: answer.peak,
         phases: phases.collect(),
         counted_transactions: stats.n_counted,

@@ -14,6 +14,7 @@ mod memory;
 mod page;
 mod picture;
 mod plan;
+mod processor;
 mod progress;
 mod study;
 mod telling;
