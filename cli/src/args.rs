@@ -1,10 +1,10 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
-use std::fmt::Write;
 mod study;
 
 pub use study::{AblateArgs, BenchCommand, EncodingsArgs, StudyArgs};
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
