@@ -119,6 +119,15 @@ pub enum Switch {
     Off,
 }
 
+/// Which levels, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelArg {
+    /// One.
+    One(Level),
+    /// All of them.
+    Auto,
+}
+
 /// What recorded times say, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TimesArg {
@@ -132,9 +141,10 @@ pub enum TimesArg {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Level")]
 pub struct LevelArgs {
-    /// The isolation level; `ser` unless given, and for `verify` what the certificate claims.
+    /// The isolation level, or `auto` for all of them at once; `ser` unless given, and for `verify` what the certificate
+    /// claims.
     #[arg(short, long, value_parser = levels())]
-    pub level: Option<Level>,
+    pub level: Option<LevelArg>,
     /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
     #[arg(long, value_name = "SWITCH")]
     pub session_order: Option<Switch>,
@@ -444,8 +454,12 @@ fn faults() -> impl TypedValueParser<Value = Fault> {
     PossibleValuesParser::new(Fault::names()).try_map(|name| name.parse::<Fault>())
 }
 
-fn levels() -> impl TypedValueParser<Value = Level> {
-    PossibleValuesParser::new(Level::ALL.map(Level::name)).try_map(|name| name.parse::<Level>())
+fn levels() -> impl TypedValueParser<Value = LevelArg> {
+    let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        "auto" => Ok(LevelArg::Auto),
+        name => name.parse::<Level>().map(LevelArg::One),
+    })
 }
 
 fn formats(of: &[Format]) -> impl TypedValueParser<Value = Format> + use<> {

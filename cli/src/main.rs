@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use args::{Command, Typed};
+use args::{Command, LevelArg, Typed};
 use voice::Voice;
 
 /// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
@@ -51,6 +51,9 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         study::stay_on_leash();
     }
     match typed.command {
+        Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
+            commands::auto::run(&args, voice, start)
+        }
         Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
         Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
         Command::Verify(args) => commands::verify::run(&args, voice),

@@ -12,7 +12,7 @@ use kingsnake_solver::level::{Level, Spec, Times};
 use kingsnake_solver::prune::Reachability;
 
 use crate::args::{
-    CheckArgs, LevelArgs, LimitArgs, ReachabilityArg, Switch, TechniqueArgs, TimesArg,
+    CheckArgs, LevelArg, LevelArgs, LimitArgs, ReachabilityArg, Switch, TechniqueArgs, TimesArg,
 };
 use crate::memory;
 
@@ -46,7 +46,16 @@ pub struct Plan {
 impl Plan {
     /// Settles what was typed.
     pub fn new(args: &CheckArgs) -> Result<Self> {
-        let level = args.level.level.unwrap_or(Level::Ser);
+        let level = match args.level.level {
+            None => Level::Ser,
+            Some(LevelArg::One(level)) => level,
+            Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
+        };
+        Plan::at(level, args)
+    }
+
+    /// Settles what was typed, at this level.
+    pub fn at(level: Level, args: &CheckArgs) -> Result<Self> {
         Ok(Plan {
             history: args.history.clone(),
             format: args.read.format,
@@ -148,6 +157,13 @@ impl Plan {
             let times = real_time.times.name();
             let _ = write!(line, " --clock-drift {drift} --times {times}");
         }
+        line.push_str(&self.options());
+        line
+    }
+
+    /// The options that do not depend on the level.
+    pub fn options(&self) -> String {
+        let mut line = String::new();
         if let Some(format) = self.format {
             let _ = write!(line, " --format {format}");
         }

@@ -156,6 +156,34 @@ pub fn check(
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Report, CheckError> {
+    walk(history, None, spec, techniques, backend, budget, progress)
+}
+
+/// Checks a history whose reads have been resolved already.
+pub fn check_resolved(
+    history: &History,
+    resolution: Resolution,
+    spec: Spec,
+    techniques: &Techniques,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Report, CheckError> {
+    let resolution = Some(resolution);
+    walk(
+        history, resolution, spec, techniques, backend, budget, progress,
+    )
+}
+
+fn walk(
+    history: &History,
+    resolution: Option<Resolution>,
+    spec: Spec,
+    techniques: &Techniques,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Report, CheckError> {
     if spec.real_time.is_some() && !history.has_times() {
         return Err(CheckError::NoTimes);
     }
@@ -167,7 +195,7 @@ pub fn check(
         clock: Clock::new(progress),
         stats: CheckStats::default(),
     };
-    let (decider, verdict) = match line.run(backend) {
+    let (decider, verdict) = match line.run(resolution, backend) {
         Ok(answer) => answer,
         Err(Stop::Budget(reason)) => (Decider::Nobody, Verdict::Unknown(reason)),
         Err(Stop::Error(error)) => return Err(error),
@@ -245,14 +273,19 @@ struct Line<'a> {
 type Answer = (Decider, Verdict);
 
 impl Line<'_> {
-    fn run(&mut self, backend: &mut dyn Backend) -> Result<Answer, Stop> {
+    fn run(
+        &mut self,
+        resolution: Option<Resolution>,
+        backend: &mut dyn Backend,
+    ) -> Result<Answer, Stop> {
         self.budget.check()?;
-        self.clock.enter(Phase::Resolve);
-        let resolved = match resolve(self.history, self.budget) {
-            Ok(Resolution::Resolved(resolved)) => resolved,
-            Ok(Resolution::Anomalous(findings)) => return self.local(findings),
-            Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
-            Err(error) => return Err(error.into()),
+        let resolution = match resolution {
+            Some(resolution) => resolution,
+            None => self.resolve()?,
+        };
+        let resolved = match resolution {
+            Resolution::Resolved(resolved) => resolved,
+            Resolution::Anomalous(findings) => return self.local(findings),
         };
         self.note_resolved(&resolved);
         self.budget.check()?;
@@ -272,6 +305,15 @@ impl Line<'_> {
         match self.prune(polygraph)? {
             Outcome::Contradiction(contradiction) => self.contradicted(decider, &contradiction),
             Outcome::Pruned(pruned) => self.decide(decider, &pruned, backend),
+        }
+    }
+
+    fn resolve(&mut self) -> Result<Resolution, Stop> {
+        self.clock.enter(Phase::Resolve);
+        match resolve(self.history, self.budget) {
+            Ok(resolution) => Ok(resolution),
+            Err(ResolveError::Stopped(reason)) => Err(reason.into()),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod agreement;
+pub mod auto;
 pub mod budget;
 pub mod certify;
 pub mod check;

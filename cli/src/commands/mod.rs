@@ -1,6 +1,7 @@
 //! One file a command; each returns the exit status.
 
 pub mod ablate;
+pub mod auto;
 pub mod bench;
 pub mod check;
 pub mod completions;

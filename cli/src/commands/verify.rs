@@ -1,11 +1,11 @@
 //! `kingsnake verify`: replays a certificate against a history. Uses nothing of the search that found it.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kingsnake_solver::certify::order::replay;
 use kingsnake_solver::level::Level;
 
 use crate::answer::base_name;
-use crate::args::VerifyArgs;
+use crate::args::{LevelArg, VerifyArgs};
 use crate::certificate;
 use crate::input::load;
 use crate::plan::{clocked, spec};
@@ -27,7 +27,9 @@ pub fn run(args: &VerifyArgs, voice: Voice) -> Result<u8> {
     }
     let demanded = match (args.level.level, args.level.session_order) {
         (None, None) => clocked(claim.spec, &args.level)?,
-        (level, _) => spec(level.unwrap_or(Level::Ser), &args.level)?,
+        (Some(LevelArg::Auto), _) => bail!("a certificate is for one level, not for --level auto"),
+        (Some(LevelArg::One(level)), _) => spec(level, &args.level)?,
+        (None, _) => spec(Level::Ser, &args.level)?,
     };
     let held = replay(history, demanded, &claim.certificate);
     let subject = format!(

@@ -1,0 +1,305 @@
+//! `kingsnake check --level auto`: which levels does the history satisfy?
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use kingsnake_datasets::Parsed;
+use kingsnake_encodings::Options;
+use kingsnake_solver::auto::{Answer, Asked, auto, levels, strongest};
+use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::explain::name;
+use kingsnake_solver::level::Level;
+use kingsnake_solver::model::History;
+use kingsnake_solver::progress::{Event, Phase, Progress};
+use kingsnake_solver::verdict::Verdict;
+use serde_json::{Value, json};
+
+use super::put;
+use crate::answer::base_name;
+use crate::args::{CheckArgs, Switch};
+use crate::input::{Loaded, load_within};
+use crate::plan::{Plan, clocked, quoted_path};
+use crate::progress::Drawing;
+use crate::voice::{Voice, count, lasting, printable, say};
+use crate::{interrupt, memory};
+
+/// Asks for every level, and says which hold.
+pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
+    let files = &args.files;
+    if [&files.certificate, &files.dot, &files.svg, &files.report]
+        .iter()
+        .any(|it| it.is_some())
+    {
+        bail!(
+            "--certificate, --dot, --svg and --report are about one level, not about --level auto"
+        );
+    }
+    let survey = Survey::new(args)?;
+    let plan = &survey.plan;
+    if let Some(threads) = plan.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::from(threads))
+            .build_global()
+            .context("cannot start the threads")?;
+    }
+    let asked = interrupt::listen().context("cannot listen to signals")?;
+    let budget = plan.budget(start).with_interrupt(asked);
+    let mut progress = Drawing::new(start, voice.quiet);
+    progress.event(Event::Phase(Phase::Parse));
+    let parsed = match load_within(&args.history, &args.read, &budget)? {
+        Loaded::Parsed(parsed) => *parsed,
+        Loaded::Stopped(reason) => {
+            drop(progress);
+            return stopped(&survey, &reason, files.json.as_deref());
+        }
+    };
+    let options = Options {
+        seed: plan.seed,
+        ..Options::default()
+    };
+    let Some(mut backend) = kingsnake_encodings::backend(&plan.backend, &options) else {
+        bail!("there is no back end {:?}", plan.backend);
+    };
+    let answers = auto(
+        &parsed.history,
+        &survey.asked,
+        &plan.techniques,
+        &mut *backend,
+        &budget,
+        &mut progress,
+    )?;
+    drop(progress);
+    for warning in &parsed.warnings {
+        voice.warn(warning);
+    }
+    let result = Survey { answers, ..survey };
+    if files.json.as_deref() != Some(Path::new("-")) {
+        let words = result.words(&parsed.history, voice, start.elapsed());
+        say(&words).context("cannot write to stdout")?;
+    }
+    if let Some(path) = &files.json {
+        let document = result.document(&parsed, start.elapsed());
+        let mut text = serde_json::to_string_pretty(&document)?;
+        text.push('\n');
+        put(path, &text)?;
+    }
+    std::mem::forget(parsed); // The process ends here.
+    Ok(result.status())
+}
+
+/// Says that the history could not be read within the limits.
+fn stopped(survey: &Survey, reason: &StopReason, file: Option<&Path>) -> Result<u8> {
+    const UNKNOWN: u8 = 3;
+    if file != Some(Path::new("-")) {
+        say(&format!("strongest: nothing is known\n{reason}\n"))
+            .context("cannot write to stdout")?;
+    }
+    if let Some(path) = file {
+        let document = json!({
+            "schema": 1,
+            "kingsnake": env!("CARGO_PKG_VERSION"),
+            "exit_status": UNKNOWN,
+            "strongest": [],
+            "levels": [],
+            "history": null,
+            "reason": reason.to_string(),
+            "command": survey.command(),
+        });
+        put(
+            path,
+            &format!("{}\n", serde_json::to_string_pretty(&document)?),
+        )?;
+    }
+    Ok(UNKNOWN)
+}
+
+/// Every level and what became of it.
+struct Survey {
+    /// What runs at each level; its own level means nothing.
+    plan: Plan,
+    asked: Vec<Asked>,
+    answers: Vec<Answer>,
+    /// The part of the command line that is about the levels.
+    switches: String,
+}
+
+impl Survey {
+    fn new(args: &CheckArgs) -> Result<Self> {
+        let mut args = args.clone();
+        let session_order = args.level.session_order != Some(Switch::Off);
+        let mut switches = String::from(" --level auto");
+        if !session_order {
+            switches.push_str(" --session-order off");
+        }
+        let mut asked = levels(session_order);
+        for it in &mut asked {
+            if it.spec.real_time.is_some() {
+                it.spec = clocked(it.spec, &args.level)?;
+            }
+        }
+        let clock = asked.iter().find_map(|it| it.spec.real_time);
+        if let Some(clock) = clock {
+            let drift = clock.drift as f64 / 1e6;
+            let _ = write!(
+                switches,
+                " --clock-drift {drift} --times {}",
+                clock.times.name()
+            );
+        }
+        (
+            args.level.clock_drift,
+            args.level.times,
+            args.level.session_order,
+        ) = (None, None, None);
+        Ok(Survey {
+            plan: Plan::at(Level::Ser, &args)?,
+            asked,
+            answers: Vec::new(),
+            switches,
+        })
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&Asked, &Answer)> {
+        self.asked.iter().zip(&self.answers)
+    }
+
+    /// 0 if every level holds that can be asked for, 1 if one is violated, 3 if none is but not all are known.
+    fn status(&self) -> u8 {
+        let holds = || self.rows().filter(|(_, answer)| answer.verdict().is_some());
+        let mut known = holds().map(|(_, answer)| answer.holds());
+        if holds().any(|(_, answer)| answer.holds() == Some(false)) {
+            1
+        } else if known.all(|it| it == Some(true)) {
+            0
+        } else {
+            3
+        }
+    }
+
+    /// A command line that repeats the run.
+    fn command(&self) -> String {
+        let history = quoted_path(&self.plan.history);
+        format!(
+            "kingsnake check {history}{}{}",
+            self.switches,
+            self.plan.options()
+        )
+    }
+
+    fn strongest(&self) -> Vec<&'static str> {
+        let levels = strongest(&self.asked, &self.answers).into_iter();
+        levels.map(Level::name).collect()
+    }
+
+    fn words(&self, history: &History, voice: Voice, time: Duration) -> String {
+        let strongest = match self.strongest().as_slice() {
+            [] if self.status() == 3 => voice.paint.open("nothing is known"),
+            [] => voice.paint.bad("none holds"),
+            names => voice.paint.good(&names.join(", ")),
+        };
+        let mut out = format!(
+            "strongest: {strongest} ({}: {}, {})\n",
+            printable(&base_name(&self.plan.history)),
+            count(history.n_txns(), "transaction"),
+            count(history.n_sessions(), "session")
+        );
+        if voice.quiet {
+            return out;
+        }
+        out.push('\n');
+        for (it, answer) in self.rows() {
+            let word = format!("{:<10}", word(answer));
+            let word = match answer.holds() {
+                Some(true) => voice.paint.good(&word),
+                Some(false) => voice.paint.bad(&word),
+                None => voice.paint.open(&word),
+            };
+            let why = why(history, it, answer);
+            let _ = writeln!(
+                out,
+                "  {:<18}  {word}  {}",
+                it.level.name(),
+                printable(&why)
+            );
+        }
+        let n_checked = self
+            .rows()
+            .filter(|row| matches!(row.1, Answer::Checked(_)));
+        let how = format!(
+            "{} checked, the others follow · {}",
+            count(n_checked.count(), "level"),
+            lasting(time)
+        );
+        let _ = writeln!(out, "\n{}", voice.paint.faint(&how));
+        out
+    }
+
+    fn document(&self, parsed: &Parsed, time: Duration) -> Value {
+        let history = &parsed.history;
+        let levels: Vec<Value> = self
+            .rows()
+            .map(|(it, answer)| {
+                let (implied_by, decider) = match answer {
+                    Answer::Implied { by, .. } => (Some(by.name()), None),
+                    Answer::Checked(report) => (None, Some(report.decider.name())),
+                    Answer::NoTimes => (None, None),
+                };
+                json!({
+                    "name": it.level.name(),
+                    "words": it.spec.to_string(),
+                    "verdict": word(answer),
+                    "why": why(history, it, answer),
+                    "implied_by": implied_by,
+                    "decider": decider,
+                })
+            })
+            .collect();
+        json!({
+            "schema": 1,
+            "kingsnake": env!("CARGO_PKG_VERSION"),
+            "exit_status": self.status(),
+            "strongest": self.strongest(),
+            "levels": levels,
+            "history": {
+                "path": self.plan.history.display().to_string(),
+                "format": parsed.format.name(),
+                "transactions": history.n_txns(),
+                "sessions": history.n_sessions(),
+                "has_times": history.has_times(),
+                "warnings": parsed.warnings,
+            },
+            "seconds": time.as_secs_f64(),
+            "peak_memory_bytes": memory::peak(),
+            "command": self.command(),
+        })
+    }
+}
+
+fn word(answer: &Answer) -> &'static str {
+    match answer.verdict() {
+        Some(Verdict::Satisfied(_)) => "satisfied",
+        Some(Verdict::Violated(_)) => "violated",
+        Some(Verdict::Unknown(_)) => "unknown",
+        None => "no times",
+    }
+}
+
+/// The anomaly, who implies it, or why nobody knows.
+fn why(history: &History, it: &Asked, answer: &Answer) -> String {
+    let by = match answer {
+        Answer::Implied { by, .. } => format!("because of {by}"),
+        Answer::Checked(report) => format!("checked: {}", report.decider.name()),
+        Answer::NoTimes => return "it looks at the clock, and the history has no times".to_owned(),
+    };
+    match answer.verdict() {
+        Some(Verdict::Violated(counterexample)) => {
+            let name = name(history, it.spec, counterexample);
+            let adya = name.adya.map_or(String::new(), |it| format!(" ({it})"));
+            format!("{}{adya}, {by}", name.short)
+        }
+        Some(Verdict::Unknown(reason)) => reason.to_string(),
+        _ => by,
+    }
+}

@@ -1,0 +1,126 @@
+//! `kingsnake check --level auto`, and the levels that look at the clock.
+
+mod run;
+
+use run::{corpus, expect};
+use serde_json::Value;
+
+/// Every row of the corpus' index: the file, and for each level by name `yes`, `no` or `-`.
+fn index() -> Vec<(String, Vec<(String, String)>)> {
+    let text = std::fs::read_to_string(corpus("INDEX.tsv")).expect("there is an index");
+    let mut rows = text.lines().map(|line| line.split('\t').map(str::to_owned));
+    let header: Vec<String> = rows.next().expect("there is a header").collect();
+    rows.map(|row| {
+        let row: Vec<String> = row.collect();
+        let levels = header[1..8].iter().cloned().zip(row[1..8].iter().cloned());
+        (row[0].clone(), levels.collect())
+    })
+    .collect()
+}
+
+#[test]
+fn auto_answers_as_the_index_of_the_corpus_does() {
+    for (file, levels) in index() {
+        let violated = levels.iter().any(|(_, answer)| answer == "no");
+        let path = corpus(&file);
+        let said = expect(
+            i32::from(violated),
+            &["check", &path, "--level", "auto", "--json"],
+        );
+        let document: Value = serde_json::from_str(&said.stdout).expect("it is JSON");
+        let rows = document["levels"].as_array().expect("there are levels");
+        assert_eq!(rows.len(), levels.len(), "{file}");
+        for (row, (level, answer)) in rows.iter().zip(&levels) {
+            let verdict = match answer.as_str() {
+                "yes" => "satisfied",
+                "no" => "violated",
+                _ => "no times",
+            };
+            assert_eq!(row["name"], level.as_str(), "{file}");
+            assert_eq!(row["verdict"], verdict, "{file}, {level}");
+        }
+    }
+}
+
+#[test]
+fn every_level_by_itself_answers_as_the_index_does() {
+    for (file, levels) in index() {
+        for (level, answer) in levels {
+            let status = match answer.as_str() {
+                "yes" => 0,
+                "no" => 1,
+                _ => 2,
+            };
+            let mut args = vec!["check", "-q", "--level", &level];
+            if matches!(level.as_str(), "ser" | "gsi" | "si") {
+                args.extend(["--session-order", "off"]);
+            }
+            let path = corpus(&file);
+            args.push(&path);
+            expect(status, &args);
+        }
+    }
+}
+
+#[test]
+fn a_table_says_which_levels_hold() {
+    let path = corpus("strong-session-ser/real-time-stale-read.jsonl");
+    let said = expect(1, &["check", &path, "--level", "auto"]);
+    let first = said.stdout.lines().next().unwrap_or_default();
+    assert!(
+        first.starts_with("strongest: strong-session-ser, gsi ("),
+        "{first}"
+    );
+    for line in [
+        "strict-ser          violated",
+        "gsi                 satisfied",
+    ] {
+        assert!(said.stdout.contains(line), "{}", said.stdout);
+    }
+    let quiet = expect(1, &["check", "-q", &path, "--level", "auto"]);
+    assert_eq!(quiet.stdout.lines().count(), 1);
+}
+
+#[test]
+fn the_command_of_the_document_repeats_it() {
+    let path = corpus("strong-session-ser/real-time-stale-read.jsonl");
+    let args = [
+        "check",
+        &path,
+        "--level",
+        "auto",
+        "--json",
+        "--clock-drift",
+        "1000",
+        "--session-order",
+        "off",
+    ];
+    let said = expect(0, &args);
+    let document: Value = serde_json::from_str(&said.stdout).expect("it is JSON");
+    let command = document["command"].as_str().expect("there is a command");
+    let words: Vec<&str> = command.split(' ').skip(1).chain(["--json"]).collect();
+    let again: Value = serde_json::from_str(&expect(0, &words).stdout).expect("it is JSON");
+    assert_eq!(document["levels"], again["levels"]);
+    assert_eq!(document["command"], again["command"]);
+}
+
+#[test]
+fn drift_forgives_what_the_clocks_cannot_tell() {
+    let path = corpus("strong-session-ser/real-time-stale-read.jsonl");
+    for level in ["strict-ser", "strong-si"] {
+        expect(1, &["check", &path, "--level", level]);
+        expect(0, &["check", &path, "--level", level, "--clock-drift", "1"]);
+    }
+    let said = expect(2, &["check", &path, "--level", "si", "--times", "exact"]);
+    assert!(said.stderr.contains("look at the clock"), "{}", said.stderr);
+}
+
+#[test]
+fn what_is_about_one_level_is_refused() {
+    let path = corpus("strict-ser/serial.jsonl");
+    expect(2, &["check", &path, "--level", "auto", "--svg", "x.svg"]);
+    expect(2, &["explain", &path, "--level", "auto"]);
+    expect(2, &["verify", &path, "x", "--level", "auto"]);
+    let said = expect(3, &["check", &path, "--level", "auto", "--timeout", "0"]);
+    assert!(said.stdout.contains("nothing is known"), "{}", said.stdout);
+}

@@ -1,0 +1,267 @@
+//! `auto`: which of several levels does a history satisfy? Reads are resolved once, and the lattice of levels (docs/theory.md)
+//! answers most questions from a few.
+//!
+//! An answer that the lattice implies is checked again like any other: an order is replayed at the weaker level, a proof
+//! is derived again at the stronger one.
+
+use crate::budget::{Budget, StopReason};
+use crate::certify;
+use crate::check::{CheckError, CheckStats, Decider, Report, Techniques, check_resolved};
+use crate::decide::Backend;
+use crate::level::{Level, Model, Spec};
+use crate::model::History;
+use crate::progress::{Event, Phase, Progress};
+use crate::resolve::{ResolveError, resolve};
+use crate::verdict::{
+    Certificate, Counterexample, Moment, Point, Proof, Step, StepReason, Verdict,
+};
+
+/// A level that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Its name.
+    pub level: Level,
+    /// Its ingredients.
+    pub spec: Spec,
+}
+
+/// What is known of a level.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// It was checked.
+    Checked(Box<Report>),
+    /// Another level's answer implies this one.
+    Implied {
+        /// Which level's.
+        by: Level,
+        /// The verdict, checked again at this level.
+        verdict: Verdict,
+    },
+    /// It looks at the clock, and the history has no times.
+    NoTimes,
+}
+
+impl Answer {
+    /// The verdict, unless there is none.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        match self {
+            Answer::Checked(report) => Some(&report.verdict),
+            Answer::Implied { verdict, .. } => Some(verdict),
+            Answer::NoTimes => None,
+        }
+    }
+
+    /// Whether the level holds, where that is known.
+    pub fn holds(&self) -> Option<bool> {
+        match self.verdict()? {
+            Verdict::Satisfied(_) => Some(true),
+            Verdict::Violated(_) => Some(false),
+            Verdict::Unknown(_) => None,
+        }
+    }
+}
+
+/// The levels by name, each without session order unless it is about it; without session order at all, if so told.
+pub fn levels(session_order: bool) -> Vec<Asked> {
+    let all = [
+        (Level::StrictSer, true),
+        (Level::StrongSessionSer, true),
+        (Level::Ser, false),
+        (Level::StrongSi, true),
+        (Level::StrongSessionSi, true),
+        (Level::Gsi, false),
+        (Level::Si, false),
+    ];
+    let spec = |(level, by_session): (Level, bool)| {
+        let spec = level.spec(Some(by_session && session_order))?;
+        Some(Asked { level, spec })
+    };
+    all.into_iter().filter_map(spec).collect()
+}
+
+/// Answers for every level, in the order in which they are asked for.
+pub fn auto(
+    history: &History,
+    asked: &[Asked],
+    techniques: &Techniques,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Answer>, CheckError> {
+    progress.event(Event::Phase(Phase::Resolve));
+    let resolution = match resolve(history, budget) {
+        Err(ResolveError::Stopped(reason)) => {
+            let stopped = |it: &Asked| Answer::Checked(Box::new(stopped(it.spec, reason.clone())));
+            return Ok(asked.iter().map(stopped).collect());
+        }
+        resolution => resolution?,
+    };
+    let mut answers: Vec<Option<Answer>> = asked
+        .iter()
+        .map(|it| {
+            let lacks_times = it.spec.real_time.is_some() && !history.has_times();
+            lacks_times.then_some(Answer::NoTimes)
+        })
+        .collect();
+    for at in turns(asked) {
+        if answers[at].is_some() {
+            continue;
+        }
+        let resolution = resolution.clone();
+        let spec = asked[at].spec;
+        let report = check_resolved(
+            history, resolution, spec, techniques, backend, budget, progress,
+        )?;
+        imply(history, asked, at, &report.verdict, &mut answers)?;
+        answers[at] = Some(Answer::Checked(Box::new(report)));
+    }
+    Ok(answers.into_iter().flatten().collect())
+}
+
+/// What a check comes to that had no time to begin.
+fn stopped(spec: Spec, reason: StopReason) -> Report {
+    Report {
+        verdict: Verdict::Unknown(reason),
+        spec,
+        decider: Decider::Nobody,
+        stats: CheckStats::default(),
+    }
+}
+
+/// The strongest levels first, since good databases satisfy them; then the weakest, since a broken one breaks them, too.
+fn turns(asked: &[Asked]) -> Vec<usize> {
+    let n_implied = |at: usize| {
+        let own = asked[at].spec;
+        asked.iter().filter(|it| own.implies(it.spec)).count()
+    };
+    let mut turns: Vec<usize> = (0..asked.len()).collect();
+    turns.sort_by_key(|&at| std::cmp::Reverse(n_implied(at)));
+    if let Some(weakest) = turns.pop() {
+        turns.insert(turns.len().min(1), weakest);
+    }
+    turns
+}
+
+/// Takes down what a verdict says about the levels that are still open.
+fn imply(
+    history: &History,
+    asked: &[Asked],
+    from: usize,
+    verdict: &Verdict,
+    answers: &mut [Option<Answer>],
+) -> Result<(), CheckError> {
+    let own = asked[from];
+    for (it, answer) in asked.iter().zip(answers) {
+        if answer.is_some() || it == &own {
+            continue;
+        }
+        let verdict = match verdict {
+            Verdict::Satisfied(order) if own.spec.implies(it.spec) => {
+                let order = order_at(it.spec.model, order);
+                let holds = certify::order::replay(history, it.spec, &order);
+                holds.map(|()| Verdict::Satisfied(order))
+            }
+            // What cannot have happened at any level breaks the weaker ones, too.
+            Verdict::Violated(counterexample)
+                if it.spec.implies(own.spec)
+                    || matches!(counterexample, Counterexample::Local(_)) =>
+            {
+                refuted_at(history, it.spec, counterexample).map(Verdict::Violated)
+            }
+            _ => continue,
+        };
+        let verdict = verdict.map_err(|why| CheckError::Uncertified {
+            decider: "the lattice",
+            answer: it.level.name(),
+            why,
+        })?;
+        *answer = Some(Answer::Implied {
+            by: own.level,
+            verdict,
+        });
+    }
+    Ok(())
+}
+
+/// An order at a model: a serial one lets each transaction commit as soon as it has begun.
+fn order_at(model: Model, certificate: &Certificate) -> Certificate {
+    let halves = |&Point { txn, moment }: &Point| {
+        match (model, moment) {
+            (Model::Si, Moment::Whole) => [Some(Moment::Begin), Some(Moment::Commit)],
+            _ => [Some(moment), None],
+        }
+        .into_iter()
+        .flatten()
+        .map(move |moment| Point { txn, moment })
+    };
+    Certificate {
+        order: certificate.order.iter().flat_map(halves).collect(),
+    }
+}
+
+fn refuted_at(
+    history: &History,
+    spec: Spec,
+    counterexample: &Counterexample,
+) -> Result<Counterexample, String> {
+    match counterexample {
+        Counterexample::Local(findings) => {
+            certify::refutation::check_findings(history, findings)?;
+            Ok(Counterexample::Local(findings.clone()))
+        }
+        Counterexample::Cyclic(proof) => {
+            let proof = proof_at(spec.model, proof);
+            certify::refutation::check_proof(history, spec, &proof)?;
+            Ok(Counterexample::Cyclic(proof))
+        }
+    }
+}
+
+/// A proof at a model: where transactions are wholes, their begins and commits fall together.
+fn proof_at(model: Model, proof: &Proof) -> Proof {
+    match (model, proof) {
+        (Model::Si, _) => proof.clone(),
+        (Model::Ser, Proof::Cycle(steps)) => {
+            let whole = |point: Point| Point {
+                moment: Moment::Whole,
+                ..point
+            };
+            let kept = steps.iter().filter(|step| step.reason != StepReason::Begin);
+            let steps = kept.map(|step| Step {
+                from: whole(step.from),
+                to: whole(step.to),
+                reason: step.reason,
+            });
+            Proof::Cycle(steps.collect())
+        }
+        (
+            Model::Ser,
+            Proof::Split {
+                key,
+                one,
+                other,
+                one_first,
+                other_first,
+            },
+        ) => Proof::Split {
+            key: *key,
+            one: *one,
+            other: *other,
+            one_first: Box::new(proof_at(model, one_first)),
+            other_first: Box::new(proof_at(model, other_first)),
+        },
+    }
+}
+
+/// The levels that hold and that no other level that holds implies.
+pub fn strongest(asked: &[Asked], answers: &[Answer]) -> Vec<Level> {
+    let held = || {
+        let both = asked.iter().zip(answers);
+        both.filter(|(_, answer)| answer.holds() == Some(true))
+            .map(|(it, _)| it)
+    };
+    held()
+        .filter(|it| !held().any(|other| other != *it && other.spec.implies(it.spec)))
+        .map(|it| it.level)
+        .collect()
+}

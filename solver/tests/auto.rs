@@ -1,0 +1,100 @@
+//! `auto` against the oracle at every level, and against checking each level by itself.
+
+#[path = "support/pessimist.rs"]
+mod pessimist;
+
+use std::collections::BTreeMap;
+
+use kingsnake_solver::auto::{Answer, auto, levels, strongest};
+use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::certify::order::replay;
+use kingsnake_solver::check::{CheckError, Techniques};
+use kingsnake_solver::model::History;
+use kingsnake_solver::oracle;
+use kingsnake_solver::progress::Silent;
+use kingsnake_solver::random::{sketch, small};
+use kingsnake_solver::verdict::Verdict;
+use pessimist::Pessimist;
+
+fn ask(history: &History, session_order: bool, budget: &Budget) -> Result<Vec<Answer>, CheckError> {
+    auto(
+        history,
+        &levels(session_order),
+        &Techniques::default(),
+        &mut Pessimist,
+        budget,
+        &mut Silent,
+    )
+}
+
+#[test]
+fn every_answer_is_the_oracles_whether_checked_or_implied() {
+    let mut tally: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut n_checked, mut n_implied) = (0, 0);
+    for seed in 0..6_000 {
+        let history = small(seed);
+        for session_order in [true, false] {
+            let asked = levels(session_order);
+            let answers = match ask(&history, session_order, &Budget::unlimited()) {
+                Ok(answers) => answers,
+                // The stand-in for a solver says no where it does not know, and is found out.
+                Err(
+                    CheckError::Resolve(_)
+                    | CheckError::Uncertified {
+                        decider: "backend", ..
+                    },
+                ) => continue,
+                Err(error) => panic!("seed {seed}: {error}\n{}", sketch(&history)),
+            };
+            assert_eq!(answers.len(), asked.len());
+            for (it, answer) in asked.iter().zip(&answers) {
+                match answer {
+                    Answer::Checked(_) => n_checked += 1,
+                    Answer::Implied { .. } => n_implied += 1,
+                    Answer::NoTimes => {
+                        assert!(!history.has_times());
+                        continue;
+                    }
+                }
+                if let Some(Verdict::Satisfied(order)) = answer.verdict() {
+                    assert_eq!(replay(&history, it.spec, order), Ok(()));
+                }
+                let Some(holds) = answer.holds() else {
+                    continue;
+                };
+                let truth = oracle::holds(&history, it.spec);
+                assert_eq!(
+                    Some(holds),
+                    truth,
+                    "seed {seed}, {}\n{}",
+                    it.spec,
+                    sketch(&history)
+                );
+            }
+            for level in strongest(&asked, &answers) {
+                *tally.entry(level.name()).or_default() += 1;
+            }
+        }
+    }
+    eprintln!("{n_checked} checked, {n_implied} implied; strongest: {tally:?}");
+    assert!(n_implied > n_checked);
+    assert_eq!(
+        tally.len(),
+        7,
+        "every level is the strongest of some history"
+    );
+}
+
+#[test]
+fn without_time_left_every_answer_is_unknown() {
+    let budget =
+        Budget::unlimited().with_timeout(std::time::Instant::now(), std::time::Duration::ZERO);
+    let answers = ask(&small(1), true, &budget).expect("stopping is no error");
+    for answer in answers {
+        let unknown = matches!(
+            answer.verdict(),
+            None | Some(Verdict::Unknown(StopReason::Time(_)))
+        );
+        assert!(unknown, "{answer:?}");
+    }
+}
