@@ -46,12 +46,7 @@ pub struct Plan {
 impl Plan {
     /// Settles what was typed.
     pub fn new(args: &CheckArgs) -> Result<Self> {
-        let level = match args.level.level {
-            None => Level::Ser,
-            Some(LevelArg::One(level)) => level,
-            Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
-        };
-        Plan::at(level, args)
+        Plan::at(one_level(&args.level)?, args)
     }
 
     /// Settles what was typed, at this level.
@@ -218,6 +213,15 @@ fn limited(timeout: Option<Duration>, memory_limit: Option<u64>, start: Instant)
         budget = budget.with_memory(bytes);
     }
     budget
+}
+
+/// The level, where there must be one.
+pub fn one_level(args: &LevelArgs) -> Result<Level> {
+    match args.level {
+        None => Ok(Level::Ser),
+        Some(LevelArg::One(level)) => Ok(level),
+        Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
+    }
 }
 
 /// The level's ingredients; an error where a switch contradicts the level or means nothing to it.

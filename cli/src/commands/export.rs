@@ -10,7 +10,7 @@ use kingsnake_encodings::export::{self, ExportError, Instance};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::CheckError;
 use kingsnake_solver::decide::Constraints;
-use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::History;
 use kingsnake_solver::polygraph::{Polygraph, construct};
 use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, Pruned, Reachability, prune};
@@ -22,14 +22,14 @@ use crate::answer::base_name;
 use crate::args::{ExportArgs, ExportFormat, Stage};
 use crate::input::{Loaded, load_within};
 use crate::interrupt;
-use crate::plan::{budget, spec};
+use crate::plan::{budget, one_level, spec};
 use crate::progress::Drawing;
 use crate::voice::{Voice, complain, printable};
 
 /// Writes the question, or says why there is none.
 pub fn run(args: &ExportArgs, voice: Voice, start: Instant) -> Result<u8> {
     expect_writable(&args.out)?;
-    let spec = spec(args.level.level.unwrap_or(Level::Ser), &args.level)?;
+    let spec = spec(one_level(&args.level)?, &args.level)?;
     let asked = interrupt::listen().context("cannot listen to signals")?;
     let budget = budget(&args.limits, start).with_interrupt(asked);
     let loaded = load_within(&args.history, &args.read, &budget)?;

@@ -1,14 +1,13 @@
 //! `kingsnake verify`: replays a certificate against a history. Uses nothing of the search that found it.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use kingsnake_solver::certify::order::replay;
-use kingsnake_solver::level::Level;
 
 use crate::answer::base_name;
-use crate::args::{LevelArg, VerifyArgs};
+use crate::args::VerifyArgs;
 use crate::certificate;
 use crate::input::load;
-use crate::plan::{clocked, spec};
+use crate::plan::{clocked, one_level, spec};
 use crate::voice::{Voice, count, printable, say};
 
 /// Replays, and says whether the certificate holds.
@@ -27,9 +26,7 @@ pub fn run(args: &VerifyArgs, voice: Voice) -> Result<u8> {
     }
     let demanded = match (args.level.level, args.level.session_order) {
         (None, None) => clocked(claim.spec, &args.level)?,
-        (Some(LevelArg::Auto), _) => bail!("a certificate is for one level, not for --level auto"),
-        (Some(LevelArg::One(level)), _) => spec(level, &args.level)?,
-        (None, _) => spec(Level::Ser, &args.level)?,
+        _ => spec(one_level(&args.level)?, &args.level)?,
     };
     let held = replay(history, demanded, &claim.certificate);
     let subject = format!(
