@@ -170,7 +170,7 @@ fn details(out: &mut String, answer: &Answer) {
     if let Some(decide) = &stats.decide {
         let _ = writeln!(
             out,
-            "solver {}\n  {} variables, {} clauses, {} edges, {} decisions, {} conflicts, {} propagations, {} cycles; encode {}, solve {}{}",
+            "solver {}\n  {} variables, {} clauses, {} edges, {} decisions, {} conflicts, {} propagations, {} cycles, {} moves; encode {}, solve {}{}",
             decide.backend,
             grouped(decide.variables),
             grouped(decide.clauses),
@@ -179,6 +179,7 @@ fn details(out: &mut String, answer: &Answer) {
             grouped(decide.conflicts),
             grouped(decide.propagations),
             grouped(decide.cycles),
+            grouped(decide.moves),
             lasting(decide.encode),
             lasting(decide.solve),
             decide

@@ -111,6 +111,8 @@ pub struct DecideStats {
     pub propagations: u64,
     /// Cycles that became clauses.
     pub cycles: u64,
+    /// Moves of a local search.
+    pub moves: u64,
     /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where nobody tells.
     pub memory: Option<u64>,
     /// Time for building the instance.

@@ -112,7 +112,7 @@ fn solver(out: &mut String, answer: &Answer) {
     };
     let _ = write!(
         out,
-        r#"<p class="soft">Solver {}: {} variables, {} clauses, {} decisions, {} conflicts, {}, {}; encoded in {}, solved in {}.</p>"#,
+        r#"<p class="soft">Solver {}: {} variables, {} clauses, {} decisions, {} conflicts, {}, {}, {}; encoded in {}, solved in {}.</p>"#,
         Escaped(&decide.backend),
         grouped(decide.variables),
         grouped(decide.clauses),
@@ -120,6 +120,7 @@ fn solver(out: &mut String, answer: &Answer) {
         grouped(decide.conflicts),
         count(decide.propagations as usize, "propagation"),
         count(decide.cycles as usize, "cycle"),
+        count(decide.moves as usize, "move"),
         lasting(decide.encode),
         lasting(decide.solve)
     );

@@ -3,14 +3,15 @@
 //! An incremental topological order turns cycles into learned clauses. The order is at any time itself a candidate: only
 //! constraints that it violates are decided, and when none is violated it is the witness.
 
+mod anneal;
 mod core;
 mod cycle;
 mod graph;
+mod line;
 mod order;
 mod phase;
 mod ranked;
 mod repair;
-mod settle;
 mod solve;
 pub(crate) mod start;
 mod theory;
@@ -25,12 +26,13 @@ use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Ques
 use kingsnake_solver::progress::{Event, Progress};
 pub use phase::Phase;
 
+use self::anneal::Anneal;
 use self::core::Refuted;
 use self::cycle::CycleSearch;
 use self::graph::{Known, Sides, side_of};
+use self::line::Line;
 use self::order::Order;
 use self::repair::Repair;
-use self::settle::settle;
 use self::solve::{Outcome, Plan, Start, solve};
 use self::watch::Watch;
 use crate::Options;
@@ -59,8 +61,8 @@ pub struct PropagatorOptions {
     pub phase: Phase,
     /// Which constraint to decide next.
     pub decide: Decide,
-    /// Whether to look for a better order to repair when the first one turns out to be hard.
-    pub settle: bool,
+    /// Whether to anneal when the first order turns out to be hard to repair.
+    pub anneal: bool,
 }
 
 impl Default for PropagatorOptions {
@@ -68,7 +70,7 @@ impl Default for PropagatorOptions {
         PropagatorOptions {
             phase: Phase::default(),
             decide: Decide::default(),
-            settle: true,
+            anneal: true,
         }
     }
 }
@@ -105,7 +107,7 @@ impl Propagator {
         }
     }
 
-    /// Settles for another order after so many cycles, so that tests can have it on small questions.
+    /// Anneals after so many cycles, so that tests can have it on small questions.
     #[doc(hidden)]
     #[must_use]
     pub fn hard_after(mut self, n_cycles: u64) -> Propagator {
@@ -167,8 +169,8 @@ impl Propagator {
         Ok(decision)
     }
 
-    /// Solves from the given order; whenever that is hard, settles for a better one and solves again from there, with all
-    /// the cycles found so far.
+    /// Solves from the given order; whenever that is hard, anneals, and solves again from there with all the cycles found
+    /// so far. Both get more effort each time, so that the search stays complete.
     #[allow(clippy::too_many_arguments)]
     fn attempt(
         &self,
@@ -181,7 +183,9 @@ impl Propagator {
         events: &Sender<Event>,
         stats: &mut DecideStats,
     ) -> Result<Outcome, String> {
-        let settles = self.options.settle && self.options.decide == Decide::Repair;
+        let anneals = self.options.anneal
+            && self.options.decide == Decide::Repair
+            && Line::bytes(sides).is_some_and(|bytes| budget.reserve("annealing", bytes).is_ok());
         let estimated = question.estimate.len() == question.n_nodes;
         let guess = |places: &[u32], estimated: bool| {
             let position = |node: u32| {
@@ -193,40 +197,45 @@ impl Propagator {
             };
             phase::guess(sides, position, self.options.phase, self.seed)
         };
-        let mut places = places.to_vec();
+        let mut start_places = places.to_vec();
         let mut guesses = guess(
-            &places,
+            places,
             estimated && self.options.phase != Phase::Topological,
         );
         let mut lemmas = Vec::new();
-        let mut max_cycles = if settles { self.hard } else { u64::MAX };
+        let mut max_cycles = if anneals { self.hard } else { u64::MAX };
+        let mut line = None;
+        let mut effort = 1;
         loop {
             let watch = Watch::new(budget.clone(), Some(events.clone()));
             stats.clauses = lemmas.iter().filter(|&&lit| lit == 0).count() as u64;
             let start = Start {
-                places,
+                places: start_places,
                 guesses,
                 lemmas: &lemmas,
                 max_cycles,
             };
             match solve(known, sides, start, plan, &watch, stats)? {
-                Outcome::GaveUp {
-                    lemmas: more,
-                    places: reached,
-                } => {
-                    lemmas.extend(more);
-                    let watch = Watch::new(budget.clone(), None);
-                    places = settle(question, sides, &reached, &watch);
-                    guesses = guess(&places, false);
-                    // Growing limits keep the search complete.
-                    max_cycles *= 2;
-                }
+                Outcome::GaveUp { lemmas: more } => lemmas.extend(more),
                 Outcome::Refuted(more) => {
                     lemmas.extend(more);
                     return Ok(Outcome::Refuted(lemmas));
                 }
                 outcome => return Ok(outcome),
             }
+            let line =
+                line.get_or_insert_with(|| Line::new(known, sides, places, self.seed.into()));
+            let best = Anneal {
+                line,
+                watch: &Watch::new(budget.clone(), Some(events.clone())),
+                n_cycles: stats.cycles,
+            }
+            .run(effort);
+            stats.moves = line.n_moves();
+            guesses = guess(&best.places, false);
+            start_places = best.places;
+            effort *= 2;
+            max_cycles *= 2;
         }
     }
 

@@ -23,8 +23,8 @@ pub(crate) enum Outcome {
     Met(Vec<Lit>),
     /// They cannot all be met, because these cycles leave no choice: clauses, each closed by 0.
     Refuted(Vec<i32>),
-    /// So many cycles were found that it gave up, as it was asked to; the order has come to these places.
-    GaveUp { lemmas: Vec<i32>, places: Vec<u32> },
+    /// So many cycles were found that it gave up, as it was asked to.
+    GaveUp { lemmas: Vec<i32> },
     /// The budget ended.
     Stopped(StopReason),
 }
@@ -125,7 +125,6 @@ pub(crate) fn solve(
             return match watch.reason() {
                 Some(reason) => Ok(Outcome::Stopped(reason)),
                 None if theory.n_cycles() >= start.max_cycles => Ok(Outcome::GaveUp {
-                    places: theory.places().to_vec(),
                     lemmas: theory.take_lemmas(),
                 }),
                 None => Err("the solver stopped without being told to".to_owned()),

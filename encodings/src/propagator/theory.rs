@@ -109,11 +109,6 @@ impl Theory {
         std::mem::take(&mut self.lemmas)
     }
 
-    /// Where the order has come to.
-    pub fn places(&self) -> &[u32] {
-        self.order.places()
-    }
-
     /// How many cycles became lemmas.
     pub fn n_cycles(&self) -> u64 {
         self.n_cycles
