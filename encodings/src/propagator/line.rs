@@ -309,9 +309,7 @@ impl Line {
             }
             cost += i32::from(first.low > bounds.low);
         }
-        scratch
-            .steps
-            .sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        scratch.steps.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         cost
     }
 
@@ -343,11 +341,15 @@ impl Line {
         let end = (bounds.high, 0);
         let intervals = || {
             let mut state = (bounds.low, cost);
-            scratch.steps.iter().chain([&end]).map(move |&(place, step)| {
-                let (low, cost) = state;
-                state = (place, cost + step);
-                (low, place, cost)
-            })
+            scratch
+                .steps
+                .iter()
+                .chain([&end])
+                .map(move |&(place, step)| {
+                    let (low, cost) = state;
+                    state = (place, cost + step);
+                    (low, place, cost)
+                })
         };
         let roomy = intervals().filter(|(low, high, _)| low < high);
         let least = roomy.map(|(_, _, cost)| cost).min()?;
@@ -424,6 +426,94 @@ impl Members {
             if let Some(&moved) = self.members.get(place as usize) {
                 self.place[moved as usize] = place;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::propagator::start;
+    use crate::support::{Random, planted};
+
+    fn line(torn: bool, random: &mut Random) -> Line {
+        let owned = planted(60, 400, torn, random);
+        let question = owned.question();
+        let known = Rc::new(Known::of(&question));
+        let sides = Rc::new(Sides::of(&owned.constraints, 0..owned.constraints.len()));
+        let places = start::places(&question).expect("it has no cycle");
+        Line::new(&known, &sides, &places, 1)
+    }
+
+    /// What the places say, counted anew.
+    fn counted(line: &Line) -> usize {
+        let places = line.places();
+        for node in 0..places.len() as u32 {
+            for &to in line.known.successors(node) {
+                assert!(places[node as usize] < places[to as usize]);
+            }
+        }
+        let is_violated = |&constraint: &u32| {
+            let lit = Var::new(constraint).pos_lit();
+            !line.sides.forward(lit, &places) && !line.sides.forward(!lit, &places)
+        };
+        (0..line.n_constraints() as u32).filter(is_violated).count()
+    }
+
+    #[test]
+    fn what_is_violated_is_known_after_every_move() {
+        let mut random = Random::new(1);
+        for torn in [false, true] {
+            let mut line = line(torn, &mut random);
+            for temperature in [5.0, 1.0, 0.3] {
+                line.heat(temperature);
+                for _ in 0..500 {
+                    let node = line.random(60) as u32;
+                    line.move_node(node);
+                    assert_eq!(line.n_violated(), counted(&line));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn in_the_cold_no_move_violates_more() {
+        let mut random = Random::new(2);
+        let mut line = line(true, &mut random);
+        line.heat(0.01);
+        for _ in 0..3000 {
+            let before = line.n_violated();
+            let node = line.random(60) as u32;
+            line.move_node(node);
+            assert!(line.n_violated() <= before);
+        }
+    }
+
+    #[test]
+    fn places_are_as_likely_as_their_weights_say() {
+        let mut random = Random::new(3);
+        let mut line = line(true, &mut random);
+        line.heat(1.0);
+        let node = (0..60).find(|&node| line.is_touched(node)).expect("one is");
+        let mut times_at = std::collections::BTreeMap::new();
+        for _ in 0..20_000 {
+            line.move_node(node);
+            *times_at.entry(line.n_violated()).or_insert(0u32) += 1;
+        }
+        // The same by trying 20,000 places that are evenly spread between the bounds.
+        let bounds = line.bounds(node);
+        let mut weight_at = std::collections::BTreeMap::new();
+        for at in 0..20_000 {
+            let share = (f64::from(at) + 0.5) / 20_000.0;
+            line.points[node as usize] = bounds.low + share * (bounds.high - bounds.low);
+            let cost = counted(&line);
+            *weight_at.entry(cost).or_insert(0.0) += (-(cost as f64)).exp();
+        }
+        let total: f64 = weight_at.values().sum();
+        for (cost, weight) in weight_at {
+            let expected = weight / total;
+            let seen = f64::from(*times_at.get(&cost).unwrap_or(&0)) / 20_000.0;
+            assert!((expected - seen).abs() < 0.02, "{cost}: {expected} {seen}");
         }
     }
 }
