@@ -1,5 +1,5 @@
 //! `anneal`: looks for an order that violates no constraint by moving one node at a time (Kirkpatrick, Gelatt and Vecchi,
-//! 1983), and in the end only nodes near what is still violated (focused, as in WalkSAT: Selman, Kautz and Cohen, 1994).
+//! 1983), and in the end only nodes near what is still violated (focused, as in `WalkSAT`: Selman, Kautz and Cohen, 1994).
 //!
 //! Cooling finds the rough order of the whole line, which no sequence of forced moves does: an estimate that is wrong
 //! somewhere pushes its mistakes before it. The focused walk then carries the few that are left until they meet. A node that cannot
