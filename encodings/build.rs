@@ -1,0 +1,22 @@
+//! Tells whatever is linked here where Z3 is, so that it runs from anywhere. The packages that link share this file.
+
+use std::env;
+use std::path::Path;
+
+fn main() {
+    println!("cargo::rerun-if-changed=../encodings/build.rs");
+    println!("cargo::rerun-if-env-changed=Z3_LIBRARY_PATH_OVERRIDE");
+    let Ok(directory) = env::var("Z3_LIBRARY_PATH_OVERRIDE") else {
+        return;
+    };
+    println!("cargo::rustc-link-arg=-Wl,-rpath,{directory}");
+    let is_here = env::var("CARGO_PKG_NAME").is_ok_and(|name| name == "kingsnake-encodings");
+    let is_wanted = env::var_os("CARGO_FEATURE_Z3").is_some();
+    println!("cargo::rerun-if-changed={directory}");
+    if is_here && is_wanted && !Path::new(&directory).join("libz3.so").exists() {
+        println!(
+            "cargo::warning=there is no libz3.so in {directory}: run `make setup`, or name the directory of one of at least \
+             version 4.13.3 in Z3_LIBRARY_PATH_OVERRIDE, or build with --no-default-features"
+        );
+    }
+}
