@@ -15,6 +15,8 @@ extern crate self as kingsnake_encodings;
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]
 mod support;
+#[cfg(feature = "z3")]
+mod z3;
 
 pub use backtrack::Backtrack;
 pub use cadical::Lazy;
@@ -27,6 +29,8 @@ use cnf::order_unary::OrderUnary;
 use kingsnake_solver::decide::Backend;
 use measured::Measured;
 pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};
+#[cfg(feature = "z3")]
+pub use z3::{Z3, Z3Faults};
 
 /// What may be chosen about a back end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +58,26 @@ const TABLE: &[(&str, Make)] = &[
     (OrderUnary::NAME, |options| plain::<OrderUnary>(options)),
     (OrderBinary::NAME, |options| plain::<OrderBinary>(options)),
     (Elimination::NAME, |options| plain::<Elimination>(options)),
+    #[cfg(feature = "z3")]
+    (z3::DIFFERENCE.name, |options| {
+        Box::new(Measured(Z3::new(z3::DIFFERENCE, options)))
+    }),
+    #[cfg(feature = "z3")]
+    (z3::ORDER.name, |options| {
+        Box::new(Measured(Z3::new(z3::ORDER, options)))
+    }),
+    #[cfg(feature = "z3")]
+    (z3::PROPAGATOR.name, |options| {
+        Box::new(Measured(Z3::new(z3::PROPAGATOR, options)))
+    }),
+    #[cfg(feature = "z3")]
+    (z3::GSI.name, |options| {
+        Box::new(Measured(Z3::new(z3::GSI, options)))
+    }),
+    #[cfg(feature = "z3")]
+    (z3::ASI.name, |options| {
+        Box::new(Measured(Z3::new(z3::ASI, options)))
+    }),
     (backtrack::NAME, |_| Box::new(Measured(Backtrack))),
 ];
 

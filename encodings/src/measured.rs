@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::level::Spec;
 use kingsnake_solver::progress::Progress;
 
 /// How often the size is looked at, first and at most.
@@ -17,6 +18,10 @@ pub(crate) struct Measured<B>(pub B);
 impl<B: Backend> Backend for Measured<B> {
     fn name(&self) -> &str {
         self.0.name()
+    }
+
+    fn refuses(&self, spec: Spec) -> Option<String> {
+        self.0.refuses(spec)
     }
 
     fn decide(

@@ -95,6 +95,16 @@ suite! {
     cadical_order_unary: "cadical/order-unary";
     cadical_order_binary: "cadical/order-binary";
     cadical_elimination: "cadical/elimination";
+    #[cfg(feature = "z3")]
+    z3_difference: "z3/difference";
+    #[cfg(feature = "z3")]
+    z3_order: "z3/order";
+    #[cfg(feature = "z3")]
+    z3_propagator: "z3/propagator";
+    #[cfg(feature = "z3")]
+    z3_gsi: "z3/gsi";
+    #[cfg(feature = "z3")]
+    z3_asi: "z3/asi";
     search_backtrack: "search/backtrack", small;
 }
 

@@ -187,6 +187,10 @@ fn walk(
     if spec.real_time.is_some() && !history.has_times() {
         return Err(CheckError::NoTimes);
     }
+    if let Some(what) = backend.refuses(spec) {
+        let backend = backend.name().to_owned();
+        return Err(DecideError { backend, what }.into());
+    }
     let mut line = Line {
         history,
         spec,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::budget::{Budget, StopReason};
+use crate::level::Spec;
 use crate::polygraph::Edge;
 use crate::progress::Progress;
 
@@ -135,6 +136,11 @@ pub struct DecideError {
 pub trait Backend {
     /// `solver/encoding`, as chosen by the user.
     fn name(&self) -> &str;
+
+    /// Why it cannot decide histories at such a level, if it cannot.
+    fn refuses(&self, _: Spec) -> Option<String> {
+        None
+    }
 
     /// Answers the question, or stops within a second of the budget's end.
     fn decide(

@@ -5,10 +5,10 @@
 
 mod anneal;
 mod core;
-mod cycle;
-mod graph;
+pub(crate) mod cycle;
+pub(crate) mod graph;
 mod line;
-mod order;
+pub(crate) mod order;
 mod phase;
 mod ranked;
 mod repair;

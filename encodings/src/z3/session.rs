@@ -8,7 +8,7 @@
 // use, and Z3 is only ever called from the thread of the session, except for the interruption, which Z3 allows.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -23,7 +23,7 @@ use z3_sys as sys;
 /// How often the budget is asked while Z3 is at work.
 const EVERY: Duration = Duration::from_millis(20);
 /// The oldest Z3 whose interface is the one that was compiled against.
-const OLDEST: (u32, u32, u32) = (4, 13, 3);
+const OLDEST: [u32; 3] = [4, 13, 3];
 /// Between two looks at the budget, so many assertions are sent.
 const STRIDE: usize = 1024;
 
@@ -66,13 +66,7 @@ impl<'a> Session<'a> {
         params: &[(&str, u32)],
         budget: &'a Budget,
     ) -> Result<Session<'a>, Halt> {
-        let version = z3::version();
-        let version = (version.major, version.minor, version.build_number);
-        if version < OLDEST {
-            return Err(Halt::Failed(format!(
-                "the library found is Z3 {version:?}, and at least {OLDEST:?} is needed"
-            )));
-        }
+        expect_new_enough()?;
         let context = Context::thread_local();
         let raw = context.get_z3_context();
         // SAFETY: the context is alive as long as the session; the reference taken here is given back on drop.
@@ -123,10 +117,6 @@ impl<'a> Session<'a> {
         self.solver
     }
 
-    pub fn budget(&self) -> &'a Budget {
-        self.budget
-    }
-
     /// How many assertions were sent.
     pub fn n_sent(&self) -> usize {
         self.n_sent
@@ -134,12 +124,18 @@ impl<'a> Session<'a> {
 
     /// Demands that this holds. An error here is noticed before the next check, because the assertion is missing then.
     pub fn assert(&mut self, holds: &Bool) -> Result<(), Halt> {
-        if self.n_sent.is_multiple_of(STRIDE) {
-            self.budget.check()?;
-        }
+        self.step(self.n_sent)?;
         self.n_sent += 1;
         // SAFETY: the term belongs to this thread's context.
         unsafe { sys::Z3_solver_assert(self.raw(), self.solver, holds.get_z3_ast()) };
+        Ok(())
+    }
+
+    /// Asks the budget now and then; to be called at every step of something long.
+    pub fn step(&self, at: usize) -> Result<(), Halt> {
+        if at.is_multiple_of(STRIDE) {
+            self.budget.check()?;
+        }
         Ok(())
     }
 
@@ -158,13 +154,18 @@ impl<'a> Session<'a> {
     }
 
     /// Whether everything asserted can be met together with the demands; if so, the questions are looked up in the model.
-    pub fn check(&self, demands: &[Bool], questions: &[Bool]) -> Result<Found, Halt> {
+    pub fn check(
+        &self,
+        demands: &[Bool],
+        questions: &[Bool],
+        budget: &Budget,
+    ) -> Result<Found, Halt> {
         self.expect_all_assertions()?;
         let assumed: Vec<sys::Z3_ast> = demands.iter().map(Ast::get_z3_ast).collect();
         let handle = self.context.handle();
         let (answer, stopped) = thread::scope(|scope| {
             let (done, waiting) = mpsc::channel::<()>();
-            let (budget, handle) = (self.budget, &handle);
+            let handle = &handle;
             let watcher = scope.spawn(move || {
                 let mut reason = None;
                 while waiting.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -251,7 +252,7 @@ impl<'a> Session<'a> {
         // SAFETY: Z3 returns a string of its own that lives until its next call.
         unsafe {
             let code = sys::Z3_get_error_code(self.raw());
-            if code == sys::ErrorCode::OK {
+            if code == sys::ErrorCode::Ok {
                 return Ok(());
             }
             let what = text(sys::Z3_get_error_msg(self.raw(), code));
@@ -312,6 +313,27 @@ impl Drop for Session<'_> {
         // SAFETY: the reference was taken when the session began.
         unsafe { sys::Z3_solver_dec_ref(self.raw(), self.solver) };
     }
+}
+
+/// A program may be linked to one Z3 and find another when it runs.
+fn expect_new_enough() -> Result<(), Halt> {
+    let [mut major, mut minor, mut build, mut revision] = [0; 4];
+    // SAFETY: Z3 writes four numbers to where these are.
+    unsafe {
+        sys::Z3_get_version(
+            &raw mut major,
+            &raw mut minor,
+            &raw mut build,
+            &raw mut revision,
+        );
+    }
+    if [major, minor, build] >= OLDEST {
+        return Ok(());
+    }
+    let [a, b, c] = OLDEST;
+    Err(Halt::Failed(format!(
+        "this is Z3 {major}.{minor}.{build}, and at least {a}.{b}.{c} is needed"
+    )))
 }
 
 /// A string of Z3's.

@@ -1,0 +1,63 @@
+//! `z3/asi`: Adya's snapshot isolation, as a relation of each kind of dependency and a begin and a commit time.
+//!
+//! The other natural baseline of Viper (Zhang et al., EuroSys 2023), from Adya's thesis (1999): who depends on whom by ww
+//! or wr must begin after the other's commit (G-SIa), and no cycle has exactly one rw dependency (G-SIb). Times make
+//! the other dependencies of such a cycle one interval, so it is there iff the rw dependency's target committed before its
+//! source began. A rw dependency between two transactions is one Boolean, whichever versions it comes from.
+
+use std::collections::HashMap;
+
+use kingsnake_solver::decide::Side;
+use z3::ast::{Bool, Int};
+
+use super::gsi::Installed;
+use super::session::{Halt, Session};
+use super::sides::Taken;
+use super::{Asked, Encoding, Stated};
+
+pub(super) const ENCODING: Encoding = Encoding {
+    name: "z3/asi",
+    logic: Some("QF_IDL"),
+    params: &[],
+    state,
+    only_si: true,
+};
+
+fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+    let times: Vec<Int> = (0..asked.question.n_nodes as u32)
+        .map(Int::new_const)
+        .collect();
+    let before = |from: usize, to: usize| times[from].lt(&times[to]);
+    for (from, to) in asked.known() {
+        session.assert(&before(from, to))?;
+    }
+    let taken = Taken::new(asked, session)?;
+    let first_rw = 3 * asked.chosen.len() as u32;
+    let mut rw: HashMap<(usize, usize), Bool> = HashMap::new();
+    for at in 0..asked.chosen.len() {
+        for side in [Side::Either, Side::Or] {
+            let ww = taken.side(at, side);
+            let Some(installed) = Installed::of(asked, at, side) else {
+                for (from, to) in asked.side(at, side) {
+                    session.assert(&ww.implies(before(from, to)))?;
+                }
+                continue;
+            };
+            let begins_later = before(installed.commit, installed.next_begin);
+            session.assert(&ww.implies(begins_later))?;
+            for (begin, commit) in installed.readers {
+                let n_rw = rw.len() as u32;
+                let fresh = !rw.contains_key(&(begin, commit));
+                let depends = rw
+                    .entry((begin, commit))
+                    .or_insert_with(|| Bool::new_const(first_rw + n_rw));
+                if fresh {
+                    let saw = before(commit, begin);
+                    session.assert(&depends.implies(saw.not()))?;
+                }
+                session.assert(&ww.implies(&*depends))?;
+            }
+        }
+    }
+    Ok(taken.stated(times.len() + rw.len()))
+}

@@ -1,0 +1,31 @@
+//! `z3/difference`: a number for each node, and each edge as a difference of two of them (`QF_IDL`).
+//!
+//! An order is acyclic iff numbers exist that grow along its edges; Z3's difference logic looks for negative cycles
+//! (Cotton and Maler, SAT 2006).
+
+use z3::ast::Int;
+
+use super::session::{Halt, Session};
+use super::sides::Taken;
+use super::{Asked, Encoding, Stated};
+
+pub(super) const ENCODING: Encoding = Encoding {
+    name: "z3/difference",
+    logic: Some("QF_IDL"),
+    params: &[],
+    state,
+    only_si: false,
+};
+
+fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+    let places: Vec<Int> = (0..asked.question.n_nodes as u32)
+        .map(Int::new_const)
+        .collect();
+    let edge = |from: usize, to: usize| places[from].lt(&places[to]);
+    for (from, to) in asked.known() {
+        session.assert(&edge(from, to))?;
+    }
+    let taken = Taken::new(asked, session)?;
+    taken.assert_edges(asked, session, edge)?;
+    Ok(taken.stated(places.len()))
+}

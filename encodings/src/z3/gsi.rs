@@ -1,0 +1,119 @@
+//! `z3/gsi`: a begin and a commit time for each transaction, and the rules of generalised snapshot isolation over them.
+//!
+//! One of the natural baselines of Viper (Zhang et al., EuroSys 2023), from the rules of Elnikety, Pedone and Zwaenepoel
+//! (SRDS 2005). Reading: what a transaction reads was committed before it began, and every other writer of the key committed
+//! before that version or after the reader began. Committing: of two writers of a key, one commits before the other begins.
+//! There is no Boolean for an order of versions; `--prune-rounds 0 --no-combine` states the rules of the whole history.
+
+use kingsnake_solver::decide::Side;
+use kingsnake_solver::polygraph::Reason;
+use z3::ast::{Bool, Int};
+
+use super::session::{Halt, Session};
+use super::{Asked, Encoding, Stated};
+
+pub(super) const ENCODING: Encoding = Encoding {
+    name: "z3/gsi",
+    logic: Some("QF_IDL"),
+    params: &[],
+    state,
+    only_si: true,
+};
+
+fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+    let times: Vec<Int> = (0..asked.question.n_nodes as u32)
+        .map(Int::new_const)
+        .collect();
+    let before = |from: usize, to: usize| times[from].lt(&times[to]);
+    for (from, to) in asked.known() {
+        session.assert(&before(from, to))?;
+    }
+    let n = asked.chosen.len();
+    let demands: Vec<Bool> = (0..n as u32).map(Bool::new_const).collect();
+    let mut either = Vec::with_capacity(n);
+    for (at, demand) in demands.iter().enumerate() {
+        let sides = [Side::Either, Side::Or].map(|side| Installed::of(asked, at, side));
+        let [Some(one), Some(other)] = sides else {
+            either.push(state_plainly(asked, session, at, demand, before)?);
+            continue;
+        };
+        // Committing: whichever of two writers is the first has committed before the other begins.
+        let first = before(one.commit, one.next_begin);
+        let second = before(other.commit, other.next_begin);
+        session.assert(&Bool::or(&[demand.not(), first.clone(), second]))?;
+        either.push(first);
+        // Reading: the other writer committed before the version that was read, or after the reader began.
+        for installed in [one, other] {
+            for (begin, next_commit) in installed.readers {
+                session.assert(&Bool::or(&[
+                    demand.not(),
+                    before(next_commit, installed.commit),
+                    before(begin, next_commit),
+                ]))?;
+            }
+        }
+    }
+    Ok(Stated {
+        demands,
+        either,
+        n_variables: times.len() as u64,
+        theory: None,
+    })
+}
+
+/// One side read as what it is about: a version, its readers, and the version that the side puts next.
+pub(super) struct Installed {
+    /// The commit of the version's writer.
+    pub commit: usize,
+    /// The begin of the next version's writer.
+    pub next_begin: usize,
+    /// For each reader, its begin, and the commit of the next version's writer.
+    pub readers: Vec<(usize, usize)>,
+}
+
+impl Installed {
+    /// A side of an open constraint of snapshot isolation has one ww edge, which no path implies, and any number of rw
+    /// edges. `None` for a question that does not come from a history.
+    pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Option<Installed> {
+        let edges = asked
+            .question
+            .constraints
+            .side(asked.chosen[at] as usize, side);
+        let is_ww = |reason| matches!(reason, Reason::Ww { .. });
+        let is_rw = |reason| matches!(reason, Reason::Rw { .. });
+        let mut ww = edges.iter().filter(|edge| is_ww(edge.reason));
+        let (ww, None) = (ww.next()?, ww.next()) else {
+            return None;
+        };
+        if !edges.iter().all(|edge| edge == ww || is_rw(edge.reason)) {
+            return None;
+        }
+        Some(Installed {
+            commit: ww.from as usize,
+            next_begin: ww.to as usize,
+            readers: asked
+                .side(at, side)
+                .filter(|&(from, to)| (from, to) != (ww.from as usize, ww.to as usize))
+                .collect(),
+        })
+    }
+}
+
+/// A constraint that is not about versions, edge by edge; says what is true if its first side is taken.
+fn state_plainly(
+    asked: &Asked<'_>,
+    session: &mut Session<'_>,
+    at: usize,
+    demand: &Bool,
+    before: impl Fn(usize, usize) -> Bool,
+) -> Result<Bool, Halt> {
+    let [either, or] = [Side::Either, Side::Or].map(|side| {
+        let edges: Vec<Bool> = asked
+            .side(at, side)
+            .map(|(from, to)| before(from, to))
+            .collect();
+        Bool::and(&edges)
+    });
+    session.assert(&Bool::or(&[demand.not(), either.clone(), or]))?;
+    Ok(either)
+}

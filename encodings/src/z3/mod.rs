@@ -1,0 +1,287 @@
+//! The back ends `z3/…`: the question as a formula, each in its own theory.
+//!
+//! Every constraint is demanded by a Boolean of its own, so that Z3 names the ones that fail together. What Z3 answers is not
+//! believed: choices are sorted topologically, and a core is put to a solver of its own.
+
+mod asi;
+mod difference;
+mod gsi;
+mod order;
+mod propagator;
+mod session;
+mod shrink;
+mod sides;
+
+use std::thread;
+use std::time::Instant;
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::progress::Progress;
+use rustsat::types::Lit;
+use z3::ast::Bool;
+
+use self::session::{Found, Halt, Session};
+use self::shrink::shrink;
+use crate::Options;
+use crate::propagator::graph::{Known, Sides, acyclic};
+
+/// Z3 walks terms by recursion.
+const STACK: usize = 64 << 20;
+/// What Z3 keeps for an assertion about an edge and for a constraint, roughly, in bytes.
+const BYTES: [u64; 2] = [700, 2000];
+
+/// How a question is put.
+pub(crate) struct Encoding {
+    pub name: &'static str,
+    /// The logic, if Z3 has a solver for it that is better than the general one.
+    logic: Option<&'static str>,
+    params: &'static [(&'static str, u32)],
+    state: fn(&Asked<'_>, &mut Session<'_>) -> Result<Stated, Halt>,
+    /// Whether it states the rules of snapshot isolation.
+    only_si: bool,
+}
+
+pub(crate) const DIFFERENCE: &Encoding = &difference::ENCODING;
+pub(crate) const ORDER: &Encoding = &order::ENCODING;
+pub(crate) const PROPAGATOR: &Encoding = &propagator::ENCODING;
+pub(crate) const GSI: &Encoding = &gsi::ENCODING;
+pub(crate) const ASI: &Encoding = &asi::ENCODING;
+
+/// Deliberate mistakes, by which the tests show that they would notice them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Z3Faults {
+    /// The last edge of every first side is not stated.
+    pub short_side: bool,
+    /// Z3 names all but one of the constraints that fail together.
+    pub short_core: bool,
+    /// A parameter that Z3 does not know, which makes it lose an assertion.
+    pub unknown_parameter: bool,
+    /// Choices and cores are believed.
+    pub credulous: bool,
+}
+
+/// What is asked: some of a question's constraints.
+pub(crate) struct Asked<'a> {
+    pub question: Question<'a>,
+    pub chosen: &'a [u32],
+    faults: Z3Faults,
+}
+
+impl Asked<'_> {
+    /// The edges of a side of the constraint at a place, by their ends.
+    pub fn side(&self, at: usize, side: Side) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let edges = self
+            .question
+            .constraints
+            .side(self.chosen[at] as usize, side);
+        let short = usize::from(self.faults.short_side && side == Side::Either);
+        edges[..edges.len().saturating_sub(short)]
+            .iter()
+            .map(|edge| (edge.from as usize, edge.to as usize))
+    }
+
+    /// The known edges, by their ends.
+    pub fn known(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let (starts, targets) = (self.question.starts, self.question.targets);
+        (0..self.question.n_nodes).flat_map(move |from| {
+            let range = starts[from] as usize..starts[from + 1] as usize;
+            targets[range].iter().map(move |&to| (from, to as usize))
+        })
+    }
+}
+
+/// A question that was put. For each chosen constraint, in their order:
+pub(crate) struct Stated {
+    /// what demands it,
+    pub demands: Vec<Bool>,
+    /// and what is true in a model that takes its first side; else the model takes its second.
+    pub either: Vec<Bool>,
+    /// How many variables there are, the demands left out.
+    pub n_variables: u64,
+    /// What Z3 calls back.
+    pub theory: Option<Box<propagator::Theory>>,
+}
+
+/// The back ends.
+#[derive(Clone)]
+pub struct Z3 {
+    encoding: &'static Encoding,
+    seed: u32,
+    faults: Z3Faults,
+}
+
+/// What one run found.
+enum Run {
+    Met(Vec<Side>),
+    Refuted(Vec<u32>),
+}
+
+impl Z3 {
+    pub(crate) fn new(encoding: &'static Encoding, options: &Options) -> Z3 {
+        Z3 {
+            encoding,
+            seed: options.seed,
+            faults: Z3Faults::default(),
+        }
+    }
+
+    /// The back end of this name, with deliberate mistakes.
+    #[doc(hidden)]
+    pub fn faulty(name: &str, faults: Z3Faults) -> Option<Z3> {
+        let all = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
+        let encoding = all.into_iter().find(|encoding| encoding.name == name)?;
+        let mut backend = Z3::new(encoding, &Options::default());
+        backend.faults = faults;
+        Some(backend)
+    }
+
+    /// Runs in a thread of its own, and so in a Z3 context of its own: what an earlier run left behind changes nothing.
+    fn run(
+        &self,
+        question: Question<'_>,
+        chosen: &[u32],
+        budget: &Budget,
+        stats: &mut DecideStats,
+    ) -> Result<Run, Halt> {
+        thread::scope(|scope| {
+            thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, || self.solve(question, chosen, budget, stats))
+                .map_err(|error| Halt::Failed(format!("it cannot start a thread: {error}")))?
+                .join()
+                .unwrap_or_else(|_| Err(Halt::Failed("the search panicked".to_owned())))
+        })
+    }
+
+    fn solve(
+        &self,
+        question: Question<'_>,
+        chosen: &[u32],
+        budget: &Budget,
+        stats: &mut DecideStats,
+    ) -> Result<Run, Halt> {
+        let started = Instant::now();
+        let mut params = self.encoding.params.to_vec();
+        params.push(("random_seed", self.seed));
+        if self.faults.unknown_parameter {
+            params.push(("no_such_parameter", 1));
+        }
+        let mut session = Session::new(self.encoding.logic, &params, budget)?;
+        let asked = Asked {
+            question,
+            chosen,
+            faults: self.faults,
+        };
+        let stated = (self.encoding.state)(&asked, &mut session)?;
+        stats.encode += started.elapsed();
+        stats.variables = stats.variables.max(stated.n_variables);
+        stats.clauses = stats.clauses.max(session.n_sent() as u64);
+        let started = Instant::now();
+        let found = session.check(&stated.demands, &stated.either, budget);
+        let run = match found {
+            Ok(Found::Met(values)) => Ok(Run::Met(
+                values
+                    .into_iter()
+                    .map(|either| if either { Side::Either } else { Side::Or })
+                    .collect(),
+            )),
+            Ok(Found::Refuted(failed)) => {
+                let core = shrink(&session, &stated.demands, failed, budget);
+                Ok(Run::Refuted(core.into_iter().map(|at| chosen[at]).collect()))
+            }
+            Err(halt) => Err(halt),
+        };
+        session.count(stats);
+        if let Some(theory) = &stated.theory {
+            stats.cycles += theory.n_cycles();
+        }
+        stats.solve += started.elapsed();
+        run
+    }
+
+    fn search(
+        &self,
+        question: Question<'_>,
+        budget: &Budget,
+        stats: &mut DecideStats,
+    ) -> Result<Decision, Halt> {
+        let all: Vec<u32> = (0..question.constraints.len() as u32).collect();
+        let mut core = match self.run(question, &all, budget, stats)? {
+            Run::Met(sides) => {
+                if !self.faults.credulous {
+                    expect_acyclic(&question, &sides)?;
+                }
+                return Ok(Decision::Choices(sides));
+            }
+            Run::Refuted(core) => core,
+        };
+        if self.faults.short_core {
+            core.pop();
+        }
+        if self.faults.credulous || core.len() == all.len() {
+            return Ok(Decision::Core(core));
+        }
+        match self.run(question, &core, budget, stats) {
+            Ok(Run::Refuted(_)) => Ok(Decision::Core(core)),
+            Ok(Run::Met(_)) => Err(Halt::Failed("a core it found can be met".to_owned())),
+            // Not refuted on its own in time: all of them together were.
+            Err(Halt::Stopped(_)) => Ok(Decision::Core(all)),
+            Err(halt) => Err(halt),
+        }
+    }
+}
+
+fn expect_acyclic(question: &Question<'_>, sides: &[Side]) -> Result<(), Halt> {
+    let constraints = 0..question.constraints.len();
+    let edges = Sides::of(question.constraints, constraints);
+    let chosen: Vec<Lit> = sides
+        .iter()
+        .enumerate()
+        .map(|(at, &side)| Lit::new(at as u32, side == Side::Or))
+        .collect();
+    if acyclic(&Known::of(question), &edges, &chosen) {
+        return Ok(());
+    }
+    Err(Halt::Failed("the sides it chose close a cycle".to_owned()))
+}
+
+impl Backend for Z3 {
+    fn name(&self) -> &str {
+        self.encoding.name
+    }
+
+    fn refuses(&self, spec: Spec) -> Option<String> {
+        (self.encoding.only_si && spec.model != Model::Si).then(|| {
+            format!("it states the rules of snapshot isolation and cannot decide {spec}; use another back end")
+        })
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        budget: &Budget,
+        _: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let mut stats = DecideStats {
+            backend: self.encoding.name.to_owned(),
+            ..DecideStats::default()
+        };
+        let n_edges = question.targets.len() + question.constraints.n_edges();
+        let needed = BYTES[0] * n_edges as u64 + BYTES[1] * question.constraints.len() as u64;
+        let decided = budget
+            .reserve("the formula", needed)
+            .map_err(Halt::Stopped)
+            .and_then(|()| self.search(question, budget, &mut stats));
+        match decided {
+            Ok(decision) => Ok((decision, stats)),
+            Err(Halt::Stopped(reason)) => Ok((Decision::Unknown(reason), stats)),
+            Err(Halt::Failed(what)) => Err(DecideError {
+                backend: self.encoding.name.to_owned(),
+                what,
+            }),
+        }
+    }
+}

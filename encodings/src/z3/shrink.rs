@@ -1,0 +1,60 @@
+//! A smaller set of demands that still fail together: what Z3 needed, asked again, then each left out in turn.
+
+use std::time::{Duration, Instant};
+
+use kingsnake_solver::budget::Budget;
+use z3::ast::Bool;
+
+use super::session::{Found, Session};
+
+/// Shrinking may take so long.
+const SHARE: Duration = Duration::from_secs(2);
+/// Of so few it is worth trying to leave out each.
+const SMALL: usize = 64;
+
+/// The places of some demands that fail together, `failed` being such.
+pub(super) fn shrink(
+    session: &Session<'_>,
+    demands: &[Bool],
+    failed: Vec<usize>,
+    budget: &Budget,
+) -> Vec<usize> {
+    let share = match budget.remaining() {
+        Some(left) if left < SHARE => budget.clone(),
+        _ => budget.clone().with_timeout(Instant::now(), SHARE),
+    };
+    let again = |places: &[usize]| {
+        let some: Vec<Bool> = places.iter().map(|&at| demands[at].clone()).collect();
+        match session.check(&some, &[], &share) {
+            Ok(Found::Refuted(failed)) => Some(Some(
+                failed.into_iter().map(|at| places[at]).collect::<Vec<_>>(),
+            )),
+            Ok(Found::Met(_)) => Some(None),
+            Err(_) => None,
+        }
+    };
+    let mut core = failed;
+    while let Some(Some(smaller)) = again(&core) {
+        let is_smaller = smaller.len() < core.len();
+        core = smaller;
+        if !is_smaller {
+            break;
+        }
+    }
+    let mut at = if core.len() <= SMALL { core.len() } else { 0 };
+    while at > 0 {
+        at -= 1;
+        let mut without = core.clone();
+        let left_out = without.remove(at);
+        match again(&without) {
+            Some(Some(smaller)) => {
+                // What a larger set could not spare, its subsets cannot.
+                at = smaller.iter().filter(|&&member| member < left_out).count();
+                core = smaller;
+            }
+            Some(None) => {}
+            None => break,
+        }
+    }
+    core
+}

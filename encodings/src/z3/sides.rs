@@ -1,0 +1,69 @@
+//! The Booleans of the constraints: each demand asks for one of the constraint's sides.
+
+use kingsnake_solver::decide::Side;
+use z3::ast::Bool;
+
+use super::session::{Halt, Session};
+use super::{Asked, Stated};
+
+/// For each chosen constraint: whether it is demanded, and whether each of its sides is taken. Both may be.
+pub(super) struct Taken {
+    demands: Vec<Bool>,
+    either: Vec<Bool>,
+    or: Vec<Bool>,
+}
+
+impl Taken {
+    /// Makes the Booleans, and asserts that a demanded constraint takes a side.
+    pub fn new(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Taken, Halt> {
+        let n = asked.chosen.len() as u32;
+        let mut taken = Taken {
+            demands: Vec::new(),
+            either: Vec::new(),
+            or: Vec::new(),
+        };
+        for at in 0..n {
+            let [demand, either, or] = [at, n + at, 2 * n + at].map(Bool::new_const);
+            session.assert(&Bool::or(&[demand.not(), either.clone(), or.clone()]))?;
+            taken.demands.push(demand);
+            taken.either.push(either);
+            taken.or.push(or);
+        }
+        Ok(taken)
+    }
+
+    /// Whether this side of the constraint at this place is taken.
+    pub fn side(&self, at: usize, side: Side) -> &Bool {
+        match side {
+            Side::Either => &self.either[at],
+            Side::Or => &self.or[at],
+        }
+    }
+
+    /// Asserts of each side that is taken what its edges say.
+    pub fn assert_edges(
+        &self,
+        asked: &Asked<'_>,
+        session: &mut Session<'_>,
+        edge: impl Fn(usize, usize) -> Bool,
+    ) -> Result<(), Halt> {
+        for at in 0..asked.chosen.len() {
+            for side in [Side::Either, Side::Or] {
+                for (from, to) in asked.side(at, side) {
+                    session.assert(&self.side(at, side).implies(edge(from, to)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The question as it was put, with so many variables besides these.
+    pub fn stated(self, n_others: usize) -> Stated {
+        Stated {
+            n_variables: (2 * self.either.len() + n_others) as u64,
+            demands: self.demands,
+            either: self.either,
+            theory: None,
+        }
+    }
+}
