@@ -4,11 +4,12 @@ mod study;
 
 pub use study::{AblateArgs, BenchCommand, EncodingsArgs, StudyArgs};
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
@@ -172,8 +173,8 @@ pub enum ReachabilityArg {
 #[command(next_help_heading = "Techniques (none of them changes a verdict)")]
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct TechniqueArgs {
-    /// Who decides what pruning leaves open.
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(backends()), default_value = backends()[0])]
+    /// Who decides what pruning leaves open; or two of them at once, as `portfolio:A,B`.
+    #[arg(long, value_name = "NAME", value_parser = BackendParser, default_value = kingsnake_encodings::BACKENDS[0])]
     pub backend: String,
     /// The solver's seed.
     #[arg(long, default_value_t = 0)]
@@ -467,8 +468,31 @@ fn formats(of: &[Format]) -> impl TypedValueParser<Value = Format> + use<> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
 }
 
-fn backends() -> Vec<&'static str> {
-    kingsnake_encodings::BACKENDS.to_vec()
+/// Knows the back ends' names, and those that two of them make.
+#[derive(Clone)]
+struct BackendParser;
+
+impl TypedValueParser for BackendParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let known = |name: String| {
+            kingsnake_encodings::backend(&name, &kingsnake_encodings::Options::default())
+                .map(|_| name)
+        };
+        let parser = clap::builder::StringValueParser::new().try_map(known);
+        parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = kingsnake_encodings::BACKENDS.iter();
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
 }
 
 fn seconds(typed: &str) -> Result<Duration, String> {

@@ -146,6 +146,7 @@ struct RoundView {
 #[derive(Debug, Serialize)]
 struct SolverView {
     backend: String,
+    winner: Option<String>,
     variables: u64,
     clauses: u64,
     edges: u64,
@@ -302,6 +303,7 @@ fn stats(answer: &Answer) -> StatsView {
         rounds: rounds.collect(),
         solver: stats.decide.as_ref().map(|decide| SolverView {
             backend: decide.backend.clone(),
+            winner: decide.winner.clone(),
             variables: decide.variables,
             clauses: decide.clauses,
             edges: decide.edges,

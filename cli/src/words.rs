@@ -170,8 +170,12 @@ fn details(out: &mut String, answer: &Answer) {
     if let Some(decide) = &stats.decide {
         let _ = writeln!(
             out,
-            "solver {}\n  {} variables, {} clauses, {} edges, {} decisions, {} conflicts, {} propagations, {} cycles, {} moves; encode {}, solve {}{}",
+            "solver {}{}\n  {} variables, {} clauses, {} edges, {} decisions, {} conflicts, {} propagations, {} cycles, {} moves; encode {}, solve {}{}",
             decide.backend,
+            decide
+                .winner
+                .as_ref()
+                .map_or(String::new(), |winner| format!(", won by {winner}")),
             grouped(decide.variables),
             grouped(decide.clauses),
             grouped(decide.edges),

@@ -28,7 +28,7 @@ fn run(path: &Path, spec: Spec) -> Result<Report, String> {
         "cadical/propagator",
         &kingsnake_encodings::Options::default(),
     )
-    .ok_or("no such back end")?;
+    .map_err(|error| error.to_string())?;
     let budget = Budget::unlimited();
     check(
         &parsed.history,

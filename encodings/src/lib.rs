@@ -7,6 +7,7 @@ pub mod export;
 mod measured;
 #[cfg(test)]
 mod mutants;
+mod portfolio;
 mod propagator;
 mod reduce;
 // The suite of the back ends' tests, also for the mutants of this crate's own.
@@ -28,9 +29,11 @@ use cnf::order_binary::OrderBinary;
 use cnf::order_unary::OrderUnary;
 use kingsnake_solver::decide::Backend;
 use measured::Measured;
+use portfolio::Portfolio;
 pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};
+use thiserror::Error;
 #[cfg(feature = "z3")]
-pub use z3::{Z3, Z3Faults};
+use z3::Z3;
 
 /// What may be chosen about a back end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,6 +81,9 @@ const TABLE: &[(&str, Make)] = &[
     (z3::ASI.name, |options| {
         Box::new(Measured(Z3::new(z3::ASI, options)))
     }),
+    (portfolio::NAME, |options| {
+        Box::new(Measured(Portfolio::new(options)))
+    }),
     (backtrack::NAME, |_| Box::new(Measured(Backtrack))),
 ];
 
@@ -92,12 +98,30 @@ pub const BACKENDS: &[&str] = &{
     names
 };
 
-/// The back end of this name.
-pub fn backend(name: &str, options: &Options) -> Option<Box<dyn Backend>> {
-    TABLE
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, make)| make(options))
+/// No back end answers to a name; says why.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct UnknownBackend(String);
+
+/// The back end of this name: one of [`BACKENDS`], or `portfolio:A,B` of two of them.
+pub fn backend(name: &str, options: &Options) -> Result<Box<dyn Backend>, UnknownBackend> {
+    if let Some((_, make)) = TABLE.iter().find(|(known, _)| *known == name) {
+        return Ok(make(options));
+    }
+    if let Some((portfolio::NAME, members)) = name.split_once(':') {
+        let portfolio = Portfolio::named(name, members, options)?;
+        return Ok(Box::new(Measured(portfolio)));
+    }
+    Err(UnknownBackend(
+        if cfg!(not(feature = "z3")) && name.starts_with("z3/") {
+            format!("{name} needs Z3, and this program was built without it")
+        } else {
+            format!(
+                "there is no back end {name:?}; there are {}",
+                BACKENDS.join(", ")
+            )
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -108,8 +132,35 @@ mod tests {
     fn every_back_end_answers_to_its_name() {
         for &name in BACKENDS {
             let backend = backend(name, &Options::default());
-            assert_eq!(backend.map(|b| b.name().to_owned()).as_deref(), Some(name));
+            assert_eq!(backend.map(|b| b.name().to_owned()), Ok(name.to_owned()));
         }
-        assert!(backend("cadical/none", &Options::default()).is_none());
+    }
+
+    fn refusal(name: &str) -> String {
+        match backend(name, &Options::default()) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_the_known_ones() {
+        assert!(refusal("cadical/none").contains("cadical/propagator"));
+    }
+
+    #[test]
+    fn a_portfolio_is_of_two_known_back_ends() {
+        assert_eq!(refusal("portfolio:cadical/lazy,search/backtrack"), "");
+        assert_eq!(refusal("portfolio:cadical/lazy+search/backtrack"), "");
+        assert!(refusal("portfolio:cadical/lazy").contains("of two"));
+        assert!(refusal("portfolio:cadical/lazy,none").contains("no back end \"none\""));
+        assert!(refusal("portfolio:portfolio,cadical/lazy").contains("cannot hold"));
+    }
+
+    #[cfg(not(feature = "z3"))]
+    #[test]
+    fn without_z3_its_names_say_so() {
+        assert!(refusal("z3/order").contains("built without"));
+        assert!(refusal("portfolio:z3/order,cadical/lazy").contains("built without"));
     }
 }

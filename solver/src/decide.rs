@@ -98,6 +98,8 @@ pub enum Decision {
 pub struct DecideStats {
     /// The back end's name.
     pub backend: String,
+    /// Which of a portfolio's back ends gave the answer.
+    pub winner: Option<String>,
     /// Boolean variables.
     pub variables: u64,
     /// Clauses handed over before solving.

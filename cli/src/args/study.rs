@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
-use super::{backends, bytes, seconds};
+use super::{BackendParser, bytes, seconds};
 
 /// How a study runs.
 #[derive(Clone, Debug, Args)]
@@ -54,7 +53,7 @@ pub struct EncodingsArgs {
     /// Histories to take in place of the built-in set.
     pub histories: Vec<PathBuf>,
     /// The back ends to compare, the base of the ratios first; all unless given.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(backends()))]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = BackendParser)]
     pub backends: Option<Vec<String>>,
     /// How the study runs.
     #[command(flatten)]

@@ -59,9 +59,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
         seed: plan.seed,
         ..Options::default()
     };
-    let Some(mut backend) = kingsnake_encodings::backend(&plan.backend, &options) else {
-        bail!("there is no back end {:?}", plan.backend);
-    };
+    let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
     let answers = auto(
         &parsed.history,
         &survey.asked,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::Options;
 use kingsnake_solver::budget::{Budget, StopReason};
@@ -81,15 +81,13 @@ fn answer(
     start: Instant,
 ) -> Result<Answer> {
     let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
-    let Some(mut backend) = kingsnake_encodings::backend(
+    let mut backend = kingsnake_encodings::backend(
         &plan.backend,
         &Options {
             seed: plan.seed,
             ..Options::default()
         },
-    ) else {
-        bail!("there is no back end {:?}", plan.backend);
-    };
+    )?;
     let report = check(
         &parsed.history,
         plan.spec,

@@ -1,6 +1,6 @@
 //! `z3/asi`: Adya's snapshot isolation, as a relation of each kind of dependency and a begin and a commit time.
 //!
-//! The other natural baseline of Viper (Zhang et al., EuroSys 2023), from Adya's thesis (1999): who depends on whom by ww
+//! The other natural baseline of Viper (Zhang et al., `EuroSys` 2023), from Adya's thesis (1999): who depends on whom by ww
 //! or wr must begin after the other's commit (G-SIa), and no cycle has exactly one rw dependency (G-SIb). Times make
 //! the other dependencies of such a cycle one interval, so it is there iff the rw dependency's target committed before its
 //! source began. A rw dependency between two transactions is one Boolean, whichever versions it comes from.
@@ -37,7 +37,7 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
     for at in 0..asked.chosen.len() {
         for side in [Side::Either, Side::Or] {
             let ww = taken.side(at, side);
-            let Some(installed) = Installed::of(asked, at, side) else {
+            let Some(installed) = Installed::of(asked, at, side)? else {
                 for (from, to) in asked.side(at, side) {
                     session.assert(&ww.implies(before(from, to)))?;
                 }

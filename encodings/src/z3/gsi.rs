@@ -1,6 +1,6 @@
 //! `z3/gsi`: a begin and a commit time for each transaction, and the rules of generalised snapshot isolation over them.
 //!
-//! One of the natural baselines of Viper (Zhang et al., EuroSys 2023), from the rules of Elnikety, Pedone and Zwaenepoel
+//! One of the natural baselines of Viper (Zhang et al., `EuroSys` 2023), from the rules of Elnikety, Pedone and Zwaenepoel
 //! (SRDS 2005). Reading: what a transaction reads was committed before it began, and every other writer of the key committed
 //! before that version or after the reader began. Committing: of two writers of a key, one commits before the other begins.
 //! There is no Boolean for an order of versions; `--prune-rounds 0 --no-combine` states the rules of the whole history.
@@ -32,8 +32,10 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
     let demands: Vec<Bool> = (0..n as u32).map(Bool::new_const).collect();
     let mut either = Vec::with_capacity(n);
     for (at, demand) in demands.iter().enumerate() {
-        let sides = [Side::Either, Side::Or].map(|side| Installed::of(asked, at, side));
-        let [Some(one), Some(other)] = sides else {
+        let (Some(one), Some(other)) = (
+            Installed::of(asked, at, Side::Either)?,
+            Installed::of(asked, at, Side::Or)?,
+        ) else {
             either.push(state_plainly(asked, session, at, demand, before)?);
             continue;
         };
@@ -74,28 +76,32 @@ pub(super) struct Installed {
 impl Installed {
     /// A side of an open constraint of snapshot isolation has one ww edge, which no path implies, and any number of rw
     /// edges. `None` for a question that does not come from a history.
-    pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Option<Installed> {
-        let edges = asked
-            .question
-            .constraints
-            .side(asked.chosen[at] as usize, side);
-        let is_ww = |reason| matches!(reason, Reason::Ww { .. });
-        let is_rw = |reason| matches!(reason, Reason::Rw { .. });
-        let mut ww = edges.iter().filter(|edge| is_ww(edge.reason));
-        let (ww, None) = (ww.next()?, ww.next()) else {
-            return None;
-        };
-        if !edges.iter().all(|edge| edge == ww || is_rw(edge.reason)) {
-            return None;
+    pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Result<Option<Installed>, Halt> {
+        let constraint = asked.chosen[at] as usize;
+        let edges = asked.question.constraints.side(constraint, side);
+        let count = |kind: fn(Reason) -> bool| edges.iter().filter(|it| kind(it.reason)).count();
+        let n_ww = count(|reason| matches!(reason, Reason::Ww { .. }));
+        let n_rw = count(|reason| matches!(reason, Reason::Rw { .. }));
+        if n_ww + n_rw == 0 {
+            return Ok(None);
         }
-        Some(Installed {
-            commit: ww.from as usize,
-            next_begin: ww.to as usize,
-            readers: asked
-                .side(at, side)
-                .filter(|&(from, to)| (from, to) != (ww.from as usize, ww.to as usize))
-                .collect(),
-        })
+        let mut ww = edges
+            .iter()
+            .filter(|it| matches!(it.reason, Reason::Ww { .. }));
+        let (Some(ww), None, true) = (ww.next(), ww.next(), n_ww + n_rw == edges.len()) else {
+            return Err(Halt::Failed(format!(
+                "constraint {constraint} is not about two versions and their readers"
+            )));
+        };
+        let (commit, next_begin) = (ww.from as usize, ww.to as usize);
+        let readers = asked
+            .side(at, side)
+            .filter(|&it| it != (commit, next_begin));
+        Ok(Some(Installed {
+            commit,
+            next_begin,
+            readers: readers.collect(),
+        }))
     }
 }
 

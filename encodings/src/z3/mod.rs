@@ -6,6 +6,8 @@
 mod asi;
 mod difference;
 mod gsi;
+#[cfg(test)]
+mod mutants;
 mod order;
 mod propagator;
 mod session;
@@ -50,24 +52,26 @@ pub(crate) const GSI: &Encoding = &gsi::ENCODING;
 pub(crate) const ASI: &Encoding = &asi::ENCODING;
 
 /// Deliberate mistakes, by which the tests show that they would notice them.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Z3Faults {
+#[allow(clippy::struct_excessive_bools)] // Each is a mistake of its own.
+struct Faults {
     /// The last edge of every first side is not stated.
-    pub short_side: bool,
+    short_side: bool,
+    /// The user propagator finds cycles and does not tell them.
+    silent_cycles: bool,
     /// Z3 names all but one of the constraints that fail together.
-    pub short_core: bool,
+    short_core: bool,
     /// A parameter that Z3 does not know, which makes it lose an assertion.
-    pub unknown_parameter: bool,
+    unknown_parameter: bool,
     /// Choices and cores are believed.
-    pub credulous: bool,
+    credulous: bool,
 }
 
 /// What is asked: some of a question's constraints.
 pub(crate) struct Asked<'a> {
     pub question: Question<'a>,
     pub chosen: &'a [u32],
-    faults: Z3Faults,
+    faults: Faults,
 }
 
 impl Asked<'_> {
@@ -107,10 +111,10 @@ pub(crate) struct Stated {
 
 /// The back ends.
 #[derive(Clone)]
-pub struct Z3 {
+pub(crate) struct Z3 {
     encoding: &'static Encoding,
     seed: u32,
-    faults: Z3Faults,
+    faults: Faults,
 }
 
 /// What one run found.
@@ -124,18 +128,8 @@ impl Z3 {
         Z3 {
             encoding,
             seed: options.seed,
-            faults: Z3Faults::default(),
+            faults: Faults::default(),
         }
-    }
-
-    /// The back end of this name, with deliberate mistakes.
-    #[doc(hidden)]
-    pub fn faulty(name: &str, faults: Z3Faults) -> Option<Z3> {
-        let all = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
-        let encoding = all.into_iter().find(|encoding| encoding.name == name)?;
-        let mut backend = Z3::new(encoding, &Options::default());
-        backend.faults = faults;
-        Some(backend)
     }
 
     /// Runs in a thread of its own, and so in a Z3 context of its own: what an earlier run left behind changes nothing.
@@ -190,7 +184,9 @@ impl Z3 {
             )),
             Ok(Found::Refuted(failed)) => {
                 let core = shrink(&session, &stated.demands, failed, budget);
-                Ok(Run::Refuted(core.into_iter().map(|at| chosen[at]).collect()))
+                Ok(Run::Refuted(
+                    core.into_iter().map(|at| chosen[at]).collect(),
+                ))
             }
             Err(halt) => Err(halt),
         };

@@ -44,7 +44,8 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
         .flat_map(|at| [Side::Either, Side::Or].map(|side| taken.side(at, side).clone()))
         .collect();
     let order = Order::new(known, Rc::clone(&sides), places, false);
-    let theory = Theory::new(session, order, sides, sides_taken);
+    let mut theory = Theory::new(session, order, sides, sides_taken);
+    theory.silent = asked.faults.silent_cycles;
     let mut stated = taken.stated(0);
     stated.theory = Some(connect(session, theory)?);
     Ok(stated)
@@ -71,6 +72,8 @@ pub(crate) struct Theory {
     conflicting: bool,
     cycle: Vec<Lit>,
     n_cycles: u64,
+    /// A mutant for the tests: cycles are not told.
+    silent: bool,
 }
 
 impl Theory {
@@ -95,6 +98,7 @@ impl Theory {
             conflicting: false,
             cycle: Vec::new(),
             n_cycles: 0,
+            silent: false,
         }
     }
 
@@ -147,6 +151,9 @@ impl Theory {
     fn tell(&mut self, callback: sys::Z3_solver_callback) {
         self.conflicting = true;
         self.n_cycles += 1;
+        if self.silent {
+            return;
+        }
         let fixed: Vec<sys::Z3_ast> = self
             .cycle
             .iter()

@@ -77,7 +77,8 @@ impl<'a> Session<'a> {
                 }
                 None => sys::Z3_mk_simple_solver(raw),
             };
-            let solver = solver.ok_or_else(|| Halt::Failed("no solver for its logic".to_owned()))?;
+            let solver =
+                solver.ok_or_else(|| Halt::Failed("no solver for its logic".to_owned()))?;
             sys::Z3_solver_inc_ref(raw, solver);
             solver
         };
@@ -137,20 +138,6 @@ impl<'a> Session<'a> {
             self.budget.check()?;
         }
         Ok(())
-    }
-
-    /// Where to look first: the value that the solver tries when it decides this.
-    pub fn prefer(&self, term: &Bool, value: bool) {
-        let value = Bool::from_bool(value);
-        // SAFETY: both terms belong to this thread's context.
-        unsafe {
-            sys::Z3_solver_set_initial_value(
-                self.raw(),
-                self.solver,
-                term.get_z3_ast(),
-                value.get_z3_ast(),
-            );
-        }
     }
 
     /// Whether everything asserted can be met together with the demands; if so, the questions are looked up in the model.
@@ -349,4 +336,27 @@ unsafe fn text(string: sys::Z3_string) -> String {
     unsafe { CStr::from_ptr(string) }
         .to_string_lossy()
         .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_assertion_is_noticed_before_it_can_make_an_answer_wrong() {
+        let budget = Budget::unlimited();
+        let mut session = Session::new(None, &[], &budget).expect("a solver");
+        // Behind the session's back, Z3 gets a parameter that it does not know, and says nothing.
+        session.set(&[("no_such_parameter", 1)]);
+        session.assert(&Bool::from_bool(false)).expect("in time");
+        // SAFETY: the session's own solver.
+        let unguarded = unsafe { sys::Z3_solver_check(session.raw(), session.solver) };
+        assert_eq!(unguarded, sys::Z3_L_TRUE, "the trap is gone");
+        match session.check(&[], &[], &budget) {
+            Err(Halt::Failed(what)) => {
+                assert_eq!(what, "Z3 holds 0 assertions of 1 that it was sent");
+            }
+            found => panic!("{found:?}"),
+        }
+    }
 }

@@ -1,0 +1,113 @@
+//! Deliberate mistakes in what Z3 is told and in what is believed of its answers, each of which must be noticed.
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::decide::{Backend, DecideError, Decision};
+use kingsnake_solver::progress::Silent;
+
+use super::{ASI, DIFFERENCE, Encoding, Faults, GSI, ORDER, PROPAGATOR, Z3};
+use crate::Options;
+use crate::support::suite::{small_histories, small_questions};
+use crate::support::{Owned, Random, small};
+
+const ALL: [&Encoding; 5] = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
+
+fn judged(encoding: &'static Encoding, faults: Faults) -> Result<[usize; 2], String> {
+    let make = |options: &Options| -> Box<dyn Backend> {
+        let mut backend = Z3::new(encoding, options);
+        backend.faults = faults;
+        Box::new(backend)
+    };
+    small_questions(&make, 100)
+}
+
+#[test]
+fn without_mistakes_nothing_is_rejected() {
+    for encoding in ALL {
+        assert!(judged(encoding, Faults::default()).is_ok());
+    }
+}
+
+#[test]
+fn an_edge_that_is_not_stated_is_noticed_by_the_back_end_and_by_the_suite() {
+    for encoding in [DIFFERENCE, ORDER, GSI, ASI] {
+        for (credulous, who) in [(false, "close a cycle"), (true, "can")] {
+            let faults = Faults {
+                short_side: true,
+                credulous,
+                ..Faults::default()
+            };
+            let noticed = judged(encoding, faults).expect_err(encoding.name);
+            assert!(
+                noticed.contains(who) || noticed.contains("cycle"),
+                "{noticed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_the_rules_of_snapshot_isolation_forget_is_noticed() {
+    for encoding in [GSI, ASI] {
+        let judged = |short_side| {
+            let make = |options: &Options| -> Box<dyn Backend> {
+                let mut backend = Z3::new(encoding, options);
+                backend.faults.short_side = short_side;
+                Box::new(backend)
+            };
+            small_histories(&make, 400)
+        };
+        assert!(judged(false).is_ok());
+        let noticed = judged(true).expect_err(encoding.name);
+        assert!(noticed.contains("close a cycle"), "{noticed}");
+    }
+}
+
+#[test]
+fn a_cycle_that_is_not_told_is_noticed() {
+    let faults = Faults {
+        silent_cycles: true,
+        ..Faults::default()
+    };
+    let noticed = judged(PROPAGATOR, faults).expect_err("cycles were not told");
+    assert!(noticed.contains("close a cycle"), "{noticed}");
+}
+
+#[test]
+fn a_core_that_misses_a_constraint_is_noticed_by_the_back_end_and_by_the_suite() {
+    for encoding in ALL {
+        for (credulous, who) in [
+            (false, "a core it found can be met"),
+            (true, "its core can be met"),
+        ] {
+            let faults = Faults {
+                short_core: true,
+                credulous,
+                ..Faults::default()
+            };
+            let noticed = judged(encoding, faults).expect_err(encoding.name);
+            assert!(noticed.contains(who), "{noticed}");
+        }
+    }
+}
+
+fn decide(owned: &Owned, faults: Faults) -> Result<Decision, DecideError> {
+    let mut backend = Z3::new(DIFFERENCE, &Options::default());
+    backend.faults = faults;
+    let decided = backend.decide(owned.question(), &Budget::unlimited(), &mut Silent);
+    decided.map(|(decision, _)| decision)
+}
+
+#[test]
+fn a_parameter_that_z3_does_not_know_is_an_error_and_no_answer() {
+    let faults = Faults {
+        unknown_parameter: true,
+        ..Faults::default()
+    };
+    let mut random = Random::new(1);
+    for _ in 0..20 {
+        let owned = small(&mut random);
+        assert!(decide(&owned, Faults::default()).is_ok());
+        let error = decide(&owned, faults).expect_err("the parameter is unknown");
+        assert!(error.what.contains("Z3"), "{error}");
+    }
+}
