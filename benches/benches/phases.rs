@@ -54,6 +54,8 @@ fn phases(criterion: &mut Criterion) {
                     rounds: None,
                     linear: true,
                     estimate: true,
+                    coalesce: true,
+                    merge: true,
                 };
                 b.iter_batched(
                     || polygraph(&history, level),

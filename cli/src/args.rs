@@ -107,8 +107,11 @@ pub struct ReadArgs {
     #[arg(long, value_parser = formats(&Format::ALL))]
     pub format: Option<Format>,
     /// A file that gives the order of the versions of some keys.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_version_order")]
     pub version_order: Option<PathBuf>,
+    /// Ignore the order of versions that the history gives.
+    #[arg(long)]
+    pub no_version_order: bool,
 }
 
 /// On or off.
@@ -155,6 +158,45 @@ pub struct LevelArgs {
     /// What recorded times are: a client's `bounds` of the true ones, unless given, or `exact`, as Viper takes them.
     #[arg(long, value_name = "READING")]
     pub times: Option<TimesArg>,
+    /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
+    #[arg(long, value_name = "SWITCH")]
+    pub real_time: Option<Switch>,
+}
+
+/// A set of techniques.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// What Cobra does: `combine` and `coalesce`, one pruning round on a matrix, one variable a constraint, no guesses.
+    Cobra,
+    /// The same with five pruning rounds, as in the King Cobra study.
+    KingCobra,
+    /// Everything.
+    #[default]
+    Kingsnake,
+}
+
+/// Where the solver's first guess of a constraint comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PhaseArg {
+    /// The position estimate, or a topological order where there is none.
+    Estimate,
+    /// A topological order.
+    Topological,
+    /// Nowhere.
+    None,
+    /// A coin.
+    Random,
+}
+
+/// Which constraint the solver decides next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DecideArg {
+    /// One that the current order violates, surest first.
+    Repair,
+    /// Any, surest first.
+    SurestFirst,
+    /// What the solver's own heuristic prefers.
+    Vsids,
 }
 
 /// How reachability is kept, as typed.
@@ -171,32 +213,81 @@ pub enum ReachabilityArg {
 /// How it is checked. None of these changes a verdict.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Techniques (none of them changes a verdict)")]
-#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct TechniqueArgs {
     /// Who decides what pruning leaves open; or two of them at once, as `portfolio:A,B`.
     #[arg(long, value_name = "NAME", value_parser = BackendParser, default_value = kingsnake_encodings::BACKENDS[0])]
     pub backend: String,
-    /// The solver's seed.
+    /// The seed, of the solver and of the choice of versions.
     #[arg(long, default_value_t = 0)]
     pub seed: u32,
-    /// Stop pruning after this many rounds.
-    #[arg(long, value_name = "N")]
-    pub prune_rounds: Option<usize>,
-    /// How reachability is kept.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub reachability: ReachabilityArg,
-    /// Do not infer version order from read-modify-writes.
-    #[arg(long)]
-    pub no_combine: bool,
-    /// Compute reachability even where every key is ordered already.
-    #[arg(long)]
-    pub no_linear: bool,
-    /// Do not estimate positions.
-    #[arg(long)]
-    pub no_estimate: bool,
-    /// Do not try the estimated order before asking the solver.
-    #[arg(long)]
-    pub no_witness: bool,
+    /// A set of techniques. The options below override it; `--estimate` switches on what a profile has off.
+    #[arg(long, value_name = "NAME", default_value = "kingsnake")]
+    pub profile: Profile,
+    /// Stop pruning after this many rounds; `fixpoint` is when nothing more is forced.
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    pub prune_rounds: Option<Rounds>,
+    /// How reachability is kept; chosen from the sizes unless given.
+    #[arg(long, value_name = "HOW")]
+    pub reachability: Option<ReachabilityArg>,
+    /// Where the first guess of a constraint comes from (cadical/propagator).
+    #[arg(long, value_name = "WHENCE")]
+    pub phase: Option<PhaseArg>,
+    /// Which constraint is decided next (cadical/propagator).
+    #[arg(long, value_name = "WHICH")]
+    pub decide: Option<DecideArg>,
+    /// The switches.
+    #[command(flatten)]
+    pub switches: SwitchArgs,
+}
+
+/// How many pruning rounds at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// This many.
+    AtMost(usize),
+    /// Until nothing more is forced.
+    Fixpoint,
+}
+
+fn rounds(typed: &str) -> Result<Rounds, String> {
+    match typed.parse() {
+        Ok(rounds) => Ok(Rounds::AtMost(rounds)),
+        Err(_) if typed == "fixpoint" => Ok(Rounds::Fixpoint),
+        Err(_) => Err("neither a number of rounds nor `fixpoint`".to_owned()),
+    }
+}
+
+/// Declares a pair of options for each technique: `--no-name`, and `--name`, which takes it back; the last one counts.
+macro_rules! switches {
+    ($($on:ident $off:ident $about:literal)*) => {
+        /// Techniques that are on or off.
+        #[derive(Clone, Debug, Args)]
+        #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
+        pub struct SwitchArgs {$(
+            #[doc = $about]
+            #[arg(long, overrides_with = stringify!($on))]
+            $off: bool,
+            #[arg(long, hide = true, overrides_with = stringify!($off))]
+            $on: bool,
+        )*}
+
+        impl SwitchArgs {$(
+            /// On or off, if it was said.
+            pub fn $on(&self) -> Option<bool> {
+                (self.$on || self.$off).then_some(self.$on)
+            }
+        )*}
+    };
+}
+
+switches! {
+    combine no_combine "Do not infer version order from read-modify-writes."
+    coalesce no_coalesce "Make a constraint for each reader, not for each pair of runs of versions."
+    merge no_merge "Make a constraint for each key, not for each pair of transactions."
+    prune no_prune "Do not settle any constraint by reachability."
+    linear no_linear "Compute reachability even where every key is ordered already."
+    estimate no_estimate "Do not estimate positions."
+    witness no_witness "Do not try the estimated order before asking the solver."
 }
 
 /// How far a check may go.
@@ -246,6 +337,9 @@ pub struct CheckArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
+    pub version_order_share: Option<f64>,
     /// What is written.
     #[command(flatten)]
     pub files: FileArgs,

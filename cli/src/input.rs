@@ -6,10 +6,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use kingsnake_datasets::{Parsed, ReadOptions};
+use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
 use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::random::Rng;
 
 use crate::args::ReadArgs;
+use crate::plan::Plan;
 
 const POLL: Duration = Duration::from_millis(20);
 /// As much as a main thread usually has.
@@ -25,7 +27,7 @@ pub enum Loaded {
 
 /// Reads a history without any limit.
 pub fn load(path: &Path, args: &ReadArgs) -> Result<Parsed> {
-    Ok(kingsnake_datasets::open(path, &options(args))?)
+    Ok(open(path, &options(args), args.no_version_order)?)
 }
 
 /// Reads a history unless the budget ends first.
@@ -34,13 +36,13 @@ pub fn load_within(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Load
         return Ok(Loaded::Stopped(reason));
     }
     let (sender, receiver) = mpsc::channel();
-    let (path, options) = (path.to_owned(), options(args));
+    let (path, options, ignore) = (path.to_owned(), options(args), args.no_version_order);
     std::thread::Builder::new()
         .name("read".to_owned())
         .stack_size(STACK)
         .spawn(move || {
             // Nobody may be waiting any more, and then nobody needs the answer.
-            let _ = sender.send(kingsnake_datasets::open(&path, &options).map(Box::new));
+            let _ = sender.send(open(&path, &options, ignore).map(Box::new));
         })
         .context("cannot start a thread for reading")?;
     loop {
@@ -55,6 +57,25 @@ pub fn load_within(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Load
             return Ok(Loaded::Stopped(reason));
         }
     }
+}
+
+/// The history with as much of its version orders as the plan keeps, chosen at random.
+pub fn thinned(mut parsed: Parsed, plan: &Plan) -> Parsed {
+    if let Some(share) = plan.version_order_share {
+        let mut rng = Rng::new(u64::from(plan.seed));
+        // 53 bits are what a number from 0 to 1 holds exactly, so that all or none means all or none.
+        let mut number = || (rng.number() >> 11) as f64 / (1_u64 << 53) as f64;
+        parsed.history.retain_versions(|_| number() < share);
+    }
+    parsed
+}
+
+fn open(path: &Path, options: &ReadOptions, ignore_order: bool) -> Result<Parsed, ReadError> {
+    let mut parsed = kingsnake_datasets::open(path, options)?;
+    if ignore_order {
+        parsed.history.retain_versions(|_| false);
+    }
+    Ok(parsed)
 }
 
 fn options(args: &ReadArgs) -> ReadOptions {

@@ -15,6 +15,7 @@ mod page;
 mod picture;
 mod plan;
 mod processor;
+mod profile;
 mod progress;
 mod study;
 mod telling;

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use kingsnake_datasets::Format;
+use kingsnake_encodings::PropagatorOptions;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
-use kingsnake_solver::level::{Level, Spec, Times};
-use kingsnake_solver::prune::Reachability;
+use kingsnake_solver::level::{Level, RealTime, Spec, Times};
 
-use crate::args::{
-    CheckArgs, LevelArg, LevelArgs, LimitArgs, ReachabilityArg, Switch, TechniqueArgs, TimesArg,
-};
+use crate::args::{CheckArgs, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg};
 use crate::memory;
+use crate::profile::{decide_name, phase_name, reachability_name, search, techniques};
 
 /// A check, ready to run.
 #[derive(Clone, Debug)]
@@ -25,15 +24,23 @@ pub struct Plan {
     pub format: Option<Format>,
     /// A file with version orders.
     pub version_order: Option<PathBuf>,
+    /// Whether the order of versions that the history gives is ignored.
+    pub no_version_order: bool,
+    /// Which share of the given versions counts, if not all.
+    pub version_order_share: Option<f64>,
     /// The level by name.
     pub level: Level,
     /// The level's ingredients.
     pub spec: Spec,
+    /// Where the techniques come from that were not typed.
+    pub profile: Profile,
     /// Which techniques run.
     pub techniques: Techniques,
+    /// How the default back end searches.
+    pub search: PropagatorOptions,
     /// Who decides what is left open.
     pub backend: String,
-    /// The solver's seed.
+    /// The seed, of the solver and of the choice of versions.
     pub seed: u32,
     /// The time limit.
     pub timeout: Option<Duration>,
@@ -55,9 +62,13 @@ impl Plan {
             history: args.history.clone(),
             format: args.read.format,
             version_order: args.read.version_order.clone(),
+            no_version_order: args.read.no_version_order,
+            version_order_share: args.version_order_share,
             level,
             spec: spec(level, &args.level)?,
+            profile: args.techniques.profile,
             techniques: techniques(&args.techniques),
+            search: search(&args.techniques),
             backend: args.techniques.backend.clone(),
             seed: args.techniques.seed,
             timeout: args.limits.timeout,
@@ -84,9 +95,15 @@ impl Plan {
             ),
             (
                 "version-order",
-                self.version_order
-                    .as_ref()
-                    .map_or("none".to_owned(), |it| it.display().to_string()),
+                match &self.version_order {
+                    Some(file) => file.display().to_string(),
+                    None if self.no_version_order => "ignored".to_owned(),
+                    None => "what the history gives".to_owned(),
+                },
+            ),
+            (
+                "version-order-share",
+                self.version_order_share.unwrap_or(1.0).to_string(),
             ),
             ("level", self.level.to_string()),
             ("session-order", switch(self.spec.session_order)),
@@ -104,12 +121,16 @@ impl Plan {
                     .map_or("none", |it| it.times.name())
                     .to_owned(),
             ),
+            ("profile", self.profile.name().to_owned()),
             ("backend", self.backend.clone()),
+            ("phase", phase_name(self.search.phase).to_owned()),
+            ("decide", decide_name(self.search.decide).to_owned()),
             ("seed", self.seed.to_string()),
             (
                 "reachability",
                 reachability_name(techniques.reachability).to_owned(),
             ),
+            ("prune", switch(techniques.prune_rounds != Some(0))),
             (
                 "prune-rounds",
                 techniques
@@ -117,6 +138,8 @@ impl Plan {
                     .map_or("to the fixpoint".to_owned(), |n| n.to_string()),
             ),
             ("combine", switch(techniques.combine)),
+            ("coalesce", switch(techniques.coalesce)),
+            ("merge", switch(techniques.merge)),
             ("linear", switch(techniques.linear)),
             ("estimate", switch(techniques.estimate)),
             ("witness", switch(techniques.witness)),
@@ -145,8 +168,13 @@ impl Plan {
             quoted_path(&self.history),
             self.level
         );
-        let order = if self.spec.session_order { "on" } else { "off" };
-        let _ = write!(line, " --session-order {order}");
+        let switch = |on: bool| if on { "on" } else { "off" };
+        let _ = write!(
+            line,
+            " --session-order {} --real-time {}",
+            switch(self.spec.session_order),
+            switch(self.spec.real_time.is_some())
+        );
         if let Some(real_time) = self.spec.real_time {
             let drift = milliseconds(real_time.drift);
             let times = real_time.times.name();
@@ -165,25 +193,35 @@ impl Plan {
         if let Some(file) = &self.version_order {
             let _ = write!(line, " --version-order {}", quoted_path(file));
         }
+        if self.no_version_order {
+            line.push_str(" --no-version-order");
+        }
+        if let Some(share) = self.version_order_share {
+            let _ = write!(line, " --version-order-share {share}");
+        }
+        let techniques = &self.techniques;
         let _ = write!(
             line,
-            " --backend {} --seed {} --reachability {}",
+            " --profile {} --backend {} --phase {} --decide {} --seed {} --reachability {}",
+            self.profile.name(),
             quoted(&self.backend),
+            phase_name(self.search.phase),
+            decide_name(self.search.decide),
             self.seed,
-            reachability_name(self.techniques.reachability)
+            reachability_name(techniques.reachability)
         );
-        if let Some(rounds) = self.techniques.prune_rounds {
-            let _ = write!(line, " --prune-rounds {rounds}");
-        }
+        let rounds = techniques.prune_rounds;
+        let rounds = rounds.map_or("fixpoint".to_owned(), |rounds| rounds.to_string());
+        let _ = write!(line, " --prune-rounds {rounds}");
         for (name, on) in [
-            ("combine", self.techniques.combine),
-            ("linear", self.techniques.linear),
-            ("estimate", self.techniques.estimate),
-            ("witness", self.techniques.witness),
+            ("combine", techniques.combine),
+            ("coalesce", techniques.coalesce),
+            ("merge", techniques.merge),
+            ("linear", techniques.linear),
+            ("estimate", techniques.estimate),
+            ("witness", techniques.witness),
         ] {
-            if !on {
-                let _ = write!(line, " --no-{name}");
-            }
+            let _ = write!(line, " --{}{name}", if on { "" } else { "no-" });
         }
         if let Some(limit) = self.timeout {
             let _ = write!(line, " --timeout {}", limit.as_secs_f64());
@@ -226,14 +264,22 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
 
 /// The level's ingredients; an error where a switch contradicts the level or means nothing to it.
 pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
-    let switch = args.session_order.map(|switch| switch == Switch::On);
-    match level.spec(switch) {
-        Some(spec) => clocked(spec, args),
-        None => bail!(
+    let typed = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
+    let Some(mut spec) = level.spec(typed(args.session_order)) else {
+        bail!(
             "--level {level} demands session order, and --session-order off forbids it; \
              use --level ser or si for the level without session order"
+        );
+    };
+    match (spec.real_time, typed(args.real_time)) {
+        (None, Some(true)) => spec.real_time = Some(RealTime::STRICT),
+        (Some(_), Some(false)) => bail!(
+            "--level {level} demands real-time order, and --real-time off forbids it; \
+             use --level ser or si for the level without real-time order"
         ),
+        _ => {}
     }
+    clocked(spec, args)
 }
 
 /// The level with the clocks that were asked for.
@@ -260,29 +306,6 @@ pub fn clocked(spec: Spec, args: &LevelArgs) -> Result<Spec> {
 /// Nanoseconds, as milliseconds.
 fn milliseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
-}
-
-fn techniques(args: &TechniqueArgs) -> Techniques {
-    Techniques {
-        combine: !args.no_combine,
-        linear: !args.no_linear,
-        estimate: !args.no_estimate,
-        witness: !args.no_witness,
-        reachability: match args.reachability {
-            ReachabilityArg::Auto => Reachability::Auto,
-            ReachabilityArg::Dense => Reachability::Dense,
-            ReachabilityArg::Chains => Reachability::Chains,
-        },
-        prune_rounds: args.prune_rounds,
-    }
-}
-
-fn reachability_name(reachability: Reachability) -> &'static str {
-    match reachability {
-        Reachability::Auto => "auto",
-        Reachability::Dense => "dense",
-        Reachability::Chains => "chains",
-    }
 }
 
 /// A path as a shell takes it.
@@ -332,11 +355,41 @@ mod tests {
 
     #[test]
     fn the_spelt_out_command_has_the_same_plan() {
-        let line = "kingsnake check h --level si --session-order off --no-witness --prune-rounds 3 \
-                    --timeout 1.5 --memory-limit 1G --reachability dense --seed 7 --threads 2";
-        let first = plan(line).unwrap();
-        let again = plan(&first.command()).unwrap();
-        assert_eq!(format!("{first:?}"), format!("{again:?}"));
+        for line in [
+            "kingsnake check h --level si --session-order off --no-witness --prune-rounds 3 \
+             --timeout 1.5 --memory-limit 1G --reachability dense --seed 7 --threads 2",
+            "kingsnake check h --profile cobra --no-version-order --estimate --decide repair",
+            "kingsnake check h --profile king-cobra --version-order f --version-order-share 0.9 \
+             --real-time on --no-prune --phase random",
+        ] {
+            let first = plan(line).unwrap();
+            let again = plan(&first.command()).unwrap();
+            assert_eq!(format!("{first:?}"), format!("{again:?}"));
+        }
+    }
+
+    #[test]
+    fn what_is_typed_overrides_the_profile_wherever_it_stands() {
+        let cobra = plan("kingsnake check h --profile cobra").unwrap();
+        assert_eq!(cobra.techniques.prune_rounds, Some(1));
+        assert!(!cobra.techniques.merge && cobra.techniques.coalesce);
+        let king = plan("kingsnake check h --profile king-cobra").unwrap();
+        assert_eq!(king.techniques.prune_rounds, Some(5));
+        let mixed =
+            "kingsnake check h --prune-rounds fixpoint --merge --profile cobra --no-combine";
+        let mixed = plan(mixed).unwrap().techniques;
+        assert_eq!(mixed.prune_rounds, None);
+        assert!(mixed.merge && !mixed.combine && !mixed.estimate);
+        let last = plan("kingsnake check h --no-merge --merge").unwrap();
+        assert!(last.techniques.merge);
+    }
+
+    #[test]
+    fn real_time_is_a_switch_unless_the_level_demands_it() {
+        let on = plan("kingsnake check h --real-time on").unwrap();
+        assert_eq!(on.spec.real_time, Some(RealTime::STRICT));
+        let error = plan("kingsnake check h --level strict-ser --real-time off").unwrap_err();
+        assert!(error.to_string().contains("demands real-time"), "{error}");
     }
 
     #[test]

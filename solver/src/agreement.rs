@@ -154,8 +154,26 @@ fn engines() -> Vec<Techniques> {
     engines.push(Techniques {
         linear: false,
         estimate: false,
-        ..all
+        ..all.clone()
     });
+    for combine in [true, false] {
+        for (coalesce, merge) in [(true, false), (false, true), (false, false)] {
+            engines.push(Techniques {
+                combine,
+                coalesce,
+                merge,
+                witness: false,
+                ..all.clone()
+            });
+            engines.push(Techniques {
+                combine,
+                coalesce,
+                merge,
+                prune_rounds: Some(usize::from(merge)),
+                ..all.clone()
+            });
+        }
+    }
     engines
 }
 

@@ -25,6 +25,10 @@ use crate::witness::witness;
 pub struct Techniques {
     /// `combine`: a transaction that reads and then writes a key follows its version directly (Cobra's write combining).
     pub combine: bool,
+    /// `coalesce`: one constraint for two runs of versions, however many readers they have (Cobra's coalescing).
+    pub coalesce: bool,
+    /// `merge`: one constraint for two transactions, however many keys they share.
+    pub merge: bool,
     /// `linear`: where every key is ordered already, one topological sort decides and no reachability is computed.
     pub linear: bool,
     /// `estimate`: guess each transaction's position from its ancestors and descendants, for the witness and the solver.
@@ -41,6 +45,8 @@ impl Default for Techniques {
     fn default() -> Self {
         Techniques {
             combine: true,
+            coalesce: true,
+            merge: true,
             linear: true,
             estimate: true,
             witness: true,
@@ -335,6 +341,8 @@ impl Line<'_> {
             rounds: self.techniques.prune_rounds,
             linear: self.techniques.linear,
             estimate: self.techniques.estimate,
+            coalesce: self.techniques.coalesce,
+            merge: self.techniques.merge,
         };
         let stats = &mut self.stats.prune;
         let outcome = prune(polygraph, options, stats, self.budget, self.clock.progress)?;

@@ -19,7 +19,7 @@ pub enum Side {
 }
 
 /// The constraints that are still open: of each, all edges of one side or all edges of the other must hold.
-/// There is one for each unordered pair of transactions, however many keys they share.
+/// There is one for each unordered pair of transactions, however many keys they share, unless other techniques were asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Constraints {
     edges: Vec<Edge>,

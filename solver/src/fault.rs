@@ -27,11 +27,13 @@ pub(crate) enum Fault {
     EqualTimesOrder,
     /// Strong SI lets a transaction read an old state, as generalised SI does.
     StaleSnapshots,
+    /// Constraints for each reader are not joined by one for the pair.
+    ReadersOnly,
 }
 
 impl Fault {
     /// Every mistake.
-    pub(crate) const ALL: [Fault; 11] = [
+    pub(crate) const ALL: [Fault; 12] = [
         Fault::DroppedRwEdge,
         Fault::MissingReader,
         Fault::ShiftedColumn,
@@ -43,6 +45,7 @@ impl Fault {
         Fault::DriftBackwards,
         Fault::EqualTimesOrder,
         Fault::StaleSnapshots,
+        Fault::ReadersOnly,
     ];
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::put;
 use crate::answer::base_name;
 use crate::args::{CheckArgs, Switch};
-use crate::input::{Loaded, load_within};
+use crate::input::{Loaded, load_within, thinned};
 use crate::plan::{Plan, clocked, quoted_path};
 use crate::progress::Drawing;
 use crate::voice::{Voice, count, lasting, printable, say};
@@ -36,6 +36,9 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             "--certificate, --dot, --svg and --report are about one level, not about --level auto"
         );
     }
+    if args.level.real_time.is_some() {
+        bail!("--real-time is about one level; --level auto asks for levels with and without it");
+    }
     let survey = Survey::new(args)?;
     let plan = &survey.plan;
     if let Some(threads) = plan.threads {
@@ -49,7 +52,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let mut progress = Drawing::new(start, voice.quiet);
     progress.event(Event::Phase(Phase::Parse));
     let parsed = match load_within(&args.history, &args.read, &budget)? {
-        Loaded::Parsed(parsed) => *parsed,
+        Loaded::Parsed(parsed) => thinned(*parsed, plan),
         Loaded::Stopped(reason) => {
             drop(progress);
             return stopped(&survey, &reason, files.json.as_deref());
@@ -57,7 +60,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     };
     let options = Options {
         seed: plan.seed,
-        ..Options::default()
+        propagator: plan.search,
     };
     let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
     let answers = auto(

@@ -14,7 +14,7 @@ use kingsnake_solver::verdict::Verdict;
 use super::{expect_writable, put};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
-use crate::input::{Loaded, load_within};
+use crate::input::{Loaded, load_within, thinned};
 use crate::picture::{self, Scene};
 use crate::plan::Plan;
 use crate::progress::Drawing;
@@ -49,7 +49,10 @@ pub fn run(
             drop(progress);
             stopped(plan, reason, start)
         }
-        Loaded::Parsed(parsed) => answer(plan, *parsed, &budget, progress, voice, start)?,
+        Loaded::Parsed(parsed) => {
+            let parsed = thinned(*parsed, &plan);
+            answer(plan, parsed, &budget, progress, voice, start)?
+        }
     };
     let status = answer.status();
     deliver(&answer, &args.files, voice, words)?;
@@ -85,7 +88,7 @@ fn answer(
         &plan.backend,
         &Options {
             seed: plan.seed,
-            ..Options::default()
+            propagator: plan.search,
         },
     )?;
     let report = check(

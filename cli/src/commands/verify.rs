@@ -24,9 +24,10 @@ pub fn run(args: &VerifyArgs, voice: Voice) -> Result<u8> {
             args.certificate.display()
         ));
     }
-    let demanded = match (args.level.level, args.level.session_order) {
-        (None, None) => clocked(claim.spec, &args.level)?,
-        _ => spec(one_level(&args.level)?, &args.level)?,
+    let level = &args.level;
+    let demanded = match (level.level, level.session_order, level.real_time) {
+        (None, None, None) => clocked(claim.spec, level)?,
+        _ => spec(one_level(level)?, level)?,
     };
     let held = replay(history, demanded, &claim.certificate);
     let subject = format!(

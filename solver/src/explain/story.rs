@@ -12,7 +12,7 @@ use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::Spec;
 use crate::model::{History, KeyId, TxnId};
-use crate::verdict::{Counterexample, Finding, Proof, Step, StepReason};
+use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason};
 
 /// A line of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,17 +66,43 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
         Counterexample::Local(_) => write!(headline, " breaks every level"),
         Counterexample::Cyclic(_) => write!(headline, " breaks {spec}"),
     };
+    let mut about = name.about.to_owned();
+    if let Counterexample::Cyclic(proof) = counterexample
+        && rests_on_given(history, proof)
+    {
+        about.push_str(" What the database says of the order of its versions contradicts what its transactions saw.");
+    }
     let told = |&txn: &TxnId| {
         let who = teller.words.with_session(txn);
         format!("{who}: {}", teller.words.operations(txn, &keys))
     };
     Story {
         headline,
-        about: name.about.to_owned(),
+        about,
         operations: txns.iter().map(told).collect(),
         lines: teller.lines,
         legend: teller.words.labels.legend,
         txns,
+    }
+}
+
+/// Whether a proof needs a version order that came with the history.
+fn rests_on_given(history: &History, proof: &Proof) -> bool {
+    let has_order = |key| history.version_orders().iter().any(|it| it.key == key);
+    match proof {
+        Proof::Cycle(steps) => steps.iter().any(|step| match step.reason {
+            StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
+                fact == Fact::Given && has_order(key)
+            }
+            _ => false,
+        }),
+        Proof::Split {
+            one_first,
+            other_first,
+            ..
+        } => [one_first, other_first]
+            .into_iter()
+            .any(|case| rests_on_given(history, case)),
     }
 }
 

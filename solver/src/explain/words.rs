@@ -304,7 +304,7 @@ impl<'h> Words<'h> {
         for order in orders.filter(|order| order.key == key) {
             match (place(&order.values, left), place(&order.values, right)) {
                 (Some(first), Some(second)) if first < second => {
-                    return format!("which the version order of {name} lists after {one}");
+                    return format!("which is later, for the database says {one} ≪ {two}");
                 }
                 _ => {}
             }

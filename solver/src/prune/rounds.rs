@@ -7,7 +7,7 @@ use super::chains::Clocks;
 use super::dag::Dag;
 use super::dense::Dense;
 use super::judge::{Judge, Judged, Pair, Reaches};
-use super::open::{constraints, list_pairs};
+use super::open::{Form, constraints, list_pairs};
 use super::{Contradiction, Outcome, PruneStats, Pruned, Reachability, RoundStats};
 use crate::budget::{Budget, StopReason};
 use crate::decide::Constraints;
@@ -21,6 +21,7 @@ const NODES_PER_CHAIN: usize = 32;
 
 /// The choices that pruning leaves to its caller.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
 pub struct PruneOptions {
     /// How reachability is kept.
     pub reachability: Reachability,
@@ -30,6 +31,10 @@ pub struct PruneOptions {
     pub linear: bool,
     /// Whether positions are estimated for what is left open.
     pub estimate: bool,
+    /// Whether all readers of two runs share one constraint.
+    pub coalesce: bool,
+    /// Whether all keys of two transactions share one constraint.
+    pub merge: bool,
 }
 
 /// The closure in one of its forms.
@@ -256,11 +261,15 @@ impl Rounds {
         }
         budget.check()?;
         let polygraph = &self.polygraph;
+        let form = Form {
+            coalesce: options.coalesce,
+            merge: options.merge,
+        };
         // Without pruning nothing may be learned from reachability.
         let constraints = match self.closure.as_ref().filter(|_| choice.is_some()) {
-            Some(Closure::Dense(reach)) => constraints(polygraph, &open, Some(reach)),
-            Some(Closure::Clocks(reach)) => constraints(polygraph, &open, Some(reach)),
-            None => constraints::<Clocks>(polygraph, &open, None),
+            Some(Closure::Dense(reach)) => constraints(polygraph, &open, Some(reach), form),
+            Some(Closure::Clocks(reach)) => constraints(polygraph, &open, Some(reach), form),
+            None => constraints::<Clocks>(polygraph, &open, None, form),
         };
         Ok(self.pruned(dag, constraints, estimate))
     }
