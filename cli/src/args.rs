@@ -498,7 +498,7 @@ pub struct GenerateArgs {
     /// Keys; 10,000 unless the list below says otherwise.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub keys: Option<u32>,
-    /// Operations a transaction, on different keys; 8 unless given. A read-modify-write is one operation.
+    /// Operations a transaction, on different keys; 8 unless the workload has its own. A read-modify-write is one operation.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub ops: Option<u32>,
     /// How often each key is chosen: uniform, zipf[:EXPONENT], hotspot[:KEYS:ACCESSES], exponential[:RATE].
@@ -528,11 +528,11 @@ pub struct GenerateArgs {
 fn workloads() -> String {
     let mut text = "Workloads:\n".to_owned();
     for entry in kingsnake_datasets::workloads::WORKLOADS {
-        let _ = writeln!(
-            text,
-            "  {:<16} {} ({} keys)",
-            entry.name, entry.about, entry.n_keys
-        );
+        let _ = write!(text, "  {:<16} {}", entry.name, entry.about);
+        if entry.n_keys > 0 {
+            let _ = write!(text, " ({} keys)", entry.n_keys);
+        }
+        text.push('\n');
     }
     text.push_str(
         "\nThe King Cobra paper leaves keys and transaction length open; the defaults are those of Cobra's BlindW.\n",

@@ -59,12 +59,18 @@ fn spec(level: Level) -> Spec {
 }
 
 fn crowded(workload: &str, run: &Run) -> Recorded {
+    let entry = find(workload).expect("it is in the table");
     let parameters = Parameters {
-        n_keys: Some(30),
-        n_ops: (workload != "mini").then_some(4),
+        n_keys: (entry.n_keys > 0).then_some(30),
+        n_ops: (entry.n_ops > 0).then_some(4),
+        // Schemas have so many rows that clients would hardly meet.
+        distribution: if entry.n_keys > 0 {
+            Distribution::Uniform
+        } else {
+            "zipf:1.5".parse().expect("a distribution")
+        },
         ..Parameters::default()
     };
-    let entry = find(workload).expect("it is in the table");
     let workload = entry.make(&parameters).expect("there are enough keys");
     run.run(&*workload).expect("there are enough clients")
 }
@@ -152,8 +158,16 @@ fn threads_keep_the_promise_too() {
 #[test]
 fn every_fault_is_found_where_it_must_be_and_nowhere_else() {
     for fault in Fault::all() {
-        for workload in ["king-cobra-rmw", "king-cobra-hw", "mini"] {
-            for seed in 0..4 {
+        for workload in [
+            "king-cobra-rmw",
+            "king-cobra-hw",
+            "mini",
+            "list-append",
+            "tpcc",
+        ] {
+            // Its transactions are long, and their aborts many.
+            let n_seeds = if workload == "tpcc" { 1 } else { 4 };
+            for seed in 0..n_seeds {
                 let run = Run {
                     fault: Some(fault),
                     threads: seed == 3,
@@ -340,4 +354,33 @@ fn what_cannot_be_run_is_refused() {
     };
     let error = alone.run(&*mini).unwrap_err();
     assert!(error.to_string().contains("needs 4 clients"), "{error}");
+}
+
+#[test]
+fn schemas_do_what_their_transactions_read() {
+    for (name, least_reads) in [("tpcc", 10.0), ("rubis", 2.0), ("twitter", 1.0)] {
+        let workload = find(name)
+            .expect("it is in the table")
+            .make(&Parameters::default())
+            .expect("it has its own parameters");
+        let run = Run {
+            n_txns: 2_000,
+            ..Run::default()
+        };
+        let recorded = run.run(&*workload).expect("there are clients");
+        let history = recorded.history(true, true).expect("names are counted");
+        let n_writes = history
+            .txns()
+            .flat_map(|txn| history.ops(txn))
+            .filter(|op| op.is_write());
+        let n_writes = n_writes.count() as f64 / 2_000.0;
+        let n_reads = history.n_ops() as f64 / 2_000.0 - n_writes;
+        println!(
+            "{name}: {n_reads:.1} reads and {n_writes:.1} writes a transaction, {} keys, {} aborted",
+            history.n_keys(),
+            recorded.n_aborted()
+        );
+        assert!(n_reads > least_reads && n_writes > 0.3, "{name}");
+        assert!(holds(&history, spec(Level::StrictSer)), "{name}");
+    }
 }

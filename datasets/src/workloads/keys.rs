@@ -134,6 +134,11 @@ impl Keys {
         }
     }
 
+    /// Any key.
+    pub(super) fn one(&self, rng: &mut Rng) -> Key {
+        self.draw(rng) as Key
+    }
+
     /// This many different keys, at most as many as there are.
     pub(super) fn different(&self, n: usize, rng: &mut Rng) -> Vec<Key> {
         /// After this many repetitions the next free key is taken, so that few or very uneven keys do not take for ever.

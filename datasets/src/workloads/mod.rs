@@ -4,8 +4,13 @@
 //! aborted can be made again.
 
 mod keys;
+mod lists;
 mod mini;
 mod mix;
+mod plan;
+mod rubis;
+mod tpcc;
+mod twitter;
 
 use kingsnake_solver::random::Rng;
 use thiserror::Error;
@@ -90,7 +95,7 @@ pub struct Entry {
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
-    /// How many keys unless told otherwise.
+    /// How many keys unless told otherwise; 0 where the workload leaves no choice.
     pub n_keys: usize,
     /// How many operations a transaction unless told otherwise; 0 where the workload leaves no choice.
     pub n_ops: usize,
@@ -102,6 +107,9 @@ enum Make {
     /// Percentages of reads, blind writes and read-modify-writes, and what they apply to.
     Mix([usize; 3], Granularity),
     Mini,
+    Lists,
+    /// A schema of its own.
+    Schema(fn(Distribution) -> Box<dyn Workload>),
 }
 
 use Granularity::{Operation, Transaction as Whole};
@@ -122,6 +130,20 @@ const fn mix(
     }
 }
 
+const fn schema(
+    name: &'static str,
+    about: &'static str,
+    make: fn(Distribution) -> Box<dyn Workload>,
+) -> Entry {
+    Entry {
+        name,
+        about,
+        n_keys: 0,
+        n_ops: 0,
+        make: Make::Schema(make),
+    }
+}
+
 /// Every workload.
 #[rustfmt::skip]
 pub const WORKLOADS: &[Entry] = &[
@@ -132,6 +154,12 @@ pub const WORKLOADS: &[Entry] = &[
     mix("blindw-rw", "50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 10_000),
     mix("blindw-rmw", "transactions that read and then write each of their keys", [0, 0, 100], Whole, 10_000),
     Entry { name: "mini", about: "at most two reads and two writes, every write after a read of its key", n_keys: 10_000, n_ops: 0, make: Make::Mini },
+    mix("v-blindw-rm", "Viper's: 90 % read-only and 10 % write-only transactions", [90, 10, 0], Whole, 2_000),
+    mix("v-blindw-rw", "Viper's: 50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 2_000),
+    Entry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Lists },
+    schema("tpcc", "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", |it| Box::new(tpcc::Tpcc::new(it))),
+    schema("rubis", "a compact RUBiS: 20,000 users, 80,000 items", |it| Box::new(rubis::Rubis::new(it))),
+    schema("twitter", "a compact Twitter: 1,000 users", |it| Box::new(twitter::Twitter::new(it))),
 ];
 
 /// The names of all workloads.
@@ -165,6 +193,15 @@ impl Entry {
             }
             Ok(Keys::new(n_keys, parameters.distribution))
         };
+        if self.n_keys == 0 {
+            fixed(parameters.n_keys.is_some(), "number of keys")?;
+        }
+        if self.n_ops == 0 {
+            fixed(parameters.n_ops.is_some(), "number of operations")?;
+        }
+        if !matches!(self.make, Make::Mix(..)) {
+            fixed(parameters.granularity.is_some(), "granularity")?;
+        }
         Ok(match self.make {
             Make::Mix(percentages, granularity) => Box::new(mix::Mix {
                 keys: keys(n_ops)?,
@@ -172,11 +209,12 @@ impl Entry {
                 percentages,
                 granularity: parameters.granularity.unwrap_or(granularity),
             }),
-            Make::Mini => {
-                fixed(parameters.n_ops.is_some(), "number of operations")?;
-                fixed(parameters.granularity.is_some(), "granularity")?;
-                Box::new(mini::Mini { keys: keys(2)? })
-            }
+            Make::Mini => Box::new(mini::Mini { keys: keys(2)? }),
+            Make::Lists => Box::new(lists::Lists {
+                keys: keys(1)?,
+                n_ops: n_ops.max(1),
+            }),
+            Make::Schema(make) => make(parameters.distribution),
         })
     }
 }
