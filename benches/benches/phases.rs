@@ -51,11 +51,7 @@ fn phases(criterion: &mut Criterion) {
             group.bench_function(format!("prune/{level}/{reachability:?}"), |b| {
                 let options = PruneOptions {
                     reachability,
-                    rounds: None,
-                    linear: true,
-                    estimate: true,
-                    coalesce: true,
-                    merge: true,
+                    ..PruneOptions::default()
                 };
                 b.iter_batched(
                     || polygraph(&history, level),

@@ -13,7 +13,7 @@ use kingsnake_solver::decide::Constraints;
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::History;
 use kingsnake_solver::polygraph::{Polygraph, construct};
-use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, Pruned, Reachability, prune};
+use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, Pruned, prune};
 use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
 use kingsnake_solver::verdict::Moment;
 
@@ -107,9 +107,7 @@ fn question(
     let polygraph = construct(history, resolved, spec, true);
     let options = PruneOptions {
         rounds: (stage == Stage::Constructed).then_some(0),
-        reachability: Reachability::Auto,
-        linear: true,
-        estimate: true,
+        ..PruneOptions::default()
     };
     let mut progress = Drawing::new(start, voice.quiet);
     let mut stats = PruneStats::default();

@@ -37,6 +37,19 @@ pub struct PruneOptions {
     pub merge: bool,
 }
 
+impl Default for PruneOptions {
+    fn default() -> Self {
+        PruneOptions {
+            reachability: Reachability::Auto,
+            rounds: None,
+            linear: true,
+            estimate: true,
+            coalesce: true,
+            merge: true,
+        }
+    }
+}
+
 /// The closure in one of its forms.
 enum Closure {
     Dense(Dense),
