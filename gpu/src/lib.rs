@@ -1,7 +1,86 @@
-//! Answers reachability questions with compute kernels. So far it only says that no device is at hand: the kernels are
-//! not written, and the CPU answers everything.
+//! Answers reachability questions with compute kernels: the closure of the known graph stays on a GPU, and every pair of
+//! runs is judged against it there.
+//!
+//! Host code records uploads, dispatches and downloads; wgpu runs the recording, or the CPU twins do. Without the feature
+//! `wgpu` there is no adapter, and [`Gpu`] declines every task.
 
-/// The names of the devices that can compute reachability. None yet.
-pub fn adapters() -> Vec<String> {
-    Vec::new()
+// Without an interface to devices only the twins could run recordings, and nobody asks them to.
+#![cfg_attr(not(feature = "wgpu"), allow(dead_code, unused_imports))]
+
+mod adapter;
+mod closure;
+mod cost;
+mod cpu;
+mod device;
+#[cfg(test)]
+mod fault;
+#[cfg(feature = "wgpu")]
+mod hardware;
+mod kernel;
+mod layout;
+mod matrix;
+mod pairs;
+mod recording;
+mod resident;
+mod sample;
+mod self_test;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::str::FromStr;
+
+pub use adapter::{About, Kind};
+pub use closure::Form;
+pub use device::Gpu;
+pub use self_test::{SelfTest, self_test};
+
+/// Which device is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// A real GPU where it pays, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The best adapter, software included.
+    Gpu,
+    /// The adapter with this place in the list, or this part of its name.
+    Named(String),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        match typed {
+            "auto" => Ok(Choice::Auto),
+            "cpu" => Ok(Choice::Cpu),
+            "gpu" => Ok(Choice::Gpu),
+            _ => match typed.strip_prefix("gpu:") {
+                Some(name) if !name.is_empty() => Ok(Choice::Named(name.to_owned())),
+                _ => Err("expected auto, cpu, gpu, or gpu:<name or index>".to_owned()),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Choice::Auto => f.write_str("auto"),
+            Choice::Cpu => f.write_str("cpu"),
+            Choice::Gpu => f.write_str("gpu"),
+            Choice::Named(name) => write!(f, "gpu:{name}"),
+        }
+    }
+}
+
+/// The adapters of this machine.
+pub fn adapters() -> Vec<About> {
+    #[cfg(feature = "wgpu")]
+    let found = hardware::enumerate().into_iter().map(|it| it.1).collect();
+    #[cfg(not(feature = "wgpu"))]
+    let found = Vec::new();
+    found
 }

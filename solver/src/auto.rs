@@ -6,8 +6,7 @@
 
 use crate::budget::{Budget, StopReason};
 use crate::certify;
-use crate::check::{CheckError, CheckStats, Decider, Report, Techniques, check_resolved};
-use crate::decide::Backend;
+use crate::check::{CheckError, CheckStats, Decider, Engines, Report, Techniques, check_on};
 use crate::level::{Level, Model, Spec};
 use crate::model::History;
 use crate::progress::{Event, Phase, Progress};
@@ -84,7 +83,7 @@ pub fn auto(
     history: &History,
     asked: &[Asked],
     techniques: &Techniques,
-    backend: &mut dyn Backend,
+    engines: &mut Engines<'_>,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Answer>, CheckError> {
@@ -107,10 +106,17 @@ pub fn auto(
         if answers[at].is_some() {
             continue;
         }
-        let resolution = resolution.clone();
+        let resolution = Some(resolution.clone());
         let spec = asked[at].spec;
-        let report = check_resolved(
-            history, resolution, spec, techniques, backend, budget, progress,
+        let lent = Engines {
+            device: match &mut engines.device {
+                Some(device) => Some(&mut **device),
+                None => None,
+            },
+            backend: &mut *engines.backend,
+        };
+        let report = check_on(
+            history, resolution, spec, techniques, lent, budget, progress,
         )?;
         imply(history, asked, at, &report.verdict, &mut answers)?;
         answers[at] = Some(Answer::Checked(Box::new(report)));

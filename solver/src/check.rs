@@ -13,7 +13,8 @@ use crate::model::History;
 use crate::polygraph::{Polygraph, construct};
 use crate::progress::{Event, Phase, Progress};
 use crate::prune::{
-    Contradiction, Cyclic, Dag, Outcome, PruneOptions, PruneStats, Pruned, Reachability, prune,
+    Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
+    prune_on,
 };
 use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
@@ -162,31 +163,28 @@ pub fn check(
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Report, CheckError> {
-    walk(history, None, spec, techniques, backend, budget, progress)
+    let engines = Engines {
+        device: None,
+        backend,
+    };
+    check_on(history, None, spec, techniques, engines, budget, progress)
 }
 
-/// Checks a history whose reads have been resolved already.
-pub fn check_resolved(
-    history: &History,
-    resolution: Resolution,
-    spec: Spec,
-    techniques: &Techniques,
-    backend: &mut dyn Backend,
-    budget: &Budget,
-    progress: &mut dyn Progress,
-) -> Result<Report, CheckError> {
-    let resolution = Some(resolution);
-    walk(
-        history, resolution, spec, techniques, backend, budget, progress,
-    )
+/// Who computes besides this crate.
+pub struct Engines<'e> {
+    /// Prunes, if it takes the task. If it fails the CPU answers, and the statistics say why.
+    pub device: Option<&'e mut dyn Device>,
+    /// Decides what pruning leaves open.
+    pub backend: &'e mut dyn Backend,
 }
 
-fn walk(
+/// Checks a history at a level, with all engines. Its reads may have been resolved already.
+pub fn check_on(
     history: &History,
     resolution: Option<Resolution>,
     spec: Spec,
     techniques: &Techniques,
-    backend: &mut dyn Backend,
+    engines: Engines<'_>,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Report, CheckError> {
@@ -205,7 +203,7 @@ fn walk(
         clock: Clock::new(progress),
         stats: CheckStats::default(),
     };
-    let (decider, verdict) = match line.run(resolution, backend) {
+    let (decider, verdict) = match line.run(resolution, engines) {
         Ok(answer) => answer,
         Err(Stop::Budget(reason)) => (Decider::Nobody, Verdict::Unknown(reason)),
         Err(Stop::Error(error)) => return Err(error),
@@ -286,7 +284,7 @@ impl Line<'_> {
     fn run(
         &mut self,
         resolution: Option<Resolution>,
-        backend: &mut dyn Backend,
+        engines: Engines<'_>,
     ) -> Result<Answer, Stop> {
         self.budget.check()?;
         let resolution = match resolution {
@@ -312,9 +310,9 @@ impl Line<'_> {
         };
         self.budget.check()?;
         self.clock.enter(Phase::Prune);
-        match self.prune(polygraph)? {
+        match self.prune(engines.device, polygraph)? {
             Outcome::Contradiction(contradiction) => self.contradicted(decider, &contradiction),
-            Outcome::Pruned(pruned) => self.decide(decider, &pruned, backend),
+            Outcome::Pruned(pruned) => self.decide(decider, &pruned, engines.backend),
         }
     }
 
@@ -335,7 +333,11 @@ impl Line<'_> {
         self.stats.n_versions = versions.len() - versions.n_keys();
     }
 
-    fn prune(&mut self, polygraph: Polygraph) -> Result<Outcome, Stop> {
+    fn prune(
+        &mut self,
+        device: Option<&mut dyn Device>,
+        polygraph: Polygraph,
+    ) -> Result<Outcome, Stop> {
         let options = PruneOptions {
             reachability: self.techniques.reachability,
             rounds: self.techniques.prune_rounds,
@@ -345,7 +347,8 @@ impl Line<'_> {
             merge: self.techniques.merge,
         };
         let stats = &mut self.stats.prune;
-        let outcome = prune(polygraph, options, stats, self.budget, self.clock.progress)?;
+        let (budget, progress) = (self.budget, &mut *self.clock.progress);
+        let outcome = prune_on(device, polygraph, options, stats, budget, progress)?;
         let edges = match &outcome {
             Outcome::Contradiction(contradiction) => contradiction.polygraph.edges(),
             Outcome::Pruned(pruned) => pruned.polygraph.edges(),

@@ -118,6 +118,27 @@ impl Polygraph {
         std::iter::once(ww).chain(rw)
     }
 
+    /// One of the edges that hold when run `a` comes before run `b`: 0 is the ww edge, i + 1 the rw edge of reader i.
+    /// `None` if there is none, or if the reader is the writer that comes after.
+    pub(crate) fn order_edge(&self, a: Run, b: Run, edge: u32) -> Option<Edge> {
+        let versions = self.resolved.versions();
+        let (before, after) = (a.last, b.head);
+        let next = versions.writer(after);
+        let Some(reader) = edge.checked_sub(1) else {
+            return Some(Edge {
+                from: self.commit(versions.writer(before)),
+                to: self.begin(next),
+                reason: Reason::Ww { before, after },
+            });
+        };
+        let &reader = versions.readers(before).get(reader as usize)?;
+        (reader != next).then(|| Edge {
+            from: self.begin(reader),
+            to: self.commit(next),
+            reason: Reason::Rw { before, after },
+        })
+    }
+
     /// Whether two runs need no order for SER: nobody read either, so any topological order settles them.
     /// (For SI writers must not overlap, so such pairs count.)
     #[inline]

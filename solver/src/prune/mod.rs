@@ -6,8 +6,12 @@
 mod chains;
 mod dag;
 mod dense;
+mod device;
+mod engine;
 mod judge;
+mod local;
 mod open;
+mod remote;
 mod rounds;
 #[cfg(test)]
 mod twins;
@@ -18,7 +22,10 @@ pub use chains::Clocks;
 pub(crate) use dag::places;
 pub use dag::{Cyclic, Dag};
 pub use dense::Dense;
-pub use rounds::{PruneOptions, prune};
+pub use device::{
+    Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, RunNodes, Task,
+};
+pub use rounds::{PruneOptions, prune, prune_on};
 
 use crate::decide::{Constraints, Question};
 use crate::polygraph::Polygraph;
@@ -49,7 +56,7 @@ pub struct RoundStats {
 /// What pruning did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PruneStats {
-    /// How reachability was kept: `none` (not needed), `dense`, `chains`.
+    /// How reachability was kept: `none` (not needed), `dense`, `chains`, `device`.
     pub reachability: &'static str,
     /// Why it was chosen.
     pub why: String,
@@ -57,6 +64,8 @@ pub struct PruneStats {
     pub rounds: Vec<RoundStats>,
     /// Whether nothing more could be forced.
     pub fixpoint: bool,
+    /// What a device did, or why none was used.
+    pub device: DeviceStats,
 }
 
 /// The known edges have a cycle: no order explains the history.

@@ -5,6 +5,7 @@
 //! in Papadimitriou's polygraph: either the other run comes before the one that it read, or after the reader.
 //! Edges that paths imply already are left out.
 
+use super::PruneOptions;
 use super::judge::{Pair, Reaches};
 use crate::decide::Constraints;
 use crate::level::Model;
@@ -33,6 +34,15 @@ pub(super) fn list_pairs(polygraph: &Polygraph) -> Vec<Pair> {
 pub(super) struct Form {
     pub(super) coalesce: bool,
     pub(super) merge: bool,
+}
+
+impl Form {
+    pub(super) fn of(options: PruneOptions) -> Self {
+        Form {
+            coalesce: options.coalesce,
+            merge: options.merge,
+        }
+    }
 }
 
 /// An open pair, turned so that pairs of the same transactions look the same.

@@ -1,0 +1,146 @@
+//! The adapters of this machine, and which one is meant.
+
+use std::fmt;
+
+use crate::Choice;
+
+/// What an adapter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A GPU with memory of its own.
+    Discrete,
+    /// A GPU that shares the CPU's memory.
+    Integrated,
+    /// A GPU that is lent to a virtual machine.
+    Virtual,
+    /// Not known.
+    Other,
+    /// The CPU, playing a GPU: for tests.
+    Software,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Discrete => "discrete",
+            Kind::Integrated => "integrated",
+            Kind::Virtual => "virtual",
+            Kind::Other => "other",
+            Kind::Software => "software",
+        })
+    }
+}
+
+/// What is known of an adapter before it is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its place in the list, as `gpu:<index>` means it.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// The interface: `vulkan`, `metal`, `dx12` or `gl`.
+    pub backend: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The driver and its version.
+    pub driver: String,
+    /// The largest buffer, in bytes.
+    pub max_buffer: u64,
+    /// The largest part of a buffer that a kernel can be bound to, in bytes.
+    pub max_binding: u64,
+    /// The most threads of a workgroup.
+    pub max_threads: u32,
+    /// The memory that a workgroup shares, in bytes.
+    pub max_shared: u32,
+    /// How many threads work in step, if subgroup operations are there.
+    pub subgroups: Option<(u32, u32)>,
+    /// Whether it can tell how long kernels took.
+    pub timestamps: bool,
+    /// Why the kernels cannot run on it.
+    pub unfit: Option<String>,
+}
+
+impl About {
+    /// Whether a name or a place means it.
+    fn is_meant(&self, by: &str) -> bool {
+        match by.parse::<usize>() {
+            Ok(index) => self.index == index,
+            Err(_) => self.name.to_lowercase().contains(&by.to_lowercase()),
+        }
+    }
+}
+
+/// The adapter that a choice means: the best that fits, or why there is none.
+pub(crate) fn pick<'a>(adapters: &'a [About], choice: &Choice) -> Result<&'a About, String> {
+    if adapters.is_empty() {
+        return Err("no adapter was found".to_owned());
+    }
+    let meant = adapters.iter().filter(|about| match choice {
+        Choice::Auto => about.kind != Kind::Software,
+        Choice::Cpu => false,
+        Choice::Gpu => true,
+        Choice::Named(by) => about.is_meant(by),
+    });
+    let best = meant.min_by_key(|about| (about.unfit.is_some(), about.kind, about.index));
+    let Some(best) = best else {
+        let names: Vec<String> = adapters
+            .iter()
+            .map(|about| format!("{} {} ({})", about.index, about.name, about.backend))
+            .collect();
+        return Err(match choice {
+            Choice::Named(by) => format!("no adapter is called {by:?}: {}", names.join(", ")),
+            _ => "no GPU was found, only software".to_owned(),
+        });
+    };
+    match &best.unfit {
+        Some(why) => Err(format!("{} cannot run the kernels: {why}", best.name)),
+        None => Ok(best),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(index: usize, name: &str, kind: Kind, unfit: Option<&str>) -> About {
+        About {
+            index,
+            name: name.to_owned(),
+            backend: "vulkan".to_owned(),
+            kind,
+            driver: String::new(),
+            max_buffer: 1 << 30,
+            max_binding: 1 << 27,
+            max_threads: 1024,
+            max_shared: 1 << 14,
+            subgroups: None,
+            timestamps: false,
+            unfit: unfit.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn auto_never_takes_software_and_prefers_a_discrete_gpu() {
+        let software = about(0, "llvmpipe", Kind::Software, None);
+        let integrated = about(1, "Iris", Kind::Integrated, None);
+        let discrete = about(2, "GeForce", Kind::Discrete, None);
+        let unfit = about(3, "Old", Kind::Discrete, Some("no compute"));
+        assert!(pick(&[], &Choice::Auto).is_err());
+        assert!(pick(std::slice::from_ref(&software), &Choice::Auto).is_err());
+        let all = [software, integrated, discrete, unfit];
+        let name = |choice: &Choice| pick(&all, choice).map(|it| it.name.clone());
+        assert_eq!(name(&Choice::Auto).as_deref(), Ok("GeForce"));
+        assert_eq!(name(&Choice::Gpu).as_deref(), Ok("GeForce"));
+        assert_eq!(pick(&all[..1], &Choice::Gpu), Ok(&all[0]));
+        assert_eq!(
+            name(&Choice::Named("iris".to_owned())).as_deref(),
+            Ok("Iris")
+        );
+        assert_eq!(
+            name(&Choice::Named("0".to_owned())).as_deref(),
+            Ok("llvmpipe")
+        );
+        assert!(name(&Choice::Named("Old".to_owned())).is_err());
+        assert!(name(&Choice::Named("7".to_owned())).is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! The twin of `estimate`: counts the bits of rows and columns.
+
+use super::params;
+#[cfg(test)]
+use crate::fault::{self, Fault};
+use crate::layout::{EstimateParams, Params, THREADS};
+
+pub(super) fn estimate(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
+    let of: EstimateParams = params(of);
+    let [band, relatives] = bound else {
+        return;
+    };
+    let n_rows = of.shape.n_rows;
+    let end = n_rows.min(of.first_row + groups[0] * THREADS);
+    for strip in 0..groups[1] {
+        let first_column = (of.shape.first_strip + strip) as usize * of.shape.strip_words() * 32;
+        for row in of.first_row..end {
+            let words = &band[of.shape.row(strip, row)..][..of.shape.strip_words()];
+            for (word, &bits) in words.iter().enumerate() {
+                relatives[row as usize] += bits.count_ones();
+                let mut left = bits;
+                #[cfg(test)]
+                if fault::is(Fault::EstimateLosesTheLastBit) {
+                    left &= u32::MAX >> 1;
+                }
+                while left != 0 {
+                    let column = first_column + word * 32 + left.trailing_zeros() as usize;
+                    if column < n_rows as usize {
+                        relatives[n_rows as usize + column] += 1;
+                    }
+                    left &= left - 1;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The solver's device: finds an adapter when a task is offered, and keeps the task resident over the rounds.
+
+use std::time::Duration;
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::polygraph::Edge;
+use kingsnake_solver::prune::{
+    Dag, Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, Task,
+};
+
+use crate::Choice;
+use crate::adapter::{About, Kind};
+use crate::cost::{Estimate, Speed};
+use crate::recording::Executor;
+use crate::resident::{Csr, Options, Resident};
+use crate::steps::Steps;
+
+#[cfg(not(feature = "wgpu"))]
+use crate::cpu::Twins as Runner;
+#[cfg(feature = "wgpu")]
+use crate::hardware::Hardware as Runner;
+
+/// A GPU, or what is asked to find one. Nothing is opened before a task is offered.
+pub struct Gpu {
+    choice: Choice,
+    about: Option<About>,
+    runner: Option<Runner>,
+    rounds: Option<Rounds<Runner>>,
+    options: Options,
+}
+
+impl Gpu {
+    /// A device that will be found as the choice says.
+    pub fn new(choice: Choice) -> Self {
+        Gpu {
+            choice,
+            about: None,
+            runner: None,
+            rounds: None,
+            options: Options::default(),
+        }
+    }
+
+    /// The same with the closure in this form, and buffers of at most this size for the matrix.
+    #[must_use]
+    pub fn with(mut self, form: crate::Form, most_band_bytes: Option<u64>) -> Self {
+        self.options.form = form;
+        self.options.most_band_bytes = most_band_bytes;
+        self
+    }
+
+    #[cfg(not(feature = "wgpu"))]
+    fn open(&mut self) -> Result<(), String> {
+        Err("this kingsnake was built without GPU support".to_owned())
+    }
+
+    #[cfg(feature = "wgpu")]
+    fn open(&mut self) -> Result<(), String> {
+        use crate::hardware::{self, Opening};
+        if let Some(before) = self.rounds.take() {
+            let mut runner = before.resident.executor;
+            runner.reset();
+            self.runner = Some(runner);
+        }
+        if self.runner.is_some() {
+            return Ok(());
+        }
+        let (adapters, abouts): (Vec<_>, Vec<_>) = hardware::enumerate().into_iter().unzip();
+        let about = crate::adapter::pick(&abouts, &self.choice)?;
+        let runner = Runner::open(&adapters[about.index], about, Opening::default())?;
+        self.options.is_parallel = about.kind != Kind::Software;
+        self.about = Some(about.clone());
+        self.runner = Some(runner);
+        Ok(())
+    }
+
+    /// The adapter and whether the matrix fits, or why not.
+    fn prepare(&mut self, task: &Task, budget: &Budget) -> Result<&About, String> {
+        self.open()?;
+        let (Some(about), Some(runner)) = (&self.about, &self.runner) else {
+            return Err("no adapter was found".to_owned());
+        };
+        let cut = Resident::cut(runner, self.options, task.n_nodes)?;
+        if matches!(about.kind, Kind::Software | Kind::Integrated) {
+            let reserved = budget.reserve("the bit matrix", cut.bytes());
+            reserved.map_err(|reason| format!("{} shares the memory: {reason}", about.name))?;
+        }
+        Ok(about)
+    }
+
+    fn ready(&mut self) -> Result<&mut Rounds<Runner>, DeviceError> {
+        let missing = || DeviceError::Failed("nothing was loaded".to_owned());
+        self.rounds.as_mut().ok_or_else(missing)
+    }
+}
+
+/// Roughly what an adapter of a kind can do; wgpu does not tell.
+fn speed(kind: Kind) -> Speed {
+    match kind {
+        Kind::Discrete => Speed {
+            bytes: 300e9,
+            bus: 6e9,
+        },
+        Kind::Integrated => Speed {
+            bytes: 40e9,
+            bus: 10e9,
+        },
+        Kind::Virtual | Kind::Other => Speed {
+            bytes: 100e9,
+            bus: 3e9,
+        },
+        Kind::Software => Speed {
+            bytes: 0.2e9,
+            bus: 2e9,
+        },
+    }
+}
+
+/// The rounds of a task on an executor.
+pub(crate) struct Rounds<E> {
+    pub(crate) resident: Resident<E>,
+    is_closed: bool,
+}
+
+impl<E: Executor> Rounds<E> {
+    pub(crate) fn load(
+        executor: E,
+        options: Options,
+        task: &Task,
+        dag: &Dag,
+        budget: &Budget,
+    ) -> Result<Self, DeviceError> {
+        let graph = Csr {
+            starts: dag.starts(),
+            targets: dag.targets(),
+        };
+        let mut resident = Resident::load(executor, options, graph, budget)?;
+        resident.load_task(task, budget)?;
+        Ok(Rounds {
+            resident,
+            is_closed: false,
+        })
+    }
+
+    pub(crate) fn close(
+        &mut self,
+        dag: &Dag,
+        new: &[Edge],
+        budget: &Budget,
+    ) -> Result<(), DeviceError> {
+        let steps = if self.is_closed {
+            Steps::above(dag, new.iter().map(|edge| edge.from))
+        } else {
+            Steps::all(dag)
+        };
+        self.is_closed = true;
+        let new = new.iter().map(|edge| (edge.from, edge.to));
+        self.resident.close(&steps, new, budget)
+    }
+
+    /// What it took, as far as the executor's recordings tell.
+    pub(crate) fn note(&self, stats: &mut DeviceStats) {
+        let traffic = self.resident.traffic;
+        stats.bytes_up = traffic.bytes_up;
+        stats.bytes_down = traffic.bytes_down;
+        stats.dispatches = traffic.dispatches;
+        (stats.matrix_bytes, stats.bands) = self.resident.size();
+        stats.form = self.resident.used.words();
+    }
+}
+
+impl Device for Gpu {
+    fn offer(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Offer {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        match self.choice {
+            Choice::Cpu => return Offer::Declined("the CPU was asked for".to_owned()),
+            Choice::Auto => {}
+            Choice::Gpu | Choice::Named(_) => {
+                let asked = format!("--device {} asked for it", self.choice);
+                return match self.prepare(task, budget) {
+                    Ok(_) => Offer::Taken(asked),
+                    Err(why) => Offer::Failed(why),
+                };
+            }
+        }
+        let best = Estimate::new(task, dag, speed(Kind::Discrete), threads);
+        if best.is_hopeless() {
+            return Offer::Declined(format!(
+                "the CPU needs about {}, less than it takes to start a GPU",
+                lasting(best.cpu)
+            ));
+        }
+        match self.prepare(task, budget) {
+            Err(why) => Offer::Declined(why),
+            Ok(about) => {
+                let estimate = Estimate::new(task, dag, speed(about.kind), threads);
+                let (cpu, gpu) = (lasting(estimate.cpu), lasting(estimate.gpu));
+                if estimate.pays() {
+                    Offer::Taken(format!("estimated {gpu}, against {cpu} on the CPU"))
+                } else {
+                    let name = &about.name;
+                    Offer::Declined(format!(
+                        "estimated {cpu} on the CPU, against {gpu} on {name}"
+                    ))
+                }
+            }
+        }
+    }
+
+    fn load(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Result<(), DeviceError> {
+        let Some(runner) = self.runner.take() else {
+            return Err(DeviceError::Failed("no device is open".to_owned()));
+        };
+        self.rounds = Some(Rounds::load(runner, self.options, task, dag, budget)?);
+        Ok(())
+    }
+
+    fn close(&mut self, dag: &Dag, new: &[Edge], budget: &Budget) -> Result<(), DeviceError> {
+        self.ready()?.close(dag, new, budget)
+    }
+
+    fn judge(&mut self, budget: &Budget) -> Result<Judgement, DeviceError> {
+        self.ready()?.resident.judge(budget)
+    }
+
+    fn open(&mut self, budget: &Budget) -> Result<Vec<u32>, DeviceError> {
+        self.ready()?.resident.open(budget)
+    }
+
+    fn implied(&mut self, budget: &Budget) -> Result<Vec<PairEdge>, DeviceError> {
+        self.ready()?.resident.implied(budget)
+    }
+
+    fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError> {
+        self.ready()?.resident.relatives(budget)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        let mut stats = DeviceStats::default();
+        if let Some(about) = &self.about {
+            stats.name.clone_from(&about.name);
+            stats.backend.clone_from(&about.backend);
+            stats.kind = about.kind.to_string();
+        }
+        if let Some(it) = &self.rounds {
+            it.note(&mut stats);
+            stats.time = time(&it.resident.executor);
+        }
+        stats
+    }
+}
+
+#[cfg(feature = "wgpu")]
+fn time(runner: &Runner) -> Option<Duration> {
+    runner.time()
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn time(_: &Runner) -> Option<Duration> {
+    None
+}
+
+fn lasting(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.1} s")
+    }
+}

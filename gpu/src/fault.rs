@@ -1,0 +1,29 @@
+//! Deliberate mistakes of the twins, for tests only: a comparison of kernels and twins must also reject a lying twin.
+
+use std::cell::Cell;
+
+/// A mistake that a twin can be told to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    ClosureForgetsTheEdgeItself,
+    ClosureForgetsNewEdges,
+    WarshallSkipsAPivot,
+    WarshallLeavesThePanel,
+    PruneForgetsReaders,
+    PruneForcesWhatIsImplied,
+    EstimateLosesTheLastBit,
+}
+
+thread_local! {
+    static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+/// Makes this thread's twins commit a mistake from now on, or none.
+pub(crate) fn commit(fault: Option<Fault>) {
+    FAULT.set(fault);
+}
+
+/// Whether a twin is to make this mistake.
+pub(crate) fn is(fault: Fault) -> bool {
+    FAULT.get() == Some(fault)
+}

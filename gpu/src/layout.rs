@@ -1,0 +1,131 @@
+//! The structures that kernels and host share. A test compares each with its WGSL namesake, by the names and offsets of
+//! its fields.
+
+use bytemuck::{Pod, Zeroable};
+
+/// A structure of the kernels, as the host lays it out.
+#[cfg(test)]
+pub(crate) trait Layout {
+    /// Its size in bytes.
+    const SIZE: usize;
+    /// Its fields' names and offsets.
+    const FIELDS: &'static [(&'static str, usize)];
+}
+
+/// Declares a structure of 32-bit numbers.
+macro_rules! numbers {
+    ($(#[$doc:meta])* $name:ident { $($field:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+        pub(crate) struct $name {
+            $(pub(crate) $field: u32),+
+        }
+
+        #[cfg(test)]
+        impl Layout for $name {
+            const SIZE: usize = size_of::<$name>();
+            const FIELDS: &'static [(&'static str, usize)] =
+                &[$((stringify!($field), std::mem::offset_of!($name, $field))),+];
+        }
+    };
+}
+
+/// Declares the parameters of a kernel: the shape of the matrix, and four numbers.
+macro_rules! params {
+    ($(#[$doc:meta])* $name:ident { $($field:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+        pub(crate) struct $name {
+            pub(crate) shape: Shape,
+            $(pub(crate) $field: u32),+
+        }
+
+        #[cfg(test)]
+        impl Layout for $name {
+            const SIZE: usize = size_of::<$name>();
+            const FIELDS: &'static [(&'static str, usize)] = &[
+                ("shape", std::mem::offset_of!($name, shape)),
+                $((stringify!($field), std::mem::offset_of!($name, $field))),+
+            ];
+        }
+    };
+}
+
+numbers! {
+    /// The part of the matrix that a dispatch sees.
+    Shape { n_rows, strip_shift, first_strip, n_strips }
+}
+
+numbers! {
+    /// An edge that pruning added, and the one that was added to its source before.
+    Extra { to, next }
+}
+
+numbers! {
+    /// A node whose row is to be computed, and the last edge that was added to it.
+    Step { node, head }
+}
+
+numbers! {
+    /// A run as nodes, and where its readers are.
+    Run { head_begin, head_commit, last_commit, readers, readers_end, is_unread }
+}
+
+params! {
+    /// Of `closure`.
+    ClosureParams { first_step, first, end, unused }
+}
+
+params! {
+    /// Of `warshall`.
+    WarshallParams { first, end, first_row, unused }
+}
+
+params! {
+    /// Of `prune`.
+    PruneParams { first, end, n_runs, mode }
+}
+
+params! {
+    /// Of `estimate`.
+    EstimateParams { first_row, unused, unused_too, unused_also }
+}
+
+/// The parameters of any kernel: eight numbers.
+pub(crate) type Params = [u32; 8];
+
+/// The bytes of a kernel's parameters.
+pub(crate) const PARAMS_BYTES: u64 = size_of::<Params>() as u64;
+
+/// The end of a linked list.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The threads of a workgroup.
+pub(crate) const THREADS: u32 = 256;
+
+/// `prune`: the items are listed pairs.
+pub(crate) const LISTED: u32 = 1;
+/// `prune`: the dispatch is the first that sees its items.
+pub(crate) const FIRST_BAND: u32 = 2;
+/// `prune`: the dispatch is the last that sees its items.
+pub(crate) const LAST_BAND: u32 = 4;
+/// `prune`: list what paths imply.
+pub(crate) const IMPLIED: u32 = 8;
+/// `prune`: set where the pair's first run comes before the second.
+pub(crate) const FIRST_BEFORE: u32 = 1 << 31;
+/// `prune`: places in the counters.
+pub(crate) const EDGES: usize = 0;
+pub(crate) const OPEN: usize = 1;
+pub(crate) const VIOLATIONS: usize = 2;
+pub(crate) const VIOLATED: usize = 4;
+/// `prune`: so many violated pairs are named.
+pub(crate) const MOST_VIOLATED: usize = 60;
+/// `prune`: the length of the counters.
+pub(crate) const COUNTERS: usize = VIOLATED + MOST_VIOLATED;
+
+/// `warshall`: the nodes of a block.
+pub(crate) const BLOCK: u32 = 128;
+/// `warshall`: its words in a row.
+pub(crate) const BLOCK_WORDS: u32 = BLOCK / 32;

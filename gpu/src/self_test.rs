@@ -1,0 +1,127 @@
+//! A short comparison of an adapter with the CPU twins, on random graphs.
+
+use std::time::{Duration, Instant};
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::prune::{Dag, DeviceError, Judgement, PairEdge, Relatives, Task};
+use kingsnake_solver::random::Rng;
+
+use crate::adapter::About;
+use crate::closure::Form;
+use crate::device::Rounds;
+use crate::recording::Executor;
+use crate::resident::Options;
+use crate::sample;
+
+/// A self-test ends after this long.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// A self-test that was passed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SelfTest {
+    /// How many answers were compared.
+    pub n_answers: usize,
+    /// How long the adapter took.
+    pub time: Duration,
+}
+
+/// Everything that is asked of a device for one graph.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answers {
+    pub(crate) judgement: Judgement,
+    pub(crate) open: Vec<u32>,
+    pub(crate) implied: Vec<PairEdge>,
+    pub(crate) relatives: Relatives,
+}
+
+/// Asks everything.
+pub(crate) fn ask<E: Executor>(
+    executor: E,
+    options: Options,
+    task: &Task,
+    dag: &Dag,
+    budget: &Budget,
+) -> Result<(Answers, E), DeviceError> {
+    let mut it = Rounds::load(executor, options, task, dag, budget)?;
+    it.close(dag, &[], budget)?;
+    let resident = &mut it.resident;
+    let answers = Answers {
+        judgement: resident.judge(budget)?,
+        open: resident.open(budget)?,
+        implied: resident.implied(budget)?,
+        relatives: resident.relatives(budget)?,
+    };
+    let mut executor = it.resident.executor;
+    executor.reset();
+    Ok((answers, executor))
+}
+
+/// The graphs: one deep, one wide, one for each other form.
+fn cases() -> Vec<(Dag, Task, Form)> {
+    let mut rng = Rng::new(1);
+    let mut case = |n_nodes, n_edges, span, form| {
+        let dag = sample::dag(n_nodes, n_edges, span, &mut rng);
+        let task = sample::task(n_nodes, 20, 30, &mut rng);
+        (dag, task, form)
+    };
+    vec![
+        case(1000, 3000, 8, Form::Sweep),
+        case(1000, 4000, 1000, Form::Levels),
+        case(300, 900, 20, Form::Warshall),
+    ]
+}
+
+/// Compares an adapter with the twins, within two seconds.
+#[cfg(feature = "wgpu")]
+pub fn self_test(about: &About) -> Result<SelfTest, String> {
+    compare(
+        about,
+        &Budget::unlimited().with_timeout(Instant::now(), LIMIT),
+    )
+}
+
+#[cfg(feature = "wgpu")]
+pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, String> {
+    use crate::cpu::Twins;
+    use crate::hardware::{self, Hardware, Opening};
+
+    let found = hardware::enumerate().into_iter().nth(about.index);
+    let Some((adapter, _)) = found.filter(|it| it.1 == *about) else {
+        return Err("the adapter is gone".to_owned());
+    };
+    if let Some(why) = &about.unfit {
+        return Err(why.clone());
+    }
+    let mut hardware = Hardware::open(&adapter, about, Opening::default())?;
+    let mut n_answers = 0;
+    let mut time = Duration::ZERO;
+    for (dag, task, form) in cases() {
+        let options = Options {
+            form,
+            ..Options::default()
+        };
+        let begun = Instant::now();
+        let (answers, back) = ask(hardware, options, &task, &dag, budget).map_err(words)?;
+        time += begun.elapsed();
+        hardware = back;
+        let (truth, _) = ask(Twins::new(), options, &task, &dag, budget).map_err(words)?;
+        if answers != truth {
+            return Err(format!("the answers of {form:?} are wrong"));
+        }
+        n_answers += 4;
+    }
+    Ok(SelfTest { n_answers, time })
+}
+
+/// Compares an adapter with the twins.
+#[cfg(not(feature = "wgpu"))]
+pub fn self_test(_: &About) -> Result<SelfTest, String> {
+    Err("this kingsnake was built without GPU support".to_owned())
+}
+
+fn words(error: DeviceError) -> String {
+    match error {
+        DeviceError::Stopped(reason) => reason.to_string(),
+        DeviceError::Failed(why) => why,
+    }
+}

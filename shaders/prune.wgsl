@@ -1,0 +1,222 @@
+// prune: for two runs a, b of one key, a cannot come before b if begin(head b) reaches commit(last a), or commit(head b)
+// reaches the begin of a reader of a. If one order is impossible, the edges of the other that no path implies are forced.
+//
+// One thread a pair. A dispatch sees one band of the matrix, and a question is asked in the band of its column: `judge`
+// collects what is impossible over all bands, two bits a pair; then `emit` lists the edges, each in the one band that
+// holds its column, and after the last band the pairs that are still open. The lists are unordered; the host sorts them.
+
+struct Run {
+    head_begin: u32,
+    head_commit: u32,
+    last_commit: u32,
+    // The readers of the last version, in `lists`.
+    readers: u32,
+    readers_end: u32,
+    is_unread: u32,
+}
+
+struct Params {
+    shape: Shape,
+    // The items from first on, as many as the dispatch has threads, but not beyond the end.
+    first: u32,
+    end: u32,
+    n_runs: u32,
+    mode: u32,
+}
+
+// The items are pairs from `open_in`; else item i is pair i.
+const LISTED: u32 = 1u;
+// The dispatch is the first that sees these items.
+const FIRST_BAND: u32 = 2u;
+// The dispatch is the last that sees these items.
+const LAST_BAND: u32 = 4u;
+// All items are open; list the edges that paths imply, both ways round.
+const IMPLIED: u32 = 8u;
+
+// Places in `counters`.
+const EDGES: u32 = 0u;
+const OPEN: u32 = 1u;
+const VIOLATIONS: u32 = 2u;
+const VIOLATED: u32 = 4u;
+const MOST_VIOLATED: u32 = 60u;
+
+// Set in the second word of an edge where the pair's first run comes before the second.
+const FIRST_BEFORE: u32 = 0x80000000u;
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> band: array<u32>;
+@group(0) @binding(2) var<storage, read> runs: array<Run>;
+// For each run its first pair, then the number of pairs, then the nodes where readers begin.
+@group(0) @binding(3) var<storage, read> lists: array<u32>;
+@group(0) @binding(4) var<storage, read> open_in: array<u32>;
+// For each 32 items, which cannot be ordered first to second, and which not second to first.
+@group(0) @binding(5) var<storage, read_write> impossible: array<u32>;
+@group(0) @binding(6) var<storage, read_write> counters: array<atomic<u32>>;
+@group(0) @binding(7) var<storage, read_write> edges: array<vec2<u32>>;
+@group(0) @binding(8) var<storage, read_write> open_out: array<u32>;
+
+const FLAG_WORDS: u32 = THREADS / 16u;
+var<workgroup> flags: array<atomic<u32>, FLAG_WORDS>;
+
+fn is_here(column: u32) -> bool {
+    return strip_of(params.shape, column) < params.shape.n_strips;
+}
+
+// Whether there is a path, as far as this band knows.
+fn reaches(row: u32, column: u32) -> bool {
+    let strip = strip_of(params.shape, column);
+    if strip >= params.shape.n_strips {
+        return false;
+    }
+    let bits = band[word_at(params.shape, strip, row, word_of(params.shape, column))];
+    return ((bits >> (column & 31u)) & 1u) == 1u;
+}
+
+fn item_pair(item: u32) -> u32 {
+    if (params.mode & LISTED) != 0u {
+        return open_in[item];
+    }
+    return item;
+}
+
+// The first run of a pair: the last one whose pairs start at or before it.
+fn first_run(pair: u32) -> u32 {
+    var low = 0u;
+    var high = params.n_runs;
+    while high - low > 1u {
+        let middle = (low + high) >> 1u;
+        if lists[middle] <= pair {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+fn is_impossible(before: Run, after: Run) -> bool {
+    if reaches(after.head_begin, before.last_commit) {
+        return true;
+    }
+    for (var at = before.readers; at < before.readers_end; at++) {
+        if reaches(after.head_commit, lists[at]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+@compute @workgroup_size(THREADS)
+fn judge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let item = params.first + group.x * THREADS + thread;
+    if thread < FLAG_WORDS {
+        atomicStore(&flags[thread], 0u);
+    }
+    workgroupBarrier();
+    if item < params.end {
+        let pair = item_pair(item);
+        let first = first_run(pair);
+        let one = runs[first];
+        let other = runs[first + 1u + pair - lists[first]];
+        let word = (thread >> 5u) * 2u;
+        let bit = 1u << (thread & 31u);
+        if is_impossible(one, other) {
+            atomicOr(&flags[word], bit);
+        }
+        if is_impossible(other, one) {
+            atomicOr(&flags[word + 1u], bit);
+        }
+    }
+    workgroupBarrier();
+    if thread < FLAG_WORDS {
+        let at = (params.first >> 4u) + group.x * FLAG_WORDS + thread;
+        let found = atomicLoad(&flags[thread]);
+        if (params.mode & FIRST_BAND) != 0u {
+            impossible[at] = found;
+        } else {
+            impossible[at] |= found;
+        }
+    }
+}
+
+// Lists the edges of one run before another that paths imply or do not, from a place on; without a place, only counts.
+fn list_side(pair: u32, before: Run, after: Run, way: u32, implied: bool, start: u32) -> u32 {
+    var count = 0u;
+    if is_here(after.head_begin) && reaches(before.last_commit, after.head_begin) == implied {
+        put(start, count, vec2<u32>(pair, way));
+        count++;
+    }
+    if is_here(after.head_commit) {
+        for (var at = before.readers; at < before.readers_end; at++) {
+            let reader = lists[at];
+            if reader != after.head_begin && reaches(reader, after.head_commit) == implied {
+                put(start, count, vec2<u32>(pair, way | (at - before.readers + 1u)));
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+fn put(start: u32, count: u32, edge: vec2<u32>) {
+    if start != NONE && start + count < arrayLength(&edges) {
+        edges[start + count] = edge;
+    }
+}
+
+// The edges of a pair, those of its second run before its first in front.
+fn list_pair(pair: u32, one: Run, other: Run, ways: vec2<bool>, start: u32) -> u32 {
+    let implied = (params.mode & IMPLIED) != 0u;
+    var count = 0u;
+    if ways.x {
+        count = list_side(pair, other, one, 0u, implied, start);
+    }
+    if ways.y {
+        let next = select(start + count, NONE, start == NONE);
+        count += list_side(pair, one, other, FIRST_BEFORE, implied, next);
+    }
+    return count;
+}
+
+@compute @workgroup_size(THREADS)
+fn emit(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let item = params.first + group.x * THREADS + thread;
+    var pair = 0u;
+    var one: Run;
+    var other: Run;
+    // Second before first, first before second.
+    var ways = vec2<bool>(false, false);
+    var is_open = false;
+    if item < params.end {
+        pair = item_pair(item);
+        let first = first_run(pair);
+        one = runs[first];
+        other = runs[first + 1u + pair - lists[first]];
+        let is_constraint = (one.is_unread & other.is_unread) == 0u;
+        if (params.mode & IMPLIED) != 0u {
+            ways = vec2<bool>(true, true);
+        } else if is_constraint {
+            let word = (item >> 5u) * 2u;
+            let bits = vec2<u32>(impossible[word], impossible[word + 1u]) >> vec2<u32>(item & 31u);
+            ways = (bits & vec2<u32>(1u)) == vec2<u32>(1u);
+            is_open = !any(ways);
+        }
+    }
+    let count = list_pair(pair, one, other, ways, NONE);
+    let start = claim(EDGES, count, thread);
+    if count > 0u {
+        list_pair(pair, one, other, ways, start);
+    }
+    if (params.mode & (LAST_BAND | IMPLIED)) == LAST_BAND {
+        let place = claim(OPEN, select(0u, 1u, is_open), thread);
+        if is_open && place < arrayLength(&open_out) {
+            open_out[place] = pair;
+        }
+        if all(ways) {
+            let at = atomicAdd(&counters[VIOLATIONS], 1u);
+            if at < MOST_VIOLATED {
+                atomicStore(&counters[VIOLATED + at], pair);
+            }
+        }
+    }
+}
