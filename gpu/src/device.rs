@@ -50,6 +50,7 @@ impl Gpu {
     }
 
     #[cfg(not(feature = "wgpu"))]
+    #[allow(clippy::unused_self)] // The other one uses it.
     fn open(&mut self) -> Result<(), String> {
         Err("this kingsnake was built without GPU support".to_owned())
     }
