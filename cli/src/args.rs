@@ -15,6 +15,7 @@ use clap_complete::Shell;
 use kingsnake_datasets::Format;
 use kingsnake_datasets::store::{Fault, Isolation};
 use kingsnake_datasets::workloads::Distribution;
+use kingsnake_gpu::Choice;
 use kingsnake_solver::level::Level;
 
 /// Checks whether a database kept its isolation promise.
@@ -229,6 +230,9 @@ pub struct TechniqueArgs {
     /// How reachability is kept; chosen from the sizes unless given.
     #[arg(long, value_name = "HOW")]
     pub reachability: Option<ReachabilityArg>,
+    /// Where reachability is computed: auto (a GPU where it pays), cpu, gpu, or gpu:<name or index> as `kingsnake devices` lists it.
+    #[arg(long, value_name = "WHERE", default_value_t)]
+    pub device: Choice,
     /// Where the first guess of a constraint comes from (cadical/propagator).
     #[arg(long, value_name = "WHENCE")]
     pub phase: Option<PhaseArg>,

@@ -4,6 +4,7 @@ use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::explain::local_name;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, Op, Token, TxnId};
+use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Moment, Point, Proof, Step, StepReason, Verdict,
 };
@@ -126,6 +127,7 @@ struct StatsView {
     reachability_why: String,
     fixpoint: bool,
     rounds: Vec<RoundView>,
+    device: DeviceView,
     #[serde(skip_serializing_if = "Option::is_none")]
     solver: Option<SolverView>,
 }
@@ -141,6 +143,22 @@ struct RoundView {
     new_edges: u64,
     open: u64,
     seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct DeviceView {
+    name: String,
+    backend: String,
+    kind: String,
+    why: String,
+    warning: Option<String>,
+    form: String,
+    bytes_up: u64,
+    bytes_down: u64,
+    dispatches: u64,
+    matrix_bytes: u64,
+    bands: u32,
+    kernel_seconds: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -301,6 +319,7 @@ fn stats(answer: &Answer) -> StatsView {
         reachability_why: stats.prune.why.clone(),
         fixpoint: stats.prune.fixpoint,
         rounds: rounds.collect(),
+        device: device(&stats.prune.device),
         solver: stats.decide.as_ref().map(|decide| SolverView {
             backend: decide.backend.clone(),
             winner: decide.winner.clone(),
@@ -316,6 +335,23 @@ fn stats(answer: &Answer) -> StatsView {
             encode_seconds: decide.encode.as_secs_f64(),
             solve_seconds: decide.solve.as_secs_f64(),
         }),
+    }
+}
+
+fn device(stats: &DeviceStats) -> DeviceView {
+    DeviceView {
+        name: stats.name.clone(),
+        backend: stats.backend.clone(),
+        kind: stats.kind.clone(),
+        why: stats.why.clone(),
+        warning: stats.warning.clone(),
+        form: stats.form.clone(),
+        bytes_up: stats.bytes_up,
+        bytes_down: stats.bytes_down,
+        dispatches: stats.dispatches,
+        matrix_bytes: stats.matrix_bytes,
+        bands: stats.bands,
+        kernel_seconds: stats.time.map(|time| time.as_secs_f64()),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use kingsnake_datasets::Format;
 use kingsnake_encodings::PropagatorOptions;
+use kingsnake_gpu::Choice;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
@@ -38,6 +39,8 @@ pub struct Plan {
     pub techniques: Techniques,
     /// How the default back end searches.
     pub search: PropagatorOptions,
+    /// Where reachability is computed.
+    pub device: Choice,
     /// Who decides what is left open.
     pub backend: String,
     /// The seed, of the solver and of the choice of versions.
@@ -69,6 +72,7 @@ impl Plan {
             profile: args.techniques.profile,
             techniques: techniques(&args.techniques),
             search: search(&args.techniques),
+            device: args.techniques.device.clone(),
             backend: args.techniques.backend.clone(),
             seed: args.techniques.seed,
             timeout: args.limits.timeout,
@@ -130,6 +134,7 @@ impl Plan {
                 "reachability",
                 reachability_name(techniques.reachability).to_owned(),
             ),
+            ("device", self.device.to_string()),
             ("prune", switch(techniques.prune_rounds != Some(0))),
             (
                 "prune-rounds",
@@ -202,13 +207,14 @@ impl Plan {
         let techniques = &self.techniques;
         let _ = write!(
             line,
-            " --profile {} --backend {} --phase {} --decide {} --seed {} --reachability {}",
+            " --profile {} --backend {} --phase {} --decide {} --seed {} --reachability {} --device {}",
             self.profile.name(),
             quoted(&self.backend),
             phase_name(self.search.phase),
             decide_name(self.search.decide),
             self.seed,
-            reachability_name(techniques.reachability)
+            reachability_name(techniques.reachability),
+            quoted(&self.device.to_string())
         );
         let rounds = techniques.prune_rounds;
         let rounds = rounds.map_or("fixpoint".to_owned(), |rounds| rounds.to_string());
@@ -357,7 +363,7 @@ mod tests {
     fn the_spelt_out_command_has_the_same_plan() {
         for line in [
             "kingsnake check h --level si --session-order off --no-witness --prune-rounds 3 \
-             --timeout 1.5 --memory-limit 1G --reachability dense --seed 7 --threads 2",
+             --timeout 1.5 --memory-limit 1G --reachability dense --device gpu:0 --seed 7 --threads 2",
             "kingsnake check h --profile cobra --no-version-order --estimate --decide repair",
             "kingsnake check h --profile king-cobra --version-order f --version-order-share 0.9 \
              --real-time on --no-prune --phase random",

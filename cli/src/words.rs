@@ -207,6 +207,7 @@ fn rounds(out: &mut String, answer: &Answer) {
     } else {
         let _ = writeln!(out, ": {}", prune.why);
     }
+    device(out, answer);
     if prune.rounds.is_empty() {
         return;
     }
@@ -227,5 +228,30 @@ fn rounds(out: &mut String, answer: &Answer) {
     }
     if !prune.fixpoint {
         out.push_str("  stopped before the fixpoint\n");
+    }
+}
+
+fn device(out: &mut String, answer: &Answer) {
+    let device = &answer.stats.prune.device;
+    if !device.name.is_empty() {
+        let kernels = device.time.map_or(String::new(), |time| {
+            format!(", kernels took {}", lasting(time))
+        });
+        let _ = writeln!(
+            out,
+            "  device {} ({}, {}): {}\n  {} up, {} down, {} ({}), a matrix of {} in {}{kernels}",
+            printable(&device.name),
+            device.backend,
+            device.kind,
+            printable(&device.why),
+            sized(device.bytes_up),
+            sized(device.bytes_down),
+            count(device.dispatches as usize, "kernel"),
+            device.form,
+            sized(device.matrix_bytes),
+            count(device.bands as usize, "band"),
+        );
+    } else if !device.why.is_empty() {
+        let _ = writeln!(out, "  device cpu: {}", printable(&device.why));
     }
 }

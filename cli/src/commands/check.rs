@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::Options;
+use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::check::{CheckStats, Decider, check};
+use kingsnake_solver::check::{CheckStats, Decider, check_on};
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
@@ -91,7 +92,9 @@ fn answer(
             propagator: plan.search,
         },
     )?;
-    let report = check(
+    let mut device = Gpu::new(plan.device.clone());
+    let report = check_on(
+        Some(&mut device),
         &parsed.history,
         plan.spec,
         &plan.techniques,
@@ -101,6 +104,9 @@ fn answer(
     )?;
     drop(progress);
     for warning in &parsed.warnings {
+        voice.warn(warning);
+    }
+    if let Some(warning) = &report.stats.prune.device.warning {
         voice.warn(warning);
     }
     for &(name, time) in &report.stats.phases {

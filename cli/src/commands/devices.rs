@@ -1,22 +1,64 @@
-//! `kingsnake devices`: what can compute reachability on this machine.
+//! `kingsnake devices`: what can compute reachability on this machine, and whether it computes rightly.
 
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
+use kingsnake_gpu::{About, adapters, self_test};
 
-use crate::voice::{count, say};
+use crate::voice::{count, lasting, printable, say, sized};
 
-/// Lists the devices.
+/// Lists the devices. A device that fails its self-test is listed, not an error: `check` would answer without it.
 pub fn run() -> Result<u8> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut words = format!("cpu: {}\n", count(threads, "thread"));
-    let adapters = kingsnake_gpu::adapters();
-    if adapters.is_empty() {
-        words.push_str("gpu: none; this version computes on the CPU only\n");
+    let adapters = adapters();
+    if !cfg!(feature = "gpu") {
+        words.push_str("gpu: none; this kingsnake was built without GPU support\n");
+    } else if adapters.is_empty() {
+        words.push_str("gpu: none was found (on Linux a Vulkan driver is needed)\n");
     }
-    for adapter in adapters {
-        let _ = writeln!(words, "gpu: {adapter}");
+    for about in &adapters {
+        describe(&mut words, about);
     }
     say(&words).context("cannot write to stdout")?;
     Ok(0)
+}
+
+fn describe(words: &mut String, about: &About) {
+    let _ = writeln!(
+        words,
+        "gpu:{} {}\n  {}, {}, driver {}",
+        about.index,
+        printable(&about.name),
+        about.backend,
+        about.kind,
+        printable(&about.driver)
+    );
+    let subgroups = match about.subgroups {
+        Some((least, most)) if least == most => format!("subgroups of {least}"),
+        Some((least, most)) => format!("subgroups of {least} to {most}"),
+        None => "no subgroups".to_owned(),
+    };
+    let _ = writeln!(
+        words,
+        "  buffers of {}, {} of them bound at once, {} threads and {} a workgroup, {subgroups}, {}",
+        sized(about.max_buffer),
+        sized(about.max_binding),
+        about.max_threads,
+        sized(about.max_shared.into()),
+        if about.timestamps {
+            "timestamps"
+        } else {
+            "no timestamps"
+        }
+    );
+    let tested = match self_test(about) {
+        Ok(passed) => format!(
+            "passed, {} in {}",
+            count(passed.n_answers, "answer"),
+            lasting(passed.time)
+        ),
+        Err(why) => format!("failed: {}", printable(&why)),
+    };
+    let _ = writeln!(words, "  self-test {tested}");
 }

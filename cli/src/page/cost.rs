@@ -82,6 +82,7 @@ fn rounds(out: &mut String, answer: &Answer) {
             Escaped(&why)
         );
     }
+    device(out, answer);
     if prune.rounds.is_empty() {
         return;
     }
@@ -104,6 +105,24 @@ fn rounds(out: &mut String, answer: &Answer) {
     if !prune.fixpoint {
         out.push_str("<p class=\"soft\">Pruning stopped before its fixpoint.</p>");
     }
+}
+
+fn device(out: &mut String, answer: &Answer) {
+    let device = &answer.stats.prune.device;
+    if device.name.is_empty() {
+        return;
+    }
+    let _ = write!(
+        out,
+        r#"<p class="soft">Device {} ({}, {}; {}): {} up, {} down, {}.</p>"#,
+        Escaped(&device.name),
+        Escaped(&device.backend),
+        Escaped(&device.kind),
+        Escaped(&device.why),
+        sized(device.bytes_up),
+        sized(device.bytes_down),
+        count(device.dispatches as usize, "kernel"),
+    );
 }
 
 fn solver(out: &mut String, answer: &Answer) {
