@@ -34,8 +34,19 @@ use voice::Voice;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Mesa's Vulkan drivers ask a display which GPU it prefers, and complain on stderr where there is none.
+#[allow(unsafe_code)] // The drivers are C libraries and read the environment; there is no other way to tell them.
+fn hush_drivers() {
+    let is_set = |name| std::env::var_os(name).is_some();
+    if !is_set("XDG_RUNTIME_DIR") && !is_set("NODEVICE_SELECT") {
+        // Sound because this is the only thread so far.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
+}
+
 fn main() -> ExitCode {
     let start = Instant::now();
+    hush_drivers();
     let typed = Typed::parse();
     match run(typed, start) {
         Ok(status) => status.into(),

@@ -49,7 +49,7 @@ fn check(device: &mut dyn Device, budget: &Budget) -> Report {
     let spec = Spec {
         model: Model::Ser,
         session_order: true,
-        real_time: false,
+        real_time: None,
     };
     let history = large.run().history;
     let techniques = Techniques::default();

@@ -27,7 +27,7 @@ const fn spec(model: Model, session_order: bool) -> Spec {
     Spec {
         model,
         session_order,
-        real_time: false,
+        real_time: None,
     }
 }
 
