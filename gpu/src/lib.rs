@@ -19,6 +19,7 @@ mod hardware;
 mod kernel;
 mod layout;
 mod matrix;
+mod meter;
 mod pairs;
 mod recording;
 mod resident;
@@ -33,6 +34,7 @@ use std::str::FromStr;
 pub use adapter::{About, Kind};
 pub use closure::Form;
 pub use device::Gpu;
+pub use meter::{Measured, Meter};
 pub use self_test::{SelfTest, self_test};
 
 /// Which device is wanted.

@@ -119,7 +119,7 @@ pub fn self_test(_: &About) -> Result<SelfTest, String> {
     Err("this kingsnake was built without GPU support".to_owned())
 }
 
-fn words(error: DeviceError) -> String {
+pub(crate) fn words(error: DeviceError) -> String {
     match error {
         DeviceError::Stopped(reason) => reason.to_string(),
         DeviceError::Failed(why) => why,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use kingsnake_solver::auto::{Answer, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::order::replay;
-use kingsnake_solver::check::{CheckError, Techniques};
+use kingsnake_solver::check::{CheckError, Engines, Techniques};
 use kingsnake_solver::model::History;
 use kingsnake_solver::oracle;
 use kingsnake_solver::progress::Silent;
@@ -17,11 +17,15 @@ use kingsnake_solver::verdict::Verdict;
 use pessimist::Pessimist;
 
 fn ask(history: &History, session_order: bool, budget: &Budget) -> Result<Vec<Answer>, CheckError> {
+    let mut engines = Engines {
+        device: None,
+        backend: &mut Pessimist,
+    };
     auto(
         history,
         &levels(session_order),
         &Techniques::default(),
-        &mut Pessimist,
+        &mut engines,
         budget,
         &mut Silent,
     )

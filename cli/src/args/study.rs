@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use kingsnake_gpu::Choice;
 
 use super::{BackendParser, bytes, seconds};
 
@@ -45,6 +46,34 @@ pub struct StudyArgs {
 pub enum BenchCommand {
     /// Compare the back ends on the same instances.
     Encodings(EncodingsArgs),
+    /// Measure the ways to compute reachability on random graphs.
+    Reach(ReachArgs),
+}
+
+/// `kingsnake bench reach`.
+#[derive(Clone, Debug, Args)]
+pub struct ReachArgs {
+    /// Where rows, figures and the page go.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// How many nodes.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1000,2000,5000,10000,20000,50000", value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    pub nodes: Vec<u32>,
+    /// How many edges a node.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "2,6,20", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub degrees: Vec<u32>,
+    /// How many chains the nodes fall into.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
+    pub chains: u32,
+    /// Which GPU takes part, if any.
+    #[arg(long, value_name = "WHERE", default_value = "gpu")]
+    pub device: Choice,
+    /// A software adapter computes only graphs of at most this many nodes.
+    #[arg(long, value_name = "N", default_value_t = 5_000)]
+    pub software_nodes: u32,
+    /// Measure everything this often, and take the shortest.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
 }
 
 /// `kingsnake bench encodings`.

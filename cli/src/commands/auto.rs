@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::Options;
+use kingsnake_gpu::Gpu;
 use kingsnake_solver::auto::{Answer, Asked, auto, levels, strongest};
 use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::check::Engines;
 use kingsnake_solver::explain::name;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
@@ -63,16 +65,29 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
         propagator: plan.search,
     };
     let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
+    let mut device = Gpu::new(plan.device.clone());
+    let mut engines = Engines {
+        device: Some(&mut device),
+        backend: &mut *backend,
+    };
     let answers = auto(
         &parsed.history,
         &survey.asked,
         &plan.techniques,
-        &mut *backend,
+        &mut engines,
         &budget,
         &mut progress,
     )?;
     drop(progress);
     for warning in &parsed.warnings {
+        voice.warn(warning);
+    }
+    let troubles = answers.iter().filter_map(|answer| match answer {
+        Answer::Checked(report) => report.stats.prune.device.warning.as_deref(),
+        _ => None,
+    });
+    // What goes wrong at one level goes wrong at all.
+    if let Some(warning) = troubles.into_iter().next() {
         voice.warn(warning);
     }
     let result = Survey { answers, ..survey };

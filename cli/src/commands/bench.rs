@@ -10,5 +10,6 @@ use crate::voice::Voice;
 pub fn run(what: &BenchCommand, voice: Voice) -> Result<u8> {
     match what {
         BenchCommand::Encodings(args) => study::encodings(args, voice),
+        BenchCommand::Reach(args) => study::reach(args, voice),
     }
 }

@@ -8,7 +8,7 @@ use kingsnake_datasets::Parsed;
 use kingsnake_encodings::Options;
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::check::{CheckStats, Decider, check_on};
+use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
@@ -93,12 +93,16 @@ fn answer(
         },
     )?;
     let mut device = Gpu::new(plan.device.clone());
+    let engines = Engines {
+        device: Some(&mut device),
+        backend: &mut *backend,
+    };
     let report = check_on(
-        Some(&mut device),
         &parsed.history,
+        None,
         plan.spec,
         &plan.techniques,
-        &mut *backend,
+        engines,
         budget,
         &mut progress,
     )?;

@@ -18,6 +18,7 @@ mod ledger;
 mod problems;
 mod process;
 mod progress;
+mod reach;
 mod recipe;
 mod report;
 mod row;
@@ -28,4 +29,5 @@ mod switches;
 mod words;
 
 pub use process::stay_on_leash;
+pub use reach::reach;
 pub use start::{ablate, encodings};

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::check::{Report, Techniques, check_on};
+use kingsnake_solver::check::{Engines, Report, Techniques, check_on};
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::progress::{Progress, Silent};
@@ -53,12 +53,16 @@ fn check(device: &mut dyn Device, budget: &Budget) -> Report {
     };
     let history = large.run().history;
     let techniques = Techniques::default();
+    let engines = Engines {
+        device: Some(device),
+        backend: &mut Nobody,
+    };
     let report = check_on(
-        Some(device),
         &history,
+        None,
         spec,
         &techniques,
-        &mut Nobody,
+        engines,
         budget,
         &mut Silent,
     );

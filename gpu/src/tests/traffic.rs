@@ -49,12 +49,7 @@ fn foreseen(of: &Sizes, form: Form) -> Traffic {
     }
 }
 
-fn counted<E: Executor>(
-    executor: E,
-    options: Options,
-    task: &Task,
-    dag: &Dag,
-) -> (Traffic, Sizes) {
+fn counted<E: Executor>(executor: E, options: Options, task: &Task, dag: &Dag) -> (Traffic, Sizes) {
     let budget = Budget::unlimited();
     let mut it = Rounds::load(executor, options, task, dag, &budget).unwrap();
     it.close(dag, &[], &budget).unwrap();

@@ -38,6 +38,15 @@ impl Dense {
         Dense { place, strips }
     }
 
+    /// How many words of 64 bits [`Dense::new`] ORs: an edge brings its target's row to every strip that reaches it.
+    pub fn words_ored(dag: &Dag) -> u64 {
+        let n_strips = dag.n_nodes().div_ceil(STRIP_COLUMNS);
+        let place = dag.places();
+        let strips = |&to: &u32| n_strips - place[to as usize] as usize / STRIP_COLUMNS;
+        let words = dag.targets().iter().map(|to| strips(to) * STRIP_WORDS);
+        words.sum::<usize>() as u64
+    }
+
     /// Whether there is a path of at least one edge.
     #[inline]
     pub fn reaches(&self, from: u32, to: u32) -> bool {

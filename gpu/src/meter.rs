@@ -1,0 +1,121 @@
+//! Measures the closure on a device, for benchmarks: what it took, and what went over the bus.
+
+use std::time::Duration;
+
+#[cfg(feature = "wgpu")]
+use std::time::Instant;
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::prune::Dag;
+
+use crate::adapter::About;
+use crate::{Choice, Form};
+
+/// A closure that was computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// From the first byte that goes up to the last kernel's end.
+    pub time: Duration,
+    /// What the kernels took of it, where the device can tell.
+    pub kernels: Option<Duration>,
+    /// The kernels' names.
+    pub form: String,
+    /// Words of 32 bits that were OR-ed, by the formulas of docs/gpu.md; for `warshall` the most that can be.
+    pub words: u64,
+    /// Bytes sent to the device.
+    pub bytes_up: u64,
+    /// Kernels started.
+    pub dispatches: u64,
+    /// The size of the matrix.
+    pub matrix_bytes: u64,
+    /// Over how many buffers it is split.
+    pub bands: u32,
+}
+
+/// An open device that is measured.
+pub struct Meter {
+    about: About,
+    #[cfg(feature = "wgpu")]
+    hardware: Option<crate::hardware::Hardware>,
+}
+
+impl Meter {
+    /// Opens the device that a choice means.
+    #[cfg(feature = "wgpu")]
+    pub fn open(choice: &Choice) -> Result<Self, String> {
+        use crate::hardware::{Hardware, Opening, enumerate};
+        let (adapters, abouts): (Vec<_>, Vec<_>) = enumerate().into_iter().unzip();
+        let about = crate::adapter::pick(&abouts, choice)?;
+        let hardware = Hardware::open(&adapters[about.index], about, Opening::default())?;
+        Ok(Meter {
+            about: about.clone(),
+            hardware: Some(hardware),
+        })
+    }
+
+    /// Opens the device that a choice means.
+    #[cfg(not(feature = "wgpu"))]
+    pub fn open(_: &Choice) -> Result<Self, String> {
+        Err("this kingsnake was built without GPU support".to_owned())
+    }
+
+    /// The device.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Loads a graph and computes its closure.
+    #[cfg(feature = "wgpu")]
+    pub fn closure(&mut self, dag: &Dag, form: Form, budget: &Budget) -> Result<Measured, String> {
+        use crate::recording::Executor;
+        use crate::resident::{Csr, Options, Resident};
+        use crate::self_test::words;
+        use crate::steps::Steps;
+
+        let Some(mut hardware) = self.hardware.take() else {
+            return Err("the device failed before".to_owned());
+        };
+        hardware.reset();
+        let options = Options {
+            form,
+            is_parallel: self.about.kind != crate::Kind::Software,
+            ..Options::default()
+        };
+        let graph = Csr {
+            starts: dag.starts(),
+            targets: dag.targets(),
+        };
+        let steps = Steps::all(dag);
+        let begun = Instant::now();
+        let mut resident = Resident::load(hardware, options, graph, budget).map_err(words)?;
+        resident
+            .close(&steps, std::iter::empty(), budget)
+            .map_err(words)?;
+        let time = begun.elapsed();
+        let (matrix_bytes, bands) = resident.size();
+        let row_words = matrix_bytes / 4 / (dag.n_nodes() as u64).max(1);
+        let rows = if resident.used.warshall {
+            (dag.n_nodes() as u64).pow(2)
+        } else {
+            dag.n_edges() as u64
+        };
+        let measured = Measured {
+            time,
+            kernels: resident.executor.time(),
+            form: resident.used.words(),
+            words: rows * row_words,
+            bytes_up: resident.traffic.bytes_up,
+            dispatches: resident.traffic.dispatches,
+            matrix_bytes,
+            bands,
+        };
+        self.hardware = Some(resident.executor);
+        Ok(measured)
+    }
+
+    /// Loads a graph and computes its closure.
+    #[cfg(not(feature = "wgpu"))]
+    pub fn closure(&mut self, _: &Dag, _: Form, _: &Budget) -> Result<Measured, String> {
+        Err("this kingsnake was built without GPU support".to_owned())
+    }
+}
