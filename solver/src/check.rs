@@ -191,8 +191,8 @@ pub fn check_on(
     if spec.real_time.is_some() && !history.has_times() {
         return Err(CheckError::NoTimes);
     }
-    if let Some(what) = backend.refuses(spec) {
-        let backend = backend.name().to_owned();
+    if let Some(what) = engines.backend.refuses(spec) {
+        let backend = engines.backend.name().to_owned();
         return Err(DecideError { backend, what }.into());
     }
     let mut line = Line {

@@ -57,7 +57,8 @@ fn prune_with(
         reachability: Reachability::Dense,
         rounds,
         linear: false,
-        estimate: true,
+        coalesce: combine,
+        ..PruneOptions::default()
     };
     let mut stats = PruneStats::default();
     let polygraph = construct(history, resolved, spec, combine);
