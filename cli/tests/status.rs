@@ -175,6 +175,52 @@ fn bad_usage_is_an_error_and_help_is_not() {
 }
 
 #[test]
+fn a_portfolio_of_one_is_refused() {
+    let said = expect(2, &["check", "h", "--backend", "portfolio:cadical/lazy"]);
+    assert!(said.stderr.contains("of two back ends"), "{}", said.stderr);
+}
+
+#[test]
+fn a_portfolio_names_its_winner() {
+    let history = run::corpus("strong-session-ser/blind-writes.jsonl");
+    let args = [
+        "check",
+        &history,
+        "--backend",
+        "portfolio:cadical/closure,search/backtrack",
+        "--prune-rounds",
+        "0",
+        "--no-witness",
+        "-v",
+    ];
+    let said = expect(0, &args);
+    assert!(said.stdout.contains("won by "), "{}", said.stdout);
+}
+
+#[cfg(feature = "z3")]
+#[test]
+fn the_rules_of_snapshot_isolation_do_not_decide_serializability() {
+    let history = run::corpus("strong-session-ser/blind-writes.jsonl");
+    for backend in ["z3/gsi", "z3/asi", "portfolio:z3/gsi,cadical/lazy"] {
+        let args = ["check", &history, "--backend", backend];
+        let said = expect(2, &args);
+        assert!(
+            said.stderr.contains("cannot decide serializability"),
+            "{}",
+            said.stderr
+        );
+        expect(0, &[&args[..], &["--level", "si"]].concat());
+    }
+}
+
+#[cfg(not(feature = "z3"))]
+#[test]
+fn without_z3_its_back_ends_say_so() {
+    let said = expect(2, &["check", "h", "--backend", "z3/order"]);
+    assert!(said.stderr.contains("built without"), "{}", said.stderr);
+}
+
+#[test]
 fn every_technique_can_be_switched_off() {
     let scratch = Scratch::new();
     let valid = generate(&scratch, "h.jsonl", &["--txns", "300", "--keys", "20"]);

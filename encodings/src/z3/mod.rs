@@ -34,6 +34,9 @@ const STACK: usize = 64 << 20;
 /// What Z3 keeps for an assertion about an edge and for a constraint, roughly, in bytes.
 const BYTES: [u64; 2] = [700, 2000];
 
+/// So many assertions take Z3 long to give back.
+const MANY: usize = 50_000;
+
 /// How a question is put.
 pub(crate) struct Encoding {
     pub name: &'static str,
@@ -169,30 +172,33 @@ impl Z3 {
             chosen,
             faults: self.faults,
         };
-        let stated = (self.encoding.state)(&asked, &mut session)?;
+        let stated = match (self.encoding.state)(&asked, &mut session) {
+            Ok(stated) => stated,
+            Err(halt) => {
+                session.abandon();
+                return Err(halt);
+            }
+        };
         stats.encode += started.elapsed();
         stats.variables = stats.variables.max(stated.n_variables);
         stats.clauses = stats.clauses.max(session.n_sent() as u64);
         let started = Instant::now();
-        let found = session.check(&stated.demands, &stated.either, budget);
-        let run = match found {
-            Ok(Found::Met(values)) => Ok(Run::Met(
-                values
-                    .into_iter()
-                    .map(|either| if either { Side::Either } else { Side::Or })
-                    .collect(),
-            )),
-            Ok(Found::Refuted(failed)) => {
-                let core = shrink(&session, &stated.demands, failed, budget);
-                Ok(Run::Refuted(
-                    core.into_iter().map(|at| chosen[at]).collect(),
-                ))
-            }
-            Err(halt) => Err(halt),
-        };
+        let run = session
+            .check(&stated.demands, &stated.either, budget)
+            .map(|found| match found {
+                Found::Met(values) => Run::Met(values.into_iter().map(side_of).collect()),
+                Found::Refuted(failed) => {
+                    let core = shrink(&session, &stated.demands, failed, budget);
+                    Run::Refuted(core.into_iter().map(|at| chosen[at]).collect())
+                }
+            });
         session.count(stats);
         if let Some(theory) = &stated.theory {
             stats.cycles += theory.n_cycles();
+        }
+        if run.is_err() || session.n_sent() > MANY {
+            session.abandon();
+            std::mem::forget(stated);
         }
         stats.solve += started.elapsed();
         run
@@ -228,6 +234,10 @@ impl Z3 {
             Err(halt) => Err(halt),
         }
     }
+}
+
+fn side_of(either: bool) -> Side {
+    if either { Side::Either } else { Side::Or }
 }
 
 fn expect_acyclic(question: &Question<'_>, sides: &[Side]) -> Result<(), Halt> {

@@ -267,6 +267,13 @@ impl<'a> Session<'a> {
         )))
     }
 
+    /// Leaves what Z3 holds to the end of the process. Z3 gives it back node by node, which takes it seconds where there is
+    /// much, and cannot be interrupted.
+    pub fn abandon(self) {
+        std::mem::forget(self.context.clone());
+        std::mem::forget(self);
+    }
+
     /// Adds what Z3 counted since the session began.
     pub fn count(&self, stats: &mut DecideStats) {
         let raw = self.raw();
