@@ -170,7 +170,7 @@ fn every_fault_is_found_where_it_must_be_and_nowhere_else() {
             for seed in 0..n_seeds {
                 let run = Run {
                     fault: Some(fault),
-                    threads: seed == 3,
+                    threads: seed == 3 && workload == "mini",
                     ..small(seed)
                 };
                 let history = crowded(workload, &run).history(true, true).unwrap();

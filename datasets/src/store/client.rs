@@ -56,6 +56,12 @@ impl<'w> Client<'w> {
         true
     }
 
+    /// Whether the last step was the begin of a transaction.
+    pub(super) fn has_just_begun(&self) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|current| current.open.events.is_empty())
+    }
+
     fn begin(&mut self, store: &mut Store) -> bool {
         let from = match self.again.take() {
             Some(from) => from,

@@ -139,8 +139,10 @@ fn on_threads(clients: &mut [Client<'_>], store: Store) -> Store {
             let store = &store;
             scope.spawn(move || {
                 while client.step(&mut store.lock().unwrap_or_else(PoisonError::into_inner)) {
-                    // Steps are far shorter than a scheduler's slice; without this, clients would hardly overlap.
-                    std::thread::yield_now();
+                    // A transaction is far shorter than a scheduler's slice; without this, clients would hardly overlap.
+                    if client.has_just_begun() {
+                        std::thread::yield_now();
+                    }
                 }
             });
         }
