@@ -198,6 +198,8 @@ pub enum DecideArg {
     Repair,
     /// Any, surest first.
     SurestFirst,
+    /// Any, from the first place of the estimated order to the last.
+    Position,
     /// What the solver's own heuristic prefers.
     Vsids,
 }
@@ -241,6 +243,10 @@ pub struct TechniqueArgs {
     /// Which constraint is decided next (cadical/propagator).
     #[arg(long, value_name = "WHICH")]
     pub decide: Option<DecideArg>,
+    /// Rule out sides that a decision makes impossible, as far as looking at so many nodes each way shows
+    /// (cadical/propagator); 0, which is not at all, unless given.
+    #[arg(long, value_name = "NODES")]
+    pub propagate: Option<usize>,
     /// The switches.
     #[command(flatten)]
     pub switches: SwitchArgs,
@@ -294,6 +300,8 @@ switches! {
     linear no_linear "Compute reachability even where every key is ordered already."
     estimate no_estimate "Do not estimate positions."
     witness no_witness "Do not try the estimated order before asking the solver."
+    minimise no_minimise "Learn from any short cycle, not from one with the fewest decided edges (cadical/propagator)."
+    anneal no_anneal "Do not anneal where repairing the first order is hard (cadical/propagator)."
 }
 
 /// How far a check may go.

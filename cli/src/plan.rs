@@ -14,7 +14,7 @@ use kingsnake_solver::level::{Level, RealTime, Spec, Times};
 
 use crate::args::{CheckArgs, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg};
 use crate::memory;
-use crate::profile::{decide_name, phase_name, reachability_name, search, techniques};
+use crate::profile::{reachability_name, search, techniques};
 
 /// A check, ready to run.
 #[derive(Clone, Debug)]
@@ -127,8 +127,11 @@ impl Plan {
             ),
             ("profile", self.profile.name().to_owned()),
             ("backend", self.backend.clone()),
-            ("phase", phase_name(self.search.phase).to_owned()),
-            ("decide", decide_name(self.search.decide).to_owned()),
+            ("phase", self.search.phase.name().to_owned()),
+            ("decide", self.search.decide.name().to_owned()),
+            ("propagate", self.search.propagate.to_string()),
+            ("minimise", switch(self.search.minimise)),
+            ("anneal", switch(self.search.anneal)),
             ("seed", self.seed.to_string()),
             (
                 "reachability",
@@ -207,11 +210,12 @@ impl Plan {
         let techniques = &self.techniques;
         let _ = write!(
             line,
-            " --profile {} --backend {} --phase {} --decide {} --seed {} --reachability {} --device {}",
+            " --profile {} --backend {} --phase {} --decide {} --propagate {} --seed {} --reachability {} --device {}",
             self.profile.name(),
             quoted(&self.backend),
-            phase_name(self.search.phase),
-            decide_name(self.search.decide),
+            self.search.phase.name(),
+            self.search.decide.name(),
+            self.search.propagate,
             self.seed,
             reachability_name(techniques.reachability),
             quoted(&self.device.to_string())
@@ -226,6 +230,8 @@ impl Plan {
             ("linear", techniques.linear),
             ("estimate", techniques.estimate),
             ("witness", techniques.witness),
+            ("minimise", self.search.minimise),
+            ("anneal", self.search.anneal),
         ] {
             let _ = write!(line, " --{}{name}", if on { "" } else { "no-" });
         }
@@ -365,6 +371,8 @@ mod tests {
             "kingsnake check h --level si --session-order off --no-witness --prune-rounds 3 \
              --timeout 1.5 --memory-limit 1G --reachability dense --device gpu:0 --seed 7 --threads 2",
             "kingsnake check h --profile cobra --no-version-order --estimate --decide repair",
+            "kingsnake check h --decide position --phase random --propagate 9 --no-minimise",
+            "kingsnake check h --no-anneal",
             "kingsnake check h --profile king-cobra --version-order f --version-order-share 0.9 \
              --real-time on --no-prune --phase random",
         ] {

@@ -43,6 +43,7 @@ impl Profile {
                 phase: Phase::None,
                 decide: Decide::Vsids,
                 anneal: false,
+                ..PropagatorOptions::default()
             },
             Profile::Kingsnake => PropagatorOptions::default(),
         }
@@ -81,9 +82,11 @@ pub fn techniques(args: &TechniqueArgs) -> Techniques {
 /// How the default back end is to search.
 pub fn search(args: &TechniqueArgs) -> PropagatorOptions {
     let profile = args.profile.search();
+    let switches = &args.switches;
     let decide = args.decide.map(|it| match it {
         DecideArg::Repair => Decide::Repair,
         DecideArg::SurestFirst => Decide::SurestFirst,
+        DecideArg::Position => Decide::Position,
         DecideArg::Vsids => Decide::Vsids,
     });
     PropagatorOptions {
@@ -96,7 +99,11 @@ pub fn search(args: &TechniqueArgs) -> PropagatorOptions {
         },
         decide: decide.unwrap_or(profile.decide),
         // A better order to repair is of use only to who repairs one.
-        anneal: decide.map_or(profile.anneal, |it| it == Decide::Repair),
+        anneal: switches
+            .anneal()
+            .unwrap_or(decide.map_or(profile.anneal, |it| it == Decide::Repair)),
+        minimise: switches.minimise().unwrap_or(profile.minimise),
+        propagate: args.propagate.unwrap_or(profile.propagate),
     }
 }
 
@@ -106,24 +113,5 @@ pub fn reachability_name(reachability: Reachability) -> &'static str {
         Reachability::Auto => "auto",
         Reachability::Dense => "dense",
         Reachability::Chains => "chains",
-    }
-}
-
-/// The name of a source of guesses, as typed.
-pub fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Estimate => "estimate",
-        Phase::Topological => "topological",
-        Phase::None => "none",
-        Phase::Random => "random",
-    }
-}
-
-/// The name of a way to decide, as typed.
-pub fn decide_name(decide: Decide) -> &'static str {
-    match decide {
-        Decide::Repair => "repair",
-        Decide::SurestFirst => "surest-first",
-        Decide::Vsids => "vsids",
     }
 }

@@ -10,19 +10,18 @@ use support::{Owned, Random, judge, planted, small};
 
 fn all_options() -> Vec<Options> {
     let mut all = Vec::new();
-    for phase in [
-        Phase::Estimate,
-        Phase::Topological,
-        Phase::None,
-        Phase::Random,
-    ] {
-        for decide in [Decide::Repair, Decide::SurestFirst, Decide::Vsids] {
+    for phase in Phase::ALL {
+        for decide in Decide::ALL {
+            // Neighbours differ in the other options too, and over all of them every pair of choices comes.
+            let at = all.len();
             all.push(Options {
-                seed: all.len() as u32,
+                seed: at as u32,
                 propagator: PropagatorOptions {
                     phase,
                     decide,
-                    ..PropagatorOptions::default()
+                    anneal: true,
+                    minimise: (at + at / 4) % 2 == 0,
+                    propagate: [0, 4, 1000][(at + at / 4) % 3],
                 },
             });
         }
@@ -127,7 +126,7 @@ fn larger_planted_questions_are_decided_as_planted() {
         for torn in [false, true] {
             let owned = planted(n_nodes, n_constraints, torn, &mut random);
             for variant in variants(&owned, &mut random) {
-                for decide in [Decide::Repair, Decide::SurestFirst, Decide::Vsids] {
+                for decide in Decide::ALL {
                     let options = Options {
                         propagator: PropagatorOptions {
                             decide,

@@ -11,6 +11,7 @@ mod line;
 pub(crate) mod order;
 mod phase;
 mod ranked;
+mod reach;
 mod repair;
 mod solve;
 pub(crate) mod start;
@@ -32,6 +33,7 @@ use self::cycle::CycleSearch;
 use self::graph::{Known, Sides, side_of};
 use self::line::Line;
 use self::order::Order;
+use self::reach::Reach;
 use self::repair::Repair;
 use self::solve::{Outcome, Plan, Start, solve};
 use self::watch::Watch;
@@ -50,8 +52,30 @@ pub enum Decide {
     Repair,
     /// All constraints, surest first.
     SurestFirst,
+    /// All constraints, from the first place of the start order to the last.
+    Position,
     /// The solver's own heuristic.
     Vsids,
+}
+
+impl Decide {
+    /// All of them, the default first.
+    pub const ALL: [Decide; 4] = [
+        Decide::Repair,
+        Decide::SurestFirst,
+        Decide::Position,
+        Decide::Vsids,
+    ];
+
+    /// The name, as typed and reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Decide::Repair => "repair",
+            Decide::SurestFirst => "surest-first",
+            Decide::Position => "position",
+            Decide::Vsids => "vsids",
+        }
+    }
 }
 
 /// What may be chosen about `cadical/propagator`.
@@ -63,6 +87,11 @@ pub struct PropagatorOptions {
     pub decide: Decide,
     /// Whether to anneal when the first order turns out to be hard to repair.
     pub anneal: bool,
+    /// Whether a cycle that is learned has as few decided edges as possible; else it is any that is short.
+    pub minimise: bool,
+    /// Whether to learn, before it is tried, which sides a decision makes impossible: by looking at so many nodes each way; 0 is
+    /// not at all.
+    pub propagate: usize,
 }
 
 impl Default for PropagatorOptions {
@@ -71,6 +100,8 @@ impl Default for PropagatorOptions {
             phase: Phase::default(),
             decide: Decide::default(),
             anneal: true,
+            minimise: true,
+            propagate: 0,
         }
     }
 }
@@ -139,8 +170,7 @@ impl Propagator {
             0..question.constraints.len(),
         ));
         let plan = Plan {
-            phase: self.options.phase,
-            decide: self.options.decide,
+            options: self.options,
             seed: self.seed,
             faults: self.faults,
         };
@@ -261,6 +291,7 @@ fn reserve(question: &Question<'_>, budget: &Budget) -> Result<(), StopReason> {
             + Order::bytes(n_nodes, n_edges)
             + CycleSearch::bytes(n_nodes)
             + Repair::bytes(n_nodes, n_edges)
+            + Reach::bytes(n_nodes, n_edges)
             + solver,
     )?;
     budget.check()

@@ -21,6 +21,26 @@ pub enum Phase {
     Random,
 }
 
+impl Phase {
+    /// All of them, the default first.
+    pub const ALL: [Phase; 4] = [
+        Phase::Estimate,
+        Phase::Topological,
+        Phase::None,
+        Phase::Random,
+    ];
+
+    /// The name, as typed and reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Estimate => "estimate",
+            Phase::Topological => "topological",
+            Phase::None => "none",
+            Phase::Random => "random",
+        }
+    }
+}
+
 /// The guesses: a literal for each constraint, and the constraints by falling sureness.
 pub(crate) struct Guesses {
     pub first: Vec<Lit>,
@@ -63,4 +83,18 @@ pub(crate) fn guess(
     let mut by_rank: Vec<u32> = (0..sides.n_constraints() as u32).collect();
     by_rank.sort_by(|&a, &b| sureness[b as usize].total_cmp(&sureness[a as usize]));
     Guesses { first, by_rank }
+}
+
+/// The constraints from the first place to the last, each where its first node is.
+pub(crate) fn by_position(sides: &Sides, places: &[u32]) -> Vec<u32> {
+    let first = |&constraint: &u32| {
+        let lit = Lit::positive(constraint);
+        let edges = sides.edges(lit).chain(sides.edges(!lit));
+        let ends = edges.map(|edge| sides.ends(edge));
+        ends.map(|(from, to)| places[from as usize].min(places[to as usize]))
+            .min()
+    };
+    let mut constraints: Vec<u32> = (0..sides.n_constraints() as u32).collect();
+    constraints.sort_by_cached_key(first);
+    constraints
 }

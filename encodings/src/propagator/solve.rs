@@ -10,12 +10,12 @@ use rustsat::types::Lit;
 
 use super::graph::{Known, Sides, acyclic};
 use super::order::Order;
-use super::phase::{Guesses, Phase};
+use super::phase::{Guesses, Phase, by_position};
 use super::ranked::Ranked;
 use super::repair::Repair;
-use super::theory::{Choose, Theory};
+use super::theory::{Choose, Limits, Theory};
 use super::watch::{Stop, Watch};
-use super::{Decide, Faults};
+use super::{Decide, Faults, PropagatorOptions};
 
 /// What a run found.
 pub(crate) enum Outcome {
@@ -31,8 +31,7 @@ pub(crate) enum Outcome {
 
 /// What a run needs besides the graph.
 pub(crate) struct Plan {
-    pub phase: Phase,
-    pub decide: Decide,
+    pub options: PropagatorOptions,
     pub seed: u32,
     pub faults: Faults,
 }
@@ -66,18 +65,20 @@ pub(crate) fn solve(
         plan.faults.frozen_order,
     );
     let mut solver = configured(plan);
-    if plan.decide == Decide::Vsids && plan.phase != Phase::None {
+    let options = plan.options;
+    if options.decide == Decide::Vsids && options.phase != Phase::None {
         for &lit in &guesses.first {
             solver.phase(lit.to_ipasir());
         }
     }
-    let choose = match plan.decide {
+    let choose = match options.decide {
         Decide::Repair => Choose::Repair(Repair::new(
             Rc::clone(sides),
             &guesses.by_rank,
             known.n_nodes(),
         )),
-        Decide::SurestFirst => surest(guesses.by_rank),
+        Decide::SurestFirst => listed(guesses.by_rank),
+        Decide::Position => listed(by_position(sides, order.places())),
         Decide::Vsids => Choose::Solver,
     };
     let theory = Rc::new(RefCell::new(Theory::new(
@@ -85,7 +86,11 @@ pub(crate) fn solve(
         order,
         choose,
         guesses.first,
-        start.max_cycles,
+        Limits {
+            max_cycles: start.max_cycles,
+            propagate: options.propagate,
+            minimise: options.minimise,
+        },
         Rc::clone(watch),
         plan.faults,
     )));
@@ -124,7 +129,7 @@ pub(crate) fn solve(
         (None, _) => {
             return match watch.reason() {
                 Some(reason) => Ok(Outcome::Stopped(reason)),
-                None if theory.n_cycles() >= start.max_cycles => Ok(Outcome::GaveUp {
+                None if theory.gave_up() => Ok(Outcome::GaveUp {
                     lemmas: theory.take_lemmas(),
                 }),
                 None => Err("the solver stopped without being told to".to_owned()),
@@ -150,14 +155,14 @@ fn configured(plan: &Plan) -> CaDiCal {
     solver
 }
 
-fn surest(by_rank: Vec<u32>) -> Choose {
+fn listed(by_rank: Vec<u32>) -> Choose {
     let mut open = Ranked::new(by_rank.len());
     let mut rank_of = vec![0u32; by_rank.len()];
     for (rank, &constraint) in by_rank.iter().enumerate() {
         open.insert(rank);
         rank_of[constraint as usize] = rank as u32;
     }
-    Choose::Surest {
+    Choose::Listed {
         open,
         by_rank,
         rank_of,

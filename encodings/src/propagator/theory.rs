@@ -15,6 +15,7 @@ use super::cycle::CycleSearch;
 use super::graph::Sides;
 use super::order::Order;
 use super::ranked::Ranked;
+use super::reach::Reach;
 use super::repair::Repair;
 use super::watch::Watch;
 
@@ -22,14 +23,25 @@ use super::watch::Watch;
 pub(crate) enum Choose {
     /// The order: only what it violates.
     Repair(Repair),
-    /// The guesses: what is open, surest first.
-    Surest {
+    /// A list: the first that is open.
+    Listed {
         open: Ranked,
         by_rank: Vec<u32>,
         rank_of: Vec<u32>,
     },
     /// The solver.
     Solver,
+}
+
+/// How far the search goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// It gives up after so many conflicts with cycles.
+    pub max_cycles: u64,
+    /// Theory propagation sees so many nodes each way; 0 is none.
+    pub propagate: usize,
+    /// Whether cycles are minimised.
+    pub minimise: bool,
 }
 
 /// The state between callbacks.
@@ -48,10 +60,17 @@ pub(crate) struct Theory {
     /// The queue's length at the start of each decision level.
     levels: Vec<u32>,
     lemma: Option<Lemma>,
+    reach: Option<Reach>,
+    /// Edges of open sides that would close a cycle, and whose lemmas have not been given.
+    impossible: Vec<u32>,
+    /// Whether a lemma's cycle has as few decided edges as possible; else it is any short one.
+    minimise: bool,
     spare: Vec<Lit>,
     /// All lemmas ever given, each closed by 0, as the solver spells them.
     lemmas: Vec<i32>,
     n_cycles: u64,
+    /// Of these, those that were conflicts.
+    n_conflicts: u64,
     /// The search gives up after so many.
     max_cycles: u64,
     witness: Option<Vec<Lit>>,
@@ -72,12 +91,15 @@ impl Theory {
         order: Order,
         choose: Choose,
         first: Vec<Lit>,
-        max_cycles: u64,
+        limits: Limits,
         watch: Rc<Watch>,
         faults: Faults,
     ) -> Theory {
+        let n_nodes = order.places().len();
+        let propagates = limits.propagate > 0;
+        let reach = propagates.then(|| Reach::new(&sides, n_nodes, limits.propagate));
         Theory {
-            search: CycleSearch::new(order.places().len()),
+            search: CycleSearch::new(n_nodes),
             values: vec![0; sides.n_constraints()],
             sides,
             order,
@@ -88,10 +110,14 @@ impl Theory {
             n_done: 0,
             levels: Vec::new(),
             lemma: None,
+            reach,
+            impossible: Vec::new(),
+            minimise: limits.minimise,
             spare: Vec::new(),
             lemmas: Vec::new(),
             n_cycles: 0,
-            max_cycles,
+            n_conflicts: 0,
+            max_cycles: limits.max_cycles,
             witness: None,
             failure: None,
             watch,
@@ -114,6 +140,11 @@ impl Theory {
         self.n_cycles
     }
 
+    /// Whether it gave up.
+    pub fn gave_up(&self) -> bool {
+        self.n_conflicts >= self.max_cycles
+    }
+
     /// What went wrong, if something did.
     pub fn failure(&self) -> Option<&'static str> {
         self.failure
@@ -124,28 +155,52 @@ impl Theory {
         if self.faults.drop_pending && self.lemma.is_some() {
             self.drop_waiting();
         }
-        while self.lemma.is_none() && self.n_done < self.queue.len() && !self.watch.finished() {
+        while self.lemma.is_none() && !self.watch.finished() {
             if self.n_done.is_multiple_of(64) && self.watch.over() {
                 return;
             }
-            let lit = self.queue[self.n_done];
+            if let Some(edge) = self.impossible.pop() {
+                let owner = self.sides.owner(edge as usize);
+                if self.values[owner.vidx()] == 0 {
+                    self.explain(edge as usize, false);
+                }
+                continue;
+            }
+            let Some(&lit) = self.queue.get(self.n_done) else {
+                return;
+            };
             let n_linked = self.order.n_linked();
             let closing = self.sides.edges(lit).find(|&edge| !self.order.insert(edge));
             if let Some(edge) = closing {
-                self.explain(edge);
+                self.explain(edge, true);
                 self.order.shrink(n_linked);
             } else {
                 self.linked_before.push(n_linked as u32);
                 self.n_done += 1;
+                self.look_ahead(lit);
             }
         }
     }
 
-    /// Makes a lemma of the cycle that the edge closes.
-    fn explain(&mut self, edge: usize) {
+    /// Finds sides that the edges of this literal make impossible.
+    fn look_ahead(&mut self, lit: Lit) {
+        let Some(reach) = &mut self.reach else {
+            return;
+        };
+        for edge in self.sides.edges(lit) {
+            reach.impossible(&self.order, edge, &mut self.impossible);
+        }
+        let (sides, values) = (&self.sides, &self.values);
+        self.impossible
+            .retain(|&edge| values[sides.owner(edge as usize).vidx()] == 0);
+    }
+
+    /// Makes a lemma of the cycle that the edge closes, or would close: then the lemma is no conflict yet.
+    fn explain(&mut self, edge: usize, is_conflict: bool) {
         let owner = self.sides.owner(edge);
         let mut literals = std::mem::take(&mut self.spare);
-        let free = |lit: Lit| lit == owner;
+        let minimise = self.minimise;
+        let free = |lit: Lit| lit == owner || !minimise;
         if !self.search.explain(&self.order, edge, free, &mut literals) {
             self.failure = Some("the order saw a cycle that is none");
             self.watch.finish();
@@ -161,7 +216,8 @@ impl Theory {
             .extend(literals.iter().map(|lit| lit.to_ipasir()));
         self.lemmas.push(0);
         self.n_cycles += 1;
-        if self.n_cycles >= self.max_cycles {
+        self.n_conflicts += u64::from(is_conflict);
+        if self.n_conflicts >= self.max_cycles {
             self.watch.finish();
         }
         self.lemma = Some(Lemma { literals, read: 0 });
@@ -183,7 +239,7 @@ impl Theory {
         }
         self.values[lit.vidx()] = value;
         self.queue.push(lit);
-        if let Choose::Surest { open, rank_of, .. } = &mut self.choose {
+        if let Choose::Listed { open, rank_of, .. } = &mut self.choose {
             open.remove(rank_of[lit.vidx()] as usize);
         }
     }
@@ -196,10 +252,11 @@ impl Theory {
             return;
         };
         self.levels.truncate(level);
+        self.impossible.clear();
         let keep = keep as usize;
         for lit in self.queue.drain(keep..) {
             self.values[lit.vidx()] = 0;
-            if let Choose::Surest { open, rank_of, .. } = &mut self.choose {
+            if let Choose::Listed { open, rank_of, .. } = &mut self.choose {
                 open.insert(rank_of[lit.vidx()] as usize);
             }
         }
@@ -224,7 +281,7 @@ impl Theory {
                 };
                 Some(constraint)
             }
-            Choose::Surest { open, by_rank, .. } => open.first().map(|rank| by_rank[rank] as usize),
+            Choose::Listed { open, by_rank, .. } => open.first().map(|rank| by_rank[rank] as usize),
             Choose::Solver => None,
         };
         self.watch.tell(|| Event::Deciding {
@@ -305,7 +362,7 @@ mod tests {
     use super::*;
 
     /// Three nodes; constraint c orders the c-th pair of 0-1, 1-2, 2-0, so that all true or all false is a cycle.
-    fn triangle(faults: Faults) -> Theory {
+    fn triangle(faults: Faults, propagate: usize) -> Theory {
         let mut constraints = Constraints::default();
         for (from, to) in [(0, 1), (1, 2), (2, 0)] {
             let reason = Reason::Session;
@@ -331,7 +388,12 @@ mod tests {
         let order = Order::new(known, Rc::clone(&sides), vec![0, 1, 2], false);
         let first = (0..3).map(Lit::positive).collect();
         let watch = Watch::new(Budget::unlimited(), None);
-        Theory::new(sides, order, Choose::Solver, first, u64::MAX, watch, faults)
+        let limits = Limits {
+            max_cycles: u64::MAX,
+            propagate,
+            minimise: true,
+        };
+        Theory::new(sides, order, Choose::Solver, first, limits, watch, faults)
     }
 
     fn read(theory: &mut Theory) -> Vec<i32> {
@@ -343,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_cycle_becomes_the_clause_of_its_literals() {
-        let mut theory = triangle(Faults::default());
+        let mut theory = triangle(Faults::default(), 0);
         theory.notify_new_decision_level();
         theory.notify_assignment(&[1, 2, 3]);
         let mut clause = read(&mut theory);
@@ -352,8 +414,22 @@ mod tests {
     }
 
     #[test]
+    fn a_side_that_would_close_a_cycle_is_ruled_out_before_it_is_tried() {
+        let mut theory = triangle(Faults::default(), 3);
+        theory.notify_new_decision_level();
+        theory.notify_assignment(&[1]);
+        theory.cb_propagate();
+        assert!(theory.lemma.is_none());
+        theory.notify_assignment(&[2]);
+        let mut clause = read(&mut theory);
+        clause.sort_unstable();
+        assert_eq!(clause, [-3, -2, -1]);
+        assert!(!theory.gave_up() && theory.n_conflicts == 0);
+    }
+
+    #[test]
     fn what_waits_behind_a_lemma_is_not_lost_when_it_outlives_the_lemma() {
-        let mut theory = triangle(Faults::default());
+        let mut theory = triangle(Faults::default(), 0);
         theory.notify_new_decision_level();
         theory.notify_assignment(&[1, 2]);
         theory.notify_new_decision_level();
@@ -372,7 +448,7 @@ mod tests {
 
     #[test]
     fn backtracking_unlinks_exactly_what_came_later() {
-        let mut theory = triangle(Faults::default());
+        let mut theory = triangle(Faults::default(), 0);
         for (level, lit) in [1, 2].into_iter().enumerate() {
             theory.notify_new_decision_level();
             theory.notify_assignment(&[lit]);
