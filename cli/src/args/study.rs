@@ -63,7 +63,7 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study, or a study file; docs/ablation.md describes them.
+    /// A built-in study (king-cobra, ingredients), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
     /// The same as `--set profile=NAME`.

@@ -168,7 +168,8 @@ fn least(
         let words = "not all are answered, even at the end".to_owned();
         return ("none".to_owned(), Finding::Differs, words);
     };
-    let number: Option<f64> = from.trim_end_matches('%').trim().parse().ok();
+    let digits = from.trim_end_matches('%').trim().replace(',', "");
+    let number: Option<f64> = digits.parse().ok();
     let (finding, words) = match number {
         Some(number) if (number - stated.paper).abs() < 1e-9 => {
             (Finding::Agrees, "agrees".to_owned())

@@ -85,7 +85,7 @@ impl Lines<'_> {
         canvas.time_axis(&scale, &note);
         let numbers = all().map(|(x, _, _)| *x);
         let across = if self.x_log {
-            Across::Log(Log::over(numbers, LEFT + INSET, RIGHT - INSET))
+            Across::Log(Log::within(numbers, LEFT + INSET, RIGHT - INSET))
         } else {
             Across::Linear(Linear::over(numbers, LEFT + INSET, RIGHT - INSET))
         };
