@@ -103,25 +103,25 @@ pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
 }
 
 /// The part of the plan that the verdict depends on. What is not in this list is a technique, and changes no verdict.
-/// (The share of a version order that counts is drawn with the check's seed.)
 fn question(row: &Row) -> String {
-    let mut parts: Vec<String> = ["level", "session-order", "real-time", "clock-drift"]
-        .iter()
-        .map(|name| {
-            row.plan
-                .get(*name)
-                .map_or(String::new(), ToString::to_string)
-        })
-        .collect();
-    let given = row
-        .plan
-        .iter()
-        .filter(|(name, _)| name.starts_with("version-order"));
-    let given: Vec<String> = given
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    if !given.is_empty() {
-        parts.push(format!("{given:?} {}", row.repeat));
+    const PARTS: [&str; 7] = [
+        "level",
+        "session-order",
+        "real-time",
+        "clock-drift",
+        "times",
+        "version-order",
+        "version-order-share",
+    ];
+    let part = |name: &str| {
+        row.plan
+            .get(name)
+            .map_or(String::new(), ToString::to_string)
+    };
+    let mut parts: Vec<String> = PARTS.iter().map(|name| part(name)).collect();
+    // Which versions a share keeps is drawn with the check's seed.
+    if !["", "\"0\"", "\"1\""].contains(&part("version-order-share").as_str()) {
+        parts.push(row.repeat.to_string());
     }
     parts.join("|")
 }

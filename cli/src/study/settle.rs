@@ -230,11 +230,12 @@ impl<'a> Settler<'a> {
         for choice in chosen {
             check.extend(filler.fill(&choice.check)?);
         }
-        expect_check(&check, self.page, workload.name.span())?;
+        let refused = expect_check(&check, self.page, workload.name.span())?;
         let point = Point {
             source,
             check: plain(check),
             expect: workload.expect,
+            refused,
         };
         let same = |other: &Point| {
             other.source == point.source

@@ -9,6 +9,7 @@ use super::super::recipe::Table;
 use super::super::row::{Outcome, Row};
 use super::super::summary::{Spread, middle, spread};
 use super::matrix;
+use crate::escape::Escaped;
 use crate::voice::{grouped, sized};
 
 const NOTHING: &str = "–";
@@ -77,7 +78,9 @@ fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>])
         let mut cells = Vec::new();
         for (at, (spread, &point)) in spreads.iter().zip(&along).enumerate() {
             let Some(spread) = spread else {
-                cells.push(if points[point].is_empty() {
+                cells.push(if let Some(why) = &study.points[point].refused {
+                    format!(r#"<abbr title="{}">refused</abbr>"#, Escaped(why))
+                } else if points[point].is_empty() {
                     NOTHING.to_owned()
                 } else {
                     r#"<span class="soft">not asked</span>"#.to_owned()
@@ -191,7 +194,7 @@ fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
             round.map_or(String::new(), |round| grouped(round.open))
         }));
         cells.push(grouped(row.stats.open_constraints));
-        cells.push(crate::escape::Escaped(&row.decider).to_string());
+        cells.push(Escaped(&row.decider).to_string());
         matrix::line(out, &matrix::line_name(shown, &at, None), &cells);
     }
     matrix::close(out);
