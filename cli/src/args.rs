@@ -2,7 +2,7 @@
 
 mod study;
 
-pub use study::{AblateArgs, BenchCommand, EncodingsArgs, ReachArgs, StudyArgs};
+pub use study::{AblateArgs, BenchCommand, EncodingsArgs, MeasureArg, ReachArgs, StudyArgs};
 
 use std::ffi::OsStr;
 use std::fmt::Write;

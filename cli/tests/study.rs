@@ -295,7 +295,7 @@ fn a_bad_study_file_is_told_with_its_line() {
         assert!(said.stderr.contains(words), "{words}: {}", said.stderr);
     }
     let said = expect(2, &["ablate", "cobra", "--out", &scratch.path("never")]);
-    assert!(said.stderr.contains("encodings"), "{}", said.stderr);
+    assert!(said.stderr.contains("king-cobra"), "{}", said.stderr);
     assert!(!Path::new(&scratch.path("never")).exists());
 }
 
@@ -455,10 +455,52 @@ fn back_ends_are_compared_on_given_histories() {
 }
 
 #[test]
+fn a_small_king_cobra_study_runs_from_end_to_end() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let args = [
+        "ablate",
+        "king-cobra",
+        "--txns",
+        "200",
+        "--keys",
+        "50",
+        "--timeout",
+        "60",
+        "--jobs",
+        "2",
+        "--out",
+        &out,
+    ];
+    let said = expect(0, &args);
+    // Three workloads: four settings of the orders, and nine more shares of the version order.
+    assert_eq!(cells(&scratch, "out").len(), 3 * (4 + 9));
+    for name in ["figure-13", "figure-14"] {
+        expect_well_formed(Path::new(&scratch.path(&format!("out/{name}.svg"))));
+    }
+    // Every number that the paper states is beside ours.
+    let summary: Value = serde_json::from_str(&scratch.get("out/summary.json")).expect("JSON");
+    let claims = |at: usize| {
+        summary["experiments"][at]["claims"]
+            .as_array()
+            .map(Vec::len)
+    };
+    assert_eq!((claims(0), claims(1)), (Some(10), Some(2)));
+    assert!(!said.stdout.contains("no row yet"), "{}", said.stdout);
+    // Without either order constraints are left after pruning or before it, and the rows say how many.
+    let rows = scratch.get("out/rows.jsonl");
+    assert!(rows.contains("\"rounds\":[{"), "{rows}");
+}
+
+#[test]
 fn the_built_in_studies_hold_together() {
     let scratch = Scratch::new();
     let out = scratch.path("out");
-    for args in [["bench", "encodings"], ["ablate", "encodings"]] {
+    for args in [
+        ["bench", "encodings"],
+        ["ablate", "king-cobra"],
+        ["ablate", "ingredients"],
+    ] {
         let said = expect(0, &[args[0], args[1], "--out", &out, "--list"]);
         assert!(said.stdout.contains("kingsnake check"), "{}", said.stdout);
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use kingsnake_gpu::Choice;
 
 use super::{BackendParser, bytes, seconds};
@@ -27,6 +27,9 @@ pub struct StudyArgs {
     /// How large a check's process may become (such as 500M or 4G); what is free unless given.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
+    /// Which time the figures show; the study's own choice unless given.
+    #[arg(long, value_name = "WHICH")]
+    pub measure: Option<MeasureArg>,
     /// Run this many checks at a time; times are best compared with one.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: u16,
@@ -39,6 +42,17 @@ pub struct StudyArgs {
     /// Delete the rows that are in DIR first.
     #[arg(long)]
     pub restart: bool,
+}
+
+/// Which time is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MeasureArg {
+    /// The whole check, by the clock.
+    Seconds,
+    /// The whole check, in processor time: for busy machines.
+    Cpu,
+    /// Encoding and solving only.
+    Solver,
 }
 
 /// `kingsnake bench`.
@@ -92,7 +106,7 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study, or a study file; docs/ablation.md describes them.
+    /// A built-in study (king-cobra, ingredients), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
     /// The same as `--set profile=NAME`.

@@ -8,8 +8,10 @@ use super::recipe::Measure;
 use super::row::Row;
 use super::summary::spread;
 
-/// Ratios within this factor agree.
+/// Ratios on the same side of one and within this factor agree.
 const CLOSE: f64 = 1.5;
+/// A ratio closer to one than this is no difference.
+const NOTICED: f64 = 1.05;
 
 /// A claim and what the rows say to it.
 #[derive(Clone, Debug)]
@@ -135,9 +137,12 @@ fn ratio(of: f64, over: f64, limit: f64, stated: &Stated) -> (String, Finding, S
     }
     let ours = of / over;
     let apart = (ours / stated.paper).max(stated.paper / ours);
-    let (finding, words) = if apart <= CLOSE {
+    let same_way = (ours > 1.0) == (stated.paper > 1.0);
+    let (finding, words) = if same_way && apart <= CLOSE {
         (Finding::Agrees, "agrees".to_owned())
-    } else if (ours > 1.0) == (stated.paper > 1.0) {
+    } else if ours.max(1.0 / ours) < NOTICED {
+        (Finding::Differs, "no difference here".to_owned())
+    } else if same_way {
         let more = if ours > stated.paper {
             "stronger"
         } else {
@@ -168,7 +173,8 @@ fn least(
         let words = "not all are answered, even at the end".to_owned();
         return ("none".to_owned(), Finding::Differs, words);
     };
-    let number: Option<f64> = from.trim_end_matches('%').trim().parse().ok();
+    let digits = from.trim_end_matches('%').trim().replace(',', "");
+    let number: Option<f64> = digits.parse().ok();
     let (finding, words) = match number {
         Some(number) if (number - stated.paper).abs() < 1e-9 => {
             (Finding::Agrees, "agrees".to_owned())
@@ -229,6 +235,8 @@ mod tests {
         assert_eq!(finding(2.0, 1.0, 2.5), Finding::Agrees);
         assert_eq!(finding(9.0, 1.0, 2.0), Finding::Direction);
         assert_eq!(finding(0.5, 1.0, 2.0), Finding::Differs);
+        // Close in number, but one says longer and the other shorter.
+        assert_eq!(finding(0.87, 1.0, 1.16), Finding::Differs);
         assert_eq!(finding(f64::INFINITY, 1.0, 2.0), Finding::Direction);
         assert_eq!(finding(f64::INFINITY, 200.0, 2.0), Finding::Open);
         assert_eq!(finding(1.0, f64::INFINITY, 2.0), Finding::Open);

@@ -92,6 +92,8 @@ pub struct Point {
     pub check: Vec<String>,
     /// The right verdict, where it is known.
     pub expect: Option<Expect>,
+    /// Why the back end does not decide this level; then there is no cell.
+    pub refused: Option<String>,
 }
 
 /// One run.
@@ -246,7 +248,7 @@ fn cells(sources: &[Source], points: &[Point], repeats: u32, seeds: u32) -> Vec<
         for seed in 0..seeds {
             for (at, point) in points.iter().enumerate() {
                 let varies = matches!(sources[point.source].origin, Origin::Generated(_));
-                if varies || seed == 0 {
+                if (varies || seed == 0) && point.refused.is_none() {
                     cells.push(Cell {
                         point: at,
                         seed,

@@ -1,11 +1,23 @@
 //! What the executable carries: the built-in studies, and the histories of the corpus that they use.
 
 /// The studies that have a name: the name, the file, its text.
-pub const BUILT_IN: &[(&str, &str, &str)] = &[(
-    "encodings",
-    "benches/studies/encodings.toml",
-    include_str!("../../../benches/studies/encodings.toml"),
-)];
+pub const BUILT_IN: &[(&str, &str, &str)] = &[
+    (
+        "encodings",
+        "benches/studies/encodings.toml",
+        include_str!("../../../benches/studies/encodings.toml"),
+    ),
+    (
+        "ingredients",
+        "benches/studies/ingredients.toml",
+        include_str!("../../../benches/studies/ingredients.toml"),
+    ),
+    (
+        "king-cobra",
+        "benches/studies/king-cobra.toml",
+        include_str!("../../../benches/studies/king-cobra.toml"),
+    ),
+];
 
 /// A built-in study's file and text.
 pub fn built_in(name: &str) -> Option<(&'static str, &'static str)> {

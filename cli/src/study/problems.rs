@@ -103,25 +103,91 @@ pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
 }
 
 /// The part of the plan that the verdict depends on. What is not in this list is a technique, and changes no verdict.
-/// (The share of a version order that counts is drawn with the check's seed.)
 fn question(row: &Row) -> String {
-    let mut parts: Vec<String> = ["level", "session-order", "real-time", "clock-drift"]
-        .iter()
-        .map(|name| {
-            row.plan
-                .get(*name)
-                .map_or(String::new(), ToString::to_string)
-        })
-        .collect();
-    let given = row
-        .plan
-        .iter()
-        .filter(|(name, _)| name.starts_with("version-order"));
-    let given: Vec<String> = given
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    if !given.is_empty() {
-        parts.push(format!("{given:?} {}", row.repeat));
+    const PARTS: [&str; 7] = [
+        "level",
+        "session-order",
+        "real-time",
+        "clock-drift",
+        "times",
+        "version-order",
+        "version-order-share",
+    ];
+    let part = |name: &str| {
+        row.plan
+            .get(name)
+            .map_or(String::new(), ToString::to_string)
+    };
+    let mut parts: Vec<String> = PARTS.iter().map(|name| part(name)).collect();
+    // Which versions a share keeps is drawn with the check's seed.
+    if !["", "\"0\"", "\"1\""].contains(&part("version-order-share").as_str()) {
+        parts.push(row.repeat.to_string());
     }
     parts.join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::blame::Page;
+    use super::super::design::{Override, design};
+    use super::super::recipe::read;
+    use super::*;
+
+    const TWO: &str = r#"
+name = "two"
+title = "Two back ends"
+check = ["--backend", "{backend}"]
+[parameters]
+backend = ""
+[[workload]]
+name = "w"
+corpus = "strong-session-ser/blind-writes.jsonl"
+[[experiment]]
+name = "e"
+title = "e"
+[[experiment.axis]]
+name = "back end"
+parameter = "backend"
+values = ["cadical/propagator", "search/backtrack"]
+"#;
+
+    fn rows(study: &Study, verdicts: [&str; 2], sessions: [&str; 2]) -> Vec<(Cell, Row)> {
+        let each = study.cells.iter().zip(verdicts.into_iter().zip(sessions));
+        each.map(|(&cell, (verdict, sessions))| {
+            let outcome = if verdict == "unknown" {
+                "time"
+            } else {
+                "answered"
+            };
+            let row = serde_json::json!({
+                "cell": "", "history": "w", "check": [], "seed": 0, "repeat": 0,
+                "outcome": outcome, "verdict": verdict, "wall_seconds": 0.0,
+                "peak_memory_bytes": null, "plan": {"session-order": sessions}, "command": verdict,
+            });
+            (cell, serde_json::from_value(row).unwrap())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn two_answers_to_one_question_are_a_disagreement() {
+        let page = Page {
+            name: "two.toml",
+            text: TWO,
+        };
+        let recipe = read(page).unwrap();
+        let study = design(&recipe, page, "".as_ref(), &Override::default()).unwrap();
+        let found = |verdicts, sessions| problems(&study, &rows(&study, verdicts, sessions));
+        assert_eq!(
+            found(["violated", "satisfied"], ["on", "on"]),
+            [Problem::Disagreement {
+                satisfied: "satisfied".to_owned(),
+                violated: "violated".to_owned(),
+            }]
+        );
+        assert_eq!(found(["satisfied", "satisfied"], ["on", "on"]), []);
+        assert_eq!(found(["satisfied", "unknown"], ["on", "on"]), []);
+        // Another question may have another answer.
+        assert_eq!(found(["violated", "satisfied"], ["on", "off"]), []);
+    }
 }

@@ -13,6 +13,7 @@ use super::design::{
 use super::embedded;
 use super::recipe::{Axis, Claim, Experiment, Figure, Kind, Recipe, Scalar, Words, Workload};
 use super::switches::{Filler, expect_check, expect_generate, plain};
+use crate::voice::grouped;
 
 /// Collects histories and points while experiments are settled.
 pub struct Settler<'a> {
@@ -153,6 +154,9 @@ impl<'a> Settler<'a> {
                 .map(|it| if axis.percent { it * 100.0 } else { it });
             let name = match (axis.percent, number) {
                 (true, Some(percent)) => format!("{} %", (percent * 10.0).round() / 10.0),
+                (false, Some(whole)) if whole >= 1000.0 && whole.fract() == 0.0 => {
+                    grouped(whole as u64)
+                }
                 _ => value.word.clone(),
             };
             all.push(Choice {
@@ -226,11 +230,12 @@ impl<'a> Settler<'a> {
         for choice in chosen {
             check.extend(filler.fill(&choice.check)?);
         }
-        expect_check(&check, self.page, workload.name.span())?;
+        let refused = expect_check(&check, self.page, workload.name.span())?;
         let point = Point {
             source,
             check: plain(check),
             expect: workload.expect,
+            refused,
         };
         let same = |other: &Point| {
             other.source == point.source

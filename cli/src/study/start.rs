@@ -9,8 +9,8 @@ use super::blame::Page;
 use super::conduct::{Options, conduct};
 use super::design::{Override, design};
 use super::embedded::{BUILT_IN, built_in};
-use super::recipe::{Recipe, Workload, read};
-use crate::args::{EncodingsArgs, StudyArgs};
+use super::recipe::{Measure, Recipe, Workload, read};
+use crate::args::{EncodingsArgs, MeasureArg, StudyArgs};
 use crate::voice::Voice;
 
 /// Runs a built-in study, or one from a file.
@@ -86,7 +86,17 @@ fn start(
     args: &StudyArgs,
     voice: Voice,
 ) -> Result<u8> {
-    let study = design(recipe, page, base, over)?;
+    let mut study = design(recipe, page, base, over)?;
+    if let Some(typed) = args.measure {
+        let drawn = study.experiments.iter_mut();
+        for drawn in drawn.filter_map(|experiment| experiment.figure.as_mut()) {
+            drawn.figure.measure = match typed {
+                MeasureArg::Seconds => Measure::Seconds,
+                MeasureArg::Cpu => Measure::Cpu,
+                MeasureArg::Solver => Measure::Solver,
+            };
+        }
+    }
     let options = Options {
         directory: args.out.clone(),
         jobs: usize::from(args.jobs),

@@ -7,6 +7,7 @@ use std::ops::Range;
 use anyhow::Result;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
+use kingsnake_encodings::Options;
 
 use super::blame::Page;
 use super::design::listed;
@@ -79,17 +80,28 @@ pub fn check_line(words: &[String], history: &str, seed: u32) -> Vec<String> {
     line
 }
 
-/// Complains about switches that `kingsnake check` does not take.
-pub fn expect_check(words: &[Placed], page: Page<'_>, whole: Range<usize>) -> Result<()> {
+/// Complains about switches that `kingsnake check` does not take. Tells why the back end refuses the level, if it does.
+pub fn expect_check(
+    words: &[Placed],
+    page: Page<'_>,
+    whole: Range<usize>,
+) -> Result<Option<String>> {
     let line = check_line(&plain(words.to_vec()), "HISTORY", 0);
     let typed = parse(&line, words, page, whole.clone())?;
-    if let Command::Check(args) = typed.command {
-        Plan::new(&args).map_err(|error| {
-            let span = words.first().map_or(whole, |(_, span)| span.clone());
-            page.blame(span, &format!("kingsnake check: {error:#}"))
-        })?;
+    let Command::Check(args) = typed.command else {
+        return Ok(None);
+    };
+    let blamed = |error: &dyn std::fmt::Display| {
+        let span = words.first().map_or(whole, |(_, span)| span.clone());
+        page.blame(span, &format!("kingsnake check: {error}"))
+    };
+    match Plan::new(&args) {
+        Err(error) => Err(blamed(&error)),
+        Ok(plan) => match kingsnake_encodings::backend(&plan.backend, &Options::default()) {
+            Err(error) => Err(blamed(&error)),
+            Ok(backend) => Ok(backend.refuses(plan.spec)),
+        },
     }
-    Ok(())
 }
 
 /// Complains about words that `kingsnake generate` does not take.

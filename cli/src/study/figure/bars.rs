@@ -37,7 +37,7 @@ impl Bars<'_> {
         let n_bars = (self.series.len() as f64 + 0.9) * self.groups.len().max(1) as f64;
         let bar = ((RIGHT - LEFT) / n_bars).min(64.0);
         let widest = all().map(|spread| width(&self.label(spread), 10.5));
-        let upward = widest.fold(0.0, f64::max) > bar - 2.0;
+        let upward = widest.fold(0.0, f64::max) > bar;
         let headroom = if upward { 56.0 } else { 20.0 };
 
         let mut canvas = Canvas::new(self.id, self.title);
@@ -157,7 +157,7 @@ impl Bars<'_> {
         if upward {
             canvas.upward(middle + 3.8, above - 5.0, 10.5, &words);
         } else {
-            canvas.text(middle, above - 6.0, 10.5, Anchor::Middle, "ink", &words);
+            canvas.over_grid(middle, above - 6.0, 10.5, &words);
         }
     }
 

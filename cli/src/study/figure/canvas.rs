@@ -170,12 +170,18 @@ impl Canvas {
         );
     }
 
-    /// A filled box.
+    /// A filled box; a pale one where the colours begin again.
     pub fn bar(&mut self, look: Look, x: f64, y: f64, width: f64, height: f64) {
+        let pale = if look.dashes.is_empty() {
+            ""
+        } else {
+            r#" fill-opacity="0.35""#
+        };
         let _ = write!(
             self.out,
-            r#"<rect class="fill k{}" fill="{}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>"#,
-            look.class, look.color
+            r#"<rect class="fill line k{}" fill="{color}" stroke="{color}"{pale} x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>"#,
+            look.class,
+            color = look.color
         );
     }
 
@@ -265,9 +271,14 @@ impl Canvas {
         self.turned(x, y, size, anchor, class, words, false);
     }
 
+    /// Words that stand over the grid, and clear it around them.
+    pub fn over_grid(&mut self, x: f64, y: f64, size: f64, words: &str) {
+        self.turned(x, y, size, Anchor::Middle, "ink halo", words, false);
+    }
+
     /// Words that run upwards.
     pub fn upward(&mut self, x: f64, y: f64, size: f64, words: &str) {
-        self.turned(x, y, size, Anchor::Start, "ink", words, true);
+        self.turned(x, y, size, Anchor::Start, "ink halo", words, true);
     }
 
     #[allow(clippy::too_many_arguments)] // All of them are of one text.
@@ -291,6 +302,11 @@ impl Canvas {
         } else {
             "#1b2430"
         };
+        let halo = if class.ends_with("halo") {
+            r##" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke""##
+        } else {
+            ""
+        };
         let turn = if up {
             format!(r#" transform="rotate(-90 {x:.1} {y:.1})""#)
         } else {
@@ -298,7 +314,7 @@ impl Canvas {
         };
         let _ = write!(
             self.out,
-            r#"<text class="{class}" fill="{color}" font-size="{size}" text-anchor="{anchor}" x="{x:.1}" y="{y:.1}"{turn}>{}</text>"#,
+            r#"<text class="{class}" fill="{color}" font-size="{size}" text-anchor="{anchor}" x="{x:.1}" y="{y:.1}"{halo}{turn}>{}</text>"#,
             Escaped(words)
         );
     }
@@ -334,14 +350,17 @@ impl Canvas {
     }
 }
 
-/// About how wide a text is; never less than it really is in the fonts that are asked for.
+/// About how wide a text is in `DejaVu` Sans, the widest of the fonts that are asked for.
 pub fn width(text: &str, size: f64) -> f64 {
     let letter = |letter: char| match letter {
-        'i' | 'j' | 'l' | '.' | ',' | ':' | '|' | '\'' | ' ' | '/' | '(' | ')' | 't' | 'f'
-        | 'r' | '-' => 0.42,
-        'm' | 'w' | 'M' | 'W' | '%' | '→' | '–' => 1.0,
-        'A'..='Z' => 0.76,
-        _ => 0.65,
+        'i' | 'j' | 'l' | '\'' => 0.28,
+        '.' | ',' | ' ' | ':' | '/' | '|' => 0.34,
+        't' | 'f' | 'r' | '-' | '(' | ')' => 0.41,
+        's' | 'c' | 'z' => 0.55,
+        'w' | 'M' | 'O' | 'Q' | '>' | '<' | '×' => 0.84,
+        'm' | 'W' | '%' | '→' | '–' => 1.0,
+        'A'..='Z' => 0.71,
+        _ => 0.64,
     };
     text.chars().map(letter).sum::<f64>() * size
 }

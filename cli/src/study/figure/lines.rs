@@ -85,12 +85,16 @@ impl Lines<'_> {
         canvas.time_axis(&scale, &note);
         let numbers = all().map(|(x, _, _)| *x);
         let across = if self.x_log {
-            Across::Log(Log::over(numbers, LEFT + INSET, RIGHT - INSET))
+            Across::Log(Log::within(numbers, LEFT + INSET, RIGHT - INSET))
         } else {
             Across::Linear(Linear::over(numbers, LEFT + INSET, RIGHT - INSET))
         };
         if over {
             canvas.limit_line(LEFT, RIGHT, scale.place(self.limit));
+        }
+        // All spreads first, so that none of them veils a line.
+        for (at, line) in self.all.iter().enumerate() {
+            self.spread(&mut canvas, at, line, &across, &scale);
         }
         for (at, line) in self.all.iter().enumerate() {
             self.line(&mut canvas, at, line, &across, &scale);
@@ -131,6 +135,20 @@ impl Lines<'_> {
         }
     }
 
+    fn spread(&self, canvas: &mut Canvas, at: usize, line: &Line, across: &Across, scale: &Log) {
+        if line.points.iter().all(|(_, _, spread)| spread.n < 2) {
+            return;
+        }
+        let y = |seconds: f64| scale.place(seconds.min(self.limit));
+        let there = line.points.iter().map(|(x, _, it)| (*x, y(it.high)));
+        let back = line.points.iter().rev().map(|(x, _, it)| (*x, y(it.low)));
+        let all: Vec<String> = there
+            .chain(back)
+            .map(|(x, y)| format!("{:.1} {y:.1}", across.place(x)))
+            .collect();
+        canvas.area(look(at), &format!("M{}z", all.join("L")));
+    }
+
     fn line(&self, canvas: &mut Canvas, at: usize, line: &Line, across: &Across, scale: &Log) {
         let look = look(at);
         let y = |seconds: f64| scale.place(seconds.min(self.limit));
@@ -139,15 +157,6 @@ impl Lines<'_> {
             .iter()
             .map(|(x, _, spread)| (across.place(*x), spread))
             .collect();
-        if points.iter().any(|(_, spread)| spread.n > 1) {
-            let there = points.iter().map(|(x, it)| (x, y(it.high)));
-            let back = points.iter().rev().map(|(x, it)| (x, y(it.low)));
-            let all: Vec<String> = there
-                .chain(back)
-                .map(|(x, y)| format!("{x:.1} {y:.1}"))
-                .collect();
-            canvas.area(look, &format!("M{}z", all.join("L")));
-        }
         for pair in points.windows(2) {
             let d = format!(
                 "M{:.1} {:.1}L{:.1} {:.1}",

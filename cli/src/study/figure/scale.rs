@@ -19,19 +19,23 @@ pub struct Tick {
 }
 
 impl Log {
+    /// From the least of these numbers to the greatest.
+    pub fn within(numbers: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Log {
+        let (mut low, mut high) = ends(numbers);
+        if low >= high {
+            (low, high) = (low / 2.0, low * 2.0);
+        }
+        Log {
+            low,
+            high,
+            from,
+            to,
+        }
+    }
+
     /// A scale that shows all of these numbers, its ends at 1, 2 or 5 times a power of ten, at least one decade long.
     pub fn over(numbers: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Log {
-        let mut least = f64::INFINITY;
-        let mut most = f64::NEG_INFINITY;
-        for number in numbers {
-            if number.is_finite() && number > 0.0 {
-                least = least.min(number);
-                most = most.max(number);
-            }
-        }
-        if least > most {
-            (least, most) = (0.1, 1.0);
-        }
+        let (least, most) = ends(numbers);
         let mut low = step_down(least * 0.95);
         let mut high = step_up(most * 1.05);
         while high / low < 9.99 {
@@ -79,6 +83,18 @@ impl Log {
             })
             .collect()
     }
+}
+
+/// The least and the greatest of the numbers that a logarithmic scale can show.
+fn ends(numbers: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let mut ends: Option<(f64, f64)> = None;
+    for number in numbers {
+        if number.is_finite() && number > 0.0 {
+            let (least, most) = ends.unwrap_or((number, number));
+            ends = Some((least.min(number), most.max(number)));
+        }
+    }
+    ends.unwrap_or((0.1, 1.0))
 }
 
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
@@ -205,6 +221,7 @@ mod tests {
     fn nothing_to_show_is_still_a_scale() {
         let scale = Log::over([f64::INFINITY, 0.0], 0.0, 1.0);
         assert!(scale.place(0.5).is_finite());
+        assert!((Log::within([7.0], 0.0, 1.0).place(7.0) - 0.5).abs() < 1e-9);
         assert_eq!(Linear::over([], 0.0, 1.0).ticks().len(), 11);
     }
 

@@ -9,6 +9,7 @@ use super::super::recipe::Table;
 use super::super::row::{Outcome, Row};
 use super::super::summary::{Spread, middle, spread};
 use super::matrix;
+use crate::escape::Escaped;
 use crate::voice::{grouped, sized};
 
 const NOTHING: &str = "–";
@@ -66,31 +67,58 @@ fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>])
         columns.first().map_or("the first", String::as_str)
     );
     matrix::open(out, &caption, &columns);
+    let mut answered = vec![0; columns.len()];
+    let mut ratios = vec![Vec::new(); columns.len()];
     for (name, along) in matrix::lines(shown) {
         let spreads: Vec<Option<Spread>> = along
             .iter()
             .map(|&point| spread(&points[point], measure))
             .collect();
         let first = spreads.first().copied().flatten();
-        let cells: Vec<String> = spreads
-            .iter()
-            .zip(&along)
-            .enumerate()
-            .map(|(at, (spread, &point))| match spread {
-                Some(spread) => {
-                    let base = if at == 0 { None } else { first };
-                    median_cell(spread, base, limit)
-                }
-                None if points[point].is_empty() => NOTHING.to_owned(),
-                None => r#"<span class="soft">not asked</span>"#.to_owned(),
-            })
-            .collect();
+        let mut cells = Vec::new();
+        for (at, (spread, &point)) in spreads.iter().zip(&along).enumerate() {
+            let Some(spread) = spread else {
+                cells.push(if let Some(why) = &study.points[point].refused {
+                    format!(r#"<abbr title="{}">refused</abbr>"#, Escaped(why))
+                } else if points[point].is_empty() {
+                    NOTHING.to_owned()
+                } else {
+                    r#"<span class="soft">not asked</span>"#.to_owned()
+                });
+                continue;
+            };
+            let ratio = ratio(spread, first).filter(|_| at > 0);
+            answered[at] += usize::from(spread.is_answered());
+            ratios[at].extend(ratio);
+            cells.push(median_cell(spread, ratio, limit));
+        }
         matrix::line(out, &name, &cells);
     }
+    let counts: Vec<String> = answered.iter().map(ToString::to_string).collect();
+    matrix::line(out, "answered", &counts);
+    let means: Vec<String> = ratios.iter().map(|ratios| mean(ratios)).collect();
+    matrix::line(
+        out,
+        "geometric mean of the ratios, where both answer",
+        &means,
+    );
     matrix::close(out);
 }
 
-fn median_cell(spread: &Spread, base: Option<Spread>, limit: f64) -> String {
+fn ratio(spread: &Spread, base: Option<Spread>) -> Option<f64> {
+    let base = base.filter(|base| base.is_answered() && base.median > 0.0)?;
+    spread.is_answered().then(|| spread.median / base.median)
+}
+
+fn mean(ratios: &[f64]) -> String {
+    if ratios.is_empty() {
+        return NOTHING.to_owned();
+    }
+    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    format!("× {}", short((sum / ratios.len() as f64).exp()))
+}
+
+fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> String {
     let mut cell = match spread.lacks {
         Some(outcome) if !spread.is_answered() && outcome != Outcome::Time => {
             format!(r#"<b class="lacks">{}</b>"#, outcome.word())
@@ -100,16 +128,8 @@ fn median_cell(spread: &Spread, base: Option<Spread>, limit: f64) -> String {
         }
         _ => time(spread.median),
     };
-    if let Some(base) = base
-        && base.is_answered()
-        && spread.is_answered()
-        && base.median > 0.0
-    {
-        let _ = write!(
-            cell,
-            "<br><small>× {}</small>",
-            short(spread.median / base.median)
-        );
+    if let Some(ratio) = ratio {
+        let _ = write!(cell, "<br><small>× {}</small>", short(ratio));
     }
     if spread.n > 1 && spread.is_answered() {
         let _ = write!(
@@ -174,7 +194,7 @@ fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
             round.map_or(String::new(), |round| grouped(round.open))
         }));
         cells.push(grouped(row.stats.open_constraints));
-        cells.push(crate::escape::Escaped(&row.decider).to_string());
+        cells.push(Escaped(&row.decider).to_string());
         matrix::line(out, &matrix::line_name(shown, &at, None), &cells);
     }
     matrix::close(out);
