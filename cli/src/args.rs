@@ -210,6 +210,17 @@ pub enum ReachabilityArg {
     Chains,
 }
 
+/// Which sides are assumed, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HeuristicArg {
+    /// None.
+    Off,
+    /// Those that a long way backwards speaks for; all over again with a longer way at every no.
+    Viper,
+    /// The same, but the solver keeps what it has learned, and only what it blames is given up.
+    Incremental,
+}
+
 /// How it is checked. None of these changes a verdict.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Techniques (none of them changes a verdict)")]
@@ -229,6 +240,9 @@ pub struct TechniqueArgs {
     /// How reachability is kept; chosen from the sizes unless given.
     #[arg(long, value_name = "HOW")]
     pub reachability: Option<ReachabilityArg>,
+    /// Which sides of constraints are assumed, from a topological order, before the solver is asked.
+    #[arg(long, value_name = "WHICH", default_value = "off")]
+    pub heuristic: HeuristicArg,
     /// Where the first guess of a constraint comes from (cadical/propagator).
     #[arg(long, value_name = "WHENCE")]
     pub phase: Option<PhaseArg>,

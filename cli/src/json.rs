@@ -127,7 +127,17 @@ struct StatsView {
     fixpoint: bool,
     rounds: Vec<RoundView>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    heuristic: Option<HeuristicView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     solver: Option<SolverView>,
+}
+
+#[derive(Debug, Serialize)]
+struct HeuristicView {
+    name: &'static str,
+    distance: usize,
+    assumed: usize,
+    rejects: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -301,6 +311,12 @@ fn stats(answer: &Answer) -> StatsView {
         reachability_why: stats.prune.why.clone(),
         fixpoint: stats.prune.fixpoint,
         rounds: rounds.collect(),
+        heuristic: stats.heuristic.as_ref().map(|it| HeuristicView {
+            name: it.name,
+            distance: it.distance,
+            assumed: it.assumed,
+            rejects: it.rejects,
+        }),
         solver: stats.decide.as_ref().map(|decide| SolverView {
             backend: decide.backend.clone(),
             winner: decide.winner.clone(),
