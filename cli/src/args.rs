@@ -215,6 +215,17 @@ pub enum ReachabilityArg {
     Chains,
 }
 
+/// Which sides are assumed, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HeuristicArg {
+    /// None.
+    Off,
+    /// Those that a long way backwards speaks for; all over again with a longer way at every no.
+    Viper,
+    /// The same, but the solver keeps what it has learned, and only what it blames is given up.
+    Incremental,
+}
+
 /// How it is checked. None of these changes a verdict.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Techniques (none of them changes a verdict)")]
@@ -237,6 +248,9 @@ pub struct TechniqueArgs {
     /// Where reachability is computed: auto (a GPU where it pays), cpu, gpu, or gpu:<name or index> as `kingsnake devices` lists it.
     #[arg(long, value_name = "WHERE", default_value_t)]
     pub device: Choice,
+    /// Which sides of constraints are assumed, from a topological order, before the solver is asked.
+    #[arg(long, value_name = "WHICH", default_value = "off")]
+    pub heuristic: HeuristicArg,
     /// Where the first guess of a constraint comes from (cadical/propagator).
     #[arg(long, value_name = "WHENCE")]
     pub phase: Option<PhaseArg>,

@@ -140,7 +140,17 @@ struct StatsView {
     rounds: Vec<RoundView>,
     device: DeviceView,
     #[serde(skip_serializing_if = "Option::is_none")]
+    heuristic: Option<HeuristicView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     solver: Option<SolverView>,
+}
+
+#[derive(Debug, Serialize)]
+struct HeuristicView {
+    name: &'static str,
+    distance: usize,
+    assumed: usize,
+    rejects: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -337,6 +347,12 @@ fn stats(answer: &Answer) -> StatsView {
         fixpoint: stats.prune.fixpoint,
         rounds: rounds.collect(),
         device: device(&stats.prune.device),
+        heuristic: stats.heuristic.as_ref().map(|it| HeuristicView {
+            name: it.name,
+            distance: it.distance,
+            assumed: it.assumed,
+            rejects: it.rejects,
+        }),
         solver: stats.decide.as_ref().map(|decide| SolverView {
             backend: decide.backend.clone(),
             winner: decide.winner.clone(),

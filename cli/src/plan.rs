@@ -10,6 +10,7 @@ use kingsnake_encodings::PropagatorOptions;
 use kingsnake_gpu::Choice;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
+use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
 
 use crate::args::{CheckArgs, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg};
@@ -151,6 +152,7 @@ impl Plan {
             ("linear", switch(techniques.linear)),
             ("estimate", switch(techniques.estimate)),
             ("witness", switch(techniques.witness)),
+            ("heuristic", techniques.heuristic.name().to_owned()),
             (
                 "timeout",
                 self.timeout
@@ -223,6 +225,9 @@ impl Plan {
         let rounds = techniques.prune_rounds;
         let rounds = rounds.map_or("fixpoint".to_owned(), |rounds| rounds.to_string());
         let _ = write!(line, " --prune-rounds {rounds}");
+        if techniques.heuristic != Heuristic::Off {
+            let _ = write!(line, " --heuristic {}", techniques.heuristic.name());
+        }
         for (name, on) in [
             ("combine", techniques.combine),
             ("coalesce", techniques.coalesce),
@@ -368,7 +373,7 @@ mod tests {
     #[test]
     fn the_spelt_out_command_has_the_same_plan() {
         for line in [
-            "kingsnake check h --level si --session-order off --no-witness --prune-rounds 3 \
+            "kingsnake check h --level si --session-order off --no-witness --prune-rounds 3 --heuristic viper \
              --timeout 1.5 --memory-limit 1G --reachability dense --device gpu:0 --seed 7 --threads 2",
             "kingsnake check h --profile cobra --no-version-order --estimate --decide repair",
             "kingsnake check h --decide position --phase random --propagate 9 --no-minimise",

@@ -2,9 +2,10 @@
 
 use kingsnake_encodings::{Decide, Phase, PropagatorOptions};
 use kingsnake_solver::check::Techniques;
+use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::prune::Reachability;
 
-use crate::args::{DecideArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs};
+use crate::args::{DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs};
 
 /// Rounds of pruning in the King Cobra study.
 const KING_COBRA_ROUNDS: usize = 5;
@@ -69,6 +70,11 @@ pub fn techniques(args: &TechniqueArgs) -> Techniques {
         linear: switches.linear().unwrap_or(profile.linear),
         estimate: switches.estimate().unwrap_or(profile.estimate),
         witness: switches.witness().unwrap_or(profile.witness),
+        heuristic: match args.heuristic {
+            HeuristicArg::Off => Heuristic::Off,
+            HeuristicArg::Viper => Heuristic::Viper,
+            HeuristicArg::Incremental => Heuristic::Incremental,
+        },
         reachability: match args.reachability {
             Some(ReachabilityArg::Auto) => Reachability::Auto,
             Some(ReachabilityArg::Dense) => Reachability::Dense,

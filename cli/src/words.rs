@@ -181,6 +181,16 @@ fn details(out: &mut String, answer: &Answer) {
         count(stats.n_pruned_edges, "known edge")
     );
     rounds(out, answer);
+    if let Some(it) = &stats.heuristic {
+        let _ = writeln!(
+            out,
+            "heuristic {}\n  {} assumed, {} rejects not believed, distance {} at the end",
+            it.name,
+            count(it.assumed, "side"),
+            grouped(it.rejects),
+            grouped(it.distance as u64)
+        );
+    }
     if let Some(decide) = &stats.decide {
         let _ = writeln!(
             out,

@@ -59,6 +59,8 @@ fn the_document_has_the_fields_that_are_documented_and_no_others() {
                 "--session-order",
                 "off",
                 "--no-witness",
+                "--heuristic",
+                "viper",
                 "--prune-rounds",
                 "1",
             ],

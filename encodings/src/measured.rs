@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::progress::Progress;
 
@@ -31,14 +31,30 @@ impl<B: Backend> Backend for Measured<B> {
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError> {
         let (decided, grown) = watch(|| self.0.decide(question, budget, progress));
-        decided.map(|(decision, mut stats)| {
-            stats.memory = stats.memory.or(grown);
-            if stats.edges == 0 {
-                stats.edges = (question.targets.len() + question.constraints.n_edges()) as u64;
-            }
-            (decision, stats)
-        })
+        decided.map(|(decision, stats)| (decision, complete(stats, question, grown)))
     }
+
+    fn decide_assuming(
+        &mut self,
+        question: Question<'_>,
+        assumed: &[(u32, Side)],
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Option<Result<(Decision, DecideStats), DecideError>> {
+        let (decided, grown) =
+            watch(|| self.0.decide_assuming(question, assumed, budget, progress));
+        let complete = |stats| complete(stats, question, grown);
+        decided.map(|it| it.map(|(decision, stats)| (decision, complete(stats))))
+    }
+}
+
+/// Fills in what the back end did not tell.
+fn complete(mut stats: DecideStats, question: Question<'_>, grown: Option<u64>) -> DecideStats {
+    stats.memory = stats.memory.or(grown);
+    if stats.edges == 0 {
+        stats.edges = (question.targets.len() + question.constraints.n_edges()) as u64;
+    }
+    stats
 }
 
 /// Does the work while another thread looks at the process's size: what a solver holds is gone when it returns.

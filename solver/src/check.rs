@@ -8,6 +8,7 @@ use crate::budget::{Budget, StopReason};
 use crate::certify;
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Side};
 use crate::explain;
+use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::Spec;
 use crate::model::History;
 use crate::polygraph::{Polygraph, construct};
@@ -36,6 +37,8 @@ pub struct Techniques {
     pub estimate: bool,
     /// `witness`: try the estimated order as an answer before asking a solver.
     pub witness: bool,
+    /// `heuristic`: which sides are assumed before a solver is asked.
+    pub heuristic: Heuristic,
     /// How reachability is kept.
     pub reachability: Reachability,
     /// How many pruning rounds at most; `None` is to the fixpoint.
@@ -51,6 +54,7 @@ impl Default for Techniques {
             linear: true,
             estimate: true,
             witness: true,
+            heuristic: Heuristic::Off,
             reachability: Reachability::Auto,
             prune_rounds: None,
         }
@@ -113,6 +117,8 @@ pub struct CheckStats {
     pub n_open: usize,
     /// What pruning did.
     pub prune: PruneStats,
+    /// What the heuristic did, if a back end was asked with one.
+    pub heuristic: Option<HeuristicStats>,
     /// What deciding did, if a back end was asked.
     pub decide: Option<DecideStats>,
 }
@@ -396,8 +402,16 @@ impl Line<'_> {
             return self.satisfied(Decider::Witness, pruned, &choices);
         }
         self.budget.check()?;
-        let question = pruned.question();
-        let (decision, stats) = backend.decide(question, self.budget, self.clock.progress)?;
+        let (budget, progress) = (self.budget, &mut *self.clock.progress);
+        let (decision, stats) = match self.techniques.heuristic {
+            Heuristic::Off => backend.decide(pruned.question(), budget, progress)?,
+            heuristic => {
+                let (decision, stats, assumed) =
+                    heuristic::decide(heuristic, pruned, backend, budget, progress)?;
+                self.stats.heuristic = Some(assumed);
+                (decision, stats)
+            }
+        };
         self.stats.decide = Some(stats);
         match decision {
             Decision::Choices(choices) => self.satisfied(Decider::Backend, pruned, &choices),

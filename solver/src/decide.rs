@@ -118,10 +118,25 @@ pub struct DecideStats {
     pub moves: u64,
     /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where nobody tells.
     pub memory: Option<u64>,
+    /// How often assumed sides turned out not to go together, and those to blame were given up.
+    pub rejects: u64,
     /// Time for building the instance.
     pub encode: Duration,
     /// Time for solving it.
     pub solve: Duration,
+}
+
+impl DecideStats {
+    /// Adds what earlier attempts at the same question took; sizes stay those of the last.
+    pub fn add_effort(&mut self, earlier: &DecideStats) {
+        self.conflicts += earlier.conflicts;
+        self.decisions += earlier.decisions;
+        self.propagations += earlier.propagations;
+        self.cycles += earlier.cycles;
+        self.encode += earlier.encode;
+        self.solve += earlier.solve;
+        self.memory = self.memory.max(earlier.memory);
+    }
 }
 
 /// A back end failed; this says nothing about the history.
@@ -151,4 +166,16 @@ pub trait Backend {
         budget: &Budget,
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError>;
+
+    /// Answers the question, trying these sides of constraints first, all at once. They are a hint: the answer must hold without
+    /// them, and a core is one of the question alone. `None` if the back end cannot take such a hint.
+    fn decide_assuming(
+        &mut self,
+        _question: Question<'_>,
+        _assumed: &[(u32, Side)],
+        _budget: &Budget,
+        _progress: &mut dyn Progress,
+    ) -> Option<Result<(Decision, DecideStats), DecideError>> {
+        None
+    }
 }

@@ -29,11 +29,13 @@ pub(crate) enum Fault {
     StaleSnapshots,
     /// Constraints for each reader are not joined by one for the pair.
     ReadersOnly,
+    /// A no that rests on assumptions is believed.
+    TrustedAssumption,
 }
 
 impl Fault {
     /// Every mistake.
-    pub(crate) const ALL: [Fault; 12] = [
+    pub(crate) const ALL: [Fault; 13] = [
         Fault::DroppedRwEdge,
         Fault::MissingReader,
         Fault::ShiftedColumn,
@@ -46,6 +48,7 @@ impl Fault {
         Fault::EqualTimesOrder,
         Fault::StaleSnapshots,
         Fault::ReadersOnly,
+        Fault::TrustedAssumption,
     ];
 }
 

@@ -13,6 +13,7 @@ pub mod decide;
 pub mod explain;
 #[cfg(test)]
 mod fault;
+pub mod heuristic;
 pub mod level;
 pub mod model;
 pub mod oracle;

@@ -330,3 +330,51 @@ fn local_anomalies() {
     let stories = cases.map(|(title, sketch)| format!("# {title}\n{}", tell(Level::Ser, sketch)));
     assert_snapshot!(stories.join("\n"));
 }
+
+#[test]
+fn long_fork_in_begins_and_commits() {
+    assert_snapshot!(tell(
+        Level::Si,
+        "a 1: w x 1
+         b 2: w y 1
+         c 3: r x 1; r y 0
+         d 4: r x 0; r y 1"
+    ));
+}
+
+#[test]
+fn writers_that_overlap() {
+    assert_snapshot!(tell(
+        Level::Si,
+        "a 1: r y 0; w x 1; w z 1
+         b 2: r z 0; w x 2; w y 2"
+    ));
+}
+
+#[test]
+fn old_snapshot_at_strong_si() {
+    assert_snapshot!(tell(
+        Level::StrongSi,
+        "a 1 10-20: w x 1
+         b 2 30-40: r x 0; w y 1"
+    ));
+}
+
+#[test]
+fn snapshot_of_the_future_at_generalised_si() {
+    assert_snapshot!(tell(
+        Level::Gsi,
+        "a 1 10-20: r x 1; w y 1
+         b 2 30-40: w x 1"
+    ));
+}
+
+#[test]
+fn clocks_that_drift_and_times_that_are_exact() {
+    let spec = spec(Level::Gsi).with_clock(kingsnake_solver::level::Times::Exact, 5);
+    assert_snapshot!(tell_with(
+        spec,
+        "a 1 10-20: r x 1; w y 1
+         b 2 12-40: w x 1"
+    ));
+}

@@ -160,7 +160,7 @@ fn picture(out: &mut String, scene: &Scene) {
             } else {
                 format!("<b>{letters}</b> ")
             },
-            kind.meaning()
+            kind.meaning(svg::speaks_of_moments(scene))
         );
     }
     out.push_str("</ul>");

@@ -3,7 +3,7 @@
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::verdict::{Fact, Moment, Point, Step, StepReason};
 
-use super::{Arrow, Card, Kind, Panel, Source, lines, short};
+use super::{Arrow, Card, Kind, Moments, Panel, Source, lines, short};
 
 /// Consecutive points of one transaction: all of it, or its begin, or its commit, or its begin and then its commit.
 struct Visit {
@@ -31,7 +31,7 @@ pub fn panel(source: Source<'_>, steps: &[Step]) -> Panel {
             note: again.then_some("again"),
             lines,
             n_more,
-            has_moments: visit.out.from.moment != Moment::Whole,
+            moments: moments(history, &visits, at),
             is_aborted: false,
         }
     });
@@ -44,6 +44,46 @@ pub fn panel(source: Source<'_>, steps: &[Step]) -> Panel {
         cards: cards.collect(),
         arrows: arrows.collect(),
         lanes,
+    }
+}
+
+/// The begin and the commit of a visit's transaction, with their times if the cycle needs the clock.
+fn moments(history: &History, visits: &[Visit], at: usize) -> Option<Moments> {
+    let visit = &visits[at];
+    if visit.out.from.moment == Moment::Whole {
+        return None;
+    }
+    let before = &visits[if at == 0 { visits.len() } else { at } - 1];
+    let is_touched = |moment| visit.out.from.moment == moment || before.out.to.moment == moment;
+    let needs_clock = visits
+        .iter()
+        .any(|visit| visit.out.reason == StepReason::RealTime);
+    let begins = visits.iter().map(|visit| history.interval(visit.txn).begin);
+    let origin = begins.filter(|&begin| begin != i64::MIN).min().unwrap_or(0);
+    let word = |word: &str, time: i64, missing: i64| {
+        if !needs_clock || time == missing {
+            return word.to_owned();
+        }
+        format!("{word} {}", since(i128::from(time) - i128::from(origin)))
+    };
+    let interval = history.interval(visit.txn);
+    Some(Moments {
+        words: [
+            word("begin", interval.begin, i64::MIN),
+            word("commit", interval.commit, i64::MAX),
+        ],
+        is_touched: [Moment::Begin, Moment::Commit].map(is_touched),
+    })
+}
+
+/// A time since the first begin of the picture.
+fn since(nanoseconds: i128) -> String {
+    let number = nanoseconds as f64;
+    match nanoseconds.unsigned_abs() {
+        0..1_000 => format!("{nanoseconds:+} ns"),
+        1_000..1_000_000 => format!("{:+.1} µs", number / 1e3),
+        1_000_000..1_000_000_000 => format!("{:+.1} ms", number / 1e6),
+        _ => format!("{:+.2} s", number / 1e9),
     }
 }
 
@@ -130,7 +170,7 @@ fn arrow(source: Source<'_>, step: &Step, from: usize, to: usize) -> Arrow {
         "{} → {}: {}",
         name(step.from),
         name(step.to),
-        kind.meaning()
+        kind.meaning(step.from.moment != Moment::Whole)
     );
     if let Some(key) = key(step.reason) {
         full.push_str(", key ");

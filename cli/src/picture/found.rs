@@ -29,7 +29,7 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
             },
             lines,
             n_more,
-            has_moments: false,
+            moments: None,
             is_aborted: status == Status::Aborted,
         }
     });

@@ -52,10 +52,19 @@ pub struct Card {
     pub lines: Vec<Line>,
     /// How many others it has.
     pub n_more: usize,
-    /// Whether its begin and commit are drawn.
-    pub has_moments: bool,
+    /// Its begin and its commit, if they are drawn.
+    pub moments: Option<Moments>,
     /// Whether it did not take effect.
     pub is_aborted: bool,
+}
+
+/// The begin and the commit of a transaction.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// What is said about the begin and about the commit: the word, and when it was where the clock counts.
+    pub words: [String; 2],
+    /// Whether an arrow starts or ends at it.
+    pub is_touched: [bool; 2],
 }
 
 /// An operation.
@@ -117,9 +126,14 @@ impl Kind {
         }
     }
 
-    /// What the letters mean.
-    pub fn meaning(self) -> &'static str {
+    /// What the letters mean; where transactions begin and commit, in these terms.
+    pub fn meaning(self, has_moments: bool) -> &'static str {
         match self {
+            Kind::So if has_moments => "committed before the next of its session began",
+            Kind::Rt if has_moments => "was over, by the clock, before the other could be",
+            Kind::Wr if has_moments => "committed before the snapshot of the other, who read it",
+            Kind::Ww if has_moments => "committed before the other began: writers must not overlap",
+            Kind::Rw if has_moments => "took its snapshot before the other committed",
             Kind::So => "earlier in the same session",
             Kind::Rt => "committed before the other began",
             Kind::Wr => "wrote what the other read",

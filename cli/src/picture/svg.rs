@@ -70,7 +70,7 @@ fn drawing(scene: &Scene, name_space: &str, has_legend: bool) -> String {
     }
     let kinds = kinds(scene);
     if has_legend {
-        y = legend(&mut body, &kinds, scene.hidden, y, width);
+        y = legend(&mut body, scene, &kinds, y, width);
     }
     let height = y + MARGIN / 2.0;
     let mut markers = String::new();
@@ -161,13 +161,18 @@ impl Place {
     }
 }
 
+/// Whether begins and commits are drawn.
+pub fn speaks_of_moments(scene: &Scene) -> bool {
+    scene.panels.iter().any(has_moments)
+}
+
 fn has_moments(panel: &Panel) -> bool {
-    panel.cards.iter().any(|card| card.has_moments)
+    panel.cards.iter().any(|card| card.moments.is_some())
 }
 
 fn card_height(card: &Card) -> f64 {
     let n_lines = card.lines.len() + usize::from(card.n_more > 0);
-    let moments = if card.has_moments { 22.0 } else { 0.0 };
+    let moments = if card.moments.is_some() { 22.0 } else { 0.0 };
     HEAD + n_lines as f64 * LINE + 8.0 + moments
 }
 
@@ -179,7 +184,10 @@ fn card_width(card: &Card) -> f64 {
     } else {
         0.0
     };
-    let least = if card.has_moments { 128.0 } else { 84.0 };
+    let least = card.moments.as_ref().map_or(84.0, |moments| {
+        let words = moments.words.iter().map(|word| wide(word) * 0.75);
+        (words.sum::<f64>() + 52.0).max(128.0)
+    });
     lines.fold(title.max(more), f64::max).max(least) + 2.0 * CARD_PAD
 }
 
@@ -287,12 +295,16 @@ fn draw_card(out: &mut String, panel: &Panel, place: &Place, at: usize) -> fmt::
             more(card)
         )?;
     }
-    if card.has_moments {
+    if let Some(moments) = &card.moments {
         let y = y + height - 15.0;
+        let [at_begin, at_commit] = moments
+            .is_touched
+            .map(|touched| if touched { "moment touched" } else { "moment" });
+        let [began, committed] = &moments.words;
         let (begin, commit) = (x + 20.0, x + width - 20.0);
         write!(
             out,
-            r#"<path class="life" d="M{begin:.1} {y:.1}H{commit:.1}"/><circle class="moment" cx="{begin:.1}" cy="{y:.1}" r="4.5"/><circle class="moment" cx="{commit:.1}" cy="{y:.1}" r="4.5"/><text class="word" x="{:.1}" y="{:.1}">begin</text><text class="word" text-anchor="end" x="{:.1}" y="{:.1}">commit</text>"#,
+            r#"<path class="life" d="M{begin:.1} {y:.1}H{commit:.1}"/><circle class="{at_begin}" cx="{begin:.1}" cy="{y:.1}" r="4.5"/><circle class="{at_commit}" cx="{commit:.1}" cy="{y:.1}" r="4.5"/><text class="word" x="{:.1}" y="{:.1}">{began}</text><text class="word" text-anchor="end" x="{:.1}" y="{:.1}">{committed}</text>"#,
             begin + 9.0,
             y - 4.0,
             commit - 9.0,
@@ -432,11 +444,13 @@ fn toward(from: (f64, f64), to: (f64, f64), length: f64) -> (f64, f64) {
 }
 
 /// Explains the letters, and says what is not drawn. Returns where it ends.
-fn legend(out: &mut String, kinds: &[Kind], hidden: usize, top: f64, width: f64) -> f64 {
+fn legend(out: &mut String, scene: &Scene, kinds: &[Kind], top: f64, width: f64) -> f64 {
+    let hidden = scene.hidden;
+    let in_moments = speaks_of_moments(scene);
     let (mut x, mut y) = (MARGIN, top + 16.0);
     for kind in kinds {
         let letters = kind.letters();
-        let words = kind.meaning();
+        let words = kind.meaning(in_moments);
         let room = 36.0 + wide(letters) + wide(words) * 0.9 + 28.0;
         if x > MARGIN && x + room > width {
             (x, y) = (MARGIN, y + 20.0);

@@ -97,6 +97,7 @@ impl Refuted<'_> {
                 guesses,
                 lemmas: &[],
                 max_cycles: u64::MAX,
+                assumed: &[],
             },
             self.plan,
             &Watch::new(share.clone(), None),

@@ -23,9 +23,10 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use kingsnake_solver::progress::{Event, Progress};
 pub use phase::Phase;
+use rustsat::types::Lit;
 
 use self::anneal::Anneal;
 use self::core::Refuted;
@@ -116,6 +117,8 @@ pub struct Faults {
     pub short_lemma: bool,
     /// The order does not move when an edge comes.
     pub frozen_order: bool,
+    /// A no that rests on assumed sides is believed.
+    pub trust_assumed: bool,
 }
 
 /// The back end.
@@ -125,6 +128,8 @@ pub struct Propagator {
     options: PropagatorOptions,
     hard: u64,
     faults: Faults,
+    /// Sides to try first, while a question with a hint is decided.
+    assumed: Vec<Lit>,
 }
 
 impl Propagator {
@@ -135,6 +140,7 @@ impl Propagator {
             options: options.propagator,
             hard: HARD,
             faults: Faults::default(),
+            assumed: Vec::new(),
         }
     }
 
@@ -244,6 +250,7 @@ impl Propagator {
                 guesses,
                 lemmas: &lemmas,
                 max_cycles,
+                assumed: &self.assumed,
             };
             match solve(known, sides, start, plan, &watch, stats)? {
                 Outcome::GaveUp { lemmas: more } => lemmas.extend(more),
@@ -339,5 +346,22 @@ impl Backend for Propagator {
         decision
             .map(|decision| (decision, stats))
             .map_err(Self::error)
+    }
+
+    fn decide_assuming(
+        &mut self,
+        question: Question<'_>,
+        assumed: &[(u32, Side)],
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Option<Result<(Decision, DecideStats), DecideError>> {
+        let literal = |&(constraint, side): &(u32, Side)| match side {
+            Side::Either => Lit::positive(constraint),
+            Side::Or => Lit::negative(constraint),
+        };
+        self.assumed = assumed.iter().map(literal).collect();
+        let answer = self.decide(question, budget, progress);
+        self.assumed.clear();
+        Some(answer)
     }
 }

@@ -45,7 +45,12 @@ pub(crate) struct Start<'a> {
     pub lemmas: &'a [i32],
     /// Give up after so many cycles.
     pub max_cycles: u64,
+    /// Sides to try first, all at once.
+    pub assumed: &'a [Lit],
 }
+
+/// After so many rejects nothing is assumed any more.
+const MOST_REJECTS: u64 = 32;
 
 /// Runs the solver. An answer that does not stand up to a topological sort is an error.
 pub(crate) fn solve(
@@ -102,7 +107,25 @@ pub(crate) fn solve(
     for &lit in start.lemmas {
         solver.add(lit);
     }
-    let status = solver.solve();
+    let mut assumed = start.assumed.to_vec();
+    let status = loop {
+        for lit in &assumed {
+            solver.assume(lit.to_ipasir());
+        }
+        let status = solver.solve();
+        // A no counts only if no assumption is to blame; else those that are go, and all that was learned stays.
+        let is_free = !assumed
+            .iter()
+            .any(|lit| status == Status::UNSATISFIABLE && solver.failed(lit.to_ipasir()));
+        if is_free || plan.faults.trust_assumed {
+            break status;
+        }
+        stats.rejects += 1;
+        assumed.retain(|lit| !solver.failed(lit.to_ipasir()));
+        if stats.rejects >= MOST_REJECTS {
+            assumed.clear();
+        }
+    };
     let count = |name| u64::try_from(solver.get_statistic_value(name)).unwrap_or(0);
     stats.conflicts += count("conflicts");
     stats.decisions += count("decisions");

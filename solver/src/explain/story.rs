@@ -267,7 +267,9 @@ impl Teller<'_> {
                 format!(", because {reason}")
             };
             let text = if at + 1 == n_steps {
-                format!("However, {claim}{because}: a contradiction.")
+                let opposite = self.words.opposite(steps);
+                let yet = opposite.map_or(String::new(), |it| format!("; yet, by the above, {it}"));
+                format!("However, {claim}{because}{yet}: a contradiction.")
             } else {
                 format!("{claim}{because}.")
             };

@@ -56,8 +56,40 @@ impl<'h> Words<'h> {
         }
     }
 
+    /// What the steps before the last come to, where it takes more than one look to see it: the opposite of the last.
+    pub(super) fn opposite(&self, steps: &[Step]) -> Option<String> {
+        let (first, last) = (steps.first()?, steps.last()?);
+        let told = steps.iter().filter(|step| step.reason != StepReason::Begin);
+        if last.from.moment == Moment::Whole || told.count() < 3 {
+            return None;
+        }
+        Some(self.claim(&Step {
+            from: first.from,
+            to: last.from,
+            reason: last.reason,
+        }))
+    }
+
     /// Why the step holds; empty where that goes without saying.
     pub(super) fn reason(&self, step: &Step, cases: &[Case]) -> String {
+        let mut text = self.operations_say(step, cases);
+        text.push_str(&self.snapshots_say(step));
+        text
+    }
+
+    /// What follows from the operations for begins and commits, where a transaction has both.
+    fn snapshots_say(&self, step: &Step) -> String {
+        let (a, b) = (self.labels.txn(step.from.txn), self.labels.txn(step.to.txn));
+        match step.reason {
+            _ if step.from.moment == Moment::Whole => String::new(),
+            StepReason::Wr { .. } => format!(", so {b}'s snapshot holds {a}'s commit"),
+            StepReason::Rw { .. } => format!(", so {a}'s snapshot lacks {b}'s commit"),
+            StepReason::Ww { .. } => ", and writers of one key must not overlap".to_owned(),
+            StepReason::Begin | StepReason::Session | StepReason::RealTime => String::new(),
+        }
+    }
+
+    fn operations_say(&self, step: &Step, cases: &[Case]) -> String {
         let (from, to) = (step.from.txn, step.to.txn);
         let (a, b) = (self.labels.txn(from), self.labels.txn(to));
         match step.reason {
