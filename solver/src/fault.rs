@@ -31,11 +31,15 @@ pub(crate) enum Fault {
     ReadersOnly,
     /// A no that rests on assumptions is believed.
     TrustedAssumption,
+    /// A range query ends one key too early.
+    ShortRange,
+    /// What a range query did not return is not taken for a read.
+    ForgottenAbsence,
 }
 
 impl Fault {
     /// Every mistake.
-    pub(crate) const ALL: [Fault; 13] = [
+    pub(crate) const ALL: [Fault; 15] = [
         Fault::DroppedRwEdge,
         Fault::MissingReader,
         Fault::ShiftedColumn,
@@ -49,6 +53,8 @@ impl Fault {
         Fault::StaleSnapshots,
         Fault::ReadersOnly,
         Fault::TrustedAssumption,
+        Fault::ShortRange,
+        Fault::ForgottenAbsence,
     ];
 }
 
