@@ -5,7 +5,9 @@ use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::prune::Reachability;
 
-use crate::args::{DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs};
+use crate::args::{
+    DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs,
+};
 
 /// Rounds of pruning in the King Cobra study.
 const KING_COBRA_ROUNDS: usize = 5;

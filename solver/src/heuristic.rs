@@ -1,5 +1,5 @@
 //! `heuristic`: guesses sides from how far apart nodes stand in a topological order, and asks a back end for the rest (Viper's heuristic
-//! pruning: Zhang et al., EuroSys 2023).
+//! pruning: Zhang et al., `EuroSys` 2023).
 //!
 //! A side that runs backwards over `k` places or more is taken to be wrong, so the other one is assumed. A yes under assumptions
 //! is a yes, since the choices are there to be seen. A no says nothing but that some assumption may be wrong: only a no
@@ -95,7 +95,7 @@ pub fn decide(
             decided.add_effort(&spent);
             match decision {
                 Decision::Choices(choices) => {
-                    let choices = Decision::Choices(smaller.complete(&assumed, &choices));
+                    let choices = Decision::Choices(complete(&assumed, &choices));
                     return Ok((choices, decided, stats));
                 }
                 #[cfg(test)]
@@ -231,13 +231,13 @@ impl Smaller {
             estimate: &[],
         }
     }
+}
 
-    /// The sides of all constraints, from those that were left.
-    fn complete(&self, assumed: &Assumed, choices: &[Side]) -> Vec<Side> {
-        let mut choices = choices.iter();
-        let side = |side: &Option<Side>| side.or_else(|| choices.next().copied());
-        let sides = assumed.chosen.iter().map(side);
-        // One that lacks a choice gets any: the order is sorted and replayed again in any case.
-        sides.map(|side| side.unwrap_or(Side::Either)).collect()
-    }
+/// The sides of all constraints, from those that were left.
+fn complete(assumed: &Assumed, choices: &[Side]) -> Vec<Side> {
+    let mut choices = choices.iter();
+    let side = |side: &Option<Side>| side.or_else(|| choices.next().copied());
+    let sides = assumed.chosen.iter().map(side);
+    // One that lacks a choice gets any: the order is sorted and replayed again in any case.
+    sides.map(|side| side.unwrap_or(Side::Either)).collect()
 }

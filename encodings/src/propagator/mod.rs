@@ -110,6 +110,7 @@ impl Default for PropagatorOptions {
 /// Deliberate mistakes, by which the tests show that they would notice them.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is a mistake of its own.
 pub struct Faults {
     /// A lemma stays pending over a backtrack, and assignments that arrive meanwhile are lost.
     pub drop_pending: bool,

@@ -53,7 +53,9 @@ impl Reach {
         let (from, to) = order.sides.ends(edge);
         let after = self.stamp + 1;
         self.search(to, |node, see| {
-            order.known.successors(node).iter().for_each(|&to| see(to));
+            for &to in order.known.successors(node) {
+                see(to);
+            }
             let mut edge = order.first_out[node as usize];
             while edge != NONE {
                 see(order.sides.ends(edge as usize).1);
@@ -61,8 +63,9 @@ impl Reach {
             }
         });
         self.search(from, |node, see| {
-            let before = order.known.predecessors(node);
-            before.iter().for_each(|&from| see(from));
+            for &from in order.known.predecessors(node) {
+                see(from);
+            }
             let mut edge = order.first_in[node as usize];
             while edge != NONE {
                 see(order.sides.ends(edge as usize).0);
