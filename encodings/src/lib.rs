@@ -8,6 +8,7 @@ mod measured;
 #[cfg(test)]
 mod mutants;
 mod portfolio;
+pub mod proof;
 mod propagator;
 mod reduce;
 // The suite of the back ends' tests, also for the mutants of this crate's own.

@@ -149,6 +149,52 @@ impl Search {
 /// Cycles as the sets of sides that they need.
 type Cycles = BTreeSet<Vec<Lit>>;
 
+/// How the rounds ended.
+enum Ended {
+    /// Without a cycle: a side for each open constraint.
+    Met(Vec<Lit>),
+    /// Without a choice, because of these cycles.
+    Refuted(Cycles),
+    Stopped(StopReason),
+}
+
+/// Sets of sides that cannot be chosen together and leave no choice, as literals whose variables number the question's
+/// constraints; or why there are none.
+pub(crate) fn refute(
+    question: &Question<'_>,
+    seed: u32,
+    budget: &Budget,
+) -> Result<Vec<Vec<Lit>>, Unrefuted> {
+    let arena = reduce(question, budget).map_err(|failed| match failed {
+        Failed::Stopped(reason) => Unrefuted::Stopped(reason),
+        Failed::Cyclic => Unrefuted::Failed("the known graph has a cycle".to_owned()),
+    })?;
+    let options = Options {
+        seed,
+        ..Options::default()
+    };
+    let mut unused = DecideStats::default();
+    let ended = Lazy::new(&options).rounds(&arena, budget, None, &mut unused);
+    match ended.map_err(Unrefuted::Failed)? {
+        Ended::Met(_) => Err(Unrefuted::Failed("the constraints can be met".to_owned())),
+        Ended::Stopped(reason) => Err(Unrefuted::Stopped(reason)),
+        Ended::Refuted(forbidden) => {
+            let impossible = arena.impossible.iter().map(|&lit| vec![lit]);
+            let renamed = |lit: &Lit| Lit::new(arena.constraints[lit.vidx()], lit.is_neg());
+            Ok(impossible
+                .chain(forbidden)
+                .map(|cycle| cycle.iter().map(renamed).collect())
+                .collect())
+        }
+    }
+}
+
+/// Why there are no cycles that refute a question.
+pub(crate) enum Unrefuted {
+    Stopped(StopReason),
+    Failed(String),
+}
+
 /// A shortest cycle through every node that is on one.
 fn cycles(arena: &Arena, sides: &[Lit], budget: &Budget) -> Result<Cycles, StopReason> {
     let chosen = Chosen::new(arena, sides);
@@ -195,24 +241,40 @@ impl Lazy {
         stats.clauses = arena.impossible.len() as u64;
         stats.encode = started.elapsed();
         let started = Instant::now();
-        let decision = self.rounds(&arena, budget, events, stats);
+        let decision = match self.rounds(&arena, budget, Some(events), stats)? {
+            Ended::Met(sides) => {
+                let side = |at: u32| {
+                    if sides[at as usize].is_pos() {
+                        Side::Either
+                    } else {
+                        Side::Or
+                    }
+                };
+                Decision::Choices(arena.choices(side))
+            }
+            Ended::Refuted(forbidden) => {
+                Decision::Core(self.core(&arena, &forbidden, budget, events, stats)?)
+            }
+            Ended::Stopped(reason) => Decision::Unknown(reason),
+        };
         stats.solve = started.elapsed();
-        decision
+        Ok(decision)
     }
 
+    /// Forbids cycles until none is left, or no choice.
     fn rounds(
         self,
         arena: &Arena,
         budget: &Budget,
-        events: &Sender<Event>,
+        events: Option<&Sender<Event>>,
         stats: &mut DecideStats,
-    ) -> Result<Decision, String> {
+    ) -> Result<Ended, String> {
         let mut solver = Cadical::new(self.seed);
-        watch(&mut solver, budget, Some(events), arena.constraints.len());
+        watch(&mut solver, budget, events, arena.constraints.len());
         let mut forbidden = Cycles::new();
         let first = match guesses(arena, budget) {
             Ok(first) => first,
-            Err(reason) => return Ok(Decision::Unknown(reason)),
+            Err(reason) => return Ok(Ended::Stopped(reason)),
         };
         // A variable that the solver has not heard of is false, and not what is preferred.
         if let Some(last) = first.last() {
@@ -226,24 +288,17 @@ impl Lazy {
         loop {
             match solve(&mut solver, &[], budget, stats)? {
                 Said::Sat => {}
-                Said::Unsat => break,
-                Said::Stopped(reason) => return Ok(Decision::Unknown(reason)),
+                Said::Unsat => return Ok(Ended::Refuted(forbidden)),
+                Said::Stopped(reason) => return Ok(Ended::Stopped(reason)),
                 Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
             }
             let sides = sides(arena, &first, &solver)?;
             let found = match cycles(arena, &sides, budget) {
                 Ok(found) => found,
-                Err(reason) => return Ok(Decision::Unknown(reason)),
+                Err(reason) => return Ok(Ended::Stopped(reason)),
             };
             if found.is_empty() {
-                let side = |at: u32| {
-                    if sides[at as usize].is_pos() {
-                        Side::Either
-                    } else {
-                        Side::Or
-                    }
-                };
-                return Ok(Decision::Choices(arena.choices(side)));
+                return Ok(Ended::Met(sides));
             }
             for cycle in found {
                 #[cfg(test)]
@@ -258,9 +313,6 @@ impl Lazy {
                 }
             }
         }
-        drop(solver);
-        self.core(arena, &forbidden, budget, events, stats)
-            .map(Decision::Core)
     }
 
     /// The cycles leave no choice; fewer constraints may already have none.

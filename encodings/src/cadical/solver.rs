@@ -89,6 +89,32 @@ impl Cadical {
         Rc::clone(&self.n_learned)
     }
 
+    /// Writes an LRAT proof in text while solving; to be called before any clause is added.
+    pub fn trace_lrat(&mut self, path: &str) -> anyhow::Result<()> {
+        let solver = self.solver.get_mut();
+        solver.set("binary", 0);
+        solver.set("lrat", 1);
+        anyhow::ensure!(solver.trace_proof2(path), "cannot write {path}");
+        Ok(())
+    }
+
+    /// Adds a file's clauses. Unlike clauses that are added one by one, these have the first numbers in a proof, whatever
+    /// follows from them.
+    pub fn read_dimacs(&mut self, path: &str) -> anyhow::Result<()> {
+        let mut n_variables = 0;
+        let read = self
+            .solver
+            .get_mut()
+            .read_dimacs2(path, &mut n_variables, 1);
+        self.state = SolverState::Input;
+        read.map_err(anyhow::Error::msg)
+    }
+
+    /// Ends the proof's file.
+    pub fn close_proof(&mut self) {
+        self.solver.get_mut().close_proof_trace(false);
+    }
+
     fn expect(&self, required: SolverState) -> Result<(), StateError> {
         if self.state == required {
             Ok(())

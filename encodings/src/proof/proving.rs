@@ -1,0 +1,57 @@
+//! Any back end, with a proof of its no.
+
+use std::path::PathBuf;
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::progress::Progress;
+
+use super::check::Checked;
+use super::write::{ProofError, write};
+
+/// A back end that writes a proof when it refutes a question.
+pub struct Proving {
+    backend: Box<dyn Backend>,
+    path: PathBuf,
+    about: Vec<String>,
+    seed: u32,
+    written: Option<Result<Checked, ProofError>>,
+}
+
+impl Proving {
+    /// Proofs go to this path, with these lines of comment, and their instances beside it.
+    pub fn new(backend: Box<dyn Backend>, path: PathBuf, about: Vec<String>, seed: u32) -> Proving {
+        Proving {
+            backend,
+            path,
+            about,
+            seed,
+            written: None,
+        }
+    }
+
+    /// What was written, or why nothing was; `None` if nothing was refuted.
+    pub fn written(self) -> Option<Result<Checked, ProofError>> {
+        self.written
+    }
+}
+
+impl Backend for Proving {
+    fn name(&self) -> &str {
+        self.backend.name()
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let (decision, stats) = self.backend.decide(question, budget, progress)?;
+        if let Decision::Core(core) = &decision {
+            let written = write(&question, core, &self.about, self.seed, budget, &self.path);
+            self.written = Some(written);
+        }
+        Ok((decision, stats))
+    }
+}
