@@ -1,9 +1,10 @@
 //! Everything that a check brought to light, for whoever tells it: words, JSON, a page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kingsnake_datasets::Parsed;
+use kingsnake_encodings::proof::Checked;
 use kingsnake_solver::check::{CheckStats, Decider};
 use kingsnake_solver::model::{History, Status};
 use kingsnake_solver::verdict::Verdict;
@@ -26,6 +27,8 @@ pub struct Answer {
     pub stats: CheckStats,
     /// What happened, if the level is violated.
     pub telling: Option<Telling>,
+    /// The proof that was written, and what checking it found.
+    pub proof: Option<(PathBuf, Checked)>,
     /// Every phase and how long it took, reading first.
     pub phases: Vec<(&'static str, Duration)>,
     /// From the start of the process to the answer.

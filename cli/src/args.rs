@@ -72,6 +72,8 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Replay a certificate against a history, in linear time.
     Verify(VerifyArgs),
+    /// Check a proof that constraints cannot all be met, with nothing of what found it.
+    VerifyProof(Box<VerifyProofArgs>),
     /// Check a history and tell at length what happened.
     Explain(Box<CheckArgs>),
     /// Count what a history holds.
@@ -312,6 +314,9 @@ pub struct FileArgs {
     /// Write the order that explains a satisfied history, for `kingsnake verify`.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
+    /// Write an LRAT proof of a violation that the back end found, and its instance to FILE.cnf, for `kingsnake verify-proof`.
+    #[arg(long, value_name = "FILE")]
+    pub proof: Option<PathBuf>,
     /// Write one JSON document, to stdout in place of the words unless a file is given.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub json: Option<PathBuf>,
@@ -424,6 +429,31 @@ pub struct VerifyArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+}
+
+/// `kingsnake verify-proof`.
+#[derive(Clone, Debug, Args)]
+pub struct VerifyProofArgs {
+    /// What `kingsnake check --proof` wrote.
+    pub proof: PathBuf,
+    /// The instance; PROOF.cnf unless given.
+    #[arg(long, value_name = "FILE")]
+    pub cnf: Option<PathBuf>,
+    /// A history: the instance must be about it, at this level and with these techniques.
+    #[arg(long, value_name = "HISTORY")]
+    pub history: Option<PathBuf>,
+    /// What is checked.
+    #[command(flatten)]
+    pub level: LevelArgs,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// How it was checked.
+    #[command(flatten)]
+    pub techniques: TechniqueArgs,
 }
 
 /// `kingsnake stats`.

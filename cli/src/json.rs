@@ -1,5 +1,6 @@
 //! The answer as one JSON document. The field names are a promise: docs/json.md describes them, and a test holds them to it.
 
+use kingsnake_encodings::proof::instance_path;
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::explain::local_name;
 use kingsnake_solver::level::{Model, Spec};
@@ -38,6 +39,8 @@ pub struct Document {
     counterexample: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     transactions: Vec<TxnView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<ProofView>,
     stats: StatsView,
     plan: Map<String, Value>,
     command: String,
@@ -105,6 +108,14 @@ struct TxnView {
     position: usize,
     status: &'static str,
     operations: Vec<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct ProofView {
+    path: String,
+    cnf: String,
+    cycles: usize,
+    steps: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -213,6 +224,12 @@ pub fn document(answer: &Answer) -> Document {
                 .collect(),
             _ => Vec::new(),
         },
+        proof: answer.proof.as_ref().map(|(path, checked)| ProofView {
+            path: path.display().to_string(),
+            cnf: instance_path(path).display().to_string(),
+            cycles: checked.cycles,
+            steps: checked.steps,
+        }),
         stats: stats(answer),
         plan: answer
             .plan

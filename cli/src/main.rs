@@ -17,6 +17,7 @@ mod plan;
 mod processor;
 mod profile;
 mod progress;
+mod question;
 mod study;
 mod telling;
 mod voice;
@@ -58,6 +59,7 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
         Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
         Command::Verify(args) => commands::verify::run(&args, voice),
+        Command::VerifyProof(args) => commands::verify_proof::run(&args, voice, start),
         Command::Stats(args) => commands::stats::run(&args, voice),
         Command::Convert(args) => commands::convert::run(&args, voice),
         Command::Export(args) => commands::export::run(&args, voice, start),

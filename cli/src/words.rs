@@ -35,10 +35,24 @@ pub fn brief(answer: &Answer, voice: Voice) -> String {
             .paint
             .faint(&format!("{} · {}", answer.how(), lasting(answer.time)))
     );
+    proof(&mut out, answer);
     if voice.verbose {
         details(&mut out, answer);
     }
     out
+}
+
+/// What was written for a program that does not believe us.
+fn proof(out: &mut String, answer: &Answer) {
+    if let Some((path, checked)) = &answer.proof {
+        let _ = writeln!(
+            out,
+            "proof {}, with its instance beside it: {} and {}, checked again",
+            printable(&path.display().to_string()),
+            count(checked.cycles, "cycle"),
+            count(checked.steps, "step")
+        );
+    }
 }
 
 /// The answer as `explain` gives it: also every operation of the transactions involved, and what the words mean.

@@ -65,6 +65,19 @@ fn the_document_has_the_fields_that_are_documented_and_no_others() {
         ),
         json(1, &["check", "--json", &corpus("none/lost-update.jsonl")]),
         json(
+            1,
+            &[
+                "check",
+                "--json",
+                &corpus("none/lost-update.jsonl"),
+                "--no-combine",
+                "--prune-rounds",
+                "0",
+                "--proof",
+                &scratch.path("proof.lrat"),
+            ],
+        ),
+        json(
             0,
             &[
                 "check",

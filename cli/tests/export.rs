@@ -52,7 +52,7 @@ fn z3_gives_the_verdicts_of_check_on_the_corpus() {
                     // Reads that no order explains: there is nothing to ask, and check says so as well.
                     assert_eq!(verdict, 1, "{history}: {}", said.stderr);
                     assert!(
-                        said.stderr.contains("no question to export"),
+                        said.stderr.contains("no question to ask"),
                         "{}",
                         said.stderr
                     );

@@ -117,11 +117,8 @@ fn damage_is_refused_with_a_reason() {
     };
     let n_lines = proof.lines().count();
     let last = proof.lines().last().expect("a proof has lines");
-    let truncated: String = proof
-        .lines()
-        .take(n_lines - 1)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let lines: Vec<&str> = proof.lines().take(n_lines - 1).collect();
+    let truncated = lines.join("\n") + "\n";
     refused("a truncated proof", &instance, &truncated);
     refused("an empty proof", &instance, "");
     refused("half a line", &instance, &proof[..proof.len() - 3]);

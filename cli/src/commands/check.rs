@@ -1,13 +1,15 @@
 //! `kingsnake check` and `kingsnake explain`: from a file to a verdict, words and pictures.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::Options;
+use kingsnake_encodings::proof::{Checked, Proving};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{CheckStats, Decider, check};
+use kingsnake_solver::decide::Backend;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
@@ -51,7 +53,8 @@ pub fn run(
         }
         Loaded::Parsed(parsed) => {
             let parsed = thinned(*parsed, &plan);
-            answer(plan, parsed, &budget, progress, voice, start)?
+            let proof = args.files.proof.as_deref();
+            answer(plan, parsed, proof, &budget, progress, voice, start)?
         }
     };
     let status = answer.status();
@@ -69,6 +72,7 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         decider: Decider::Nobody,
         stats: CheckStats::default(),
         telling: None,
+        proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
         time: start.elapsed(),
         peak: memory::peak(),
@@ -78,6 +82,7 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
 fn answer(
     plan: Plan,
     parsed: Parsed,
+    proof: Option<&Path>,
     budget: &Budget,
     mut progress: Drawing,
     voice: Voice,
@@ -91,14 +96,28 @@ fn answer(
             propagator: plan.search,
         },
     )?;
-    let report = check(
-        &parsed.history,
-        plan.spec,
-        &plan.techniques,
-        &mut *backend,
-        budget,
-        &mut progress,
-    )?;
+    let mut check = |backend: &mut dyn Backend| {
+        check(
+            &parsed.history,
+            plan.spec,
+            &plan.techniques,
+            backend,
+            budget,
+            &mut progress,
+        )
+    };
+    let (report, proof) = match proof {
+        None => (check(&mut *backend)?, None),
+        Some(path) => {
+            let about = vec![format!(
+                "kingsnake {}: {}",
+                env!("CARGO_PKG_VERSION"),
+                plan.command()
+            )];
+            let mut proving = Proving::new(backend, path.to_owned(), about, plan.seed);
+            (check(&mut proving)?, proven(proving, path, voice))
+        }
+    };
     drop(progress);
     for warning in &parsed.warnings {
         voice.warn(warning);
@@ -122,10 +141,22 @@ fn answer(
         decider: report.decider,
         stats: report.stats,
         telling,
+        proof,
         phases,
         time: start.elapsed(),
         peak: memory::peak(),
     })
+}
+
+/// The proof that was written; where there is none, a warning says why.
+fn proven(proving: Proving, path: &Path, voice: Voice) -> Option<(PathBuf, Checked)> {
+    let why = match proving.written() {
+        Some(Ok(checked)) => return Some((path.to_owned(), checked)),
+        Some(Err(error)) => error.to_string(),
+        None => "the back end refuted nothing".to_owned(),
+    };
+    voice.warn(&format!("no proof for {}: {why}", path.display()));
+    None
 }
 
 /// Adds to a phase, which may come in several parts.
@@ -139,6 +170,7 @@ fn spend(phases: &mut Vec<(&'static str, Duration)>, name: &'static str, time: D
 fn files(args: &FileArgs) -> impl Iterator<Item = &Path> {
     let all = [
         &args.certificate,
+        &args.proof,
         &args.json,
         &args.dot,
         &args.svg,

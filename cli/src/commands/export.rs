@@ -8,13 +8,11 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use kingsnake_encodings::export::{self, ExportError, Instance};
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::check::CheckError;
+use kingsnake_solver::check::Techniques;
 use kingsnake_solver::decide::Constraints;
-use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::{Polygraph, construct};
-use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, Pruned, prune};
-use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use kingsnake_solver::polygraph::Polygraph;
+use kingsnake_solver::prune::{Outcome, Pruned};
 use kingsnake_solver::verdict::Moment;
 
 use super::expect_writable;
@@ -24,6 +22,7 @@ use crate::input::{Loaded, load_within};
 use crate::interrupt;
 use crate::plan::{budget, one_level, spec};
 use crate::progress::Drawing;
+use crate::question::{Failed, question};
 use crate::voice::{Voice, complain, printable};
 
 /// Writes the question, or says why there is none.
@@ -41,7 +40,14 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant) -> Result<u8> {
         voice.warn(warning);
     }
     let history = &parsed.history;
-    let outcome = match question(history, spec, args.stage, &budget, voice, start) {
+    let techniques = Techniques {
+        prune_rounds: (args.stage == Stage::Constructed).then_some(0),
+        ..Techniques::default()
+    };
+    let mut progress = Drawing::new(start, voice.quiet);
+    let asked = question(history, spec, &techniques, &budget, &mut progress);
+    drop(progress);
+    let outcome = match asked {
         Ok(outcome) => outcome,
         Err(Failed::Stopped(reason)) => return Ok(stopped(&reason)),
         Err(Failed::Error(error)) => return Err(error),
@@ -68,56 +74,6 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant) -> Result<u8> {
 fn stopped(reason: &StopReason) -> u8 {
     complain(&format!("nothing was written: {reason}"));
     3
-}
-
-enum Failed {
-    Stopped(StopReason),
-    Error(anyhow::Error),
-}
-
-impl From<StopReason> for Failed {
-    fn from(reason: StopReason) -> Self {
-        Failed::Stopped(reason)
-    }
-}
-
-/// The straight line up to where a back end would be asked.
-fn question(
-    history: &History,
-    spec: Spec,
-    stage: Stage,
-    budget: &Budget,
-    voice: Voice,
-    start: Instant,
-) -> Result<Outcome, Failed> {
-    if spec.real_time.is_some() && !history.has_times() {
-        return Err(Failed::Error(CheckError::NoTimes.into()));
-    }
-    let resolved = match resolve(history, budget) {
-        Ok(Resolution::Resolved(resolved)) => resolved,
-        Ok(Resolution::Anomalous(_)) => {
-            return Err(Failed::Error(anyhow::anyhow!(
-                "no order explains the reads of this history, so there is no question to export; \
-                 `kingsnake check` tells which"
-            )));
-        }
-        Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
-        Err(error) => return Err(Failed::Error(error.into())),
-    };
-    let polygraph = construct(history, resolved, spec, true);
-    let options = PruneOptions {
-        rounds: (stage == Stage::Constructed).then_some(0),
-        ..PruneOptions::default()
-    };
-    let mut progress = Drawing::new(start, voice.quiet);
-    let mut stats = PruneStats::default();
-    Ok(prune(
-        polygraph,
-        options,
-        &mut stats,
-        budget,
-        &mut progress,
-    )?)
 }
 
 /// Opens the file, or stdout for `-`, and writes what there is to write.

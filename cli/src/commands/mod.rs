@@ -11,6 +11,7 @@ pub mod export;
 pub mod generate;
 pub mod stats;
 pub mod verify;
+pub mod verify_proof;
 
 use std::path::Path;
 

@@ -38,7 +38,8 @@ impl Instance {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for line in &self.about {
-            let _ = writeln!(text, "c {line}");
+            // A path may hold anything, and a comment ends at the end of its line.
+            let _ = writeln!(text, "c {}", line.replace(['\n', '\r'], " "));
         }
         for (at, constraint) in self.constraints.iter().enumerate() {
             let _ = writeln!(text, "c constraint {} {constraint}", at + 1);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::level::Spec;
 use kingsnake_solver::progress::Progress;
 
 use super::check::Checked;
@@ -39,6 +40,10 @@ impl Proving {
 impl Backend for Proving {
     fn name(&self) -> &str {
         self.backend.name()
+    }
+
+    fn refuses(&self, spec: Spec) -> Option<String> {
+        self.backend.refuses(spec)
     }
 
     fn decide(

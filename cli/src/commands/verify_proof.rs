@@ -1,0 +1,92 @@
+//! `kingsnake verify-proof`: checks a proof, with nothing of what found it. With a history, also that the proof is about it.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use kingsnake_encodings::proof::{Instance, check, instance_path, same_question};
+use kingsnake_solver::prune::Outcome;
+
+use crate::answer::base_name;
+use crate::args::VerifyProofArgs;
+use crate::input::load;
+use crate::plan::{budget, one_level, spec};
+use crate::profile::techniques;
+use crate::progress::Drawing;
+use crate::question::{Failed, question};
+use crate::voice::{Voice, complain, count, printable, say};
+
+/// Checks, and says whether the proof holds.
+pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant) -> Result<u8> {
+    let cnf = args
+        .cnf
+        .clone()
+        .unwrap_or_else(|| instance_path(&args.proof));
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let (instance, proof) = (read(&cnf)?, read(&args.proof)?);
+    let checked = Instance::read(&instance)
+        .map_err(|what| format!("{}: {what}", cnf.display()))
+        .and_then(|instance| check(&instance, &proof).map(|checked| (instance, checked)));
+    let held = match checked {
+        Ok((instance, checked)) => match about(args, &instance, voice, start) {
+            Ok(held) => held.map(|()| checked),
+            Err(Failed::Stopped(reason)) => {
+                complain(&format!("nothing was verified: {reason}"));
+                return Ok(3);
+            }
+            Err(Failed::Error(error)) => return Err(error),
+        },
+        Err(what) => Err(what),
+    };
+    let subject = base_name(&args.proof);
+    let (words, status) = match held {
+        Ok(checked) => {
+            let words = format!(
+                "{}: {subject} ({} and {})",
+                voice.paint.good("proof holds"),
+                count(checked.cycles, "cycle"),
+                count(checked.steps, "step")
+            );
+            (words, 0)
+        }
+        Err(why) => {
+            let verdict = voice.paint.bad("proof does not hold");
+            (format!("{verdict}: {subject}\n{}", printable(&why)), 1)
+        }
+    };
+    say(&format!("{words}\n")).context("cannot write to stdout")?;
+    Ok(status)
+}
+
+/// Whether the instance is about the history, if one was given.
+fn about(
+    args: &VerifyProofArgs,
+    instance: &Instance,
+    voice: Voice,
+    start: Instant,
+) -> Result<Result<(), String>, Failed> {
+    let Some(history) = &args.history else {
+        return Ok(Ok(()));
+    };
+    let level = one_level(&args.level).map_err(Failed::Error)?;
+    let spec = spec(level, &args.level).map_err(Failed::Error)?;
+    let parsed = load(history, &args.read).map_err(Failed::Error)?;
+    for warning in &parsed.warnings {
+        voice.warn(warning);
+    }
+    let outcome = question(
+        &parsed.history,
+        spec,
+        &techniques(&args.techniques),
+        &budget(&args.limits, start),
+        &mut Drawing::new(start, voice.quiet),
+    )?;
+    Ok(match outcome {
+        Outcome::Pruned(pruned) => same_question(instance, &pruned.question()),
+        Outcome::Contradiction(_) => {
+            Err("pruning alone refutes this history, so nothing was asked".to_owned())
+        }
+    })
+}
