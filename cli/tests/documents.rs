@@ -4,7 +4,7 @@ mod run;
 
 use std::collections::BTreeSet;
 
-use run::{Scratch, corpus, expect, generate};
+use run::{Scratch, corpus, expect, generate, puzzle};
 use serde_json::Value;
 
 /// One of each shape of counterexample, with a level that it breaks.
@@ -71,10 +71,7 @@ fn the_document_has_the_fields_that_are_documented_and_no_others() {
             &[
                 "check",
                 "--json",
-                &corpus("none/lost-update.jsonl"),
-                "--no-combine",
-                "--prune-rounds",
-                "0",
+                &puzzle(&scratch),
                 "--proof",
                 &scratch.path("proof.lrat"),
             ],

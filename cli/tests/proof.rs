@@ -4,18 +4,8 @@ mod run;
 
 use std::path::Path;
 
-use kingsnake_datasets::Format;
-use kingsnake_solver::random::CaseSplit;
-use run::{Scratch, corpus, expect};
+use run::{Scratch, corpus, expect, puzzle};
 use serde_json::Value;
-
-/// A history that only a case split refutes, so that the back end is asked.
-fn puzzle(scratch: &Scratch) -> String {
-    let path = scratch.path("puzzle.jsonl");
-    let history = CaseSplit::contradiction().history();
-    kingsnake_datasets::write(&history, Format::Kingsnake, Path::new(&path)).expect("written");
-    path
-}
 
 #[test]
 fn a_proof_is_written_and_holds_whichever_back_end_refutes() {

@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use kingsnake_datasets::Format;
+use kingsnake_solver::random::CaseSplit;
 use tempfile::TempDir;
 
 /// The binary with these arguments, nothing on its stdin.
@@ -96,5 +98,13 @@ pub fn generate_workload(
     let mut args = vec!["generate", workload, "--out", path.as_str()];
     args.extend(options);
     expect(0, &args);
+    path
+}
+
+/// A history that only a case split refutes, so that the back end is asked.
+pub fn puzzle(scratch: &Scratch) -> String {
+    let path = scratch.path("puzzle.jsonl");
+    let history = CaseSplit::contradiction().history();
+    kingsnake_datasets::write(&history, Format::Kingsnake, Path::new(&path)).expect("written");
     path
 }
