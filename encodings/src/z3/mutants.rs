@@ -111,3 +111,30 @@ fn a_parameter_that_z3_does_not_know_is_an_error_and_no_answer() {
         assert!(error.what.contains("Z3"), "{error}");
     }
 }
+
+#[test]
+fn sizes_are_as_the_document_says() {
+    let mut random = Random::new(6);
+    for _ in 0..20 {
+        let owned = small(&mut random);
+        let question = owned.question();
+        let (n, m) = (question.n_nodes, question.targets.len());
+        let (c, e) = (question.constraints.len(), question.constraints.n_edges());
+        for (encoding, variables, assertions) in [
+            (DIFFERENCE, n + 2 * c, m + c + e),
+            (ORDER, n + 2 * c, 2 * m + c + 2 * e),
+            (PROPAGATOR, 2 * c, c),
+        ] {
+            let mut backend = Z3::new(encoding, &Options::default());
+            let decided = backend.decide(question, &Budget::unlimited(), &mut Silent);
+            let (_, stats) = decided.expect("no failure");
+            let said = (stats.variables, stats.clauses);
+            assert_eq!(
+                said,
+                (variables as u64, assertions as u64),
+                "{}",
+                encoding.name
+            );
+        }
+    }
+}

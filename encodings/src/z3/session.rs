@@ -110,6 +110,11 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// From now on a check gives up after so many conflicts.
+    pub fn limit_conflicts(&self, n_conflicts: u32) {
+        self.set(&[("max_conflicts", n_conflicts)]);
+    }
+
     pub fn raw(&self) -> sys::Z3_context {
         self.context.get_z3_context()
     }

@@ -1,14 +1,14 @@
 //! A smaller set of demands that still fail together: what Z3 needed, asked again, then each left out in turn.
-
-use std::time::{Duration, Instant};
+//!
+//! Counted conflicts limit each question, not time, so that the same seed gives the same core.
 
 use kingsnake_solver::budget::Budget;
 use z3::ast::Bool;
 
 use super::session::{Found, Session};
 
-/// Shrinking may take so long.
-const SHARE: Duration = Duration::from_secs(2);
+/// More conflicts than this a smaller core is not worth.
+const CONFLICTS: u32 = 1000;
 /// Of so few it is worth trying to leave out each.
 const SMALL: usize = 64;
 
@@ -19,13 +19,10 @@ pub(super) fn shrink(
     failed: Vec<usize>,
     budget: &Budget,
 ) -> Vec<usize> {
-    let share = match budget.remaining() {
-        Some(left) if left < SHARE => budget.clone(),
-        _ => budget.clone().with_timeout(Instant::now(), SHARE),
-    };
+    session.limit_conflicts(CONFLICTS);
     let again = |places: &[usize]| {
         let some: Vec<Bool> = places.iter().map(|&at| demands[at].clone()).collect();
-        match session.check(&some, &[], &share) {
+        match session.check(&some, &[], budget) {
             Ok(Found::Refuted(failed)) => Some(Some(
                 failed.into_iter().map(|at| places[at]).collect::<Vec<_>>(),
             )),
