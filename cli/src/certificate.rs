@@ -232,8 +232,31 @@ fn fingerprint(history: &History) -> String {
         hash.token(history, history.txn_token(txn));
         hash.token(history, history.session_token(history.session(txn)));
         for &op in history.ops(txn) {
-            hash.token(history, history.key_token(op.key()));
+            if let Some(key) = op.key() {
+                hash.token(history, history.key_token(key));
+            }
             match op {
+                Op::Read { value, .. } if history.is_tombstone(value) => {
+                    hash.value(history, b'n', value);
+                }
+                Op::Write { value, .. } if history.is_tombstone(value) => {
+                    hash.value(history, b'd', value);
+                }
+                Op::Range { range } => {
+                    let query = history.range(range);
+                    let span = query.span.show(|end| history.symbols().show(end));
+                    hash.bytes(span.as_bytes());
+                    for &row in query.rows {
+                        hash.token(history, history.key_token(history.value_key(row)));
+                        let letter = if history.is_tombstone(row) {
+                            b'd'
+                        } else {
+                            b'r'
+                        };
+                        hash.value(history, letter, row);
+                    }
+                    hash.bytes(if query.shows_deleted { b")" } else { b"]" });
+                }
                 Op::Read { value, .. } => hash.value(history, b'r', value),
                 Op::Write { value, .. } => hash.value(history, b'w', value),
                 Op::Append { value, .. } => hash.value(history, b'a', value),

@@ -3,7 +3,7 @@
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::explain::local_name;
 use kingsnake_solver::level::{Model, Spec};
-use kingsnake_solver::model::{History, Op, Token, TxnId};
+use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Moment, Point, Proof, Step, StepReason, Verdict,
 };
@@ -341,18 +341,29 @@ fn txn_view(history: &History, txn: TxnId) -> TxnView {
         operations: history
             .ops(txn)
             .iter()
-            .map(|&op| op_view(history, op))
+            .enumerate()
+            .map(|(at, &op)| op_view(history, op, history.is_insert(txn, at)))
             .collect(),
     }
 }
 
-fn op_view(history: &History, op: Op) -> Value {
-    let key = token(history, history.key_token(op.key()));
+fn op_view(history: &History, op: Op, is_insert: bool) -> Value {
+    let key = op.key().map(|key| token(history, history.key_token(key)));
     let value = |value| token(history, history.value_token(value));
     match op {
+        Op::Read { value: read, .. } if history.is_tombstone(read) => {
+            json!({"op": "read", "key": key, "value": null, "tombstone": value(read)})
+        }
         Op::Read { value: read, .. } => json!({"op": "read", "key": key, "value": value(read)}),
+        Op::Write { value: left, .. } if history.is_tombstone(left) => {
+            json!({"op": "delete", "key": key, "tombstone": value(left)})
+        }
+        Op::Write { value: left, .. } if history.is_absence(left) => {
+            json!({"op": "delete", "key": key})
+        }
         Op::Write { value: written, .. } => {
-            json!({"op": "write", "key": key, "value": value(written)})
+            let op = if is_insert { "insert" } else { "write" };
+            json!({"op": op, "key": key, "value": value(written)})
         }
         Op::Append { value: added, .. } => {
             json!({"op": "append", "key": key, "value": value(added)})
@@ -360,6 +371,25 @@ fn op_view(history: &History, op: Op) -> Value {
         Op::ReadList { list, .. } => {
             let values: Vec<Value> = history.list(list).iter().map(|&item| value(item)).collect();
             json!({"op": "read-list", "key": key, "values": values})
+        }
+        Op::Range { range } => {
+            let query = history.range(range);
+            let row = |&row: &ValueId| {
+                let key = token(history, history.key_token(history.value_key(row)));
+                json!([key, value(row)])
+            };
+            let is_deleted = |row: &&ValueId| history.is_tombstone(**row);
+            let rows = query.rows.iter().filter(|row| !is_deleted(row));
+            let deleted = query.rows.iter().filter(is_deleted);
+            let mut view = json!({
+                "op": "range",
+                "range": query.span.show(|end| history.symbols().show(end)),
+                "rows": rows.map(row).collect::<Vec<Value>>(),
+            });
+            if query.shows_deleted {
+                view["deleted"] = deleted.map(row).collect();
+            }
+            view
         }
     }
 }
@@ -375,6 +405,7 @@ fn counterexample_view(history: &History, counterexample: &Counterexample) -> Va
                         "anomaly": local_name(finding.anomaly).short,
                         "transaction": txn_name(history, finding.txn),
                         "operation": finding.op,
+                        "key": token(history, history.key_token(finding.key)),
                         "other": finding.other.map(|(txn, op)| json!({
                             "transaction": txn_name(history, txn),
                             "operation": op,

@@ -2,7 +2,7 @@
 
 use kingsnake_solver::explain::{AnomalyName, Labels, Story, name, story};
 use kingsnake_solver::level::Spec;
-use kingsnake_solver::model::{History, KeyId, Op};
+use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_solver::verdict::Counterexample;
 
 /// A violation, told.
@@ -21,7 +21,7 @@ pub fn tell(history: &History, spec: Spec, counterexample: &Counterexample) -> T
     Telling {
         name: name(history, spec, counterexample),
         story: story(history, spec, counterexample),
-        keys: keys(history, counterexample),
+        keys: keys(counterexample),
     }
 }
 
@@ -33,40 +33,67 @@ impl Telling {
 }
 
 /// An operation, in the story's names.
-pub fn op_words(labels: &Labels<'_>, history: &History, op: Op) -> String {
-    let key = labels.key(op.key());
-    match op {
-        Op::Read { value, .. } => format!("read {key} = {}", labels.value(value)),
-        Op::Write { value, .. } => format!("wrote {key} = {}", labels.value(value)),
-        Op::Append { value, .. } => format!("appended {} to {key}", labels.value(value)),
-        Op::ReadList { list, .. } => format!("read {key} = {}", labels.list(history.list(list))),
-    }
+pub fn op_words(
+    labels: &Labels<'_>,
+    history: &History,
+    txn: TxnId,
+    at: usize,
+    keys: &[KeyId],
+) -> String {
+    labels.operation(txn, at, history.ops(txn)[at], keys)
 }
 
 /// An operation with its names in full.
-pub fn full_op(history: &History, op: Op) -> String {
-    let key = history.key_name(op.key());
+pub fn full_op(history: &History, txn: TxnId, at: usize) -> String {
+    let op = history.ops(txn)[at];
+    let key = op
+        .key()
+        .map(|key| history.key_name(key))
+        .unwrap_or_default();
+    let name = |value| history.value_name(value);
     match op {
-        Op::Read { value, .. } => format!("read {key} = {}", history.value_name(value)),
-        Op::Write { value, .. } => format!("wrote {key} = {}", history.value_name(value)),
-        Op::Append { value, .. } => format!("appended {} to {key}", history.value_name(value)),
+        Op::Read { value, .. } if history.is_tombstone(value) => {
+            format!("found {key} deleted ({})", name(value))
+        }
+        Op::Read { value, .. } => format!("read {key} = {}", name(value)),
+        Op::Write { value, .. } if history.is_tombstone(value) => {
+            format!("deleted {key} ({})", name(value))
+        }
+        Op::Write { value, .. } if history.is_absence(value) => format!("deleted {key}"),
+        Op::Write { value, .. } if history.is_insert(txn, at) => {
+            format!("inserted {key} = {}", name(value))
+        }
+        Op::Write { value, .. } => format!("wrote {key} = {}", name(value)),
+        Op::Append { value, .. } => format!("appended {} to {key}", name(value)),
         Op::ReadList { list, .. } => {
-            let items = history.list(list).iter();
-            let items: Vec<String> = items.map(|&value| history.value_name(value)).collect();
+            let items: Vec<String> = history.list(list).iter().map(|&it| name(it)).collect();
             format!("read {key} = [{}]", items.join(", "))
+        }
+        Op::Range { range } => {
+            let query = history.range(range);
+            let row = |&row: &ValueId| {
+                let key = history.key_name(history.value_key(row));
+                if history.is_tombstone(row) {
+                    return format!("{key} deleted ({})", name(row));
+                }
+                format!("{key} = {}", name(row))
+            };
+            let rows: Vec<String> = query.rows.iter().map(row).collect();
+            let span = query.span.show(|token| history.symbols().show(token));
+            if rows.is_empty() {
+                return format!("queried {span}: nothing");
+            }
+            format!("queried {span}: {}", rows.join(", "))
         }
     }
 }
 
 /// The keys that a counterexample is about.
-fn keys(history: &History, counterexample: &Counterexample) -> Vec<KeyId> {
+fn keys(counterexample: &Counterexample) -> Vec<KeyId> {
     let mut keys = Vec::new();
     match counterexample {
         Counterexample::Local(findings) => {
-            let ops = findings
-                .iter()
-                .filter_map(|finding| history.ops(finding.txn).get(finding.op));
-            keys.extend(ops.map(|op| op.key()));
+            keys.extend(findings.iter().map(|finding| finding.key));
         }
         Counterexample::Cyclic(proof) => return proof.keys(),
     }

@@ -65,9 +65,9 @@ pub fn long(answer: &Answer, voice: Voice) -> String {
             history.session_position(txn) + 1,
             status_word(history.status(txn))
         );
-        for &op in history.ops(txn) {
-            let marked = telling.keys.contains(&op.key());
-            let words = printable(&full_op(history, op));
+        for (at, &op) in history.ops(txn).iter().enumerate() {
+            let marked = telling.keys.iter().any(|&key| history.touches(op, key));
+            let words = printable(&full_op(history, txn, at));
             if marked {
                 let _ = writeln!(out, "    {} {words}", voice.paint.bad("*"));
             } else {

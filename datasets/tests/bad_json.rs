@@ -12,19 +12,29 @@ const JEPSEN: [Format; 2] = [Format::JepsenEdn, Format::JepsenJson];
 fn viper_operations_outside_the_model_are_refused_by_name() {
     let wrong = [
         (
-            "{\"value\":[[\"r\",1,2,false]]}\n{\"value\":[[\"range\",1,2,[],[]]]}",
+            "{\"value\":[[\"r\",1,2,false]]}\n{\"value\":[[\"range\",1,2,[{\"id\":3,\"val\":4}],[]]]}",
             2,
-            "range queries are not supported yet",
+            "range query of [1, 2] returned key 3, which is outside",
         ),
         (
-            "{\"value\":[[\"d\",1,true]]}",
+            "{\"value\":[[\"range\",1,\"b\",[],[]]]}",
             1,
-            "deletes are not supported yet",
+            "both must be numbers, or both texts",
         ),
         (
-            "{\"value\":[[\"r\",1,2,true]]}",
+            "{\"value\":[[\"range\",1,2,[{\"id\":1}],[]]]}",
             1,
-            "reads of deleted rows are not supported yet",
+            "a row with `id` and `val`",
+        ),
+        (
+            "{\"isInitial\":true,\"value\":[[\"d\",1,2,true]]}",
+            1,
+            "the initial transaction deletes",
+        ),
+        (
+            "{\"isInitial\":true,\"value\":[[\"range\",1,2,[],[]]]}",
+            1,
+            "the initial transaction reads",
         ),
         ("{\"value\":[[\"q\",1,2,true]]}", 1, "expected an operation"),
         ("{\"values\":[]}", 1, "without field `value`"),

@@ -180,7 +180,47 @@ fn our_own_format_is_strict() {
         (
             line(r#"{"id":1,"session":0,"ops":[["range",1,1]]}"#),
             2,
-            "predicates, which are not supported yet",
+            "expected `,`",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["range",1,5,[[6,1]]]]}"#),
+            2,
+            "the range query of [1, 5] returned key 6, which is outside",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["range",{"after":1},{"before":5},[[5,1]]]]}"#),
+            2,
+            "the range query of (1, 5) returned key 5, which is outside",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["range",1,"z",[]]]}"#),
+            2,
+            "both must be numbers, or both texts",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["range",{"before":1},5,[]]]}"#),
+            2,
+            "expected \"after\"",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["range",{"after":null},5,[]]]}"#),
+            2,
+            "bounds nothing",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["range",1,5,[[2,null]]]]}"#),
+            2,
+            "key 2 with null, which means that there is no row",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["insert",1,null]]}"#),
+            2,
+            "null means that there is no row",
+        ),
+        (
+            line(r#"{"id":1,"session":0,"ops":[["r",1,2,7]]}"#),
+            2,
+            "only a read of null can name a delete",
         ),
         (
             line(r#"{"id":1,"session":0,"ops":[["r",1,1.5]]}"#),
@@ -244,10 +284,7 @@ fn fields_of_our_own_format_may_come_in_any_order() {
     let history = read(Format::Kingsnake, text).history;
     assert_eq!(history.n_txns(), 1);
     assert_eq!(history.n_ops(), 2);
-    assert_eq!(
-        history.key_name(history.ops(kingsnake_solver::model::TxnId(0))[0].key()),
-        "x\n"
-    );
+    assert_eq!(history.key_name(kingsnake_solver::model::KeyId(0)), "x\n");
 }
 
 #[test]

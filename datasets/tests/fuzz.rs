@@ -140,13 +140,17 @@ fn render(history: &History, format: Format) -> Vec<u8> {
     let mut out = String::new();
     let is_list = riches(format).lists;
     let op_parts = |op: Op| {
-        let key = history.key_name(op.key());
+        let key = op
+            .key()
+            .map(|key| history.key_name(key))
+            .unwrap_or_default();
         match op {
             Op::Read { value, .. } if is_list => ("rl", key, history.value_name(value)),
             Op::Write { value, .. } if is_list => ("append", key, history.value_name(value)),
             Op::Read { value, .. } => ("r", key, history.value_name(value)),
             Op::Write { value, .. } => ("w", key, history.value_name(value)),
             Op::Append { value, .. } => ("append", key, history.value_name(value)),
+            Op::Range { .. } => unreachable!("only formats with writers get rows"),
             Op::ReadList { list, .. } => {
                 let items: Vec<String> = history
                     .list(list)

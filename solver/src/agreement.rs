@@ -12,7 +12,7 @@ use crate::model::History;
 use crate::oracle;
 use crate::progress::{Progress, Silent};
 use crate::prune::Reachability;
-use crate::random::{sketch, small};
+use crate::random::{sketch, small, small_rows};
 use crate::verdict::Verdict;
 
 /// Tries all choices, one constraint after the other. Shares nothing with the back ends of other crates.
@@ -214,11 +214,19 @@ fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
 
 #[test]
 fn every_engine_agrees_with_the_oracle() {
-    let n_histories: u64 = 50_000;
+    agree(50_000, small);
+}
+
+#[test]
+fn every_engine_agrees_with_the_oracle_on_range_queries_inserts_and_deletes() {
+    agree(30_000, small_rows);
+}
+
+fn agree(n_histories: u64, draw: fn(u64) -> History) {
     let engines = engines();
     let mut tally: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..n_histories {
-        let history = small(seed);
+        let history = draw(seed);
         for spec in specs(&history, seed) {
             // All engines on every sixteenth history, and one, in turn, on the others.
             let turn = seed as usize % engines.len();
@@ -266,8 +274,12 @@ fn every_engine_agrees_with_the_oracle() {
 fn every_deliberate_mistake_is_caught() {
     for fault in Fault::ALL {
         fault::commit(Some(fault));
+        let draw = match fault {
+            Fault::ShortRange | Fault::ForgottenAbsence => small_rows,
+            _ => small,
+        };
         let caught = (0..4_000).find(|&seed| {
-            let history = small(seed);
+            let history = draw(seed);
             specs(&history, seed).into_iter().any(|spec| {
                 engines()
                     .iter()

@@ -29,11 +29,15 @@ pub(crate) enum Fault {
     StaleSnapshots,
     /// Constraints for each reader are not joined by one for the pair.
     ReadersOnly,
+    /// A range query ends one key too early.
+    ShortRange,
+    /// What a range query did not return is not taken for a read.
+    ForgottenAbsence,
 }
 
 impl Fault {
     /// Every mistake.
-    pub(crate) const ALL: [Fault; 12] = [
+    pub(crate) const ALL: [Fault; 14] = [
         Fault::DroppedRwEdge,
         Fault::MissingReader,
         Fault::ShiftedColumn,
@@ -46,6 +50,8 @@ impl Fault {
         Fault::EqualTimesOrder,
         Fault::StaleSnapshots,
         Fault::ReadersOnly,
+        Fault::ShortRange,
+        Fault::ForgottenAbsence,
     ];
 }
 

@@ -16,10 +16,12 @@
 
 mod timed;
 
+use std::ops::{Bound, RangeBounds};
+
 use timed::Timed;
 
 use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, RangeId, Status, Token, TxnId, ValueId};
 
 /// The most transactions, aborted ones aside, that [`holds`] decides.
 pub const MAX_TXNS: usize = 8;
@@ -195,20 +197,25 @@ impl<'h> Search<'h> {
         let history = self.history;
         self.scratch.clone_from(&store.cells);
         for &op in history.ops(self.txns[txn]) {
-            let cell = &mut self.scratch[op.key().index()];
             let matches = match op {
-                Op::Read { value, .. } => {
+                Op::Read { key, value } => {
+                    let cell = &self.scratch[key.index()];
                     cell.appended.is_empty()
                         && match cell.written {
                             None => history.is_initial(value),
-                            Some(written) => written == value,
+                            Some(written) => {
+                                let nothing = history.value_token(value) == Token::Nil;
+                                written == value || nothing && history.is_absence(written)
+                            }
                         }
                 }
-                Op::ReadList { list, .. } => {
+                Op::ReadList { key, list } => {
+                    let cell = &self.scratch[key.index()];
                     cell.written.is_none() && cell.appended == history.list(list)
                 }
-                Op::Write { .. } | Op::Append { .. } => {
-                    cell.install(op);
+                Op::Range { range } => self.range_matches(range),
+                Op::Write { key, .. } | Op::Append { key, .. } => {
+                    self.scratch[key.index()].install(op);
                     true
                 }
             };
@@ -217,6 +224,28 @@ impl<'h> Search<'h> {
             }
         }
         true
+    }
+
+    /// Whether a range query returned every row of its range, and nothing else. A key that holds something else than
+    /// nothing has a row; one whose row was deleted has one in the eyes of a client that sees tombstones by name.
+    fn range_matches(&self, range: RangeId) -> bool {
+        let history = self.history;
+        let query = history.range(range);
+        (0..history.n_keys() as u32).map(KeyId).all(|key| {
+            let rows = query.rows.iter().copied();
+            let rows: Vec<ValueId> = rows.filter(|&row| history.value_key(row) == key).collect();
+            let is_spanned = spans(history, query.span.low(), query.span.high(), key);
+            let has_row = match self.scratch[key.index()].written {
+                None => history.is_there_initially(key),
+                Some(held) if history.is_tombstone(held) => query.shows_deleted,
+                Some(held) => !history.is_absence(held),
+            };
+            let is_held = |&row: &ValueId| match self.scratch[key.index()].written {
+                None => history.is_initial(row),
+                Some(held) => row == held,
+            };
+            rows.is_empty() != (is_spanned && has_row) && rows.iter().all(is_held)
+        })
     }
 
     /// Lets a transaction commit next.
@@ -232,7 +261,9 @@ impl<'h> Search<'h> {
     /// Installs a transaction's writes.
     fn install(&self, store: &mut Store, txn: usize) {
         for (op, is_final) in installs(self.history, self.txns[txn]) {
-            store.cells[op.key().index()].install(op);
+            if let Some(key) = op.key() {
+                store.cells[key.index()].install(op);
+            }
             if !is_final {
                 continue;
             }
@@ -260,14 +291,14 @@ impl Cell {
                 self.appended.clear();
             }
             Op::Append { value, .. } => self.appended.push(value),
-            Op::Read { .. } | Op::ReadList { .. } => {}
+            Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => {}
         }
     }
 }
 
 /// The keys that a transaction writes or appends to.
 fn written(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> + '_ {
-    installs(history, txn).map(|(op, _)| op.key())
+    installs(history, txn).filter_map(|(op, _)| op.key())
 }
 
 fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
@@ -305,4 +336,24 @@ fn listed_after_initial<'v>(history: &History, values: &'v [ValueId]) -> &'v [Va
     let is_listed = |value: &ValueId| !history.is_initial(*value);
     let first = values.iter().position(is_listed);
     &values[first.unwrap_or(values.len())..]
+}
+
+/// Whether a key lies between two bounds, and is of their kind.
+fn spans(history: &History, low: Bound<Token>, high: Bound<Token>, key: KeyId) -> bool {
+    let rank = |token: Token| match token {
+        Token::Nil => (0, 0, ""),
+        Token::Int(number) => (1, number, ""),
+        Token::Text(symbol) => (2, 0, history.symbols().text(symbol)),
+    };
+    let ends = [low, high].map(|bound| match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(end) => Bound::Included(rank(end)),
+        Bound::Excluded(end) => Bound::Excluded(rank(end)),
+    });
+    let key = rank(history.key_token(key));
+    let is_of_kind = |bound: &Bound<(u8, i64, &str)>| match bound {
+        Bound::Unbounded => true,
+        Bound::Included(end) | Bound::Excluded(end) => end.0 == key.0,
+    };
+    ends.iter().all(is_of_kind) && (ends[0], ends[1]).contains(&key)
 }

@@ -149,6 +149,8 @@ pub struct Finding {
     pub txn: TxnId,
     /// Which of its operations, counted from 0.
     pub op: usize,
+    /// The key that it is about: the operation's, or one of the range that it queried.
+    pub key: KeyId,
     /// The other operation that it is about, and whose it is.
     pub other: Option<(TxnId, usize)>,
 }
@@ -178,6 +180,8 @@ pub enum LocalAnomaly {
     IncompatibleOrder,
     /// The version order that came with the history lists the value of an aborted transaction.
     AbortedVersion,
+    /// A range query did not return a key that nobody had removed.
+    MissingRow,
 }
 
 /// Why the history breaks the level.

@@ -248,6 +248,7 @@ fn findings_that_are_not_there_are_rejected() {
         LocalAnomaly::DuplicateElements,
         LocalAnomaly::IncompatibleOrder,
         LocalAnomaly::AbortedVersion,
+        LocalAnomaly::MissingRow,
     ];
     let history = history();
     assert!(check_findings(&history, &[]).is_err());
@@ -262,6 +263,7 @@ fn findings_that_are_not_there_are_rejected() {
                     anomaly,
                     txn,
                     op,
+                    key: KeyId(0),
                     other,
                 };
                 let verdict = check_findings(&history, std::slice::from_ref(&finding));

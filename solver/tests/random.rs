@@ -59,7 +59,7 @@ fn values_are_unique_per_key_unless_repeats_are_asked_for() {
             .flat_map(|txn| history.ops(txn))
             .filter_map(|&op| match op {
                 Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
-                Op::Read { .. } | Op::ReadList { .. } => None,
+                Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
             });
         writes
             .into_iter()
@@ -101,7 +101,9 @@ fn the_order_of_a_large_history_explains_every_read() {
                 Op::Write { key, value } => {
                     store.insert(key, value);
                 }
-                Op::Append { .. } | Op::ReadList { .. } => panic!("large histories have registers"),
+                Op::Append { .. } | Op::ReadList { .. } | Op::Range { .. } => {
+                    panic!("large histories have registers")
+                }
             }
         }
         // No later transaction may have committed before an earlier one began.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::Level;
-use kingsnake_solver::model::{History, Op, Status};
+use kingsnake_solver::model::{History, Op, RangeId, Status};
 use kingsnake_solver::polygraph::construct;
 use kingsnake_solver::resolve::{Resolution, resolve};
 use rustc_hash::FxHashMap;
@@ -57,6 +57,11 @@ struct Stats {
     writes: usize,
     appends: usize,
     list_reads: usize,
+    inserts: usize,
+    deletes: usize,
+    range_queries: usize,
+    /// Rows that range queries returned, deleted ones included.
+    range_rows: usize,
     keys: usize,
     writes_per_key: Spread,
     /// Of the writes that a transaction makes to a key, the part that read the key before.
@@ -95,12 +100,29 @@ impl Stats {
                 .filter(|&txn| history.status(txn) == status)
                 .count()
         };
-        let ops = |is: fn(&Op) -> bool| {
+        let ops = |is: fn(&Op) -> bool| -> usize {
             history
                 .txns()
                 .map(|txn| history.ops(txn).iter().filter(|op| is(op)).count())
                 .sum()
         };
+        let is_delete =
+            |op: &Op| matches!(*op, Op::Write { value, .. } if history.is_absence(value));
+        let count_of = |txn| {
+            let ops = history.ops(txn).iter().enumerate();
+            let kinds = ops.map(|(at, op)| (history.is_insert(txn, at), is_delete(op)));
+            kinds.fold((0, 0), |(inserts, deletes), (is_insert, is_delete)| {
+                (
+                    inserts + usize::from(is_insert),
+                    deletes + usize::from(is_delete),
+                )
+            })
+        };
+        let (inserts, deletes) = history
+            .txns()
+            .map(count_of)
+            .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        let ranges = (0..history.n_ranges() as u32).map(|range| history.range(RangeId(range)));
         let installs = Installs::of(history);
         let pairs = pairs(history);
         let sessions = (0..history.n_sessions() as u32).map(kingsnake_solver::model::SessionId);
@@ -118,9 +140,13 @@ impl Stats {
                 .count(),
             operations: history.n_ops(),
             reads: ops(|op| matches!(op, Op::Read { .. })),
-            writes: ops(|op| matches!(op, Op::Write { .. })),
+            writes: ops(|op| matches!(op, Op::Write { .. })) - inserts - deletes,
             appends: ops(|op| matches!(op, Op::Append { .. })),
             list_reads: ops(|op| matches!(op, Op::ReadList { .. })),
+            inserts,
+            deletes,
+            range_queries: history.n_ranges(),
+            range_rows: ranges.map(|query| query.rows.len()).sum(),
             keys: history.n_keys(),
             read_modify_write_share: installs.n_after_read as f64 / (installs.n as f64).max(1.0),
             repeated_values: installs.n_repeated,
@@ -154,15 +180,25 @@ impl Installs {
         {
             touched.clear();
             for &op in history.ops(txn) {
+                let Some(key) = op.key() else {
+                    if let Op::Range { range } = op {
+                        for &row in history.range(range).rows {
+                            touched
+                                .entry(history.value_key(row))
+                                .or_insert((true, false));
+                        }
+                    }
+                    continue;
+                };
                 let (reads_first, has_written) =
-                    touched.entry(op.key()).or_insert((!op.is_write(), false));
+                    touched.entry(key).or_insert((!op.is_write(), false));
                 if let Op::Write { value, .. } | Op::Append { value, .. } = op {
                     writers[value.index()] += 1;
                     if !*has_written {
                         *has_written = true;
                         n += 1;
                         n_after_read += usize::from(*reads_first);
-                        per_key[op.key().index()] += 1;
+                        per_key[key.index()] += 1;
                     }
                 }
             }
@@ -256,6 +292,9 @@ fn words(stats: &Stats, name: &str) -> String {
         (stats.writes, "write"),
         (stats.appends, "append"),
         (stats.list_reads, "list read"),
+        (stats.inserts, "insert"),
+        (stats.deletes, "delete"),
+        (stats.range_queries, "range"),
     ];
     let kinds: Vec<String> = kinds
         .iter()

@@ -222,8 +222,8 @@ fn transaction(
         status_word(history.status(txn))
     );
     let ops = history.ops(txn);
-    for &op in ops.iter().take(MOST_OPS) {
-        let class = if telling.keys.contains(&op.key()) {
+    for (at, &op) in ops.iter().enumerate().take(MOST_OPS) {
+        let class = if telling.keys.iter().any(|&key| history.touches(op, key)) {
             " class=\"marked\""
         } else {
             ""
@@ -231,7 +231,10 @@ fn transaction(
         let _ = write!(
             out,
             "<li{class}>{}</li>",
-            Escaped(&short(&op_words(labels, history, op), 400))
+            Escaped(&short(
+                &op_words(labels, history, txn, at, &telling.keys),
+                400
+            ))
         );
     }
     out.push_str("</ol>");

@@ -21,7 +21,10 @@ pub fn panel(source: Source<'_>, steps: &[Step]) -> Panel {
     let cards = visits.iter().enumerate().map(|(at, visit)| {
         let before = &visits[if at == 0 { last } else { at - 1 }];
         let keys = [key(before.out.reason), key(visit.out.reason)];
-        let (lines, n_more) = lines(source, visit.txn, |_, op| keys.contains(&Some(op.key())));
+        let keys: Vec<KeyId> = keys.into_iter().flatten().collect();
+        let (lines, n_more) = lines(source, visit.txn, &keys, |_, op| {
+            keys.iter().any(|&key| history.touches(op, key))
+        });
         let again = visits[..at].iter().any(|earlier| earlier.txn == visit.txn);
         Card {
             lane: sessions

@@ -17,7 +17,7 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
     }
     let (sessions, lanes) = source.lanes(cards_of.iter().map(|(txn, _)| *txn));
     let cards = cards_of.iter().map(|(txn, ops)| {
-        let (lines, n_more) = lines(source, *txn, |at, _| ops.contains(&at));
+        let (lines, n_more) = lines(source, *txn, &[finding.key], |at, _| ops.contains(&at));
         let status = history.status(*txn);
         Card {
             lane: sessions.binary_search(&history.session(*txn)).unwrap_or(0),
@@ -33,14 +33,13 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
             is_aborted: status == Status::Aborted,
         }
     });
-    let op = history.ops(finding.txn).get(finding.op);
-    let key = op.map(|op| source.labels.key(op.key()));
+    let key = source.labels.key(finding.key);
     let name = local_name(finding.anomaly);
     let arrow = Arrow {
         from: (0, Moment::Whole),
         to: (1, Moment::Whole),
         kind: Kind::Anomaly,
-        label: short(key.as_deref().unwrap_or_default(), 16),
+        label: short(&key, 16),
         full: name.about.to_owned(),
     };
     Panel {

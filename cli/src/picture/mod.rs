@@ -9,7 +9,7 @@ mod found;
 pub mod svg;
 
 use kingsnake_solver::explain::Labels;
-use kingsnake_solver::model::{History, Op, SessionId, TxnId};
+use kingsnake_solver::model::{History, KeyId, Op, SessionId, TxnId};
 use kingsnake_solver::verdict::{Counterexample, Moment, Proof};
 
 use crate::telling::{full_op, op_words};
@@ -233,7 +233,12 @@ pub fn short(text: &str, most: usize) -> String {
 }
 
 /// The operations of a transaction that matter, then as many others as there is room for.
-fn lines(from: Source<'_>, txn: TxnId, matters: impl Fn(usize, Op) -> bool) -> (Vec<Line>, usize) {
+fn lines(
+    from: Source<'_>,
+    txn: TxnId,
+    keys: &[KeyId],
+    matters: impl Fn(usize, Op) -> bool,
+) -> (Vec<Line>, usize) {
     const MOST: usize = 5;
     let ops = from.history.ops(txn);
     let n_marked = ops
@@ -255,8 +260,8 @@ fn lines(from: Source<'_>, txn: TxnId, matters: impl Fn(usize, Op) -> bool) -> (
         }
         *left -= 1;
         lines.push(Line {
-            text: short(&op_words(from.labels, from.history, op), 32),
-            full: full_op(from.history, op),
+            text: short(&op_words(from.labels, from.history, txn, at, keys), 32),
+            full: full_op(from.history, txn, at),
             is_marked,
         });
     }

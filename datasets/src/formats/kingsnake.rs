@@ -4,6 +4,7 @@
 
 use kingsnake_solver::model::{HistoryBuilder, NumberOp, SessionId, Status, Token};
 
+use super::kingsnake_rows::{RowBuffers, read_delete, read_insert, read_range, read_value};
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
 
@@ -114,6 +115,7 @@ fn read_initial_values(
 struct Buffers {
     run: Vec<NumberOp>,
     list: Vec<Token>,
+    rows: RowBuffers,
 }
 
 /// What the fields of a line said so far.
@@ -293,7 +295,7 @@ fn feed_ops(
     builder: &mut HistoryBuilder,
     buffers: &mut Buffers,
 ) -> Result<(), ReadError> {
-    let Buffers { run, list } = buffers;
+    let Buffers { run, list, rows } = buffers;
     run.clear();
     cursor.json_punct(b'[')?;
     let mut first = true;
@@ -308,34 +310,44 @@ fn feed_ops(
         let name_at = cursor.at;
         let name = cursor.json_text()?;
         match name.as_bytes() {
-            b"r" | b"w" | b"a" | b"rl" => {}
-            b"range" | b"insert" | b"delete" => {
-                return Err(cursor.fail(Problem::Unsupported(format!(
-                    "operation `{name}` is reserved for predicates, which are not supported yet"
-                ))));
-            }
+            b"r" | b"w" | b"a" | b"rl" => read_key_op(cursor, builder, &name, list)?,
+            b"range" => read_range(cursor, builder, rows)?,
+            b"insert" => read_insert(cursor, builder)?,
+            b"delete" => read_delete(cursor, builder)?,
             _ => {
                 cursor.at = name_at;
-                return Err(cursor.wrong("an operation: \"r\", \"w\", \"a\" or \"rl\""));
+                return Err(cursor.wrong(
+                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\" or \"delete\"",
+                ));
             }
-        }
-        cursor.json_punct(b',')?;
-        let key = cursor.json_token(builder)?;
-        cursor.json_punct(b',')?;
-        if name == "rl" {
-            read_list(cursor, builder, list)?;
-            builder.read_list(key, list.iter().copied());
-        } else {
-            let value = cursor.json_token(builder)?;
-            match name.as_bytes()[0] {
-                b'r' => builder.read(key, value),
-                b'w' => builder.write(key, value),
-                _ => builder.append(key, value),
-            };
         }
         cursor.json_punct(b']')?;
     }
     builder.extend(run);
+    Ok(())
+}
+
+/// `,key,value` of the operations on one key.
+fn read_key_op(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    name: &str,
+    list: &mut Vec<Token>,
+) -> Result<(), ReadError> {
+    cursor.json_punct(b',')?;
+    let key = cursor.json_token(builder)?;
+    cursor.json_punct(b',')?;
+    if name == "rl" {
+        read_list(cursor, builder, list)?;
+        builder.read_list(key, list.iter().copied());
+        return Ok(());
+    }
+    let value = cursor.json_token(builder)?;
+    match name {
+        "r" => read_value(cursor, builder, key, value)?,
+        "w" => drop(builder.write(key, value)),
+        _ => drop(builder.append(key, value)),
+    }
     Ok(())
 }
 

@@ -2,6 +2,11 @@
 //!
 //! `{"value":[["r",key,value,is_dead],["w",key,value,success],…]}`; `"isInitial":true` marks the initial transaction.
 //! Without one, the one value of a key that was read and never written is the initial value.
+//!
+//! Viper's clients see deleted rows, each with the value that its delete wrote, so a key that a range query returned
+//! neither alive nor dead never had a row.
+
+use std::ops::Bound;
 
 use kingsnake_solver::model::{HistoryBuilder, SessionId, Status, Token, ValueId};
 use rustc_hash::FxHashSet;
@@ -10,6 +15,9 @@ use super::cobra::SessionLog;
 use crate::cursor::Cursor;
 use crate::error::{Problem, ReadError};
 
+/// What Viper's clients log as the hash of no value.
+const HASH_OF_NOTHING: Token = Token::Int(0);
+
 /// Reads all logs of one history. Transactions are numbered from 0 through the logs.
 pub(crate) fn read(
     logs: &[SessionLog<'_>],
@@ -17,14 +25,21 @@ pub(crate) fn read(
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
     let mut feed = Feed::default();
-    if feed.read_all(logs, builder)? == Outcome::InitialCameLate {
-        // Some line said what it is only after its operations, so every line must be looked at twice.
+    loop {
+        let again = match feed.read_all(logs, builder)? {
+            Outcome::Read => break,
+            // Some line said what it is only after its operations, so every line must be looked at twice.
+            Outcome::InitialCameLate => Foreknowledge {
+                look_ahead: true,
+                ..feed.known
+            },
+            Outcome::DeletesCameLate => feed.known,
+        };
         *builder = HistoryBuilder::new();
         feed = Feed {
-            look_ahead: true,
+            known: again,
             ..Feed::default()
         };
-        feed.read_all(logs, builder)?;
     }
     for log in logs.iter().filter(|log| log.input.bytes.is_empty()) {
         warnings.push(format!("session {} is empty", log.session));
@@ -37,15 +52,28 @@ pub(crate) fn read(
 enum Outcome {
     Read,
     InitialCameLate,
+    DeletesCameLate,
+}
+
+/// What a first reading of the logs may have to tell the second.
+#[derive(Clone, Copy, Default)]
+struct Foreknowledge {
+    /// Whether some line says that it is the initial transaction only after its operations.
+    look_ahead: bool,
+    /// Whether rows are deleted. Then a read of nothing also says that it met no tombstone.
+    has_deletes: bool,
 }
 
 #[derive(Default)]
 struct Feed {
-    look_ahead: bool,
+    known: Foreknowledge,
+    /// Whether nothing was read, and that was taken for no more than a value.
+    has_read_nothing: bool,
     n_txns: i64,
     has_initial: bool,
     keys_with_initial: FxHashSet<Token>,
-    failed_writes: Vec<(Token, Token)>,
+    /// Key, value, and whether it is a delete.
+    failed_writes: Vec<(Token, Token, bool)>,
     /// For each value of a key: its names, and whether somebody wrote it.
     values: Vec<(Token, Token, bool)>,
 }
@@ -72,6 +100,9 @@ impl Feed {
                 cursor.end_line()?;
             }
         }
+        if self.known.has_deletes && self.has_read_nothing {
+            return Ok(Outcome::DeletesCameLate);
+        }
         Ok(Outcome::Read)
     }
 
@@ -81,7 +112,7 @@ impl Feed {
         session: SessionId,
         builder: &mut HistoryBuilder,
     ) -> Result<Outcome, ReadError> {
-        let mut is_initial = self.look_ahead && says_initial(*cursor)?;
+        let mut is_initial = self.known.look_ahead && says_initial(*cursor)?;
         let mut has_value = false;
         cursor.expect(b'{')?;
         let mut first = true;
@@ -148,8 +179,12 @@ impl Feed {
         // A value of a failed write must not be read by anyone, so it belongs to a transaction that aborted.
         let name = builder.text(&format!("{} (its failed writes)", self.n_txns - 1));
         begin(cursor, session, name, Status::Aborted, builder)?;
-        for (key, value) in std::mem::take(&mut self.failed_writes) {
-            let id = builder.write(key, value);
+        for (key, value, is_delete) in std::mem::take(&mut self.failed_writes) {
+            let id = if is_delete {
+                builder.delete(key, value)
+            } else {
+                builder.write(key, value)
+            };
             self.note(id, key, value, true);
         }
         Ok(())
@@ -166,40 +201,168 @@ impl Feed {
         cursor.pass_blanks();
         let name_at = cursor.at;
         let name = cursor.json_text()?;
-        let is_write = match &*name {
-            "r" => false,
-            "w" | "i" => true,
-            "range" => return Err(unsupported(cursor, "range queries")),
-            "d" => return Err(unsupported(cursor, "deletes")),
+        match &*name {
+            "w" => return self.write(cursor, is_initial, builder),
+            "i" | "d" => return self.insert_or_delete(cursor, &name, is_initial, builder),
+            "range" if !is_initial => return self.range(cursor, builder),
+            "r" | "range" => {}
             _ => {
                 cursor.at = name_at;
                 return Err(cursor.wrong("an operation: \"r\", \"w\", \"i\", \"d\" or \"range\""));
             }
-        };
-        cursor.json_punct(b',')?;
-        let key = cursor.json_token(builder)?;
-        cursor.json_punct(b',')?;
-        let value = read_value(cursor, builder)?;
-        let flag = read_flag(cursor)?;
+        }
         if is_initial {
-            if !is_write {
-                return Err(cursor.fail(Problem::Contradiction(
-                    "the initial transaction reads".to_owned(),
-                )));
-            }
+            return Err(cursor.fail(Problem::Contradiction(
+                "the initial transaction reads".to_owned(),
+            )));
+        }
+        let (key, value) = read_pair(cursor, builder)?;
+        let is_dead = read_flag(cursor)?.unwrap_or(false);
+        self.read(cursor, key, value, is_dead, builder)
+    }
+
+    /// The rest of `["w",key,value,success]`.
+    #[inline]
+    fn write(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        is_initial: bool,
+        builder: &mut HistoryBuilder,
+    ) -> Result<(), ReadError> {
+        let (key, value) = read_pair(cursor, builder)?;
+        let is_done = read_flag(cursor)?.unwrap_or(true);
+        if is_initial {
             self.keys_with_initial.insert(key);
             builder.initial(key, value);
-        } else if !is_write {
-            if flag.unwrap_or(false) && value != Token::Nil {
-                return Err(unsupported(cursor, "reads of deleted rows"));
-            }
-            let id = builder.read(key, value);
-            self.note(id, key, value, false);
-        } else if flag.unwrap_or(true) {
+        } else if is_done {
             let id = builder.write(key, value);
             self.note(id, key, value, true);
         } else {
-            self.failed_writes.push((key, value));
+            self.failed_writes.push((key, value, false));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read(
+        &mut self,
+        cursor: &Cursor<'_>,
+        key: Token,
+        value: Token,
+        is_dead: bool,
+        builder: &mut HistoryBuilder,
+    ) -> Result<(), ReadError> {
+        if value == Token::Nil && self.known.has_deletes && key != Token::Nil {
+            let here = Bound::Included(key);
+            let answer = builder.range(here, here, &[], Some(&[]));
+            return answer.map(drop).map_err(|error| cursor.fail(error));
+        }
+        self.has_read_nothing |= value == Token::Nil;
+        if is_dead && value != Token::Nil {
+            // A tombstone is somebody's, so it is never an initial value.
+            let id = builder.read_tombstone(key, value);
+            self.note(id, key, value, true);
+        } else {
+            let id = builder.read(key, value);
+            self.note(id, key, value, false);
+        }
+        Ok(())
+    }
+
+    /// The rest of `["i",key,value,success]`, or of `["i",key,value,read,is_dead,success,…]`, which also tells what was
+    /// read before; and so of `"d"`, whose value is the tombstone.
+    fn insert_or_delete(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: &str,
+        is_initial: bool,
+        builder: &mut HistoryBuilder,
+    ) -> Result<(), ReadError> {
+        let is_delete = name == "d";
+        self.known.has_deletes |= is_delete;
+        let (key, value) = read_pair(cursor, builder)?;
+        cursor.pass_blanks();
+        let mut is_done = true;
+        let mut seen = None;
+        if cursor.pass(b',') {
+            cursor.pass_blanks();
+            if matches!(cursor.peek(), b't' | b'f') {
+                is_done = cursor.json_bool()?;
+            } else {
+                let read = read_value(cursor, builder)?;
+                cursor.json_punct(b',')?;
+                seen = Some((read, cursor.json_bool()?));
+                cursor.json_punct(b',')?;
+                is_done = cursor.json_bool()?;
+            }
+            cursor.pass_blanks();
+            // Newer logs go on with what the client had in mind.
+            while cursor.pass(b',') {
+                cursor.pass_blanks();
+                cursor.json_skip()?;
+                cursor.pass_blanks();
+            }
+        }
+        cursor.expect(b']')?;
+        if is_initial {
+            if is_delete {
+                let problem = "the initial transaction deletes".to_owned();
+                return Err(cursor.fail(Problem::Contradiction(problem)));
+            }
+            self.keys_with_initial.insert(key);
+            builder.initial(key, value);
+            return Ok(());
+        }
+        if let Some((read, is_dead)) = seen {
+            self.read(cursor, key, read, is_dead, builder)?;
+        }
+        if !is_done {
+            self.failed_writes.push((key, value, is_delete));
+            return Ok(());
+        }
+        let id = if is_delete {
+            builder.delete(key, value)
+        } else {
+            builder.insert(key, value)
+        };
+        self.note(id, key, value, true);
+        Ok(())
+    }
+
+    /// The rest of `["range",low,high,[{"id":key,"val":value},…],[{"id":key,"val":tombstone},…]]`.
+    fn range(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        builder: &mut HistoryBuilder,
+    ) -> Result<(), ReadError> {
+        let mut ends = [Bound::Unbounded; 2];
+        for end in &mut ends {
+            cursor.json_punct(b',')?;
+            if let key @ (Token::Int(_) | Token::Text(_)) = read_value(cursor, builder)? {
+                *end = Bound::Included(key);
+            }
+        }
+        let [low, high] = ends;
+        cursor.json_punct(b',')?;
+        let live = read_rows(cursor, builder)?;
+        cursor.pass_blanks();
+        let mut dead = Vec::new();
+        if cursor.pass(b',') {
+            cursor.pass_blanks();
+            dead = read_rows(cursor, builder)?;
+            cursor.pass_blanks();
+            if cursor.pass(b',') {
+                cursor.pass_blanks();
+                // Whether this is the query that ends the run; it is answered like any other.
+                cursor.json_bool()?;
+                cursor.pass_blanks();
+            }
+        }
+        cursor.expect(b']')?;
+        let answer = builder.range(low, high, &live, Some(&dead));
+        let ids = answer.map_err(|error| cursor.fail(error))?.to_vec();
+        for (at, (&id, &(key, value))) in ids.iter().zip(live.iter().chain(&dead)).enumerate() {
+            self.note(id, key, value, at >= live.len());
         }
         Ok(())
     }
@@ -221,9 +384,14 @@ impl Feed {
     fn name_initial_values(&mut self, builder: &mut HistoryBuilder, warnings: &mut Vec<String>) {
         let mut n_found = 0;
         for &(key, value, is_written) in &self.values {
-            let may_be_initial = !is_written && (!self.has_initial || value == Token::Nil);
+            let is_nothing = value == Token::Nil || value == HASH_OF_NOTHING;
+            let may_be_initial = !is_written && (!self.has_initial || is_nothing);
             if may_be_initial && self.keys_with_initial.insert(key) {
-                builder.initial(key, value);
+                if value == HASH_OF_NOTHING {
+                    builder.initial_absence(key, value);
+                } else {
+                    builder.initial(key, value);
+                }
                 n_found += 1;
             }
         }
@@ -287,9 +455,43 @@ fn read_flag(cursor: &mut Cursor<'_>) -> Result<Option<bool>, ReadError> {
     Ok(flag)
 }
 
-#[cold]
-fn unsupported(cursor: &Cursor<'_>, what: &str) -> ReadError {
-    cursor.fail(Problem::Unsupported(format!(
-        "{what} are not supported yet"
-    )))
+/// `,key,value`
+#[inline]
+fn read_pair(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<(Token, Token), ReadError> {
+    cursor.json_punct(b',')?;
+    let key = cursor.json_token(builder)?;
+    cursor.json_punct(b',')?;
+    Ok((key, read_value(cursor, builder)?))
+}
+
+/// `[{"id":key,"val":value},…]`; other fields are ignored.
+fn read_rows(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<Vec<(Token, Token)>, ReadError> {
+    let mut rows = Vec::new();
+    cursor.json_punct(b'[')?;
+    let mut first = true;
+    while cursor.json_more(&mut first, b']')? {
+        cursor.json_punct(b'{')?;
+        let (mut key, mut value) = (None, None);
+        let mut first = true;
+        while cursor.json_more(&mut first, b'}')? {
+            let name = cursor.json_text()?;
+            cursor.json_punct(b':')?;
+            match &*name {
+                "id" => key = Some(cursor.json_token(builder)?),
+                "val" => value = Some(cursor.json_token(builder)?),
+                _ => cursor.json_skip()?,
+            }
+        }
+        let (Some(key), Some(value)) = (key, value) else {
+            return Err(cursor.wrong("a row with `id` and `val`"));
+        };
+        rows.push((key, value));
+    }
+    Ok(rows)
 }

@@ -35,6 +35,7 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
         format: "cobra",
     };
     limits.no_lists()?;
+    limits.no_rows()?;
     limits.no_extras()?;
     limits.none_is(Status::Aborted, "aborted transactions")?;
     limits.numbers_only()?;
@@ -183,18 +184,20 @@ fn write_txn(history: &History, plan: &Plan, txn: TxnId, out: &mut impl Write) -
     begin.extend(times.map(|it| it.begin));
     put(out, b'S', &begin)?;
     for &op in history.ops(txn) {
-        let key = number(history.key_token(op.key()));
+        let number_of = |key| number(history.key_token(key));
         match op {
-            Op::Write { value, .. } => {
+            Op::Write { key, value } => {
+                let key = number_of(key);
                 let stored = number(history.value_token(value));
                 put(out, b'W', &[plan.id(history, value), key, stored])?;
             }
-            Op::Read { value, .. } => {
+            Op::Read { key, value } => {
+                let key = number_of(key);
                 let stored = number(history.value_token(value));
                 let id = plan.id(history, value);
                 put(out, b'R', &[plan.writer(history, value), id, key, stored])?;
             }
-            Op::Append { .. } | Op::ReadList { .. } => {}
+            Op::Append { .. } | Op::ReadList { .. } | Op::Range { .. } => {}
         }
     }
     if history.status(txn) == Status::Unknown {

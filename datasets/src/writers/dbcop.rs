@@ -54,7 +54,7 @@ pub(super) fn write(history: &History, out: &mut dyn Write) -> io::Result<()> {
                 let (is_write, key, value) = match op {
                     Op::Read { key, value } => (0, key, value),
                     Op::Write { key, value } => (1, key, value),
-                    Op::Append { .. } | Op::ReadList { .. } => continue,
+                    Op::Append { .. } | Op::ReadList { .. } | Op::Range { .. } => continue,
                 };
                 out.write_all(&[is_write])?;
                 put(out, number(history.key_token(key)))?;

@@ -1,8 +1,11 @@
 //! Writes our own JSON Lines, which can express every history.
 
 use std::io::{self, Write};
+use std::ops::Bound;
 
-use kingsnake_solver::model::{History, Interval, Op, SessionId, Status, Token, TxnId, ValueId};
+use kingsnake_solver::model::{
+    History, Interval, Op, RangeQuery, SessionId, Status, Token, TxnId, ValueId,
+};
 use rustc_hash::FxHashMap;
 
 /// Writes a history; returns what is not kept.
@@ -40,8 +43,13 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
     let all = || (0..history.n_values() as u32).map(ValueId);
     let mut everywhere: FxHashMap<Token, bool> = FxHashMap::default();
     for value in all() {
-        let is = everywhere.entry(history.value_token(value)).or_insert(true);
-        *is &= history.is_initial(value);
+        let token = history.value_token(value);
+        let is = everywhere.entry(token).or_insert(true);
+        // Where ranges are queried, a value in the header would give every key a row.
+        let may_be = history.n_ranges() == 0
+            || token == Token::Nil
+            || history.initial_of_all() == Some(token);
+        *is &= history.is_initial(value) && may_be;
     }
     let mut tokens: Vec<Token> = all().map(|value| history.value_token(value)).collect();
     tokens.retain(|token| everywhere.get(token).copied().unwrap_or(false));
@@ -51,6 +59,12 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
     let many = tokens.len() > MOST_IN_HEADER;
     if many {
         tokens.clear();
+    }
+    if history.n_ranges() > 0
+        && let Some(token) = history.initial_of_all()
+        && !tokens.contains(&token)
+    {
+        tokens.push(token);
     }
     out.write_all(b"{\"kingsnake\":1,\"initial\":")?;
     if let [token] = tokens[..] {
@@ -64,8 +78,8 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     out.write_all(b"}\n")?;
     for value in all().filter(|&value| history.is_initial(value)) {
-        let token = history.value_token(value);
-        if many || !everywhere[&token] {
+        let token = show.named(value);
+        if many || !everywhere.get(&token).copied().unwrap_or(false) {
             out.write_all(b"{\"initial\":{\"key\":")?;
             show.token(out, history.key_token(history.value_key(value)))?;
             out.write_all(b",\"value\":")?;
@@ -101,9 +115,21 @@ impl Show<'_> {
             if index > 0 {
                 out.write_all(b",")?;
             }
-            self.token(out, self.history.value_token(value))?;
+            self.token(out, self.named(value))?;
         }
         out.write_all(b"]")
+    }
+
+    /// A value's name: nothing for one that a producer has for it.
+    fn named(&self, value: ValueId) -> Token {
+        let history = self.history;
+        let is_nothing = history.n_ranges() > 0
+            && history.is_initial(value)
+            && !history.is_there_initially(history.value_key(value));
+        if is_nothing {
+            return Token::Nil;
+        }
+        history.value_token(value)
     }
 
     fn txn(&self, out: &mut dyn Write, txn: TxnId) -> io::Result<()> {
@@ -133,26 +159,84 @@ impl Show<'_> {
             if index > 0 {
                 out.write_all(b",")?;
             }
-            self.op(out, op)?;
+            self.op(out, op, history.is_insert(txn, index))?;
         }
         out.write_all(b"]}\n")
     }
 
-    fn op(&self, out: &mut dyn Write, op: Op) -> io::Result<()> {
-        let letter = match op {
+    fn op(&self, out: &mut dyn Write, op: Op, is_insert: bool) -> io::Result<()> {
+        let history = self.history;
+        let word = match op {
             Op::Read { .. } => "r",
+            Op::Write { value, .. } if history.is_absence(value) => "delete",
+            Op::Write { .. } if is_insert => "insert",
             Op::Write { .. } => "w",
             Op::Append { .. } => "a",
             Op::ReadList { .. } => "rl",
+            Op::Range { .. } => "range",
         };
-        write!(out, "[\"{letter}\",")?;
-        self.token(out, self.history.key_token(op.key()))?;
-        out.write_all(b",")?;
+        write!(out, "[\"{word}\",")?;
+        if let Some(key) = op.key() {
+            self.token(out, history.key_token(key))?;
+        }
         match op {
-            Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
-                self.token(out, self.history.value_token(value))?;
+            Op::Read { value, .. } if history.is_tombstone(value) => {
+                out.write_all(b",null,")?;
+                self.token(out, history.value_token(value))?;
             }
-            Op::ReadList { list, .. } => self.values(out, self.history.list(list))?,
+            Op::Write { value, .. } if history.is_absence(value) => {
+                if history.is_tombstone(value) {
+                    out.write_all(b",")?;
+                    self.token(out, history.value_token(value))?;
+                }
+            }
+            Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
+                out.write_all(b",")?;
+                self.token(out, self.named(value))?;
+            }
+            Op::ReadList { list, .. } => {
+                out.write_all(b",")?;
+                self.values(out, history.list(list))?;
+            }
+            Op::Range { range } => self.range(out, history.range(range))?,
+        }
+        out.write_all(b"]")
+    }
+
+    fn range(&self, out: &mut dyn Write, query: RangeQuery<'_>) -> io::Result<()> {
+        self.bound(out, query.span.low(), "after")?;
+        out.write_all(b",")?;
+        self.bound(out, query.span.high(), "before")?;
+        let is_deleted = |row: &ValueId| self.history.is_tombstone(*row);
+        let (deleted, live): (Vec<ValueId>, Vec<ValueId>) =
+            query.rows.iter().partition(|row| is_deleted(row));
+        self.rows(out, &live)?;
+        if query.shows_deleted {
+            self.rows(out, &deleted)?;
+        }
+        Ok(())
+    }
+
+    fn bound(&self, out: &mut dyn Write, bound: Bound<Token>, word: &str) -> io::Result<()> {
+        match bound {
+            Bound::Unbounded => out.write_all(b"null"),
+            Bound::Included(key) => self.token(out, key),
+            Bound::Excluded(key) => {
+                write!(out, "{{\"{word}\":")?;
+                self.token(out, key)?;
+                out.write_all(b"}")
+            }
+        }
+    }
+
+    fn rows(&self, out: &mut dyn Write, rows: &[ValueId]) -> io::Result<()> {
+        out.write_all(b",[")?;
+        for (index, &row) in rows.iter().enumerate() {
+            out.write_all(if index == 0 { b"[" } else { b",[" })?;
+            self.token(out, self.history.key_token(self.history.value_key(row)))?;
+            out.write_all(b",")?;
+            self.token(out, self.history.value_token(row))?;
+            out.write_all(b"]")?;
         }
         out.write_all(b"]")
     }

@@ -24,6 +24,7 @@ impl Limits<'_> {
     /// be written as 0; returns what is not kept.
     pub(super) fn plain_registers(&self) -> Result<Vec<String>, WriteError> {
         self.no_lists()?;
+        self.no_rows()?;
         self.no_times()?;
         self.no_extras()?;
         self.none_is(Status::Unknown, "transactions whose end is unknown")?;
@@ -41,6 +42,27 @@ impl Limits<'_> {
             if self.history.ops(txn).iter().any(|op| is_list(&op)) {
                 let name = self.history.txn_name(txn);
                 return self.refuse(format!("lists (transaction {name} appends or reads one)"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Neither range queries nor deletes; what was inserted may be called written.
+    pub(super) fn no_rows(&self) -> Result<(), WriteError> {
+        for txn in self.history.txns() {
+            for op in self.history.ops(txn) {
+                let what = match *op {
+                    Op::Range { .. } => "range queries",
+                    Op::Write { value, .. } | Op::Read { value, .. }
+                        if self.history.is_tombstone(value) =>
+                    {
+                        "deletes"
+                    }
+                    Op::Write { value, .. } if self.history.is_absence(value) => "deletes",
+                    _ => continue,
+                };
+                let name = self.history.txn_name(txn);
+                return self.refuse(format!("{what} (transaction {name} has one)"));
             }
         }
         Ok(())

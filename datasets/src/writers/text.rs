@@ -85,7 +85,7 @@ pub(super) fn write(history: &History, plan: &Plan, out: &mut dyn Write) -> io::
                 Op::Read { .. } if is_aborted => continue,
                 Op::Read { key, value } => ('r', key, value),
                 Op::Write { key, value } => ('w', key, value),
-                Op::Append { .. } | Op::ReadList { .. } => continue,
+                Op::Append { .. } | Op::ReadList { .. } | Op::Range { .. } => continue,
             };
             let key = number(history.key_token(key));
             let value = number_or_zero(history, value);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kingsnake_solver::model::{History, Interval, Op, SessionId, Status, TxnId, ValueId};
+use kingsnake_solver::model::{History, Interval, KeyId, Op, SessionId, Status, TxnId, ValueId};
 
 /// What the comparison looks at besides sessions, statuses, times and operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub type Txn = (String, Status, Interval, Option<String>, Vec<String>);
 pub struct Canonical {
     sessions: Vec<(String, Vec<Txn>)>,
     orders: BTreeMap<String, Vec<String>>,
+    /// Where ranges are queried, which keys have a row from the start.
+    there: BTreeMap<String, bool>,
 }
 
 /// The canonical form of a history; sessions without transactions count for nothing.
@@ -47,9 +49,31 @@ pub fn canonical(history: &History, names: Names) -> Canonical {
     for session in (0..history.n_sessions()).map(|it| SessionId(it as u32)) {
         let mut txns = Vec::new();
         for txn in history.session_txns(session).map(TxnId) {
-            let ops = history.ops(txn).iter().map(|&op| {
-                let key = shown(history, history.key_token(op.key()));
+            let ops = history.ops(txn).iter().enumerate().map(|(at, &op)| {
+                let key = op.key().map(|key| shown(history, history.key_token(key)));
+                let key = key.unwrap_or_default();
+                let mut value = |it: ValueId| {
+                    let dead = if history.is_tombstone(it) {
+                        "deleted "
+                    } else {
+                        ""
+                    };
+                    format!("{dead}{}", value(it))
+                };
                 match op {
+                    Op::Write { value: v, .. } if history.is_insert(txn, at) => {
+                        format!("i {key} {}", value(v))
+                    }
+                    Op::Range { range } => {
+                        let query = history.range(range);
+                        let span = query.span.show(|token| shown(history, token));
+                        let rows = query.rows.iter().map(|&row| {
+                            let key = history.key_token(history.value_key(row));
+                            format!("{} {}", shown(history, key), value(row))
+                        });
+                        let rows: Vec<String> = rows.collect();
+                        format!("range {span} {rows:?} {}", query.shows_deleted)
+                    }
                     Op::Read { value: v, .. } => format!("r {key} {}", value(v)),
                     Op::Write { value: v, .. } => format!("w {key} {}", value(v)),
                     Op::Append { value: v, .. } => format!("a {key} {}", value(v)),
@@ -91,7 +115,21 @@ pub fn canonical(history: &History, names: Names) -> Canonical {
         (shown(history, history.key_token(order.key)), values)
     });
     let orders = orders.collect();
-    Canonical { sessions, orders }
+    let n_keys = if history.n_ranges() > 0 {
+        history.n_keys()
+    } else {
+        0
+    };
+    let there = (0..n_keys as u32).map(KeyId).map(|key| {
+        let name = shown(history, history.key_token(key));
+        (name, history.is_there_initially(key))
+    });
+    let there = there.collect();
+    Canonical {
+        sessions,
+        orders,
+        there,
+    }
 }
 
 /// A token with its kind: the number 1 and the text "1" differ.

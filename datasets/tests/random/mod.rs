@@ -1,5 +1,7 @@
 //! Random histories, as rich as the format at hand allows.
 
+use std::ops::Bound;
+
 use kingsnake_solver::model::{History, HistoryBuilder, Status, Token};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,6 +22,7 @@ pub struct Riches {
     pub version_orders: bool,
     pub empty: bool,
     pub thin_air: bool,
+    pub rows: bool,
 }
 
 impl Riches {
@@ -36,6 +39,7 @@ impl Riches {
         version_orders: true,
         empty: true,
         thin_air: true,
+        rows: true,
     };
 }
 
@@ -45,7 +49,7 @@ type Draft = (u8, u8, (i64, i64), Vec<(u8, u8, u8)>);
 /// A strategy for histories.
 pub fn histories(riches: Riches) -> impl Strategy<Value = History> {
     let ops = vec(
-        (0_u8..4, 0_u8..5, any::<u8>()),
+        (0_u8..if riches.rows { 7 } else { 4 }, 0_u8..5, any::<u8>()),
         usize::from(!riches.empty)..6,
     );
     let times = (-1000_i64..1000, 0_i64..1000);
@@ -56,7 +60,14 @@ pub fn histories(riches: Riches) -> impl Strategy<Value = History> {
 
 fn build(drafts: &[Draft], timed: bool, riches: Riches) -> History {
     let mut builder = HistoryBuilder::new();
-    builder.initial_everywhere(Token::Int(0));
+    if timed || !riches.rows {
+        builder.initial_everywhere(Token::Int(0));
+    } else {
+        // Without an initial value that all share, only the keys that have one of their own are there from the start.
+        builder.initial_everywhere(Token::Nil);
+        builder.initial(Token::Int(1), Token::Int(77));
+        builder.initial(Token::Int(3), Token::Int(78));
+    }
     let mut written: Vec<Vec<i64>> = vec![Vec::new(); 5];
     let mut next = 1;
     for (number, (session, status, (begin, length), ops)) in drafts.iter().enumerate() {
@@ -84,7 +95,22 @@ fn build(drafts: &[Draft], timed: bool, riches: Riches) -> History {
         for &(kind, key_number, choice) in ops {
             let key = key(&mut builder, key_number, riches);
             let known = &mut written[usize::from(key_number)];
+            let tombstone = match choice % 3 {
+                0 => Token::Nil,
+                n => Token::Int(i64::from(n)),
+            };
             match kind {
+                4 => {
+                    known.push(next);
+                    builder.insert(key, Token::Int(next));
+                    next += 1;
+                }
+                5 if choice > 200 => drop(builder.read_tombstone(key, tombstone)),
+                5 => drop(builder.delete(key, tombstone)),
+                6 => {
+                    let known = known.last().copied();
+                    range(&mut builder, key_number, choice, known);
+                }
                 0 | 1 => {
                     let is_thin_air = riches.thin_air && choice > 240;
                     let value = match known.len() {
@@ -126,6 +152,33 @@ fn build(drafts: &[Draft], timed: bool, riches: Riches) -> History {
         }
     }
     builder.finish().expect("the history is well formed")
+}
+
+/// A range query around a key; what it returned need not make sense.
+fn range(builder: &mut HistoryBuilder, key: u8, choice: u8, known: Option<i64>) {
+    let key = i64::from(key);
+    let ends = [
+        Bound::Unbounded,
+        Bound::Included(Token::Int(key)),
+        Bound::Excluded(Token::Int(key - 1)),
+        Bound::Included(Token::Int(i64::MIN)),
+    ];
+    let low = ends[usize::from(choice % 4)];
+    let high = match choice / 4 % 3 {
+        0 => Bound::Unbounded,
+        1 => Bound::Included(Token::Int(key)),
+        _ => Bound::Excluded(Token::Int(key + 1)),
+    };
+    let row = |value: i64| (Token::Int(key), Token::Int(value));
+    let rows: Vec<_> = known.map(row).into_iter().collect();
+    let deleted = [row(1)];
+    let deleted = match choice / 16 % 3 {
+        0 => None,
+        1 => Some(&deleted[..0]),
+        _ => Some(&deleted[..]),
+    };
+    let answer = builder.range(low, high, &rows, deleted);
+    answer.expect("the key is inside");
 }
 
 fn name(builder: &mut HistoryBuilder, number: i64, riches: Riches) -> Token {

@@ -1,6 +1,7 @@
 //! Checks the anomalies that need no cycle: re-derives each from the operations that it names.
 
-use super::meaning::{Meaning, read_by, written, written_by};
+use super::meaning::{Meaning, Version, read_by, written, written_by};
+use super::rows::{Sight, covers, is_hidden, is_nothing, sight};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
@@ -43,30 +44,35 @@ impl Scene<'_> {
     fn shows(&self, finding: &Finding) -> Option<bool> {
         let (txn, at) = (finding.txn, finding.op);
         let op = self.op(txn, at)?;
-        let key = op.key();
+        let key = finding.key;
+        if key.index() >= self.history.n_keys() || !self.touches(op, key) {
+            return Some(false);
+        }
         if finding.anomaly == LocalAnomaly::AbortedVersion {
             return Some(self.is_aborted_version(txn, key, written_by(op)?));
         }
         if !self.meaning.counts(txn) || op.is_write() {
             return Some(false);
         }
-        let seen = read_by(self.history, &op);
-        let others = self.before_own(txn, at);
+        let seen = self.seen(op, key);
+        let others = self.before_own(txn, at, key);
         let other = finding.other.and_then(|(txn, at)| self.op(txn, at));
         Some(match finding.anomaly {
-            LocalAnomaly::ThinAirRead => seen.iter().any(|&value| self.is_thin_air(value)),
+            LocalAnomaly::ThinAirRead => seen.iter().any(|&value| self.is_thin_air(txn, value)),
             LocalAnomaly::AbortedRead => {
                 let (writer, value) = (finding.other?.0, written_by(other?)?);
                 self.history.status(writer) == Status::Aborted
                     && seen.contains(&value)
                     && !self.is_somebodys(value)
+                    && !self.is_deleted_by_another(txn, value)
             }
             LocalAnomaly::IntermediateRead => {
                 let (writer, value) = (finding.other?.0, written_by(other?)?);
                 writer != txn
                     && seen.contains(&value)
                     && !self.history.is_initial(value)
-                    && self.is_intermediate(writer, finding.other?.1, op, &seen)
+                    && !self.is_deleted_by_another(txn, value)
+                    && self.is_intermediate(writer, finding.other?.1, op, key, &seen)
             }
             LocalAnomaly::FutureRead => {
                 let ((writer, later), value) = (finding.other?, written_by(other?)?);
@@ -75,15 +81,22 @@ impl Scene<'_> {
                     && seen.contains(&value)
                     && !written(&self.history.ops(txn)[..at]).any(|it| it == value)
                     && self.is_nobody_elses(txn, value)
+                    && !self.is_deleted_by_another(txn, value)
             }
             LocalAnomaly::NotMyOwnWrite => {
                 let (writer, earlier) = finding.other?;
                 let own = self.own_before(txn, key, at);
+                let is_own = match self.sight(op, key) {
+                    Some(Sight::Nothing { shows_deleted, .. }) => {
+                        is_hidden(self.history, *own.last()?, shows_deleted)
+                    }
+                    _ => seen.iter().any(|value| own.contains(value)),
+                };
                 writer == txn
                     && earlier < at
                     && other?.is_write()
-                    && other?.key() == key
-                    && seen.iter().all(|value| !own.contains(value))
+                    && other?.key() == Some(key)
+                    && !is_own
             }
             LocalAnomaly::NotMyLastWrite => {
                 let ((writer, earlier), value) = (finding.other?, written_by(other?)?);
@@ -92,19 +105,23 @@ impl Scene<'_> {
             }
             LocalAnomaly::NonRepeatableRead => {
                 let (reader, earlier) = finding.other?;
-                let first = self.before_own(txn, earlier)?;
-                let overwritten =
-                    matches!(op, Op::Read { .. }) && !self.own_before(txn, key, at).is_empty();
-                let both_initial = [&first, others.as_ref()?]
-                    .iter()
-                    .all(|seen| seen.iter().all(|&value| self.history.is_initial(value)));
+                let is_between = !self.own_before(txn, key, at).is_empty();
                 reader == txn
-                    && earlier < at
-                    && other?.key() == key
                     && !other?.is_write()
-                    && !overwritten
-                    && first != others?
-                    && !both_initial
+                    && match (self.sight(other?, key), self.sight(op, key)) {
+                        (Some(_), Some(_)) if is_between => false,
+                        (Some(first), Some(second)) if earlier < at => {
+                            self.differ(txn, key, &first, &second)
+                        }
+                        // One answer with two rows of a key contradicts itself.
+                        (Some(_), Some(Sight::Values(rows))) if earlier == at => rows
+                            .iter()
+                            .any(|row| self.differ_as_values(&rows[..1], &[*row])),
+                        (None, None) if earlier < at && other?.key() == Some(key) => {
+                            self.before_own(txn, earlier, key)? != others?
+                        }
+                        _ => false,
+                    }
             }
             LocalAnomaly::InternalInconsistency => {
                 matches!(op, Op::ReadList { .. }) && others.is_none()
@@ -115,36 +132,114 @@ impl Scene<'_> {
             }
             LocalAnomaly::IncompatibleOrder => {
                 let (reader, earlier) = finding.other?;
-                let (one, two) = (others?, self.before_own(reader, earlier)?);
+                let (one, two) = (others?, self.before_own(reader, earlier, key)?);
                 let both_lists = [op, other?]
                     .iter()
                     .all(|op| matches!(op, Op::ReadList { .. }));
                 self.meaning.counts(reader)
                     && both_lists
-                    && other?.key() == key
+                    && other?.key() == Some(key)
                     && !one.starts_with(&two)
                     && !two.starts_with(&one)
             }
             LocalAnomaly::AbortedVersion => false,
+            LocalAnomaly::MissingRow => match (op, self.sight(op, key)) {
+                (
+                    Op::Range { .. },
+                    Some(Sight::Nothing {
+                        shows_deleted,
+                        may_be_initial,
+                    }),
+                ) => {
+                    let mut deleters = self.meaning.deleters(txn, key, shows_deleted);
+                    !may_be_initial
+                        && self.own_before(txn, key, at).is_empty()
+                        && deleters.next().is_none()
+                }
+                _ => false,
+            },
         })
+    }
+
+    /// Whether an operation is about a key.
+    fn touches(&self, op: Op, key: KeyId) -> bool {
+        match op {
+            Op::Range { range } => covers(self.history, self.history.range(range), key),
+            _ => op.key() == Some(key),
+        }
+    }
+
+    fn sight(&self, op: Op, key: KeyId) -> Option<Sight> {
+        sight(self.history, op, key)
+    }
+
+    /// The values of a key that an operation reads.
+    fn seen(&self, op: Op, key: KeyId) -> Vec<ValueId> {
+        let values = read_by(self.history, &op).into_iter();
+        values
+            .filter(|&value| self.history.value_key(value) == key)
+            .collect()
+    }
+
+    /// Whether two reads of a register by one transaction cannot be of one version.
+    fn differ(&self, txn: TxnId, key: KeyId, one: &Sight, other: &Sight) -> bool {
+        if let (Sight::Values(one), Sight::Values(other)) = (one, other) {
+            return self.differ_as_values(one, other);
+        }
+        let (one, other) = (self.may_be(txn, key, one), self.may_be(txn, key, other));
+        one.iter().all(|version| !other.contains(version))
+    }
+
+    fn differ_as_values(&self, one: &[ValueId], other: &[ValueId]) -> bool {
+        let mut both = one.iter().chain(other);
+        one != other && !both.all(|&value| self.history.is_initial(value))
+    }
+
+    /// The versions that a read can have shown.
+    fn may_be(&self, reader: TxnId, key: KeyId, sight: &Sight) -> Vec<Version> {
+        match *sight {
+            Sight::Values(ref values) => {
+                let is_one = |txn: &TxnId| {
+                    let left = self.meaning.left(*txn, key);
+                    left.is_some_and(|left| values.contains(&left))
+                };
+                let writers = self.meaning.writers_of(key).filter(is_one).map(Some);
+                let initial = values.iter().any(|&value| self.history.is_initial(value));
+                writers.chain(initial.then_some(None)).collect()
+            }
+            Sight::Nothing {
+                shows_deleted,
+                may_be_initial,
+            } => {
+                let deleters = self.meaning.deleters(reader, key, shows_deleted).map(Some);
+                deleters.chain(may_be_initial.then_some(None)).collect()
+            }
+        }
+    }
+
+    /// Whether a value that only says that there is no row can be what another transaction's delete left.
+    fn is_deleted_by_another(&self, reader: TxnId, value: ValueId) -> bool {
+        let key = self.history.value_key(value);
+        let mut deleters = self.meaning.deleters(reader, key, false);
+        is_nothing(self.history, value) && deleters.next().is_some()
     }
 
     /// What a transaction wrote to a key before its operation `at`.
     fn own_before(&self, txn: TxnId, key: KeyId, at: usize) -> Vec<ValueId> {
         let ops = self.history.ops(txn)[..at].iter();
-        ops.filter(|op| op.key() == key)
+        ops.filter(|op| op.key() == Some(key))
             .filter_map(|&op| written_by(op))
             .collect()
     }
 
     /// What a read shows of others' writes; `None` where a list does not end with the reader's own appends.
-    fn before_own(&self, txn: TxnId, at: usize) -> Option<Vec<ValueId>> {
+    fn before_own(&self, txn: TxnId, at: usize, key: KeyId) -> Option<Vec<ValueId>> {
         let op = self.op(txn, at)?;
-        let seen = read_by(self.history, &op);
-        if matches!(op, Op::Read { .. }) {
+        let seen = self.seen(op, key);
+        if matches!(op, Op::Read { .. } | Op::Range { .. }) {
             return Some(seen);
         }
-        let own = self.own_before(txn, op.key(), at);
+        let own = self.own_before(txn, key, at);
         seen.strip_suffix(own.as_slice()).map(<[ValueId]>::to_vec)
     }
 
@@ -153,8 +248,10 @@ impl Scene<'_> {
         self.history.txns().filter(wrote)
     }
 
-    fn is_thin_air(&self, value: ValueId) -> bool {
-        !self.history.is_initial(value) && self.writers(value).next().is_none()
+    fn is_thin_air(&self, reader: TxnId, value: ValueId) -> bool {
+        !self.history.is_initial(value)
+            && self.writers(value).next().is_none()
+            && !self.is_deleted_by_another(reader, value)
     }
 
     /// Whether a value was there initially, or a transaction that did not abort wrote it.
@@ -170,12 +267,19 @@ impl Scene<'_> {
     }
 
     /// Whether a read shows what its writer overwrote, or not all that its writer appended.
-    fn is_intermediate(&self, writer: TxnId, at: usize, op: Op, seen: &[ValueId]) -> bool {
+    fn is_intermediate(
+        &self,
+        writer: TxnId,
+        at: usize,
+        op: Op,
+        key: KeyId,
+        seen: &[ValueId],
+    ) -> bool {
         let ops = self.history.ops(writer);
-        let key = op.key();
-        if let Op::Read { value, .. } = op {
-            let overwritten = |later: &Op| later.is_write() && later.key() == key;
-            return ops[at + 1..].iter().any(overwritten) && !self.meaning.is_left(value);
+        if matches!(op, Op::Read { .. } | Op::Range { .. }) {
+            let overwritten = |later: &Op| later.is_write() && later.key() == Some(key);
+            let is_left = seen.iter().any(|&value| self.meaning.is_left(value));
+            return ops[at + 1..].iter().any(overwritten) && !is_left;
         }
         let all = self.own_before(writer, key, ops.len());
         !all.is_empty() && !seen.windows(all.len()).any(|part| part == all)

@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::rows::{Sight, is_hidden, is_nothing, sight};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// A version of a key: who installed it, or nobody.
@@ -21,6 +22,9 @@ pub(crate) struct Meaning<'h> {
     writers: Vec<[u32; 2]>,
     /// Values that three or more left.
     crowded: FxHashSet<ValueId>,
+    /// For each key, the transactions that did not abort and left it without a row, and what they left. Only kept where
+    /// range queries or named tombstones make it matter.
+    deletes: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
 }
 
 impl<'h> Meaning<'h> {
@@ -31,6 +35,7 @@ impl<'h> Meaning<'h> {
             counts: Vec::with_capacity(history.n_txns()),
             writers: vec![[NOBODY; 2]; history.n_values()],
             crowded: FxHashSet::default(),
+            deletes: FxHashMap::default(),
         };
         // Who wrote a key last, among the operations seen so far, from a transaction's last to its first.
         let mut seen = vec![NOBODY; history.n_keys()];
@@ -54,12 +59,16 @@ impl<'h> Meaning<'h> {
     }
 
     fn take_writes(&mut self, txn: TxnId, seen: &mut [u32]) {
+        let deletes_matter = self.history.has_tombstones() || self.history.n_ranges() > 0;
         for &op in self.history.ops(txn).iter().rev() {
             let (Op::Write { key, value } | Op::Append { key, value }) = op else {
                 continue;
             };
             if std::mem::replace(&mut seen[key.index()], txn.0) == txn.0 {
                 continue;
+            }
+            if deletes_matter && is_hidden(self.history, value, false) {
+                self.deletes.entry(key).or_default().push((txn, value));
             }
             let row = &mut self.writers[value.index()];
             match row {
@@ -72,21 +81,37 @@ impl<'h> Meaning<'h> {
         }
     }
 
-    /// Transactions of unknown end count once a counted one, or a version order, shows a value of theirs.
+    /// Transactions of unknown end count once a counted one, or a version order, shows a value of theirs, or finds a key
+    /// without a row that only they can have deleted.
     fn count_observed(&mut self, unsure: &FxHashMap<ValueId, Vec<TxnId>>) {
         let history = self.history;
+        let is_unsure = |&(txn, _): &(TxnId, ValueId)| history.status(txn) == Status::Unknown;
+        let deleted = self.deletes.iter();
+        let deleted = deleted.filter(|(_, deletes)| deletes.iter().any(is_unsure));
+        let deleted: Vec<KeyId> = deleted.map(|(&key, _)| key).collect();
         let listed = history.version_orders().iter();
         let mut shown: Vec<ValueId> = listed.flat_map(|order| &order.values).copied().collect();
-        for txn in history.txns().filter(|txn| self.counts[txn.index()]) {
-            shown.extend(observed(history, txn));
-        }
-        while let Some(value) = shown.pop() {
-            for &txn in unsure.get(&value).into_iter().flatten() {
-                if !self.counts[txn.index()] {
-                    self.counts[txn.index()] = true;
-                    shown.extend(observed(history, txn));
+        let counted = history.txns().filter(|txn| self.counts[txn.index()]);
+        let mut fresh: Vec<TxnId> = counted.collect();
+        loop {
+            while let Some(txn) = fresh.pop() {
+                shown.extend(observed(history, txn));
+                for &key in &deleted {
+                    if let Some(Some(writer)) = self.version_read(txn, key) {
+                        self.count(writer, &mut fresh);
+                    }
                 }
             }
+            let Some(value) = shown.pop() else { break };
+            for &txn in unsure.get(&value).into_iter().flatten() {
+                self.count(txn, &mut fresh);
+            }
+        }
+    }
+
+    fn count(&mut self, txn: TxnId, fresh: &mut Vec<TxnId>) {
+        if !std::mem::replace(&mut self.counts[txn.index()], true) {
+            fresh.push(txn);
         }
     }
 
@@ -103,7 +128,7 @@ impl<'h> Meaning<'h> {
     /// The value that a transaction left in a key.
     pub(crate) fn left(&self, txn: TxnId, key: KeyId) -> Option<ValueId> {
         let ops = self.history.ops(txn).iter().rev();
-        ops.filter(|op| op.key() == key)
+        ops.filter(|op| op.key() == Some(key))
             .find_map(|&op| written_by(op))
     }
 
@@ -118,6 +143,39 @@ impl<'h> Meaning<'h> {
             (None, _) if self.history.is_initial(value) => Some(None),
             (Some(writer), None) if !self.history.is_initial(value) => Some(Some(TxnId(writer))),
             _ => None,
+        }
+    }
+
+    /// The transactions other than `reader` that did not abort and left a key so that it seemed to have no row.
+    pub(super) fn deleters(
+        &self,
+        reader: TxnId,
+        key: KeyId,
+        shows_deleted: bool,
+    ) -> impl Iterator<Item = TxnId> + '_ {
+        let deletes = self.deletes.get(&key).into_iter().flatten();
+        deletes
+            .filter(move |&&(txn, left)| {
+                txn != reader && is_hidden(self.history, left, shows_deleted)
+            })
+            .map(|&(txn, _)| txn)
+    }
+
+    /// The version that an operation showed of a register, as `reader` sees it; `None` if that is not certain.
+    fn version_seen(&self, reader: TxnId, key: KeyId, sight: &Sight) -> Option<Version> {
+        match *sight {
+            Sight::Values(ref values) => self.writer(reader, *values.first()?),
+            Sight::Nothing {
+                shows_deleted,
+                may_be_initial,
+            } => {
+                let mut deleters = self.deleters(reader, key, shows_deleted);
+                match (may_be_initial, deleters.next(), deleters.next()) {
+                    (true, None, _) => Some(None),
+                    (false, Some(txn), None) => Some(Some(txn)),
+                    _ => None,
+                }
+            }
         }
     }
 
@@ -136,11 +194,14 @@ impl<'h> Meaning<'h> {
     pub(crate) fn version_read(&self, reader: TxnId, key: KeyId) -> Option<Version> {
         let mut own = Vec::new();
         for &op in self.history.ops(reader) {
+            if let Some(seen) = sight(self.history, op, key) {
+                return self.version_seen(reader, key, &seen);
+            }
             match op {
-                _ if op.key() != key => {}
+                _ if op.key() != Some(key) => {}
                 Op::Write { .. } => return None,
                 Op::Append { value, .. } => own.push(value),
-                Op::Read { value, .. } => return self.writer(reader, value),
+                Op::Read { .. } | Op::Range { .. } => {}
                 Op::ReadList { list, .. } => {
                     let others = self.history.list(list).strip_suffix(own.as_slice())?;
                     return match others.last() {
@@ -201,7 +262,7 @@ pub(crate) struct Lineage {
 pub(crate) fn written_by(op: Op) -> Option<ValueId> {
     match op {
         Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
-        Op::Read { .. } | Op::ReadList { .. } => None,
+        Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
     }
 }
 
@@ -215,10 +276,14 @@ pub(crate) fn read_by(history: &History, op: &Op) -> Vec<ValueId> {
     match *op {
         Op::Read { value, .. } => vec![value],
         Op::ReadList { list, .. } => history.list(list).to_vec(),
+        Op::Range { range } => history.range(range).rows.to_vec(),
         Op::Write { .. } | Op::Append { .. } => Vec::new(),
     }
 }
 
+/// The values that show by themselves who took effect. That there was no row does not, where deletes have names.
 fn observed(history: &History, txn: TxnId) -> impl Iterator<Item = ValueId> + '_ {
-    history.ops(txn).iter().flat_map(|op| read_by(history, op))
+    let values = history.ops(txn).iter().flat_map(|op| read_by(history, op));
+    let deletes_matter = history.has_tombstones() || history.n_ranges() > 0;
+    values.filter(move |&value| !(deletes_matter && is_nothing(history, value)))
 }

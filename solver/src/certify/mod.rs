@@ -5,7 +5,9 @@ mod findings;
 mod meaning;
 pub mod order;
 pub mod refutation;
+mod rows;
 #[cfg(test)]
 mod soundness;
+mod table;
 
 pub(crate) use meaning::Meaning;

@@ -6,8 +6,9 @@
 //! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
 use super::clock::window;
+use super::table::Table;
 use crate::level::{Model, Spec};
-use crate::model::{History, Op, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
 use crate::verdict::{Certificate, Moment, Point};
 
 /// What a key holds.
@@ -35,6 +36,8 @@ struct Replay<'h> {
     history: &'h History,
     spec: Spec,
     store: Vec<Cell>,
+    /// The rows in order, where range queries ask for them.
+    table: Option<Table<'h>>,
     begun_at: Vec<usize>,
     committed_at: Vec<usize>,
     /// The transaction of each session that began last.
@@ -53,6 +56,7 @@ impl<'h> Replay<'h> {
             history,
             spec,
             store: vec![Cell::default(); history.n_keys()],
+            table: Table::new(history),
             begun_at: vec![0; history.n_txns()],
             committed_at: vec![0; history.n_txns()],
             last_in_session: vec![None; history.n_sessions()],
@@ -153,8 +157,8 @@ impl<'h> Replay<'h> {
                     let mine = self.own.iter().rev().find(|own| own.0 == key.0);
                     let held = mine.map(|own| own.1).or(self.store[key.index()].value);
                     let initial = || self.history.is_initial(value);
-                    if !held.map_or_else(initial, |held| held == value) {
-                        return Err(self.misread(txn, at, op));
+                    if !held.map_or_else(initial, |held| self.is_read_as(held, value)) {
+                        return Err(self.misread(txn, at, key));
                     }
                 }
                 Op::ReadList { key, list } => {
@@ -162,7 +166,18 @@ impl<'h> Replay<'h> {
                     let expected = self.store[key.index()].list.iter().copied();
                     let expected = expected.chain(mine.map(|own| own.1));
                     if !expected.eq(self.history.list(list).iter().copied()) {
-                        return Err(self.misread(txn, at, op));
+                        return Err(self.misread(txn, at, key));
+                    }
+                }
+                Op::Range { range } => {
+                    let Some(table) = &self.table else { continue };
+                    let own = self.own.iter().map(|own| KeyId(own.0));
+                    let held = |key: KeyId| {
+                        let mine = self.own.iter().rev().find(|own| own.0 == key.0);
+                        mine.map(|own| own.1).or(self.store[key.index()].value)
+                    };
+                    if let Err(key) = table.answers(self.history.range(range), own, held) {
+                        return Err(self.misread(txn, at, key));
                     }
                 }
             }
@@ -170,13 +185,19 @@ impl<'h> Replay<'h> {
         Ok(())
     }
 
-    fn misread(&self, txn: TxnId, at: usize, op: Op) -> String {
-        let key = self.history.key_name(op.key());
-        let held = match self.store[op.key().index()].value {
+    /// Whether a read of a key that holds one value may return another: only nothing, for a deleted row.
+    fn is_read_as(&self, held: ValueId, value: ValueId) -> bool {
+        held == value
+            || self.history.is_tombstone(held) && self.history.value_token(value) == Token::Nil
+    }
+
+    fn misread(&self, txn: TxnId, at: usize, key: KeyId) -> String {
+        let held = match self.store[key.index()].value {
+            Some(value) if self.history.is_absence(value) => "no row".to_owned(),
             Some(value) => self.history.value_name(value),
             None => "its initial value".to_owned(),
         };
-        let name = self.name(txn);
+        let (key, name) = (self.history.key_name(key), self.name(txn));
         format!("operation {at} of {name} does not fit: at that place key {key} held {held}")
     }
 
@@ -200,6 +221,9 @@ impl<'h> Replay<'h> {
             }
             if let Some(overwritten) = cell.value.filter(|_| cell.written_at == at) {
                 self.installed_at[overwritten.index()] = 0;
+            }
+            if let Some(table) = self.table.as_mut().filter(|_| cell.written_at == 0) {
+                table.write(key);
             }
             cell.written_at = at;
             cell.value = Some(value);

@@ -1,22 +1,42 @@
 //! Words for the anomalies that need no cycle.
 
 use super::words::Words;
-use crate::model::{History, Op, TxnId};
+use crate::model::{History, Op};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// Tells one finding as a sentence.
 pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Finding) -> String {
-    let scene = Scene { history, words };
     let who = words.with_session(finding.txn);
-    let did = scene.operation(finding.txn, finding.op);
-    let there = finding
-        .other
-        .map(|(txn, op)| (words.labels.txn(txn), scene.operation(txn, op)));
+    let did = words.operation(finding.txn, finding.op, &[finding.key]);
+    let there = finding.other.map(|(txn, op)| {
+        (
+            words.labels.txn(txn),
+            words.operation(txn, op, &[finding.key]),
+        )
+    });
     let (other, other_did) =
         there.unwrap_or_else(|| ("somebody".to_owned(), "wrote it".to_owned()));
+    let is_range = matches!(
+        history.ops(finding.txn).get(finding.op),
+        Some(Op::Range { .. })
+    );
+    // Of a query's answer, the row that matters.
+    let did_one = || {
+        let ops = history.ops(finding.txn).get(finding.op);
+        let rows = ops.into_iter().flat_map(|&op| match op {
+            Op::Range { range } => history.range(range).rows,
+            _ => &[],
+        });
+        let mut rows = rows.filter(|&&row| history.value_key(row) == finding.key);
+        match rows.next() {
+            Some(&row) => format!("{did}; {}", words.labels.row(row)),
+            None => did.clone(),
+        }
+    };
     match finding.anomaly {
-        LocalAnomaly::ThinAirRead => format!("{who} {did}, which nobody wrote."),
+        LocalAnomaly::ThinAirRead => format!("{who} {}, which nobody wrote.", did_one()),
         LocalAnomaly::AbortedRead => {
+            let did = did_one();
             format!("{who} {did}, but {other}, which {other_did}, aborted.")
         }
         LocalAnomaly::IntermediateRead => {
@@ -24,10 +44,18 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
                 Some(Op::ReadList { .. }) => "appended more than the list shows",
                 _ => "overwrote it before it committed",
             };
+            let did = did_one();
             format!("{who} {did}, but {other}, which {other_did}, {rest}.")
         }
         LocalAnomaly::FutureRead => {
             format!("{who} {did} before it {other_did} itself.")
+        }
+        LocalAnomaly::NotMyOwnWrite if is_range => {
+            format!("{who} {other_did}, then {did}, which does not show it.")
+        }
+        LocalAnomaly::NonRepeatableRead if is_range => {
+            let key = words.labels.key(finding.key);
+            format!("{who} {other_did}, then {did}, without writing {key} between.")
         }
         LocalAnomaly::NotMyOwnWrite => {
             format!("{who} {other_did}, then {did}, which is not its own.")
@@ -50,20 +78,12 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
         LocalAnomaly::AbortedVersion => {
             format!("{who} {did} and aborted, but the version order lists that value.")
         }
-    }
-}
-
-struct Scene<'s, 'h> {
-    history: &'h History,
-    words: &'s Words<'h>,
-}
-
-impl Scene<'_, '_> {
-    /// `read x = 1`, `wrote x = 1`.
-    fn operation(&self, txn: TxnId, at: usize) -> String {
-        let Some(&op) = self.history.ops(txn).get(at) else {
-            return "did something".to_owned();
-        };
-        self.words.operation(op)
+        LocalAnomaly::MissingRow => {
+            let key = words.labels.key(finding.key);
+            format!(
+                "{who} {did}. Key {key} is in that range, was there before any transaction, and no \
+                 other transaction that took effect left it deleted."
+            )
+        }
     }
 }

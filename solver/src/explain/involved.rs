@@ -28,8 +28,7 @@ pub(super) fn involved(
             for finding in findings.iter().take(TOLD) {
                 cast.txns.insert(finding.txn);
                 cast.txns.extend(finding.other.map(|(txn, _)| txn));
-                let op = meaning.history().ops(finding.txn).get(finding.op);
-                cast.keys.extend(op.map(|op| op.key()));
+                cast.keys.insert(finding.key);
             }
         }
         Counterexample::Cyclic(proof) => cast.visit(proof),

@@ -6,12 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{History, KeyId, Op, SessionId, Token, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, RangeQuery, SessionId, Token, TxnId, ValueId};
 
 /// Longer numbers are shown as the last digits of their hexadecimal form.
 const LONGEST_NUMBER: usize = 9;
 /// Longer texts are shown without their middle.
 const LONGEST_TEXT: usize = 24;
+
+/// More rows of a range query are counted.
+const MOST_ROWS: usize = 8;
 
 /// What is shown for a long initial value.
 pub(super) const INITIAL: &str = "initial";
@@ -38,7 +41,7 @@ impl<'h> Labels<'h> {
         let mut initials = BTreeSet::new();
         let is_initial = |value: ValueId| history.is_initial(value);
         for op in txns.iter().flat_map(|&txn| history.ops(txn)) {
-            keys.insert(history.key_token(op.key()));
+            keys.extend(op.key().map(|key| history.key_token(key)));
             match *op {
                 Op::Read { value, .. } if is_initial(value) => {
                     initials.insert(history.value_token(value));
@@ -48,6 +51,17 @@ impl<'h> Labels<'h> {
                 }
                 Op::ReadList { list, .. } => {
                     values.extend(history.list(list).iter().map(|&it| history.value_token(it)));
+                }
+                Op::Range { range } => {
+                    for &row in history.range(range).rows {
+                        keys.insert(history.key_token(history.value_key(row)));
+                        let names = if is_initial(row) {
+                            &mut initials
+                        } else {
+                            &mut values
+                        };
+                        names.insert(history.value_token(row));
+                    }
                 }
             }
         }
@@ -106,6 +120,68 @@ impl<'h> Labels<'h> {
             return INITIAL.to_owned();
         }
         label
+    }
+
+    /// An operation of a transaction: `read x = 1`, `wrote x = 1`, `inserted x = 1`, `deleted x`, `appended 1 to x`,
+    /// `read x = [1, 2]`, `queried [1, 9]: k3 = 1`. Of a query's long answer, these keys are shown.
+    pub fn operation(&self, txn: TxnId, at: usize, op: Op, keys: &[KeyId]) -> String {
+        match op {
+            Op::Read { value, .. } if self.history.is_tombstone(value) => {
+                format!("found {}", self.row(value))
+            }
+            Op::Read { value, .. } => format!("read {}", self.row(value)),
+            Op::Write { key, value } if self.history.is_absence(value) => {
+                format!("deleted {}", self.key(key))
+            }
+            Op::Write { value, .. } if self.history.is_insert(txn, at) => {
+                format!("inserted {}", self.row(value))
+            }
+            Op::Write { value, .. } => format!("wrote {}", self.row(value)),
+            Op::Append { key, value } => {
+                format!("appended {} to {}", self.value(value), self.key(key))
+            }
+            Op::ReadList { key, list } => {
+                let list = self.list(self.history.list(list));
+                format!("read {} = {list}", self.key(key))
+            }
+            Op::Range { range } => self.range(self.history.range(range), keys),
+        }
+    }
+
+    /// A key with its value, or that it is deleted, and by which delete if that is known.
+    pub fn row(&self, value: ValueId) -> String {
+        let key = self.key(self.history.value_key(value));
+        if self.history.is_tombstone(value) {
+            return format!("{key} deleted ({})", self.value(value));
+        }
+        format!("{key} = {}", self.value(value))
+    }
+
+    /// A range query with its answer; long ones keep the rows of these keys.
+    pub fn range(&self, query: RangeQuery<'_>, keys: &[KeyId]) -> String {
+        let span = self.span(query);
+        let is_kept = |row: &ValueId| keys.contains(&self.history.value_key(*row));
+        let room = MOST_ROWS.saturating_sub(query.rows.iter().filter(|row| is_kept(row)).count());
+        let mut n_others = 0;
+        let mut shown: Vec<String> = Vec::new();
+        for &row in query.rows {
+            n_others += usize::from(!is_kept(&row));
+            if is_kept(&row) || n_others <= room {
+                shown.push(self.row(row));
+            }
+        }
+        if n_others > room {
+            shown.push(format!("{} more", n_others - room));
+        }
+        if shown.is_empty() {
+            return format!("queried {span}: nothing");
+        }
+        format!("queried {span}: {}", shown.join(", "))
+    }
+
+    /// The keys that a query asked for, as an interval.
+    pub fn span(&self, query: RangeQuery<'_>) -> String {
+        query.span.show(|token| self.label(&self.keys, token))
     }
 
     /// A list; long ones keep their end, which is what tells them apart.

@@ -63,8 +63,7 @@ pub fn lanes(history: &History, counterexample: &Counterexample) -> Lanes {
                     txn,
                     moment: Moment::Whole,
                 };
-                let key = history.ops(finding.txn).get(finding.op).map(|op| op.key());
-                let key = key.map_or_else(String::new, |key| words.labels.key(key));
+                let key = words.labels.key(finding.key);
                 arrows.push(Arrow {
                     from: point(other),
                     to: point(finding.txn),

@@ -5,8 +5,11 @@
 use super::direct::direct_order;
 use crate::certify::Meaning;
 use crate::level::Spec;
-use crate::model::{History, KeyId, TxnId};
+use crate::model::{History, KeyId, Op, TxnId};
 use crate::verdict::{Counterexample, LocalAnomaly, Proof, Step, StepReason};
+
+/// A row that a range query missed.
+const PHANTOM: &str = "phantom";
 
 /// What an anomaly is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,10 @@ pub fn name(history: &History, _: Spec, counterexample: &Counterexample) -> Anom
 fn general(name: AnomalyName) -> AnomalyName {
     let letters = name.adya.unwrap_or("G2");
     let (class, suffix) = split_suffix(letters);
-    cycle_name(class, suffix)
+    AnomalyName {
+        adya: Some(letters),
+        ..cycle_name(class, suffix)
+    }
 }
 
 fn split_suffix(letters: &'static str) -> (&'static str, &'static str) {
@@ -99,6 +105,16 @@ enum Kind {
     Wr,
     Ww,
     Rw,
+}
+
+macro_rules! letters {
+    ($class:literal, $suffix:expr) => {
+        match $suffix {
+            "-session" => concat!($class, "-session"),
+            "-realtime" => concat!($class, "-realtime"),
+            _ => $class,
+        }
+    };
 }
 
 /// A cycle without its begins, turned so that an rw step, if any, comes last.
@@ -165,6 +181,17 @@ impl Shape {
                 short: "lost update",
                 adya: cycle_name("G-single", suffix).adya,
                 about: "Two transactions read the same version of a key and both overwrote it.",
+            };
+        }
+        if let Some(about) = self.phantom(meaning) {
+            let adya = match class {
+                "G2" => letters!("G2", suffix),
+                _ => plain.adya.unwrap_or("G2"),
+            };
+            return AnomalyName {
+                short: PHANTOM,
+                adya: Some(adya),
+                about,
             };
         }
         match self.well_known() {
@@ -246,6 +273,38 @@ impl Shape {
         })
     }
 
+    /// What happened if some range query did not return a row that the next transaction of the cycle wrote.
+    fn phantom(&self, meaning: &Meaning<'_>) -> Option<&'static str> {
+        let history = meaning.history();
+        let is_missed = |step: &Step| {
+            let StepReason::Rw { key, .. } = step.reason else {
+                return false;
+            };
+            let ops = history.ops(step.from.txn).iter();
+            let first = ops.copied().find(|&op| history.touches(op, key));
+            let Some(Op::Range { range }) = first else {
+                return false;
+            };
+            let rows = history.range(range).rows.iter();
+            let left = meaning.left(step.to.txn, key);
+            rows.filter(|&&row| history.value_key(row) == key && !history.is_tombstone(row))
+                .count()
+                == 0
+                && left.is_some_and(|left| !history.is_absence(left))
+        };
+        let n_missed = self.steps.iter().filter(|step| is_missed(step)).count();
+        match (n_missed, self.kinds.as_slice()) {
+            (0, _) => None,
+            (2.., [Kind::Rw, Kind::Rw]) => Some(
+                "Two transactions each queried a range and missed the row that the other wrote into it.",
+            ),
+            _ => Some(
+                "A range query missed a row that another transaction wrote into the range, and no order \
+                 puts that write after the query.",
+            ),
+        }
+    }
+
     /// Two transactions that began from the same version of a key and both overwrote it.
     fn is_lost_update(&self, meaning: &Meaning<'_>) -> bool {
         let mut txns: Vec<TxnId> = self.steps.iter().map(|step| step.from.txn).collect();
@@ -272,16 +331,6 @@ fn kind(step: &Step) -> Kind {
         StepReason::Ww { .. } => Kind::Ww,
         StepReason::Rw { .. } => Kind::Rw,
     }
-}
-
-macro_rules! letters {
-    ($class:literal, $suffix:expr) => {
-        match $suffix {
-            "-session" => concat!($class, "-session"),
-            "-realtime" => concat!($class, "-realtime"),
-            _ => $class,
-        }
-    };
 }
 
 /// The names of cycles without a shape of their own.
@@ -379,6 +428,11 @@ pub fn local_name(anomaly: LocalAnomaly) -> AnomalyName {
             "aborted version",
             None,
             "The version order lists a value that an aborted transaction wrote.",
+        ),
+        LocalAnomaly::MissingRow => (
+            "missing row",
+            None,
+            "A range query did not return a row that nobody had deleted.",
         ),
     };
     AnomalyName { short, adya, about }

@@ -80,23 +80,26 @@ impl<'h> Words<'h> {
                 let seen = self.sight(from, key);
                 let two = self.overwrite(to, key);
                 let Some(writer) = writer else {
-                    let state = if seen.ends_with(INITIAL) {
+                    let goes_without_saying =
+                        seen.ends_with(INITIAL) || seen.ends_with(&self.not_returned(key));
+                    let state = if goes_without_saying {
                         ""
                     } else {
                         ", the initial state"
                     };
-                    return format!("{a} {seen}{state}, which {b} {two}");
+                    return format!("{seen}{state}, which {b} {two}");
                 };
                 if fact == Fact::Run && self.meaning.version_read(to, key) == Some(Some(writer)) {
-                    return format!("{a} {seen}, which {b} also read and {two}");
+                    return format!("{seen}, which {b} also read and {two}");
                 }
                 let by = self.labels.txn(writer);
                 if fact == Fact::Run && self.is_rival(key, writer, to) {
-                    return format!("{a} {seen}, and {}", self.rivals(key, writer, to));
+                    return format!("{seen}, and {}", self.rivals(key, writer, to));
                 }
                 let why = self.why(key, Some(writer), to, fact, cases);
                 let two = self.write(to, key);
-                format!("{a} {seen}, which {by} wrote, and {b} {two}, {why}")
+                let made = self.made(writer, key);
+                format!("{seen}, which {by} {made}, and {b} {two}, {why}")
             }
         }
     }
@@ -130,60 +133,109 @@ impl<'h> Words<'h> {
 
     fn is_list(&self, txn: TxnId, key: KeyId) -> bool {
         let ops = self.history.ops(txn).iter();
-        let mut of_key = ops.filter(|op| op.key() == key);
+        let mut of_key = ops.filter(|op| op.key() == Some(key));
         of_key.any(|op| matches!(op, Op::Append { .. } | Op::ReadList { .. }))
     }
 
-    /// `wrote x = 1`, `appended 1 to x`.
+    /// What a transaction's last write of a key was: `wrote`, `inserted`, `deleted`.
+    fn made(&self, txn: TxnId, key: KeyId) -> &'static str {
+        let ops = self.history.ops(txn);
+        let last = ops
+            .iter()
+            .rposition(|op| op.is_write() && op.key() == Some(key));
+        let value = self.meaning.left(txn, key);
+        if value.is_some_and(|value| self.history.is_absence(value)) {
+            return "deleted";
+        }
+        match last {
+            Some(at) if self.history.is_insert(txn, at) => "inserted",
+            _ => "wrote",
+        }
+    }
+
+    /// `wrote x = 1`, `inserted x = 1`, `deleted x`, `appended 1 to x`.
     pub(super) fn write(&self, txn: TxnId, key: KeyId) -> String {
         let name = self.labels.key(key);
+        let made = self.made(txn, key);
         let Some(value) = self.meaning.left(txn, key) else {
-            return format!("wrote {name}");
+            return format!("{made} {name}");
         };
         let value = self.labels.value(value);
         if self.is_list(txn, key) {
             format!("appended {value} to {name}")
+        } else if made == "deleted" {
+            format!("{made} {name}")
         } else {
-            format!("wrote {name} = {value}")
+            format!("{made} {name} = {value}")
         }
     }
 
     fn overwrite(&self, txn: TxnId, key: KeyId) -> String {
-        match self.meaning.left(txn, key) {
-            Some(value) if self.is_list(txn, key) => {
+        let name = self.labels.key(key);
+        match (self.meaning.left(txn, key), self.made(txn, key)) {
+            (Some(value), _) if self.is_list(txn, key) => {
                 format!("appended {} to", self.labels.value(value))
             }
-            Some(value) => {
-                let name = self.labels.key(key);
+            (Some(value), "inserted") => {
+                format!("inserted as {name} = {}", self.labels.value(value))
+            }
+            (Some(value), "wrote") => {
                 format!("overwrote with {name} = {}", self.labels.value(value))
             }
-            None => "overwrote".to_owned(),
+            (Some(_), made) => made.to_owned(),
+            (None, _) => "overwrote".to_owned(),
         }
     }
 
-    /// `read x = 1`, `read x = [1, 2]`.
+    /// `T1 read x = 1`, `T1 read x = [1, 2]`, `T1's range query of [1, 9] returned k3 = 1`, `… did not return k3`.
     fn sight(&self, txn: TxnId, key: KeyId) -> String {
-        let name = self.labels.key(key);
-        let ops = self.history.ops(txn).iter().filter(|op| op.key() == key);
+        let (who, name) = (self.labels.txn(txn), self.labels.key(key));
+        let ops = self.history.ops(txn).iter();
         let seen = ops.filter_map(|&op| match op {
-            Op::Read { value, .. } => Some(self.labels.value(value)),
-            Op::ReadList { list, .. } => Some(self.labels.list(self.history.list(list))),
-            Op::Write { .. } | Op::Append { .. } => None,
+            Op::Read { key: it, value } if it == key => Some(if self.history.is_tombstone(value) {
+                format!("{who} found {}", self.labels.row(value))
+            } else {
+                format!("{who} read {}", self.labels.row(value))
+            }),
+            Op::ReadList { key: it, list } if it == key => {
+                let list = self.labels.list(self.history.list(list));
+                Some(format!("{who} read {name} = {list}"))
+            }
+            Op::Range { range } => {
+                let query = self.history.range(range);
+                let token = self.history.key_token(key);
+                if query.span.place(self.history.symbols(), token).is_ne() {
+                    return None;
+                }
+                let span = self.labels.span(query);
+                let row = query
+                    .rows
+                    .iter()
+                    .find(|&&row| self.history.value_key(row) == key);
+                let what = row.map_or_else(
+                    || self.not_returned(key),
+                    |&row| format!("returned {}", self.labels.row(row)),
+                );
+                Some(format!("{who}'s range query of {span} {what}"))
+            }
+            _ => None,
         });
-        match seen.take(1).next() {
-            Some(seen) => format!("read {name} = {seen}"),
-            None => format!("read {name}"),
-        }
+        let seen = seen.take(1).next();
+        seen.unwrap_or_else(|| format!("{who} read {name}"))
+    }
+
+    fn not_returned(&self, key: KeyId) -> String {
+        format!("did not return {}", self.labels.key(key))
     }
 
     fn read_from(&self, writer: TxnId, reader: TxnId, key: KeyId, value: ValueId) -> String {
-        let (a, b) = (self.labels.txn(writer), self.labels.txn(reader));
+        let a = self.labels.txn(writer);
         let seen = self.sight(reader, key);
         if self.is_list(reader, key) {
             let value = self.labels.value(value);
-            return format!("{b} {seen}, which shows {a}'s append of {value}");
+            return format!("{seen}, which shows {a}'s append of {value}");
         }
-        format!("{b} {seen}, which {a} wrote")
+        format!("{seen}, which {a} {}", self.made(writer, key))
     }
 
     fn value_left(&self, txn: TxnId, key: KeyId) -> String {
@@ -324,30 +376,25 @@ impl<'h> Words<'h> {
         )
     }
 
-    /// `read x = 1`, `wrote x = 1`, `appended 1 to x`, `read x = [1, 2]`.
-    pub(super) fn operation(&self, op: Op) -> String {
-        let key = self.labels.key(op.key());
-        match op {
-            Op::Read { value, .. } => format!("read {key} = {}", self.labels.value(value)),
-            Op::Write { value, .. } => format!("wrote {key} = {}", self.labels.value(value)),
-            Op::Append { value, .. } => format!("appended {} to {key}", self.labels.value(value)),
-            Op::ReadList { list, .. } => {
-                format!("read {key} = {}", self.labels.list(self.history.list(list)))
-            }
-        }
+    /// `read x = 1`, `wrote x = 1`, `appended 1 to x`, `read x = [1, 2]`, `queried [1, 9]: k3 = 1`. Of a long answer,
+    /// these keys are shown.
+    pub(super) fn operation(&self, txn: TxnId, at: usize, keys: &[KeyId]) -> String {
+        let Some(&op) = self.history.ops(txn).get(at) else {
+            return "did something".to_owned();
+        };
+        self.labels.operation(txn, at, op, keys)
     }
 
     /// What a transaction did, the keys that do not matter left out.
     pub(super) fn operations(&self, txn: TxnId, keys: &[KeyId]) -> String {
-        let ops = self.history.ops(txn);
         let mut told: Vec<String> = Vec::new();
         let mut n_hidden = 0;
-        for &op in ops {
-            if !keys.contains(&op.key()) || told.len() >= 16 {
+        for (at, &op) in self.history.ops(txn).iter().enumerate() {
+            if !keys.iter().any(|&key| self.history.touches(op, key)) || told.len() >= 16 {
                 n_hidden += 1;
                 continue;
             }
-            told.push(self.operation(op));
+            told.push(self.operation(txn, at, keys));
         }
         match n_hidden {
             0 => {}

@@ -57,7 +57,9 @@ impl<'a> Universe<'a> {
         let ops = nodes
             .iter()
             .flat_map(|&node| history.ops(resolved.txn(node)));
-        let mut keys: Vec<KeyId> = ops.map(|op| op.key()).collect();
+        // Every step is about a key that one of the two wrote.
+        let written = ops.filter(|op| op.is_write());
+        let mut keys: Vec<KeyId> = written.filter_map(|op| op.key()).collect();
         keys.sort_unstable();
         keys.dedup();
         let keys = keys
@@ -350,10 +352,11 @@ impl Draft<'_, '_> {
 /// The value that a transaction left in a key.
 fn last_written(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
     let ops = history.ops(txn).iter().rev();
-    ops.filter(|op| op.key() == key).find_map(|&op| match op {
-        Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
-        Op::Read { .. } | Op::ReadList { .. } => None,
-    })
+    ops.filter(|op| op.key() == Some(key))
+        .find_map(|&op| match op {
+            Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
+            Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
+        })
 }
 
 impl World {

@@ -2,66 +2,16 @@
 //!
 //! Readers call [`HistoryBuilder::begin`], then the operations, then the next `begin`. Sessions may interleave.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use thiserror::Error;
+use std::ops::Bound;
 
-use super::history::{History, Interval, Op, Status, TxnRow, VersionOrder};
-use super::ids::{KeyId, ListId, SessionId, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::build_error::BuildError;
+use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
+use super::ids::{KeyId, ListId, RangeId, SessionId, ValueId};
 use super::intern::TokenTable;
 use super::names::{Symbols, Token};
-
-/// Why a sequence of calls is no history.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum BuildError {
-    /// Two transactions have one name.
-    #[error("transaction {txn} appears twice in session {session}")]
-    DuplicateTxn {
-        /// The name.
-        txn: String,
-        /// The session of both.
-        session: String,
-    },
-    /// One transaction is claimed by two sessions.
-    #[error("transaction {txn} appears in session {first} and in session {second}")]
-    TwoSessions {
-        /// The name.
-        txn: String,
-        /// The session that had it first.
-        first: String,
-        /// The session that claims it too.
-        second: String,
-    },
-    /// An id would not fit in 32 bits.
-    #[error("more than 4,294,967,294 {what}")]
-    TooMany {
-        /// What there are too many of.
-        what: &'static str,
-    },
-    /// A version order names one key twice.
-    #[error("two version orders for key {key}")]
-    DuplicateVersionOrder {
-        /// The key.
-        key: String,
-    },
-    /// A version order names one value twice.
-    #[error("the version order of key {key} names value {value} twice")]
-    RepeatedVersion {
-        /// The key.
-        key: String,
-        /// The value.
-        value: String,
-    },
-    /// A transaction commits before it begins.
-    #[error("transaction {txn} commits at {commit}, before it begins at {begin}")]
-    BackwardInterval {
-        /// The transaction.
-        txn: String,
-        /// Its begin.
-        begin: i64,
-        /// Its commit.
-        commit: i64,
-    },
-}
+use super::ranges::{RangeRow, Span};
 
 /// The scope of names that no key owns.
 const GLOBAL: KeyId = KeyId(0);
@@ -85,6 +35,7 @@ pub struct HistoryBuilder {
     session_ids: FxHashMap<Token, SessionId>,
     key_ids: TokenTable,
     value_ids: TokenTable,
+    tombstone_ids: FxHashMap<(KeyId, Token), ValueId>,
     initial_everywhere: Vec<Token>,
     ordered_keys: FxHashSet<KeyId>,
 }
@@ -100,6 +51,11 @@ struct Parts {
     value_initial: Vec<bool>,
     list_end: Vec<u32>,
     list_items: Vec<ValueId>,
+    ranges: Vec<RangeRow>,
+    range_rows: Vec<ValueId>,
+    inserts: Vec<u32>,
+    tombstones: FxHashSet<ValueId>,
+    initial_rows: InitialRows,
     intervals: Vec<Interval>,
     has_times: bool,
     isolation: Vec<Token>,
@@ -131,11 +87,23 @@ impl HistoryBuilder {
 
     /// Declares that every key holds this value before any transaction (say it before the first operation).
     pub fn initial_everywhere(&mut self, value: Token) {
+        if value != Token::Nil {
+            self.history.initial_rows.all.get_or_insert(value);
+        }
         self.initial_everywhere.push(value);
     }
 
-    /// Declares the value of one key before any transaction.
+    /// Declares the value of one key before any transaction; [`Token::Nil`] is no row.
     pub fn initial(&mut self, key: Token, value: Token) {
+        if value != Token::Nil {
+            let key = self.key(key);
+            self.history.initial_rows.some.insert(key);
+        }
+        self.initial_absence(key, value);
+    }
+
+    /// Declares what a read of one key returns where it has no row before any transaction.
+    pub fn initial_absence(&mut self, key: Token, value: Token) {
         let key = self.key(key);
         let value = self.value(key, value);
         self.history.value_initial[value.index()] = true;
@@ -235,6 +203,77 @@ impl HistoryBuilder {
         value
     }
 
+    /// The transaction begun last wrote this value, and called it an insert.
+    pub fn insert(&mut self, key: Token, value: Token) -> ValueId {
+        self.history.inserts.push(self.history.ops.len() as u32);
+        self.write(key, value)
+    }
+
+    /// The transaction begun last deleted a key. The tombstone's name tells this delete from others of the key;
+    /// [`Token::Nil`] where it has none.
+    pub fn delete(&mut self, key: Token, tombstone: Token) -> ValueId {
+        let key = self.key(key);
+        let value = self.tombstone(key, tombstone);
+        self.push(Op::Write { key, value });
+        value
+    }
+
+    /// The transaction begun last found a key deleted, by the delete of this name.
+    pub fn read_tombstone(&mut self, key: Token, tombstone: Token) -> ValueId {
+        let key = self.key(key);
+        let value = self.tombstone(key, tombstone);
+        self.push(Op::Read { key, value });
+        value
+    }
+
+    /// The transaction begun last asked for a range of keys and got these rows. `deleted` are deleted rows and the names of
+    /// their tombstones, if the client sees them. Returns the rows as values, the deleted ones last.
+    pub fn range(
+        &mut self,
+        low: Bound<Token>,
+        high: Bound<Token>,
+        rows: &[(Token, Token)],
+        deleted: Option<&[(Token, Token)]>,
+    ) -> Result<&[ValueId], BuildError> {
+        let Some(span) = Span::new(low, high) else {
+            let show = |bound: Bound<Token>| match bound {
+                Bound::Unbounded => "nowhere".to_owned(),
+                Bound::Included(token) | Bound::Excluded(token) => self.show(token),
+            };
+            let (low, high) = (show(low), show(high));
+            return Err(BuildError::MixedBounds { low, high });
+        };
+        for &(key, value) in rows.iter().chain(deleted.unwrap_or_default()) {
+            if span.place(&self.history.symbols, key).is_ne() {
+                let span = span.show(|token| self.show(token));
+                let key = self.show(key);
+                return Err(BuildError::OutsideRange { span, key });
+            }
+            if value == Token::Nil {
+                let key = self.show(key);
+                return Err(BuildError::EmptyRow { key });
+            }
+        }
+        let start = self.history.range_rows.len();
+        for &(key, value) in rows {
+            let (_, value) = self.pair(key, value);
+            self.history.range_rows.push(value);
+        }
+        for &(key, tombstone) in deleted.unwrap_or_default() {
+            let key = self.key(key);
+            let value = self.tombstone(key, tombstone);
+            self.history.range_rows.push(value);
+        }
+        self.history.ranges.push(RangeRow {
+            span,
+            rows_end: self.history.range_rows.len() as u32,
+            shows_deleted: deleted.is_some(),
+        });
+        let range = RangeId(self.history.ranges.len() as u32 - 1);
+        self.push(Op::Range { range });
+        Ok(&self.history.range_rows[start..])
+    }
+
     /// Adds reads and writes to the transaction begun last and returns them as they were interned. It does what
     /// [`read`](Self::read) and [`write`](Self::write) do one by one, but lets their lookups wait for memory together.
     pub fn extend(&mut self, run: &[NumberOp]) -> &[Op] {
@@ -319,7 +358,8 @@ impl HistoryBuilder {
     /// The finished history, its transactions numbered session by session.
     pub fn finish(self) -> Result<History, BuildError> {
         let parts = self.history;
-        if parts.ops.len() >= u32::MAX as usize || parts.list_items.len() >= u32::MAX as usize {
+        let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
+        if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
             return Err(BuildError::TooMany { what: "operations" });
         }
         check_intervals(&parts)?;
@@ -369,6 +409,22 @@ impl HistoryBuilder {
         }
         ValueId(id)
     }
+
+    /// What a delete leaves. A tombstone's name is no value, though it may look like one.
+    fn tombstone(&mut self, key: KeyId, name: Token) -> ValueId {
+        if name == Token::Nil {
+            return self.value(key, name);
+        }
+        let parts = &mut self.history;
+        *self.tombstone_ids.entry((key, name)).or_insert_with(|| {
+            let id = ValueId(parts.value_names.len() as u32);
+            parts.value_names.push(name);
+            parts.value_key.push(key);
+            parts.value_initial.push(false);
+            parts.tombstones.insert(id);
+            id
+        })
+    }
 }
 
 fn check_intervals(parts: &Parts) -> Result<(), BuildError> {
@@ -407,6 +463,11 @@ fn by_session(parts: Parts) -> History {
         value_initial: parts.value_initial,
         list_end: parts.list_end,
         list_items: parts.list_items,
+        ranges: parts.ranges,
+        range_rows: parts.range_rows,
+        inserts: parts.inserts,
+        tombstones: parts.tombstones,
+        initial_rows: parts.initial_rows,
         intervals: parts.has_times.then_some(parts.intervals),
         isolation: parts.has_isolation.then_some(parts.isolation),
         version_orders: parts.version_orders,
@@ -421,6 +482,7 @@ fn by_session(parts: Parts) -> History {
     order.sort_by_key(|&index| parts.txns[index as usize].session);
     history.ops.reserve_exact(parts.ops.len());
     history.txns.reserve_exact(parts.txns.len());
+    let inserts = std::mem::take(&mut history.inserts);
     for &index in &order {
         let index = index as usize;
         let start = if index == 0 {
@@ -429,6 +491,11 @@ fn by_session(parts: Parts) -> History {
             parts.txns[index - 1].ops_end
         };
         let end = parts.txns[index].ops_end;
+        let place = |op: u32| inserts.partition_point(|&it| it < op);
+        let moved = history.ops.len() as u32;
+        for &insert in &inserts[place(start)..place(end)] {
+            history.inserts.push(insert - start + moved);
+        }
         history
             .ops
             .extend_from_slice(&parts.ops[start as usize..end as usize]);

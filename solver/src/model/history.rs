@@ -4,8 +4,11 @@
 
 use std::ops::Range;
 
-use super::ids::{KeyId, ListId, SessionId, TxnId, ValueId};
+use rustc_hash::FxHashSet;
+
+use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::names::{Symbols, Token};
+use super::ranges::{RangeQuery, RangeRow};
 
 /// One operation. Values are interned together with their key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub enum Op {
         /// What was read.
         value: ValueId,
     },
-    /// The key was set to this value.
+    /// The key was set to this value. A delete is a write whose value is an [absence](History::is_absence).
     Write {
         /// The key.
         key: KeyId,
@@ -38,17 +41,23 @@ pub enum Op {
         /// What was read.
         list: ListId,
     },
+    /// All keys of a range were read at once.
+    Range {
+        /// The query and its answer.
+        range: RangeId,
+    },
 }
 
 impl Op {
-    /// The key that the operation touches.
+    /// The key that the operation touches; `None` for a range query, which touches many.
     #[inline]
-    pub fn key(self) -> KeyId {
+    pub fn key(self) -> Option<KeyId> {
         match self {
             Op::Read { key, .. }
             | Op::Write { key, .. }
             | Op::Append { key, .. }
-            | Op::ReadList { key, .. } => key,
+            | Op::ReadList { key, .. } => Some(key),
+            Op::Range { .. } => None,
         }
     }
 
@@ -97,6 +106,14 @@ pub struct VersionOrder {
     pub values: Vec<ValueId>,
 }
 
+/// Which keys have a row before any transaction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InitialRows {
+    /// A value that every key has.
+    pub(super) all: Option<Token>,
+    pub(super) some: FxHashSet<KeyId>,
+}
+
 /// A transaction's row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TxnRow {
@@ -119,6 +136,11 @@ pub struct History {
     pub(super) value_initial: Vec<bool>,
     pub(super) list_end: Vec<u32>,
     pub(super) list_items: Vec<ValueId>,
+    pub(super) ranges: Vec<RangeRow>,
+    pub(super) range_rows: Vec<ValueId>,
+    pub(super) inserts: Vec<u32>,
+    pub(super) tombstones: FxHashSet<ValueId>,
+    pub(super) initial_rows: InitialRows,
     pub(super) intervals: Option<Vec<Interval>>,
     pub(super) isolation: Option<Vec<Token>>,
     pub(super) version_orders: Vec<VersionOrder>,
@@ -176,11 +198,15 @@ impl History {
     /// The operations of a transaction, in order.
     #[inline]
     pub fn ops(&self, txn: TxnId) -> &[Op] {
-        let start = match txn.index() {
+        &self.ops[self.ops_start(txn)..self.txns[txn.index()].ops_end as usize]
+    }
+
+    #[inline]
+    fn ops_start(&self, txn: TxnId) -> usize {
+        match txn.index() {
             0 => 0,
             index => self.txns[index - 1].ops_end as usize,
-        };
-        &self.ops[start..self.txns[txn.index()].ops_end as usize]
+        }
     }
 
     /// The items of a list that was read.
@@ -190,6 +216,72 @@ impl History {
             index => self.list_end[index - 1] as usize,
         };
         &self.list_items[start..self.list_end[list.index()] as usize]
+    }
+
+    /// A range query.
+    pub fn range(&self, range: RangeId) -> RangeQuery<'_> {
+        let start = match range.index() {
+            0 => 0,
+            index => self.ranges[index - 1].rows_end as usize,
+        };
+        let row = self.ranges[range.index()];
+        RangeQuery {
+            span: row.span,
+            rows: &self.range_rows[start..row.rows_end as usize],
+            shows_deleted: row.shows_deleted,
+        }
+    }
+
+    /// Whether an operation is about a key, be it as one of a range.
+    pub fn touches(&self, op: Op, key: KeyId) -> bool {
+        match op {
+            Op::Range { range } => {
+                let span = self.range(range).span;
+                span.place(&self.symbols, self.key_token(key)).is_eq()
+            }
+            _ => op.key() == Some(key),
+        }
+    }
+
+    /// The number of range queries.
+    pub fn n_ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether a write of a transaction, by its place, was called an insert. It makes no difference to what it means.
+    pub fn is_insert(&self, txn: TxnId, at: usize) -> bool {
+        !self.inserts.is_empty() && {
+            let op = self.ops_start(txn) + at;
+            self.inserts.binary_search(&(op as u32)).is_ok()
+        }
+    }
+
+    /// Whether a key with this value has no row: nothing was written, or a delete was.
+    #[inline]
+    pub fn is_absence(&self, value: ValueId) -> bool {
+        self.value_names[value.index()] == Token::Nil || self.is_tombstone(value)
+    }
+
+    /// Whether this is what a delete left, by a name that tells it from the absence before any transaction.
+    #[inline]
+    pub fn is_tombstone(&self, value: ValueId) -> bool {
+        !self.tombstones.is_empty() && self.tombstones.contains(&value)
+    }
+
+    /// Whether there are deletes whose tombstones have names.
+    pub fn has_tombstones(&self) -> bool {
+        !self.tombstones.is_empty()
+    }
+
+    /// Whether a key has a row before any transaction: some value other than nothing is initial.
+    #[inline]
+    pub fn is_there_initially(&self, key: KeyId) -> bool {
+        self.initial_rows.all.is_some() || self.initial_rows.some.contains(&key)
+    }
+
+    /// A value that every key has before any transaction, unless it is nothing.
+    pub fn initial_of_all(&self) -> Option<Token> {
+        self.initial_rows.all
     }
 
     /// The key that a value belongs to.

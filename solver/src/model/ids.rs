@@ -37,6 +37,10 @@ id!(
     ListId
 );
 id!(
+    /// A range query that some operation ran.
+    RangeId
+);
+id!(
     /// A text that appears as a key, a value or a name.
     Symbol
 );

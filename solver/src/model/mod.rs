@@ -1,12 +1,16 @@
 //! The history as data: sessions of transactions of operations.
 
+mod build_error;
 mod builder;
 mod history;
 mod ids;
 mod intern;
 mod names;
+mod ranges;
 
-pub use builder::{BuildError, HistoryBuilder, NumberOp};
+pub use build_error::BuildError;
+pub use builder::{HistoryBuilder, NumberOp};
 pub use history::{History, Interval, Op, Status, VersionOrder};
-pub use ids::{KeyId, ListId, SessionId, Symbol, TxnId, ValueId};
+pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token};
+pub use ranges::{RangeQuery, Span, compare};

@@ -1,5 +1,7 @@
 //! A history that can still be changed.
 
+use std::ops::Bound;
+
 use crate::model::{History, HistoryBuilder, Status, Token};
 
 /// The value of every register before any transaction.
@@ -11,14 +13,35 @@ pub(super) enum DraftOp {
     Write(usize, i64),
     Append(usize, i64),
     ReadList(usize, Vec<i64>),
+    Insert(usize, i64),
+    /// A delete leaves a negative number: the tombstone.
+    Delete(usize, i64),
+    /// No row, and no tombstone in sight.
+    ReadNothing(usize),
+    Range(DraftRange),
+}
+
+/// A range query and its answer.
+#[derive(Clone, Debug)]
+pub(super) struct DraftRange {
+    pub(super) low: Bound<usize>,
+    pub(super) high: Bound<usize>,
+    pub(super) rows: Vec<(usize, i64)>,
+    pub(super) shows_deleted: bool,
 }
 
 impl DraftOp {
     /// The key and the value that the operation installs, if it installs one.
     pub(super) fn install(&self) -> Option<(usize, i64)> {
         match *self {
-            DraftOp::Write(key, value) | DraftOp::Append(key, value) => Some((key, value)),
-            DraftOp::Read(..) | DraftOp::ReadList(..) => None,
+            DraftOp::Write(key, value)
+            | DraftOp::Append(key, value)
+            | DraftOp::Insert(key, value)
+            | DraftOp::Delete(key, value) => Some((key, value)),
+            DraftOp::Read(..)
+            | DraftOp::ReadList(..)
+            | DraftOp::ReadNothing(..)
+            | DraftOp::Range(..) => None,
         }
     }
 }
@@ -38,6 +61,10 @@ pub(super) struct Draft {
     pub(super) txns: Vec<DraftTxn>,
     /// Keys with the order of their values.
     pub(super) version_orders: Vec<(usize, Vec<i64>)>,
+    /// Whether the keys have no row before any transaction.
+    pub(super) starts_empty: bool,
+    /// Whether deletes have no names.
+    pub(super) nameless: bool,
 }
 
 impl Draft {
@@ -62,7 +89,10 @@ impl Draft {
             let mut last_write = None;
             for op in &txn.ops {
                 match *op {
-                    DraftOp::Write(at, value) if at == key => last_write = Some(value),
+                    DraftOp::Write(at, value) | DraftOp::Insert(at, value) if at == key => {
+                        last_write = Some(value);
+                    }
+                    DraftOp::Delete(at, _) if at == key => last_write = None,
                     DraftOp::Append(at, value) if at == key => values.push(value),
                     _ => {}
                 }
@@ -74,7 +104,23 @@ impl Draft {
 
     pub(super) fn build(&self) -> History {
         let mut builder = HistoryBuilder::new();
-        builder.initial_everywhere(Token::Int(INITIAL));
+        let initial = if self.starts_empty {
+            Token::Nil
+        } else {
+            Token::Int(INITIAL)
+        };
+        builder.initial_everywhere(initial);
+        let value_token = |value: i64| match value {
+            INITIAL => initial,
+            _ => Token::Int(value),
+        };
+        let tombstone = |value: i64| {
+            if self.nameless {
+                Token::Nil
+            } else {
+                Token::Int(-value)
+            }
+        };
         let keys: Vec<Token> = ["x", "y", "z"]
             .iter()
             .map(|name| builder.text(name))
@@ -86,8 +132,33 @@ impl Draft {
             builder.times(txn.begin, txn.commit);
             for op in &txn.ops {
                 match *op {
+                    DraftOp::Read(key, value) if value < 0 => {
+                        builder.read_tombstone(keys[key], tombstone(value));
+                    }
                     DraftOp::Read(key, value) => {
-                        builder.read(keys[key], value.into());
+                        builder.read(keys[key], value_token(value));
+                    }
+                    DraftOp::ReadNothing(key) => {
+                        builder.read(keys[key], Token::Nil);
+                    }
+                    DraftOp::Insert(key, value) => {
+                        builder.insert(keys[key], value.into());
+                    }
+                    DraftOp::Delete(key, value) => {
+                        builder.delete(keys[key], tombstone(value));
+                    }
+                    DraftOp::Range(ref query) => {
+                        let row =
+                            |&(key, value): &(usize, i64)| (keys[key], value_token(value.abs()));
+                        let (dead, live): (Vec<_>, Vec<_>) =
+                            query.rows.iter().partition(|row| row.1 < 0);
+                        let live: Vec<_> = live.iter().map(&row).collect();
+                        let dead: Vec<_> = dead.iter().map(row).collect();
+                        let key = |key: usize| keys[key];
+                        let (low, high) = (query.low.map(key), query.high.map(key));
+                        let dead = query.shows_deleted.then_some(dead.as_slice());
+                        let answered = builder.range(low, high, &live, dead);
+                        answered.expect("the rows are inside");
                     }
                     DraftOp::Write(key, value) => {
                         builder.write(keys[key], value.into());

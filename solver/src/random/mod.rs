@@ -16,4 +16,4 @@ pub use case_split::{CaseSplit, Choice};
 pub use large::{Injected, Large, SerialHistory};
 pub use rng::Rng;
 pub use sketch::sketch;
-pub use small::{Execution, Kind, Small, small};
+pub use small::{Execution, Kind, Rows, Small, small, small_rows};

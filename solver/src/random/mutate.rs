@@ -1,6 +1,8 @@
 //! Changes a history in one place, so that it may no longer be what the simulation made it.
 
-use super::draft::{Draft, DraftOp, INITIAL};
+use std::ops::RangeBounds;
+
+use super::draft::{Draft, DraftOp, DraftRange, INITIAL};
 use super::rng::Rng;
 use crate::model::Status;
 
@@ -35,9 +37,20 @@ fn change_read(draft: &mut Draft, rng: &mut Rng) {
     let Some(&(txn, op)) = rng.pick(&places) else {
         return;
     };
-    let (DraftOp::Read(key, _) | DraftOp::ReadList(key, _)) = draft.txns[txn].ops[op] else {
-        return;
+    let key = match draft.txns[txn].ops[op] {
+        DraftOp::Read(key, _) | DraftOp::ReadList(key, _) | DraftOp::ReadNothing(key) => key,
+        DraftOp::Range(ref query) => {
+            let inside: Vec<usize> = (0..3)
+                .filter(|it| (query.low, query.high).contains(it))
+                .collect();
+            let Some(&key) = rng.pick(&inside) else {
+                return;
+            };
+            key
+        }
+        _ => return,
     };
+    let starts_empty = draft.starts_empty;
     let mut values = draft.values(key);
     let thin_air = values.iter().max().unwrap_or(&INITIAL) + 100;
     match &mut draft.txns[txn].ops[op] {
@@ -50,7 +63,25 @@ fn change_read(draft: &mut Draft, rng: &mut Rng) {
             };
         }
         DraftOp::ReadList(_, items) => change_list(items, &values, thin_air, rng),
-        DraftOp::Write(..) | DraftOp::Append(..) => {}
+        DraftOp::Range(query) => {
+            values.push(INITIAL);
+            let value = values[rng.below(values.len())];
+            change_rows(query, key, value, starts_empty);
+        }
+        _ => {}
+    }
+}
+
+/// Makes a range query return another value of a key, or none.
+fn change_rows(query: &mut DraftRange, key: usize, value: i64, starts_empty: bool) {
+    query.rows.retain(|row| row.0 != key);
+    let is_row = match value {
+        ..0 => query.shows_deleted,
+        INITIAL => !starts_empty,
+        _ => true,
+    };
+    if is_row {
+        query.rows.push((key, value));
     }
 }
 

@@ -23,12 +23,34 @@ pub fn sketch(history: &History) -> String {
         if interval != Interval::UNKNOWN {
             let _ = write!(text, " [{}, {}]", interval.begin, interval.commit);
         }
-        for &op in history.ops(txn) {
-            let key = history.key_name(op.key());
-            let value = |value| history.value_name(value);
+        for (at, &op) in history.ops(txn).iter().enumerate() {
+            let key = op
+                .key()
+                .map(|key| history.key_name(key))
+                .unwrap_or_default();
+            let value = |value| {
+                let dead = if history.is_tombstone(value) {
+                    "†"
+                } else {
+                    ""
+                };
+                format!("{dead}{}", history.value_name(value))
+            };
             let _ = match op {
                 Op::Read { value: v, .. } => write!(text, " r({key},{})", value(v)),
+                Op::Write { value: v, .. } if history.is_insert(txn, at) => {
+                    write!(text, " i({key},{})", value(v))
+                }
                 Op::Write { value: v, .. } => write!(text, " w({key},{})", value(v)),
+                Op::Range { range } => {
+                    let query = history.range(range);
+                    let span = query.span.show(|token| history.symbols().show(token));
+                    let row =
+                        |&v: &_| format!("{}={}", history.key_name(history.value_key(v)), value(v));
+                    let rows: Vec<String> = query.rows.iter().map(row).collect();
+                    let all = if query.shows_deleted { " all" } else { "" };
+                    write!(text, " range({span}{all}: {})", rows.join(","))
+                }
                 Op::Append { value: v, .. } => write!(text, " a({key},{})", value(v)),
                 Op::ReadList { list, .. } => {
                     let items: Vec<String> = history.list(list).iter().map(|&v| value(v)).collect();

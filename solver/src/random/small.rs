@@ -1,6 +1,8 @@
 //! Small histories from a simulated multi-version store, whose isolation is a choice.
 
-use super::draft::{Draft, DraftOp, DraftTxn, INITIAL};
+use std::ops::{Bound, RangeBounds};
+
+use super::draft::{Draft, DraftOp, DraftRange, DraftTxn, INITIAL};
 use super::mutate::mutate;
 use super::rng::Rng;
 use crate::model::{History, Status};
@@ -12,6 +14,19 @@ pub enum Kind {
     Registers,
     /// A list, read whole and appended to.
     Lists,
+    /// A row or none: read by key and by range, inserted, overwritten and deleted.
+    Rows(Rows),
+}
+
+/// How rows behave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// Whether the keys have no row before any transaction.
+    pub start_empty: bool,
+    /// The share of reads that do not see tombstones.
+    pub hidden: usize,
+    /// Whether tombstones have no names; then no read sees them.
+    pub nameless: bool,
 }
 
 /// How the simulated database treats a transaction.
@@ -115,6 +130,18 @@ pub fn small(seed: u64) -> History {
     Small::draw(&mut rng).history(&mut rng)
 }
 
+/// The small history of a seed with range queries, inserts and deletes.
+pub fn small_rows(seed: u64) -> History {
+    let mut rng = Rng::new(seed);
+    let mut small = Small::draw(&mut rng);
+    small.kind = Kind::Rows(Rows {
+        start_empty: rng.chance(60),
+        hidden: [0, 0, 20, 100][rng.below(4)],
+        nameless: rng.chance(15),
+    });
+    small.history(&mut rng)
+}
+
 /// What a key held after a number of commits: nothing for the initial state, one value for a register.
 type Version = (usize, Vec<i64>);
 
@@ -144,7 +171,11 @@ impl<'s> Simulation<'s> {
     fn new(small: &'s Small) -> Self {
         Simulation {
             small,
-            draft: Draft::default(),
+            draft: Draft {
+                starts_empty: matches!(small.kind, Kind::Rows(rows) if rows.start_empty),
+                nameless: matches!(small.kind, Kind::Rows(rows) if rows.nameless),
+                ..Draft::default()
+            },
             active: (0..small.n_sessions).map(|_| None).collect(),
             n_commits: 0,
             versions: vec![vec![(0, Vec::new())]; small.n_keys],
@@ -204,16 +235,21 @@ impl<'s> Simulation<'s> {
     fn step(&mut self, active: &mut Active, rng: &mut Rng) {
         active.n_ops -= 1;
         let key = rng.below(self.small.n_keys);
+        if let Kind::Rows(rows) = self.small.kind {
+            let op = self.row_op(active, key, rows, rng);
+            self.draft.txns[active.txn].ops.push(op);
+            return;
+        }
         let seen = self.seen(active, key);
         let op = match (self.small.kind, rng.chance(60)) {
             (Kind::Registers, true) => DraftOp::Read(key, seen.last().copied().unwrap_or(INITIAL)),
-            (Kind::Lists, true) => DraftOp::ReadList(key, seen),
+            (Kind::Lists | Kind::Rows(_), true) => DraftOp::ReadList(key, seen),
             (Kind::Registers, false) => {
                 let value = self.value(key, rng);
                 active.own[key] = Some(vec![value]);
                 DraftOp::Write(key, value)
             }
-            (Kind::Lists, false) => {
+            (Kind::Lists | Kind::Rows(_), false) => {
                 let value = self.value(key, rng);
                 let mut list = seen;
                 list.push(value);
@@ -222,6 +258,50 @@ impl<'s> Simulation<'s> {
             }
         };
         self.draft.txns[active.txn].ops.push(op);
+    }
+
+    /// An operation on rows.
+    fn row_op(&mut self, active: &mut Active, key: usize, rows: Rows, rng: &mut Rng) -> DraftOp {
+        let shows_deleted = !rows.nameless && !rng.chance(rows.hidden);
+        let held = |key: usize| self.seen(active, key).last().copied().unwrap_or(INITIAL);
+        match rng.below(20) {
+            0..=4 => match held(key) {
+                ..0 if !shows_deleted => DraftOp::ReadNothing(key),
+                value => DraftOp::Read(key, value),
+            },
+            5..=10 => {
+                let n_keys = self.small.n_keys;
+                let mut bound = || match rng.below(4) {
+                    0 => Bound::Unbounded,
+                    1 => Bound::Excluded(rng.below(n_keys)),
+                    _ => Bound::Included(rng.below(n_keys)),
+                };
+                let (low, high) = (bound(), bound());
+                let inside = (0..n_keys).filter(|key| (low, high).contains(key));
+                let is_row = |&(_, value): &(usize, i64)| match value {
+                    ..0 => shows_deleted,
+                    INITIAL => !rows.start_empty,
+                    _ => true,
+                };
+                let rows = inside.map(|key| (key, held(key))).filter(is_row);
+                DraftOp::Range(DraftRange {
+                    low,
+                    high,
+                    rows: rows.collect(),
+                    shows_deleted,
+                })
+            }
+            kind => {
+                let value = self.value(key, rng);
+                let (value, op) = match kind {
+                    11..=13 => (value, DraftOp::Write(key, value)),
+                    14..=16 => (value, DraftOp::Insert(key, value)),
+                    _ => (-value, DraftOp::Delete(key, -value)),
+                };
+                active.own[key] = Some(vec![value]);
+                op
+            }
+        }
     }
 
     fn seen(&self, active: &Active, key: usize) -> Vec<i64> {
@@ -314,7 +394,7 @@ impl<'s> Simulation<'s> {
             let values: Vec<i64> = installed
                 .iter()
                 .copied()
-                .filter(|_| rng.chance(75))
+                .filter(|&value| value > INITIAL && rng.chance(75))
                 .collect();
             if rng.chance(70) && !values.is_empty() {
                 self.draft.version_orders.push((key, values));

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::BUDGET_CHECK;
+use super::absence::Absences;
 use crate::budget::{Budget, StopReason};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
@@ -134,7 +135,7 @@ pub(super) struct Census {
 
 impl Census {
     /// The committed transactions, and those of unknown end that a counted one or a version order observes.
-    pub(super) fn of(history: &History, writers: &Writers) -> Self {
+    pub(super) fn of(history: &History, writers: &Writers, absences: &Absences) -> Self {
         let mut census = Census {
             counts: history
                 .txns()
@@ -155,13 +156,11 @@ impl Census {
         for &value in listed.flat_map(|order| &order.values) {
             census.observe(history, writers, value, &mut fresh);
         }
-        for txn in history.txns() {
-            if history.status(txn) == Status::Committed {
-                census.observe_reads(history, writers, txn, &mut fresh);
-            }
-        }
-        while let Some(txn) = fresh.pop() {
-            census.observe_reads(history, writers, txn, &mut fresh);
+        let committed = |txn: &TxnId| history.status(*txn) == Status::Committed;
+        let mut counted: Vec<TxnId> = history.txns().filter(committed).collect();
+        counted.append(&mut fresh);
+        while let Some(txn) = counted.pop() {
+            census.observe_reads(history, writers, absences, txn, &mut counted);
         }
         census.n_unknown_dropped = n_unknown - census.n_unknown_counted;
         census
@@ -171,18 +170,32 @@ impl Census {
         &mut self,
         history: &History,
         writers: &Writers,
+        absences: &Absences,
         txn: TxnId,
         fresh: &mut Vec<TxnId>,
     ) {
+        let is_absence =
+            |value| absences.matter() && history.is_absence(value) && !history.is_tombstone(value);
         for &op in history.ops(txn) {
             match op {
+                Op::Read { value, .. } if is_absence(value) => {}
                 Op::Read { value, .. } => self.observe(history, writers, value, fresh),
+                Op::Range { range } => {
+                    for &value in history.range(range).rows {
+                        self.observe(history, writers, value, fresh);
+                    }
+                }
                 Op::ReadList { list, .. } => {
                     for &value in history.list(list) {
                         self.observe(history, writers, value, fresh);
                     }
                 }
                 Op::Write { .. } | Op::Append { .. } => {}
+            }
+        }
+        if absences.is_unsure() {
+            for writer in absences.shown_by(history, txn) {
+                self.count(history, writer, fresh);
             }
         }
     }
@@ -202,11 +215,15 @@ impl Census {
         }
         // With rivals the read is ambiguous, or its reader is one of them: any choice is reported, none is silently made.
         for &writer in writers.rivals(value).iter().chain([&writers.writer(value)]) {
-            if history.status(writer) == Status::Unknown && !self.counts[writer.index()] {
-                self.counts[writer.index()] = true;
-                self.n_unknown_counted += 1;
-                fresh.push(writer);
-            }
+            self.count(history, writer, fresh);
+        }
+    }
+
+    fn count(&mut self, history: &History, writer: TxnId, fresh: &mut Vec<TxnId>) {
+        if history.status(writer) == Status::Unknown && !self.counts[writer.index()] {
+            self.counts[writer.index()] = true;
+            self.n_unknown_counted += 1;
+            fresh.push(writer);
         }
     }
 }

@@ -54,7 +54,7 @@ fn listed_versions(
             Origin::Intermediate => {}
             Origin::Aborted => {
                 let op = position_of_write(walk.history, writer, value).unwrap_or(0);
-                walk.find(LocalAnomaly::AbortedVersion, writer, op, None);
+                walk.find(LocalAnomaly::AbortedVersion, writer, op, order.key, None);
             }
             // The initial state may head the list; anywhere else it would be a version that nobody installed.
             Origin::Nobody if at == 0 && walk.history.is_initial(value) => {}

@@ -115,7 +115,7 @@ pub(super) fn read_list<'h>(
         return Err(ambiguous(walk, txn, key, value));
     }
     if has_duplicates(items) {
-        walk.find(LocalAnomaly::DuplicateElements, txn, at, None);
+        walk.find(LocalAnomaly::DuplicateElements, txn, at, key, None);
         return Ok(None);
     }
     let own = own_appends(history, txn, key, at);
@@ -124,16 +124,16 @@ pub(super) fn read_list<'h>(
             .first()
             .and_then(|&value| position_of_write(history, txn, value));
         let other = other.map(|op| (txn, op));
-        walk.find(LocalAnomaly::InternalInconsistency, txn, at, other);
+        walk.find(LocalAnomaly::InternalInconsistency, txn, at, key, other);
         return Ok(None);
     }
     let before = &items[..items.len() - own.len()];
     if let Some((anomaly, other)) = impossible(walk, txn, key, before) {
-        walk.find(anomaly, txn, at, other);
+        walk.find(anomaly, txn, at, key, other);
         return Ok(None);
     }
     if let Some(other) = walk.lists.compare(key, before, txn, at) {
-        walk.find(LocalAnomaly::IncompatibleOrder, txn, at, Some(other));
+        walk.find(LocalAnomaly::IncompatibleOrder, txn, at, key, Some(other));
         return Ok(None);
     }
     Ok(Some(before))

@@ -3,9 +3,12 @@
 //! A transaction whose end is unknown counts as committed once a counted one observes it, and is dropped otherwise:
 //! removing what nobody observed leaves every explanation of the rest intact, so the verdict does not change.
 
+mod absence;
 mod attribute;
 mod given;
 mod lists;
+mod numbering;
+mod ranges;
 mod reads;
 mod versions;
 
@@ -108,6 +111,21 @@ pub enum ResolveError {
         /// One writer, or the initial state.
         first: String,
         /// Another.
+        second: String,
+    },
+    /// No row was found where several transactions may have removed it.
+    #[error(
+        "transaction {reader} found no row of key {key}, which may be {first} or {second}: give the \
+         deletes names, and say in reads which one was found, where the client can see it"
+    )]
+    AmbiguousAbsence {
+        /// Who read.
+        reader: String,
+        /// The key.
+        key: String,
+        /// One delete, or the initial state.
+        first: String,
+        /// Another delete.
         second: String,
     },
     /// A key holds lists in one place and single values in another.

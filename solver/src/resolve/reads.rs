@@ -2,13 +2,15 @@
 //!
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
+use super::absence::Absences;
 use super::attribute::{Census, Origin, Writers};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
-use super::versions::{NO_NODE, Node, VersionId, Versions};
+use super::numbering::{Numbering, Read};
+use super::versions::{Node, VersionId};
 use super::{BUDGET_CHECK, Resolution, ResolveError, Resolved};
 use crate::budget::Budget;
-use crate::model::{History, KeyId, Op, SessionId, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, RangeId, SessionId, Token, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// More findings than anybody reads.
@@ -17,13 +19,14 @@ const MAX_FINDINGS: usize = 1000;
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
     let writers = Writers::of(history, budget)?;
-    let census = Census::of(history, &writers);
+    let absences = Absences::of(history, &writers);
+    let census = Census::of(history, &writers, &absences);
     let node_txn: Vec<TxnId> = history
         .txns()
         .filter(|txn| census.counts[txn.index()])
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
-    let mut walk = Walk::new(history, &writers, &numbering, &node_txn);
+    let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn);
     for (node, &txn) in node_txn.iter().enumerate() {
         if (node as u32).is_multiple_of(BUDGET_CHECK) {
             budget.check()?;
@@ -56,136 +59,44 @@ fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<
         .collect()
 }
 
-/// The versions by number, before their readers are known.
-pub(super) struct Numbering {
-    key_start: Vec<u32>,
-    writer: Vec<Node>,
-    /// The version that a value is, for values that a candidate wrote.
-    version_of: Vec<u32>,
-}
-
-impl Numbering {
-    fn of(history: &History, writers: &Writers, node_txn: &[TxnId]) -> Self {
-        // One more than the writes: every key's first version is the initial one.
-        let mut key_start = vec![0_u32; history.n_keys() + 1];
-        for write in node_txn.iter().flat_map(|&txn| writers.finals(txn)) {
-            key_start[write.key.index() + 1] += 1;
-        }
-        for key in 0..history.n_keys() {
-            key_start[key + 1] += key_start[key] + 1;
-        }
-        let mut next: Vec<u32> = key_start[..history.n_keys()]
-            .iter()
-            .map(|start| start + 1)
-            .collect();
-        let n_versions = key_start.last().map_or(0, |&end| end as usize);
-        let mut writer = vec![NO_NODE; n_versions];
-        let mut version_of = vec![u32::MAX; history.n_values()];
-        for (node, &txn) in node_txn.iter().enumerate() {
-            for write in writers.finals(txn) {
-                let version = next[write.key.index()];
-                next[write.key.index()] += 1;
-                writer[version as usize] = node as Node;
-                version_of[write.value.index()] = version;
-            }
-        }
-        Numbering {
-            key_start,
-            writer,
-            version_of,
-        }
-    }
-
-    /// The version of a key that a node installed.
-    pub(super) fn of_writer(&self, key: KeyId, node: Node) -> Option<VersionId> {
-        let (start, end) = (self.key_start[key.index()], self.key_start[key.index() + 1]);
-        let written = &self.writer[start as usize + 1..end as usize];
-        let at = written.binary_search(&node).ok()?;
-        Some(VersionId(start + 1 + at as u32))
-    }
-
-    fn initial(&self, key: KeyId) -> VersionId {
-        VersionId(self.key_start[key.index()])
-    }
-
-    /// Adds the readers, and the neighbours that read-modify-writes make.
-    fn versions(self, history: &History, reads: &[Read]) -> Versions {
-        let n_versions = self.writer.len();
-        let mut reader_start = vec![0_u32; n_versions + 1];
-        for read in reads {
-            reader_start[read.version as usize + 1] += 1;
-        }
-        for version in 0..n_versions {
-            reader_start[version + 1] += reader_start[version];
-        }
-        let mut next = reader_start.clone();
-        let mut readers = vec![0; reads.len()];
-        let mut successor = vec![u32::MAX; n_versions];
-        let mut predecessor = vec![u32::MAX; n_versions];
-        for read in reads {
-            let at = &mut next[read.version as usize];
-            readers[*at as usize] = read.reader;
-            *at += 1;
-            if read.overwritten_by != u32::MAX {
-                predecessor[read.overwritten_by as usize] = read.version;
-                if successor[read.version as usize] == u32::MAX {
-                    successor[read.version as usize] = read.overwritten_by;
-                }
-            }
-        }
-        let mut key = vec![KeyId(0); n_versions];
-        for k in 0..history.n_keys() {
-            key[self.key_start[k] as usize..self.key_start[k + 1] as usize].fill(KeyId(k as u32));
-        }
-        Versions {
-            key_start: self.key_start,
-            key,
-            writer: self.writer,
-            reader_start,
-            readers,
-            successor,
-            predecessor,
-        }
-    }
-}
-
-/// An external read.
-struct Read {
-    reader: Node,
-    version: u32,
-    /// The version of the same key that the reader installs, or `u32::MAX`.
-    overwritten_by: u32,
-}
-
 /// What a transaction has done to a key so far.
 #[derive(Clone, Copy)]
-struct KeyState {
+pub(super) struct KeyState {
     /// The transaction that this state belongs to.
     txn: u32,
     /// Its last own write so far.
-    own: Option<ValueId>,
+    pub(super) own: Option<ValueId>,
     /// Where its external read stands among the reads.
-    read: Option<u32>,
+    pub(super) read: Option<u32>,
 }
 
 pub(super) struct Walk<'h> {
     pub(super) history: &'h History,
     pub(super) writers: &'h Writers,
+    pub(super) absences: &'h Absences,
     pub(super) numbering: &'h Numbering,
     pub(super) node_txn: &'h [TxnId],
     pub(super) findings: Vec<Finding>,
     pub(super) lists: ListReads,
-    state: Vec<KeyState>,
-    reads: Vec<Read>,
+    pub(super) state: Vec<KeyState>,
+    pub(super) reads: Vec<Read>,
+    /// For each key, the last range query that returned it.
+    pub(super) returned_by: Vec<RangeId>,
 }
 
 impl<'h> Walk<'h> {
     fn new(
         history: &'h History,
         writers: &'h Writers,
+        absences: &'h Absences,
         numbering: &'h Numbering,
         node_txn: &'h [TxnId],
     ) -> Self {
+        let n_ranged = if history.n_ranges() > 0 {
+            history.n_keys()
+        } else {
+            0
+        };
         let fresh = KeyState {
             txn: u32::MAX,
             own: None,
@@ -194,28 +105,29 @@ impl<'h> Walk<'h> {
         Walk {
             history,
             writers,
+            absences,
             numbering,
             node_txn,
             findings: Vec::new(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
             reads: Vec::with_capacity(history.n_ops() / 2),
+            returned_by: vec![RangeId(u32::MAX); n_ranged],
         }
     }
 
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
         let history = self.history;
         for (at, &op) in history.ops(txn).iter().enumerate() {
-            let is_list = matches!(op, Op::Append { .. } | Op::ReadList { .. });
-            self.lists.check_kind(history, txn, op.key(), is_list)?;
-            let state = &mut self.state[op.key().index()];
-            if state.txn != txn.0 {
-                *state = KeyState {
-                    txn: txn.0,
-                    own: None,
-                    read: None,
-                };
-            }
+            let (key, is_list) = match op {
+                Op::Read { key, .. } | Op::Write { key, .. } => (key, false),
+                Op::Append { key, .. } | Op::ReadList { key, .. } => (key, true),
+                Op::Range { range } => {
+                    self.range(node, txn, at, range)?;
+                    continue;
+                }
+            };
+            self.touch(txn, key, is_list)?;
             match op {
                 Op::Write { key, value } | Op::Append { key, value } => {
                     self.state[key.index()].own = Some(value);
@@ -226,9 +138,30 @@ impl<'h> Walk<'h> {
                         self.external(node, txn, at, key, began_from.last().copied())?;
                     }
                 }
+                Op::Range { .. } => {}
             }
         }
         self.link_own_writes(node, txn);
+        Ok(())
+    }
+
+    /// Makes a key's state that of the transaction under way.
+    #[inline]
+    pub(super) fn touch(
+        &mut self,
+        txn: TxnId,
+        key: KeyId,
+        is_list: bool,
+    ) -> Result<(), ResolveError> {
+        self.lists.check_kind(self.history, txn, key, is_list)?;
+        let state = &mut self.state[key.index()];
+        if state.txn != txn.0 {
+            *state = KeyState {
+                txn: txn.0,
+                own: None,
+                read: None,
+            };
+        }
         Ok(())
     }
 
@@ -242,7 +175,7 @@ impl<'h> Walk<'h> {
         }
     }
 
-    fn read(
+    pub(super) fn read(
         &mut self,
         node: Node,
         txn: TxnId,
@@ -252,13 +185,23 @@ impl<'h> Walk<'h> {
     ) -> Result<(), ResolveError> {
         match self.state[key.index()].own {
             Some(own) if own == value => Ok(()),
+            Some(own) if self.is_nothing(value) && self.history.is_absence(own) => Ok(()),
             Some(own) => {
                 let (anomaly, other) = self.internal(txn, at, own, value);
-                self.find(anomaly, txn, at, other);
+                self.find(anomaly, txn, at, key, other);
                 Ok(())
+            }
+            None if self.is_nothing(value) && self.absences.matter() => {
+                self.nothing(node, txn, at, key, value)
             }
             None => self.external(node, txn, at, key, Some(value)),
         }
+    }
+
+    /// Whether a value says that there is no row, and not which delete left it so.
+    #[inline]
+    fn is_nothing(&self, value: ValueId) -> bool {
+        self.history.value_token(value) == Token::Nil
     }
 
     /// Names a read that is not the transaction's own last write, and finds the other operation.
@@ -281,7 +224,7 @@ impl<'h> Walk<'h> {
     }
 
     /// Takes an external read of a value; `None` is an empty list, the initial state.
-    fn external(
+    pub(super) fn external(
         &mut self,
         node: Node,
         txn: TxnId,
@@ -292,6 +235,19 @@ impl<'h> Walk<'h> {
         let Some(version) = self.version_read(txn, at, key, value)? else {
             return Ok(());
         };
+        self.take_read(node, txn, at, key, version);
+        Ok(())
+    }
+
+    /// Takes an external read of a version.
+    pub(super) fn take_read(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        version: VersionId,
+    ) {
         match self.state[key.index()].read {
             None => {
                 self.state[key.index()].read = Some(self.reads.len() as u32);
@@ -302,14 +258,16 @@ impl<'h> Walk<'h> {
                 });
             }
             Some(first) if self.reads[first as usize].version == version.0 => {}
-            Some(_) => {
-                let ops = &self.history.ops(txn)[..at];
-                let first = ops.iter().position(|op| op.key() == key && !op.is_write());
-                let other = first.map(|op| (txn, op));
-                self.find(LocalAnomaly::NonRepeatableRead, txn, at, other);
-            }
+            Some(_) => self.find_second_read(txn, at, key),
         }
-        Ok(())
+    }
+
+    /// Notes that a transaction saw another version of a key than before.
+    pub(super) fn find_second_read(&mut self, txn: TxnId, at: usize, key: KeyId) {
+        let ops = &self.history.ops(txn)[..=at];
+        let first = ops.iter().position(|&op| reads_key(self.history, op, key));
+        let other = first.map(|op| (txn, op));
+        self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
     }
 
     /// The version that a value read by `txn` is, or `None` where that is an anomaly, which is then noted.
@@ -329,7 +287,7 @@ impl<'h> Walk<'h> {
             let writer = self.writers.writer(value);
             if writer == txn {
                 let other = position_of_write(self.history, txn, value).map(|op| (txn, op));
-                self.find(LocalAnomaly::FutureRead, txn, at, other);
+                self.find(LocalAnomaly::FutureRead, txn, at, key, other);
                 return Ok(None);
             }
             return Ok(Some(VersionId(self.numbering.version_of[value.index()])));
@@ -351,7 +309,7 @@ impl<'h> Walk<'h> {
             Origin::Nobody => None,
             _ => position_of_write(self.history, writer, value).map(|op| (writer, op)),
         };
-        self.find(anomaly, txn, at, other);
+        self.find(anomaly, txn, at, key, other);
         Ok(None)
     }
 
@@ -396,6 +354,7 @@ impl<'h> Walk<'h> {
         anomaly: LocalAnomaly,
         txn: TxnId,
         op: usize,
+        key: KeyId,
         other: Option<(TxnId, usize)>,
     ) {
         if self.findings.len() < MAX_FINDINGS {
@@ -403,6 +362,7 @@ impl<'h> Walk<'h> {
                 anomaly,
                 txn,
                 op,
+                key,
                 other,
             });
         }
@@ -414,7 +374,19 @@ pub(super) fn position_of_write(history: &History, txn: TxnId, value: ValueId) -
     let ops = history.ops(txn).iter();
     ops.map(|&op| match op {
         Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
-        Op::Read { .. } | Op::ReadList { .. } => None,
+        Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
     })
     .position(|written| written == Some(value))
+}
+
+/// Whether an operation reads a key.
+fn reads_key(history: &History, op: Op, key: KeyId) -> bool {
+    match op {
+        Op::Range { range } => {
+            let span = history.range(range).span;
+            span.place(history.symbols(), history.key_token(key))
+                .is_eq()
+        }
+        _ => op.key() == Some(key) && !op.is_write(),
+    }
 }

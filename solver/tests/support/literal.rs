@@ -1,7 +1,7 @@
 //! An oracle without any cleverness: all subsets, all interleavings of begins and commits, everything checked at the end.
 
 use kingsnake_solver::level::{Model, Snapshots, Spec, Times};
-use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_solver::model::{History, KeyId, Op, RangeId, Status, Token, TxnId, ValueId};
 
 type Event = (TxnId, bool);
 
@@ -76,7 +76,7 @@ fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> 
                 && history
                     .ops(a)
                     .iter()
-                    .any(|op| op.is_write() && writes(history, b, op.key()))
+                    .any(|op| op.is_write() && op.key().is_some_and(|key| writes(history, b, key)))
             {
                 return false;
             }
@@ -163,7 +163,7 @@ fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
     history
         .ops(txn)
         .iter()
-        .any(|op| op.is_write() && op.key() == key)
+        .any(|op| op.is_write() && op.key() == Some(key))
 }
 
 /// Each read goes back over everything that happened before it.
@@ -179,7 +179,10 @@ fn reads_match(history: &History, txn: TxnId, seen: &[TxnId]) -> bool {
             .filter(|other| other.is_write() && other.key() == op.key());
         let matches = match op {
             Op::Read { value, .. } => match same_key.next_back() {
-                Some(&Op::Write { value: last, .. }) => last == value,
+                Some(&Op::Write { value: last, .. }) => {
+                    last == value
+                        || history.value_token(value) == Token::Nil && history.is_absence(last)
+                }
                 Some(_) => false,
                 None => history.is_initial(value),
             },
@@ -201,6 +204,7 @@ fn reads_match(history: &History, txn: TxnId, seen: &[TxnId]) -> bool {
                         .map(Some)
                         .collect::<Vec<_>>()
             }
+            Op::Range { range } => range_matches(history, range, &past),
             Op::Write { .. } | Op::Append { .. } => true,
         };
         if !matches {
@@ -209,4 +213,33 @@ fn reads_match(history: &History, txn: TxnId, seen: &[TxnId]) -> bool {
         past.push(op);
     }
     true
+}
+
+/// A range query goes back over everything for each key by itself.
+fn range_matches(history: &History, range: RangeId, past: &[Op]) -> bool {
+    let query = history.range(range);
+    let keys = (0..history.n_keys() as u32).map(KeyId);
+    keys.into_iter().all(|key| {
+        let last = past.iter().rev().find_map(|op| match *op {
+            Op::Write { key: it, value } if it == key => Some(value),
+            _ => None,
+        });
+        let mut returned = query
+            .rows
+            .iter()
+            .filter(|&&row| history.value_key(row) == key);
+        let is_inside = history.touches(Op::Range { range }, key);
+        let is_shown = is_inside
+            && match last {
+                None => history.is_there_initially(key),
+                Some(held) => {
+                    !history.is_absence(held) || query.shows_deleted && history.is_tombstone(held)
+                }
+            };
+        if !is_shown {
+            return returned.next().is_none();
+        }
+        let is_right = |row: ValueId| last.map_or(history.is_initial(row), |held| held == row);
+        returned.clone().next().is_some() && returned.all(|&row| is_right(row))
+    })
 }

@@ -1,0 +1,161 @@
+//! The operations of our own format that speak of rows: range queries, inserts, deletes, and reads of deleted rows.
+
+use std::ops::Bound;
+
+use kingsnake_solver::model::{HistoryBuilder, Token};
+
+use crate::cursor::Cursor;
+use crate::error::{Problem, ReadError};
+
+/// The rows of a range query, as long as they are being read.
+#[derive(Default)]
+pub(super) struct RowBuffers {
+    live: Vec<(Token, Token)>,
+    deleted: Vec<(Token, Token)>,
+}
+
+/// `,key,value` of an insert.
+pub(super) fn read_insert(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<(), ReadError> {
+    cursor.json_punct(b',')?;
+    let key = cursor.json_token(builder)?;
+    cursor.json_punct(b',')?;
+    let at = cursor.at;
+    let value = cursor.json_token(builder)?;
+    if value == Token::Nil {
+        cursor.at = at;
+        return Err(cursor.wrong("a value: null means that there is no row"));
+    }
+    builder.insert(key, value);
+    Ok(())
+}
+
+/// `,key` or `,key,tombstone` of a delete.
+pub(super) fn read_delete(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<(), ReadError> {
+    cursor.json_punct(b',')?;
+    let key = cursor.json_token(builder)?;
+    let tombstone = if next_is_comma(cursor) {
+        cursor.json_punct(b',')?;
+        cursor.json_token(builder)?
+    } else {
+        Token::Nil
+    };
+    builder.delete(key, tombstone);
+    Ok(())
+}
+
+/// What follows a read's value: the tombstone that was found, where nothing was read.
+pub(super) fn read_value(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    key: Token,
+    value: Token,
+) -> Result<(), ReadError> {
+    if !next_is_comma(cursor) {
+        builder.read(key, value);
+        return Ok(());
+    }
+    if value != Token::Nil {
+        return Err(cursor.wrong("`]`: only a read of null can name a delete"));
+    }
+    cursor.json_punct(b',')?;
+    let at = cursor.at;
+    match cursor.json_token(builder)? {
+        // A client that sees tombstones and saw none: a range of one key says just that.
+        Token::Nil if key == Token::Nil => {
+            cursor.at = at;
+            Err(cursor.wrong("a tombstone"))
+        }
+        Token::Nil => {
+            let here = Bound::Included(key);
+            let answer = builder.range(here, here, &[], Some(&[]));
+            answer.map(drop).map_err(|error| cursor.fail(error))
+        }
+        tombstone => {
+            builder.read_tombstone(key, tombstone);
+            Ok(())
+        }
+    }
+}
+
+/// `,low,high,[[key,value],…]` or `,low,high,[[key,value],…],[[key,tombstone],…]` of a range query.
+pub(super) fn read_range(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    rows: &mut RowBuffers,
+) -> Result<(), ReadError> {
+    cursor.json_punct(b',')?;
+    let low = read_bound(cursor, builder, "after")?;
+    cursor.json_punct(b',')?;
+    let high = read_bound(cursor, builder, "before")?;
+    cursor.json_punct(b',')?;
+    read_rows(cursor, builder, &mut rows.live)?;
+    let shows_deleted = next_is_comma(cursor);
+    rows.deleted.clear();
+    if shows_deleted {
+        cursor.json_punct(b',')?;
+        read_rows(cursor, builder, &mut rows.deleted)?;
+    }
+    let deleted = shows_deleted.then_some(rows.deleted.as_slice());
+    let answer = builder.range(low, high, &rows.live, deleted);
+    answer.map(drop).map_err(|error| cursor.fail(error))
+}
+
+/// A key, which the range includes; `{"after":key}` or `{"before":key}`, which it does not; or `null`: no bound.
+fn read_bound(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    word: &str,
+) -> Result<Bound<Token>, ReadError> {
+    cursor.pass_blanks();
+    if cursor.peek() != b'{' {
+        return Ok(match cursor.json_token(builder)? {
+            Token::Nil => Bound::Unbounded,
+            key => Bound::Included(key),
+        });
+    }
+    cursor.json_punct(b'{')?;
+    let at = cursor.at;
+    if cursor.json_text()? != word {
+        cursor.at = at;
+        return Err(cursor.wrong(&format!("\"{word}\"")));
+    }
+    cursor.json_punct(b':')?;
+    let key = cursor.json_token(builder)?;
+    cursor.json_punct(b'}')?;
+    if key == Token::Nil {
+        let problem = format!("{{\"{word}\":null}} bounds nothing; write null alone");
+        return Err(cursor.fail(Problem::Contradiction(problem)));
+    }
+    Ok(Bound::Excluded(key))
+}
+
+/// `[[key,value],…]`
+fn read_rows(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    rows: &mut Vec<(Token, Token)>,
+) -> Result<(), ReadError> {
+    rows.clear();
+    cursor.json_punct(b'[')?;
+    let mut first = true;
+    while cursor.json_more(&mut first, b']')? {
+        cursor.json_punct(b'[')?;
+        let key = cursor.json_token(builder)?;
+        cursor.json_punct(b',')?;
+        let value = cursor.json_token(builder)?;
+        cursor.json_punct(b']')?;
+        rows.push((key, value));
+    }
+    Ok(())
+}
+
+fn next_is_comma(cursor: &mut Cursor<'_>) -> bool {
+    cursor.pass_blanks();
+    cursor.peek() == b','
+}

@@ -1,0 +1,78 @@
+//! What a sequence of calls to the builder can get wrong.
+
+use thiserror::Error;
+
+/// Why a sequence of calls is no history.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BuildError {
+    /// Two transactions have one name.
+    #[error("transaction {txn} appears twice in session {session}")]
+    DuplicateTxn {
+        /// The name.
+        txn: String,
+        /// The session of both.
+        session: String,
+    },
+    /// One transaction is claimed by two sessions.
+    #[error("transaction {txn} appears in session {first} and in session {second}")]
+    TwoSessions {
+        /// The name.
+        txn: String,
+        /// The session that had it first.
+        first: String,
+        /// The session that claims it too.
+        second: String,
+    },
+    /// An id would not fit in 32 bits.
+    #[error("more than 4,294,967,294 {what}")]
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+    },
+    /// A version order names one key twice.
+    #[error("two version orders for key {key}")]
+    DuplicateVersionOrder {
+        /// The key.
+        key: String,
+    },
+    /// A version order names one value twice.
+    #[error("the version order of key {key} names value {value} twice")]
+    RepeatedVersion {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// A transaction commits before it begins.
+    #[error("transaction {txn} commits at {commit}, before it begins at {begin}")]
+    BackwardInterval {
+        /// The transaction.
+        txn: String,
+        /// Its begin.
+        begin: i64,
+        /// Its commit.
+        commit: i64,
+    },
+    /// The ends of a range are not of one kind.
+    #[error("a range from {low} to {high}: both must be numbers, or both texts")]
+    MixedBounds {
+        /// The lower end.
+        low: String,
+        /// The upper end.
+        high: String,
+    },
+    /// A range query returned a key that it did not ask for.
+    #[error("the range query of {span} returned key {key}, which is outside")]
+    OutsideRange {
+        /// The range.
+        span: String,
+        /// The key.
+        key: String,
+    },
+    /// A range query returned a row without a value.
+    #[error("a range query returned key {key} with null, which means that there is no row")]
+    EmptyRow {
+        /// The key.
+        key: String,
+    },
+}

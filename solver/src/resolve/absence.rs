@@ -1,0 +1,202 @@
+//! Keys without a row: who may have left one so, and what a range query says by what it does not return.
+//!
+//! A key is absent before any transaction, unless it has an initial value, and after each delete. A read that finds no
+//! row is attributed where only one of these can be meant; where several can, it is refused, as a repeated value is.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ResolveError;
+use super::attribute::Writers;
+#[cfg(test)]
+use crate::fault::{self, Fault};
+use crate::model::{History, KeyId, Op, RangeQuery, Span, Status, TxnId, compare};
+
+/// A delete that was its transaction's last write of the key.
+#[derive(Clone, Copy, Debug)]
+struct Delete {
+    txn: TxnId,
+    /// Whether its tombstone has a name, by which a client may tell it.
+    is_named: bool,
+}
+
+/// Everything about absent keys that a history of deletes and range queries needs.
+pub(super) struct Absences {
+    deletes: FxHashMap<KeyId, Vec<Delete>>,
+    /// The keys whose state can differ from the absence before any transaction, in the order of keys.
+    order: Vec<KeyId>,
+    /// Whether some delete belongs to a transaction whose end is unknown.
+    is_unsure: bool,
+    /// Whether there are range queries or named tombstones at all.
+    matter: bool,
+}
+
+/// How a read found no row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Absence {
+    /// Whether the reader would have seen a tombstone with a name.
+    pub(super) shows_deleted: bool,
+    /// Whether the state before any transaction looks like this.
+    pub(super) may_be_initial: bool,
+}
+
+impl Absences {
+    /// Looks for deletes among the last writes.
+    pub(super) fn of(history: &History, writers: &Writers) -> Self {
+        let mut absences = Absences {
+            deletes: FxHashMap::default(),
+            order: Vec::new(),
+            is_unsure: false,
+            matter: history.has_tombstones() || history.n_ranges() > 0,
+        };
+        if !absences.matter {
+            return absences;
+        }
+        let mut is_written = vec![false; history.n_keys()];
+        for txn in history.txns() {
+            for write in writers.finals(txn) {
+                is_written[write.key.index()] = true;
+                if history.is_absence(write.value) {
+                    let is_named = history.is_tombstone(write.value);
+                    let deletes = absences.deletes.entry(write.key).or_default();
+                    deletes.push(Delete { txn, is_named });
+                    absences.is_unsure |= history.status(txn) == Status::Unknown;
+                }
+            }
+        }
+        if history.n_ranges() > 0 {
+            let keys = (0..history.n_keys() as u32).map(KeyId);
+            let matters = |key: &KeyId| is_written[key.index()] || history.is_there_initially(*key);
+            absences.order = keys.filter(matters).collect();
+            let token = |key: KeyId| history.key_token(key);
+            let by_key = |a: &KeyId, b: &KeyId| compare(history.symbols(), token(*a), token(*b));
+            absences.order.sort_unstable_by(by_key);
+        }
+        absences
+    }
+
+    /// Whether absence needs more than looking up a value.
+    #[inline]
+    pub(super) fn matter(&self) -> bool {
+        self.matter
+    }
+
+    /// Whether an absence may show that a transaction of unknown end took effect.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.is_unsure
+    }
+
+    /// The keys of a range that matter, in their order.
+    pub(super) fn within(&self, history: &History, span: Span) -> &[KeyId] {
+        let place = |key: KeyId| span.place(history.symbols(), history.key_token(key));
+        let start = self.order.partition_point(|&key| place(key).is_lt());
+        let length = self.order[start..].partition_point(|&key| place(key).is_le());
+        #[cfg(test)]
+        let length = length.saturating_sub(fault::is(Fault::ShortRange).into());
+        &self.order[start..start + length]
+    }
+
+    /// Whether a delete of a transaction can be what a read found.
+    pub(super) fn is_delete(&self, key: KeyId, txn: TxnId, absence: Absence) -> bool {
+        self.of_key(key, absence).any(|delete| delete == txn)
+    }
+
+    /// The transactions whose delete can be what a read found.
+    fn of_key(&self, key: KeyId, absence: Absence) -> impl Iterator<Item = TxnId> + '_ {
+        let deletes = self.deletes.get(&key).into_iter().flatten();
+        deletes
+            .filter(move |delete| !(absence.shows_deleted && delete.is_named))
+            .map(|delete| delete.txn)
+    }
+
+    /// What left a key without a row, as `reader` found it.
+    pub(super) fn origin(&self, key: KeyId, reader: TxnId, absence: Absence) -> AbsenceOrigin {
+        let mut others = self.of_key(key, absence).filter(|&txn| txn != reader);
+        match (absence.may_be_initial, others.next(), others.next()) {
+            (true, None, _) => AbsenceOrigin::Initial,
+            (false, Some(txn), None) => AbsenceOrigin::Deleted(txn),
+            (false, None, _) => AbsenceOrigin::Nobody,
+            (true, Some(txn), _) => AbsenceOrigin::Ambiguous(None, txn),
+            (false, Some(one), Some(two)) => AbsenceOrigin::Ambiguous(Some(one), two),
+        }
+    }
+
+    /// The transactions whose deletes a transaction's range queries show to have taken effect.
+    pub(super) fn shown_by(&self, history: &History, txn: TxnId) -> Vec<TxnId> {
+        let mut shown = Vec::new();
+        let mut own: FxHashSet<KeyId> = FxHashSet::default();
+        for &op in history.ops(txn) {
+            let mut note = |key: KeyId, absence: Absence| {
+                if let AbsenceOrigin::Deleted(txn) = self.origin(key, txn, absence) {
+                    shown.push(txn);
+                }
+            };
+            match op {
+                Op::Range { range } => {
+                    let query = history.range(range);
+                    let rows = query.rows.iter().map(|&row| history.value_key(row));
+                    let known: FxHashSet<KeyId> = rows.chain(own.iter().copied()).collect();
+                    let keys = self.within(history, query.span).iter();
+                    for &key in keys.filter(|key| !known.contains(key)) {
+                        note(key, missing(history, key, query));
+                    }
+                }
+                Op::Read { key, value }
+                    if history.is_absence(value)
+                        && !history.is_tombstone(value)
+                        && !own.contains(&key) =>
+                {
+                    note(key, read_nothing(history.is_initial(value)));
+                }
+                _ if op.is_write() => own.extend(op.key()),
+                _ => {}
+            }
+        }
+        shown
+    }
+}
+
+/// What it means that a range query did not return a key.
+pub(super) fn missing(history: &History, key: KeyId, query: RangeQuery<'_>) -> Absence {
+    Absence {
+        shows_deleted: query.shows_deleted,
+        may_be_initial: !history.is_there_initially(key),
+    }
+}
+
+/// What it means that a read of one key returned nothing.
+pub(super) fn read_nothing(is_initial: bool) -> Absence {
+    Absence {
+        shows_deleted: false,
+        may_be_initial: is_initial,
+    }
+}
+
+/// What left a key without a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AbsenceOrigin {
+    /// It never had one.
+    Initial,
+    /// This transaction deleted it.
+    Deleted(TxnId),
+    /// Two may have: the first, or the initial state, and the second.
+    Ambiguous(Option<TxnId>, TxnId),
+    /// Nobody can have.
+    Nobody,
+}
+
+/// The refusal to guess.
+pub(super) fn ambiguous(
+    history: &History,
+    reader: TxnId,
+    key: KeyId,
+    first: Option<TxnId>,
+    second: TxnId,
+) -> ResolveError {
+    let name = |txn| format!("the delete of transaction {}", history.txn_name(txn));
+    ResolveError::AmbiguousAbsence {
+        reader: history.txn_name(reader),
+        key: history.key_name(key),
+        first: first.map_or_else(|| "the initial state".to_owned(), name),
+        second: name(second),
+    }
+}

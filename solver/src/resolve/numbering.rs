@@ -1,0 +1,111 @@
+//! Numbers the versions of every key, and gives each its readers once they are known.
+
+use super::attribute::Writers;
+use super::versions::{NO_NODE, Node, VersionId, Versions};
+use crate::model::{History, KeyId, TxnId};
+
+/// An external read.
+pub(super) struct Read {
+    pub(super) reader: Node,
+    pub(super) version: u32,
+    /// The version of the same key that the reader installs, or `u32::MAX`.
+    pub(super) overwritten_by: u32,
+}
+
+/// The versions by number, before their readers are known.
+pub(super) struct Numbering {
+    key_start: Vec<u32>,
+    writer: Vec<Node>,
+    /// The version that a value is, for values that a candidate wrote.
+    pub(super) version_of: Vec<u32>,
+}
+
+impl Numbering {
+    pub(super) fn of(history: &History, writers: &Writers, node_txn: &[TxnId]) -> Self {
+        // One more than the writes: every key's first version is the initial one.
+        let mut key_start = vec![0_u32; history.n_keys() + 1];
+        for write in node_txn.iter().flat_map(|&txn| writers.finals(txn)) {
+            key_start[write.key.index() + 1] += 1;
+        }
+        for key in 0..history.n_keys() {
+            key_start[key + 1] += key_start[key] + 1;
+        }
+        let mut next: Vec<u32> = key_start[..history.n_keys()]
+            .iter()
+            .map(|start| start + 1)
+            .collect();
+        let n_versions = key_start.last().map_or(0, |&end| end as usize);
+        let mut writer = vec![NO_NODE; n_versions];
+        let mut version_of = vec![u32::MAX; history.n_values()];
+        for (node, &txn) in node_txn.iter().enumerate() {
+            for write in writers.finals(txn) {
+                let version = next[write.key.index()];
+                next[write.key.index()] += 1;
+                writer[version as usize] = node as Node;
+                version_of[write.value.index()] = version;
+            }
+        }
+        Numbering {
+            key_start,
+            writer,
+            version_of,
+        }
+    }
+
+    /// The version of a key that a node installed.
+    pub(super) fn of_writer(&self, key: KeyId, node: Node) -> Option<VersionId> {
+        let (start, end) = (self.key_start[key.index()], self.key_start[key.index() + 1]);
+        let written = &self.writer[start as usize + 1..end as usize];
+        let at = written.binary_search(&node).ok()?;
+        Some(VersionId(start + 1 + at as u32))
+    }
+
+    /// Who installed a version.
+    pub(super) fn writer(&self, version: VersionId) -> Node {
+        self.writer[version.index()]
+    }
+
+    pub(super) fn initial(&self, key: KeyId) -> VersionId {
+        VersionId(self.key_start[key.index()])
+    }
+
+    /// Adds the readers, and the neighbours that read-modify-writes make.
+    pub(super) fn versions(self, history: &History, reads: &[Read]) -> Versions {
+        let n_versions = self.writer.len();
+        let mut reader_start = vec![0_u32; n_versions + 1];
+        for read in reads {
+            reader_start[read.version as usize + 1] += 1;
+        }
+        for version in 0..n_versions {
+            reader_start[version + 1] += reader_start[version];
+        }
+        let mut next = reader_start.clone();
+        let mut readers = vec![0; reads.len()];
+        let mut successor = vec![u32::MAX; n_versions];
+        let mut predecessor = vec![u32::MAX; n_versions];
+        for read in reads {
+            let at = &mut next[read.version as usize];
+            readers[*at as usize] = read.reader;
+            *at += 1;
+            if read.overwritten_by != u32::MAX {
+                predecessor[read.overwritten_by as usize] = read.version;
+                if successor[read.version as usize] == u32::MAX {
+                    successor[read.version as usize] = read.overwritten_by;
+                }
+            }
+        }
+        let mut key = vec![KeyId(0); n_versions];
+        for k in 0..history.n_keys() {
+            key[self.key_start[k] as usize..self.key_start[k + 1] as usize].fill(KeyId(k as u32));
+        }
+        Versions {
+            key_start: self.key_start,
+            key,
+            writer: self.writer,
+            reader_start,
+            readers,
+            successor,
+            predecessor,
+        }
+    }
+}

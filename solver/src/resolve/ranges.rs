@@ -1,0 +1,107 @@
+//! Range queries, and reads that found no row: which version each of the keys was read in.
+
+use super::ResolveError;
+use super::absence::{Absence, AbsenceOrigin, ambiguous, missing, read_nothing};
+use super::reads::{Walk, position_of_write};
+use super::versions::{NO_NODE, Node, VersionId};
+use crate::model::{KeyId, RangeId, TxnId, ValueId};
+use crate::verdict::LocalAnomaly;
+
+impl Walk<'_> {
+    /// Takes a range query as reads of all its keys: what it returned, and that nothing was there of the others.
+    pub(super) fn range(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        range: RangeId,
+    ) -> Result<(), ResolveError> {
+        let (history, absences) = (self.history, self.absences);
+        let query = history.range(range);
+        for &value in query.rows {
+            let key = history.value_key(value);
+            self.touch(txn, key, false)?;
+            self.returned_by[key.index()] = range;
+            self.read(node, txn, at, key, value)?;
+        }
+        #[cfg(test)]
+        if crate::fault::is(crate::fault::Fault::ForgottenAbsence) {
+            return Ok(());
+        }
+        for &key in absences.within(history, query.span) {
+            if self.returned_by[key.index()] != range {
+                self.touch(txn, key, false)?;
+                self.absence(node, txn, at, key, missing(history, key, query))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes it that a transaction found no row of a key.
+    fn absence(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        absence: Absence,
+    ) -> Result<(), ResolveError> {
+        let history = self.history;
+        if let Some(own) = self.state[key.index()].own {
+            let is_hidden = !(absence.shows_deleted && history.is_tombstone(own));
+            if !(history.is_absence(own) && is_hidden) {
+                let other = position_of_write(history, txn, own).map(|op| (txn, op));
+                self.find(LocalAnomaly::NotMyOwnWrite, txn, at, key, other);
+            }
+            return Ok(());
+        }
+        if let Some(first) = self.state[key.index()].read {
+            let version = VersionId(self.reads[first as usize].version);
+            let is_same = match self.numbering.writer(version) {
+                NO_NODE => absence.may_be_initial,
+                writer => {
+                    let writer = self.node_txn[writer as usize];
+                    self.absences.is_delete(key, writer, absence)
+                }
+            };
+            if !is_same {
+                self.find_second_read(txn, at, key);
+            }
+            return Ok(());
+        }
+        match self.absences.origin(key, txn, absence) {
+            AbsenceOrigin::Initial => {
+                self.take_read(node, txn, at, key, self.numbering.initial(key));
+            }
+            AbsenceOrigin::Deleted(writer) => {
+                let writer = self.node_txn.binary_search(&writer).ok();
+                let version = writer.and_then(|it| self.numbering.of_writer(key, it as Node));
+                if let Some(version) = version {
+                    self.take_read(node, txn, at, key, version);
+                }
+            }
+            AbsenceOrigin::Nobody => self.find(LocalAnomaly::MissingRow, txn, at, key, None),
+            AbsenceOrigin::Ambiguous(first, second) => {
+                return Err(ambiguous(history, txn, key, first, second));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a read of one key that returned nothing, in a history where that can be a delete with a name.
+    pub(super) fn nothing(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: ValueId,
+    ) -> Result<(), ResolveError> {
+        let absence = read_nothing(self.history.is_initial(value));
+        let origin = self.absences.origin(key, txn, absence);
+        if origin == AbsenceOrigin::Nobody && self.state[key.index()].read.is_none() {
+            return self.external(node, txn, at, key, Some(value));
+        }
+        self.absence(node, txn, at, key, absence)
+    }
+}
