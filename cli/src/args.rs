@@ -557,7 +557,7 @@ pub struct GenerateArgs {
     /// Operations a transaction, on different keys; 8 unless the workload has its own. A read-modify-write is one operation.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub ops: Option<u32>,
-    /// How often each key is chosen: uniform, zipf[:EXPONENT], hotspot[:KEYS:ACCESSES], exponential[:RATE].
+    /// How often each key is chosen: `uniform`, `zipf[:EXPONENT]`, `hotspot[:KEYS:ACCESSES]`, `exponential[:RATE]`.
     #[arg(long, default_value_t)]
     pub distribution: Distribution,
     /// What the percentages of the workload apply to; the workload's own unless given.
