@@ -245,7 +245,7 @@ pub struct TechniqueArgs {
     /// How reachability is kept; chosen from the sizes unless given.
     #[arg(long, value_name = "HOW")]
     pub reachability: Option<ReachabilityArg>,
-    /// Where reachability is computed: auto (a GPU where it pays), cpu, gpu, or gpu:<name or index> as `kingsnake devices` lists it.
+    /// Where reachability is computed: auto (a GPU where it pays), cpu, gpu, or `gpu:NAME` or `gpu:INDEX` as `kingsnake devices` lists it.
     #[arg(long, value_name = "WHERE", default_value_t)]
     pub device: Choice,
     /// Which sides of constraints are assumed, from a topological order, before the solver is asked.
