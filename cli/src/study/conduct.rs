@@ -43,8 +43,8 @@ pub fn conduct(study: &Study, options: &Options, voice: Voice) -> Result<u8> {
     let mut ledger = Ledger::open(&options.directory, study, options.restart)?;
     let stop = interrupt::listen().context("cannot listen to signals")?;
     runner.run(&mut ledger, &stop, voice)?;
-    let stopped = stop.load(Ordering::Relaxed);
     let rows = runner.ordered(ledger.rows());
+    let stopped = rows.len() < study.cells.len();
     let found = problems(study, &rows);
     let page = report::write(&options.directory, study, &rows, &found)?;
     if !voice.quiet {

@@ -35,7 +35,7 @@ pub enum Ending {
     Late,
     /// Killed: it became too large.
     Large,
-    /// Killed: somebody wants the study to stop.
+    /// Somebody wanted the study or the child to stop.
     Stopped,
 }
 
@@ -118,7 +118,12 @@ fn watch(
             std::thread::sleep(Duration::from_millis(1));
         }
         if let Some(status) = child.try_wait()? {
-            return Ok((Ending::Exited(status), peak));
+            let ending = if was_asked_to_stop(status) {
+                Ending::Stopped
+            } else {
+                Ending::Exited(status)
+            };
+            return Ok((ending, peak));
         }
         peak = peak.max(memory::peak_of(child.id()));
         let ending = if stop.load(Ordering::Relaxed) {
@@ -137,6 +142,20 @@ fn watch(
         child.wait()?;
         return Ok((ending, peak));
     }
+}
+
+/// Whether somebody else sent it a signal that says so; such a child has nothing to answer and must run again.
+#[cfg(unix)]
+fn was_asked_to_stop(status: ExitStatus) -> bool {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use std::os::unix::process::ExitStatusExt;
+    let signal = status.signal();
+    signal.is_some_and(|signal| [SIGHUP, SIGINT, SIGTERM].contains(&signal))
+}
+
+#[cfg(not(unix))]
+fn was_asked_to_stop(_: ExitStatus) -> bool {
+    false
 }
 
 /// Ends this process when its stdin closes: its parent is gone.
