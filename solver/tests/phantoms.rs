@@ -5,7 +5,6 @@ mod pessimist;
 
 use std::ops::Bound::{Excluded, Included};
 
-use insta::assert_snapshot;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::refutation::{check_findings, check_proof};
 use kingsnake_solver::check::{Techniques, check};
@@ -70,6 +69,10 @@ fn story(history: &History, level: Level) -> String {
     format!("{} ({adya})\n{}", name.short, lines.join("\n"))
 }
 
+fn assert_says(told: &str, words: &str) {
+    assert!(told.contains(words), "{told}");
+}
+
 /// Both ask for [10, 20] and insert a row into it that the other does not see.
 fn skew() -> History {
     history(&[
@@ -88,7 +91,16 @@ fn skew() -> History {
 fn a_write_skew_through_ranges_is_a_phantom_that_si_allows() {
     let history = skew();
     assert_eq!(counterexample(&history, Level::Si), None);
-    assert_snapshot!(story(&history, Level::Ser));
+    let told = story(&history, Level::Ser);
+    assert_says(&told, "phantom (G2)");
+    assert_says(
+        &told,
+        "T1's range query of [10, 20] did not return k17, which T2 inserted as k17 = 2",
+    );
+    assert_says(
+        &told,
+        "T2's range query of [10, 20] did not return k12, which T1 inserted as k12 = 1",
+    );
 }
 
 #[test]
@@ -100,7 +112,16 @@ fn a_range_that_misses_half_of_an_insert_is_a_phantom_at_si_too() {
         },
         &|it| query(it, 10, 20, &[(12, 1)]),
     ]);
-    assert_snapshot!(story(&history, Level::Si));
+    let told = story(&history, Level::Si);
+    assert_says(&told, "phantom (G-single)");
+    assert_says(
+        &told,
+        "T2's range query of [10, 20] returned k12 = 1, which T1 inserted",
+    );
+    assert_says(
+        &told,
+        "T2's range query of [10, 20] did not return k20, which T1 inserted as k20 = 2",
+    );
 }
 
 #[test]
@@ -121,7 +142,12 @@ fn a_deleted_row_is_told_as_deleted() {
             answer.expect("the row is inside");
         },
     ]);
-    assert_snapshot!(story(&history, Level::Ser));
+    let told = story(&history, Level::Ser);
+    assert_says(&told, "fractured read (G-single)");
+    assert_says(
+        &told,
+        "T3's range query of (11, 13) returned k12 = 1, which T2 also read and deleted",
+    );
 }
 
 /// The key of this name.
