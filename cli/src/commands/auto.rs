@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::put;
 use crate::answer::base_name;
-use crate::args::{CheckArgs, Switch};
+use crate::args::{CheckArgs, LevelArgs, Switch};
 use crate::input::{Loaded, load_within, thinned};
 use crate::plan::{Plan, clocked, quoted_path};
 use crate::progress::Drawing;
@@ -150,6 +150,10 @@ impl Survey {
             switches.push_str(" --session-order off");
         }
         let mut asked = levels(session_order);
+        if args.level.real_time == Some(Switch::Off) {
+            asked.retain(|it| it.spec.real_time.is_none());
+            switches.push_str(" --real-time off");
+        }
         for it in &mut asked {
             if it.spec.real_time.is_some() {
                 it.spec = clocked(it.spec, &args.level)?;
@@ -164,11 +168,13 @@ impl Survey {
                 clock.times.name()
             );
         }
-        (
-            args.level.clock_drift,
-            args.level.times,
-            args.level.session_order,
-        ) = (None, None, None);
+        args.level = LevelArgs {
+            level: None,
+            session_order: None,
+            real_time: None,
+            clock_drift: None,
+            times: None,
+        };
         Ok(Survey {
             plan: Plan::at(Level::Ser, &args)?,
             asked,
