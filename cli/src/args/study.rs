@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use kingsnake_gpu::Choice;
 
-use super::{BackendParser, bytes, seconds};
+use super::techniques::BackendParser;
+use super::values::{bytes, seconds};
 
 /// How a study runs.
 #[derive(Clone, Debug, Args)]

@@ -1,0 +1,132 @@
+//! What was typed for `kingsnake check`: the level, the limits and the files.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use kingsnake_solver::level::Level;
+
+use super::values::{bytes, milliseconds, seconds, share};
+use super::{ReadArgs, TechniqueArgs};
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// They do.
+    On,
+    /// They need not.
+    Off,
+}
+
+/// Which levels, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelArg {
+    /// One.
+    One(Level),
+    /// All of them.
+    Auto,
+}
+
+/// What recorded times say, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimesArg {
+    /// The true begin is not earlier and the true commit not later.
+    Bounds,
+    /// They are the true ones.
+    Exact,
+}
+
+/// What is checked.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Level")]
+pub struct LevelArgs {
+    /// The isolation level, or `auto` for all of them at once; `ser` unless given, and for `verify` what the certificate
+    /// claims.
+    #[arg(short, long, value_parser = levels())]
+    pub level: Option<LevelArg>,
+    /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
+    #[arg(long, value_name = "SWITCH")]
+    pub session_order: Option<Switch>,
+    /// How far clocks may disagree, in milliseconds: times order nothing that is closer together. 0 unless given.
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    pub clock_drift: Option<u64>,
+    /// What recorded times are: a client's `bounds` of the true ones, unless given, or `exact`, as Viper takes them.
+    #[arg(long, value_name = "READING")]
+    pub times: Option<TimesArg>,
+    /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
+    #[arg(long, value_name = "SWITCH")]
+    pub real_time: Option<Switch>,
+}
+
+/// How far a check may go.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Answer `unknown` after this many seconds, reading included; fractions are fine.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Answer `unknown` rather than allocate a structure over this size (such as 500M or 4G); what is free unless given.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory_limit: Option<u64>,
+    /// Use this many threads; by default one a core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub threads: Option<u16>,
+}
+
+/// What is written besides the words.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Files")]
+pub struct FileArgs {
+    /// Write the order that explains a satisfied history, for `kingsnake verify`.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
+    /// Write an LRAT proof of a violation that the back end found, and its instance to FILE.cnf, for `kingsnake verify-proof`.
+    #[arg(long, value_name = "FILE")]
+    pub proof: Option<PathBuf>,
+    /// Write one JSON document, to stdout in place of the words unless a file is given.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
+    /// Draw the counterexample for Graphviz.
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+    /// Draw the counterexample.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write one self-contained HTML page.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// `kingsnake check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// The history: a file, or a directory of logs.
+    pub history: PathBuf,
+    /// What is checked.
+    #[command(flatten)]
+    pub level: LevelArgs,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
+    pub version_order_share: Option<f64>,
+    /// What is written.
+    #[command(flatten)]
+    pub files: FileArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// How it is checked.
+    #[command(flatten)]
+    pub techniques: TechniqueArgs,
+}
+
+fn levels() -> impl TypedValueParser<Value = LevelArg> {
+    let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        "auto" => Ok(LevelArg::Auto),
+        name => name.parse::<Level>().map(LevelArg::One),
+    })
+}

@@ -1,0 +1,107 @@
+//! What was typed for `kingsnake generate`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use kingsnake_datasets::Format;
+use kingsnake_datasets::store::{Fault, Isolation};
+use kingsnake_datasets::workloads::Distribution;
+
+use super::values::{formats, share};
+
+/// What the percentages of a mix apply to, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GranularityArg {
+    /// Each operation is drawn on its own.
+    Operation,
+    /// All operations of a transaction are of one sort.
+    Transaction,
+}
+
+/// `kingsnake generate`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = workloads())]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
+pub struct GenerateArgs {
+    /// What the clients do; the list is below.
+    #[arg(value_parser = PossibleValuesParser::new(kingsnake_datasets::workloads::names()), hide_possible_values = true)]
+    pub workload: String,
+    /// Where to write the history.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The format to write.
+    #[arg(long, default_value = "kingsnake", value_parser = formats(&Format::WRITTEN))]
+    pub format: Format,
+    /// Write the true order of every key's versions to a file of its own, for `check --version-order`.
+    #[arg(long, value_name = "FILE")]
+    pub version_order: Option<PathBuf>,
+    /// Write the true order of every key's versions into the history.
+    #[arg(long)]
+    pub inline_version_order: bool,
+    /// Leave out begin and commit times; formats that have none leave them out anyway.
+    #[arg(long)]
+    pub no_times: bool,
+    /// Record aborted transactions too.
+    #[arg(long)]
+    pub aborted: bool,
+    /// Transactions that commit; a fault adds its own.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub txns: u32,
+    /// Clients, each of which is a session.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub clients: u32,
+    /// Keys; 10,000 unless the list below says otherwise.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub keys: Option<u32>,
+    /// Operations a transaction, on different keys; 8 unless the workload has its own. A read-modify-write is one operation.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub ops: Option<u32>,
+    /// How often each key is chosen: `uniform`, `zipf[:EXPONENT]`, `hotspot[:KEYS:ACCESSES]`, `exponential[:RATE]`.
+    #[arg(long, default_value_t)]
+    pub distribution: Distribution,
+    /// What the percentages of the workload apply to; the workload's own unless given.
+    #[arg(long)]
+    pub granularity: Option<GranularityArg>,
+    /// What the store promises its clients.
+    #[arg(long, default_value = "serializable", value_parser = isolations())]
+    pub isolation: Isolation,
+    /// Break the promise once, at a random place.
+    #[arg(long, value_parser = faults())]
+    pub fault: Option<Fault>,
+    /// Which part of the attempts to commit roll back by themselves, from 0 to 0.99.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub rollbacks: f64,
+    /// Run every client on a thread of its own; then the seed does not repeat the history.
+    #[arg(long)]
+    pub threads: bool,
+    /// The seed: the same one gives the same history, byte for byte.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// The table of workloads, as help.
+fn workloads() -> String {
+    let mut text = "Workloads:\n".to_owned();
+    for entry in kingsnake_datasets::workloads::WORKLOADS {
+        let _ = write!(text, "  {:<16} {}", entry.name, entry.about);
+        if entry.n_keys > 0 {
+            let _ = write!(text, " ({} keys)", entry.n_keys);
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "\nThe King Cobra paper leaves keys and transaction length open; the defaults are those of Cobra's BlindW.\n",
+    );
+    text
+}
+
+fn isolations() -> impl TypedValueParser<Value = Isolation> {
+    PossibleValuesParser::new(Isolation::ALL.map(Isolation::name))
+        .try_map(|name| name.parse::<Isolation>())
+}
+
+fn faults() -> impl TypedValueParser<Value = Fault> {
+    PossibleValuesParser::new(Fault::names()).try_map(|name| name.parse::<Fault>())
+}

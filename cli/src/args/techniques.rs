@@ -1,0 +1,186 @@
+//! How a history is checked, as typed.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Args, ValueEnum};
+use kingsnake_gpu::Choice;
+
+/// A set of techniques.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// What Cobra does: `combine` and `coalesce`, one pruning round on a matrix, one variable a constraint, no guesses.
+    Cobra,
+    /// The same with five pruning rounds, as in the King Cobra study.
+    KingCobra,
+    /// Everything.
+    #[default]
+    Kingsnake,
+}
+
+/// Where the solver's first guess of a constraint comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PhaseArg {
+    /// The position estimate, or a topological order where there is none.
+    Estimate,
+    /// A topological order.
+    Topological,
+    /// Nowhere.
+    None,
+    /// A coin.
+    Random,
+}
+
+/// Which constraint the solver decides next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DecideArg {
+    /// One that the current order violates, surest first.
+    Repair,
+    /// Any, surest first.
+    SurestFirst,
+    /// Any, from the first place of the estimated order to the last.
+    Position,
+    /// What the solver's own heuristic prefers.
+    Vsids,
+}
+
+/// How reachability is kept, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReachabilityArg {
+    /// Chosen from the sizes.
+    Auto,
+    /// A bit row for each node.
+    Dense,
+    /// A clock over the sessions for each node.
+    Chains,
+}
+
+/// Which sides are assumed, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HeuristicArg {
+    /// None.
+    Off,
+    /// Those that a long way backwards speaks for; all over again with a longer way at every no.
+    Viper,
+    /// The same, but the solver keeps what it has learned, and only what it blames is given up.
+    Incremental,
+}
+
+/// How it is checked. None of these changes a verdict.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Techniques (none of them changes a verdict)")]
+pub struct TechniqueArgs {
+    /// Who decides what pruning leaves open; or two of them at once, as `portfolio:A,B`.
+    #[arg(long, value_name = "NAME", value_parser = BackendParser, default_value = kingsnake_encodings::BACKENDS[0])]
+    pub backend: String,
+    /// The seed, of the solver and of the choice of versions.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u32,
+    /// A set of techniques. The options below override it; `--estimate` switches on what a profile has off.
+    #[arg(long, value_name = "NAME", default_value = "kingsnake")]
+    pub profile: Profile,
+    /// Stop pruning after this many rounds; `fixpoint` is when nothing more is forced.
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    pub prune_rounds: Option<Rounds>,
+    /// How reachability is kept; chosen from the sizes unless given.
+    #[arg(long, value_name = "HOW")]
+    pub reachability: Option<ReachabilityArg>,
+    /// Where reachability is computed: auto (a GPU where it pays), cpu, gpu, or `gpu:NAME` or `gpu:INDEX` as `kingsnake devices` lists it.
+    #[arg(long, value_name = "WHERE", default_value_t)]
+    pub device: Choice,
+    /// Which sides of constraints are assumed, from a topological order, before the solver is asked.
+    #[arg(long, value_name = "WHICH", default_value = "off")]
+    pub heuristic: HeuristicArg,
+    /// Where the first guess of a constraint comes from (cadical/propagator).
+    #[arg(long, value_name = "WHENCE")]
+    pub phase: Option<PhaseArg>,
+    /// Which constraint is decided next (cadical/propagator).
+    #[arg(long, value_name = "WHICH")]
+    pub decide: Option<DecideArg>,
+    /// Rule out sides that a decision makes impossible, as far as looking at so many nodes each way shows
+    /// (cadical/propagator); 0, which is not at all, unless given.
+    #[arg(long, value_name = "NODES")]
+    pub propagate: Option<usize>,
+    /// The switches.
+    #[command(flatten)]
+    pub switches: SwitchArgs,
+}
+
+/// How many pruning rounds at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// This many.
+    AtMost(usize),
+    /// Until nothing more is forced.
+    Fixpoint,
+}
+
+fn rounds(typed: &str) -> Result<Rounds, String> {
+    match typed.parse() {
+        Ok(rounds) => Ok(Rounds::AtMost(rounds)),
+        Err(_) if typed == "fixpoint" => Ok(Rounds::Fixpoint),
+        Err(_) => Err("neither a number of rounds nor `fixpoint`".to_owned()),
+    }
+}
+
+/// Declares a pair of options for each technique: `--no-name`, and `--name`, which takes it back; the last one counts.
+macro_rules! switches {
+    ($($on:ident $off:ident $about:literal)*) => {
+        /// Techniques that are on or off.
+        #[derive(Clone, Debug, Args)]
+        #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
+        pub struct SwitchArgs {$(
+            #[doc = $about]
+            #[arg(long, overrides_with = stringify!($on))]
+            $off: bool,
+            #[arg(long, hide = true, overrides_with = stringify!($off))]
+            $on: bool,
+        )*}
+
+        impl SwitchArgs {$(
+            /// On or off, if it was said.
+            pub fn $on(&self) -> Option<bool> {
+                (self.$on || self.$off).then_some(self.$on)
+            }
+        )*}
+    };
+}
+
+switches! {
+    combine no_combine "Do not infer version order from read-modify-writes."
+    coalesce no_coalesce "Make a constraint for each reader, not for each pair of runs of versions."
+    merge no_merge "Make a constraint for each key, not for each pair of transactions."
+    prune no_prune "Do not settle any constraint by reachability."
+    linear no_linear "Compute reachability even where every key is ordered already."
+    estimate no_estimate "Do not estimate positions."
+    witness no_witness "Do not try the estimated order before asking the solver."
+    minimise no_minimise "Learn from any short cycle, not from one with the fewest decided edges (cadical/propagator)."
+    anneal no_anneal "Do not anneal where repairing the first order is hard (cadical/propagator)."
+}
+
+/// Knows the back ends' names, and those that two of them make.
+#[derive(Clone)]
+pub(super) struct BackendParser;
+
+impl TypedValueParser for BackendParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let known = |name: String| {
+            kingsnake_encodings::backend(&name, &kingsnake_encodings::Options::default())
+                .map(|_| name)
+        };
+        let parser = clap::builder::StringValueParser::new().try_map(known);
+        parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = kingsnake_encodings::BACKENDS.iter();
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
+}
