@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Format;
 use kingsnake_encodings::PropagatorOptions;
 use kingsnake_gpu::Choice;
@@ -85,6 +85,17 @@ impl Plan {
     /// The limits, counted from the start of the process.
     pub fn budget(&self, start: Instant) -> Budget {
         limited(self.timeout, self.memory_limit, start)
+    }
+
+    /// Starts as many threads as were asked for.
+    pub fn start_threads(&self) -> Result<()> {
+        let Some(threads) = self.threads else {
+            return Ok(());
+        };
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::from(threads))
+            .build_global()
+            .context("cannot start the threads")
     }
 
     /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.

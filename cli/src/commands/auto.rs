@@ -43,12 +43,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     }
     let survey = Survey::new(args)?;
     let plan = &survey.plan;
-    if let Some(threads) = plan.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()
-            .context("cannot start the threads")?;
-    }
+    plan.start_threads()?;
     let asked = interrupt::listen().context("cannot listen to signals")?;
     let budget = plan.budget(start).with_interrupt(asked);
     let mut progress = Drawing::new(start, voice.quiet);

@@ -36,12 +36,7 @@ pub fn run(
     for path in files(&args.files) {
         expect_writable(path)?;
     }
-    if let Some(threads) = plan.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()
-            .context("cannot start the threads")?;
-    }
+    plan.start_threads()?;
     let asked = interrupt::listen().context("cannot listen to signals")?;
     let budget = plan.budget(start).with_interrupt(asked);
     let mut progress = Drawing::new(start, voice.quiet);

@@ -18,7 +18,7 @@ use crate::telling::{Telling, op_words};
 use crate::voice::{count, lasting};
 
 /// The look of every page.
-pub const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("page.css");
 /// More transactions than this are not spelt out.
 const MOST_TXNS: usize = 24;
 /// More operations than this of one transaction are not spelt out.
@@ -42,6 +42,12 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
     }
     cost::section(&mut body, answer);
     run::section(&mut body, answer);
+    let title = format!("{}: {}", answer.word(), answer.subject());
+    whole(&title, "", answer.word(), &body)
+}
+
+/// A whole page around a body that is HTML already; `mood` colours its head as that verdict would.
+pub fn whole(title: &str, more_style: &str, mood: &str, body: &str) -> String {
     format!(
         r#"<!DOCTYPE html>
 <html lang="en">
@@ -49,18 +55,17 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{word}: {subject}</title>
-<style>{STYLE}</style>
+<title>{title}</title>
+<style>{STYLE}{more_style}</style>
 </head>
-<body class="{word}">
+<body class="{mood}">
 <main>
 {body}</main>
 <footer>kingsnake {version}</footer>
 </body>
 </html>
 "#,
-        word = answer.word(),
-        subject = Escaped(&answer.subject()),
+        title = Escaped(title),
         version = env!("CARGO_PKG_VERSION"),
     )
 }

@@ -69,13 +69,7 @@ impl Encoding for OrderBinary {
                 bits.map(|bit| sink.literal(rank >> bit & 1 == 1)).collect()
             })
             .collect();
-        let known = arena.known.iter().map(|&arc| (arc, None));
-        let open = arena
-            .arcs
-            .iter()
-            .zip(arcs)
-            .map(|(&arc, &lit)| (arc, Some(lit)));
-        for ((from, to), lit) in known.chain(open) {
+        for ((from, to), lit) in arena.all_arcs(arcs) {
             let (less, more) = (&bits[from as usize], &bits[to as usize]);
             let mut decides = lit;
             for bit in (0..less.len()).rev() {

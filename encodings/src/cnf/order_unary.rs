@@ -93,13 +93,7 @@ impl Encoding for OrderUnary {
         // Only asked for values above the least and up to the greatest.
         let p =
             |node: u32, k: u32| at_least[node as usize][(k - bounds[node as usize].0 - 1) as usize];
-        let known = arena.known.iter().map(|&arc| (arc, None));
-        let open = arena
-            .arcs
-            .iter()
-            .zip(arcs)
-            .map(|(&arc, &lit)| (arc, Some(lit)));
-        for ((from, to), lit) in known.chain(open) {
+        for ((from, to), lit) in arena.all_arcs(arcs) {
             let (source, target) = (bounds[from as usize], bounds[to as usize]);
             for k in steps(source, target) {
                 let mut clause = Vec::with_capacity(3);

@@ -144,6 +144,16 @@ impl Arena {
         self.nodes.len()
     }
 
+    /// Every arc: the known ones, and those that sides demand, each with its literal.
+    pub fn all_arcs<'a>(
+        &'a self,
+        literals: &'a [Lit],
+    ) -> impl Iterator<Item = ((u32, u32), Option<Lit>)> + 'a {
+        let open = self.arcs.iter().zip(literals);
+        let known = self.known.iter().map(|&arc| (arc, None));
+        known.chain(open.map(|(&arc, &lit)| (arc, Some(lit))))
+    }
+
     /// A side for each of the question's constraints, given those of the open ones.
     pub fn choices(&self, chosen: impl Fn(u32) -> Side) -> Vec<Side> {
         let mut next_open = 0u32..;

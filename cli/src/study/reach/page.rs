@@ -14,7 +14,7 @@ use super::super::ledger::put_whole;
 use super::super::summary::Spread;
 use super::{Copying, Row};
 use crate::escape::Escaped;
-use crate::page::STYLE;
+use crate::page::whole;
 use crate::voice::{count, grouped, lasting};
 
 const MORE_STYLE: &str = include_str!("../report/report.css");
@@ -59,7 +59,7 @@ pub fn write(
         body.push_str("</section>\n");
     }
     let page = directory.join("report.html");
-    put_whole(&page, html(&body))?;
+    put_whole(&page, whole("Reachability", MORE_STYLE, "satisfied", &body))?;
     Ok(page)
 }
 
@@ -135,26 +135,4 @@ fn table(out: &mut String, rows: &[&Row]) {
         );
     }
     out.push_str("</tbody></table></div>");
-}
-
-fn html(body: &str) -> String {
-    format!(
-        r#"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Reachability</title>
-<style>{STYLE}{MORE_STYLE}</style>
-</head>
-<body class="satisfied">
-<main>
-{body}</main>
-<footer>kingsnake {version}</footer>
-</body>
-</html>
-"#,
-        version = env!("CARGO_PKG_VERSION"),
-    )
 }

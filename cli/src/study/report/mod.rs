@@ -22,7 +22,7 @@ use super::recipe::Measure;
 use super::row::Row;
 use super::summary::{by_point, spread};
 use crate::escape::Escaped;
-use crate::page::STYLE;
+use crate::page::whole;
 use crate::voice::count;
 
 const MORE_STYLE: &str = include_str!("report.css");
@@ -77,26 +77,7 @@ fn html(study: &Study, problems: &[Problem], rows: &[(Cell, Row)], body: &str) -
     } else {
         "satisfied"
     };
-    format!(
-        r#"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{STYLE}{MORE_STYLE}</style>
-</head>
-<body class="{mood}">
-<main>
-{body}</main>
-<footer>kingsnake {version}</footer>
-</body>
-</html>
-"#,
-        title = Escaped(&study.title),
-        version = env!("CARGO_PKG_VERSION"),
-    )
+    whole(&study.title, MORE_STYLE, mood, body)
 }
 
 fn head(out: &mut String, study: &Study, rows: &[(Cell, Row)], problems: &[Problem]) {
