@@ -237,8 +237,19 @@ pub fn middling(make: Make) -> Judged {
     Ok(tally)
 }
 
-/// How late an answer may come. A second is promised; a machine that is busy with other tests gets more.
-pub const LATE: Duration = Duration::from_secs(5);
+/// How late an answer may come. A second is promised, and what it took is printed; what fails here has not stopped at all,
+/// however busy the machine is.
+pub const LATE: Duration = Duration::from_secs(60);
+
+#[allow(clippy::print_stdout)] // What a test prints is shown with it.
+fn in_time(what: &str, started: Instant, limit: Duration, late: Duration) -> Result<(), String> {
+    let took = started.elapsed().saturating_sub(limit);
+    println!("stopped {took:.2?} after {what}");
+    if took > late {
+        return Err(format!("it stopped only {took:?} after {what}"));
+    }
+    Ok(())
+}
 
 /// Asks with a limit of 200 ms, then with an interruption from another thread, and wants both to end soon.
 fn stops(make: Make, owned: &Owned, late: Duration) -> Result<(), String> {
@@ -249,9 +260,7 @@ fn stops(make: Make, owned: &Owned, late: Duration) -> Result<(), String> {
     if decision != Decision::Unknown(StopReason::Time(limit)) {
         return Err(format!("at the time limit it says {}", shown(&decision)));
     }
-    if started.elapsed() > limit + late {
-        return Err(format!("it stopped only after {:?}", started.elapsed()));
-    }
+    in_time("the time limit", started, limit, late)?;
     let flag = Arc::new(AtomicBool::new(false));
     let budget = Budget::unlimited().with_interrupt(Arc::clone(&flag));
     std::thread::scope(|scope| {
@@ -264,9 +273,7 @@ fn stops(make: Make, owned: &Owned, late: Duration) -> Result<(), String> {
         if decision != Decision::Unknown(StopReason::Interrupted) {
             return Err(format!("interrupted, it says {}", shown(&decision)));
         }
-        if started.elapsed() > limit + late {
-            return Err(format!("interrupted only after {:?}", started.elapsed()));
-        }
+        in_time("the interruption", started, limit, late)?;
         Ok(())
     })
 }
@@ -307,10 +314,7 @@ pub fn stops_building(make: Make, late: Duration) -> Result<(), String> {
     if let Decision::Choices(_) = decision {
         return Err("it met what cannot be met".to_owned());
     }
-    if started.elapsed() > limit + late {
-        return Err(format!("it stopped only after {:?}", started.elapsed()));
-    }
-    Ok(())
+    in_time("the time limit", started, limit, late)
 }
 
 /// What does not fit is refused, not allocated.
