@@ -8,6 +8,7 @@ use kingsnake_datasets::workloads::{
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Model, RealTime, Spec};
 use kingsnake_solver::model::{History, Op, Status};
 use kingsnake_solver::progress::{Progress, Silent};
@@ -36,7 +37,7 @@ impl Backend for Nobody {
     }
 }
 
-fn holds(history: &History, spec: Spec) -> bool {
+fn verdict(history: &History, spec: Spec) -> Verdict {
     let techniques = Techniques::default();
     let budget = Budget::unlimited();
     let report = check(
@@ -47,7 +48,11 @@ fn holds(history: &History, spec: Spec) -> bool {
         &budget,
         &mut Silent,
     );
-    match report.expect("the history can be checked").verdict {
+    report.expect("the history can be checked").verdict
+}
+
+fn holds(history: &History, spec: Spec) -> bool {
+    match verdict(history, spec) {
         Verdict::Satisfied(_) => true,
         Verdict::Violated(_) => false,
         Verdict::Unknown(reason) => panic!("unknown: {reason}"),
@@ -59,6 +64,10 @@ fn spec(level: Level) -> Spec {
 }
 
 fn crowded(workload: &str, run: &Run) -> Recorded {
+    crowded_by(workload, None, run)
+}
+
+fn crowded_by(workload: &str, granularity: Option<Granularity>, run: &Run) -> Recorded {
     let entry = find(workload).expect("it is in the table");
     let parameters = Parameters {
         n_keys: (entry.n_keys > 0).then_some(30),
@@ -69,7 +78,7 @@ fn crowded(workload: &str, run: &Run) -> Recorded {
         } else {
             "zipf:1.5".parse().expect("a distribution")
         },
-        ..Parameters::default()
+        granularity,
     };
     let workload = entry.make(&parameters).expect("there are enough keys");
     run.run(&*workload).expect("there are enough clients")
@@ -117,22 +126,159 @@ fn the_store_keeps_its_promise_and_no_more() {
 }
 
 #[test]
+fn ranges_are_validated_where_they_must_be() {
+    for workload in ["v-range-b", "v-range-rqh", "v-range-idh"] {
+        let mut n_skews = 0;
+        for seed in 0..6 {
+            for isolation in Isolation::ALL {
+                let run = Run {
+                    isolation,
+                    rollbacks: 10,
+                    keep_aborted: true,
+                    ..small(seed)
+                };
+                // Transactions that both ask and insert, so that there is something to validate.
+                let recorded = crowded_by(workload, Some(Granularity::Operation), &run);
+                let history = recorded.history(true, true).unwrap();
+                let strict = holds(&history, spec(Level::StrictSer));
+                let strong = holds(&history, spec(Level::StrongSi));
+                match isolation {
+                    Isolation::Serializable => assert!(strict, "{workload} {seed}"),
+                    Isolation::Snapshot => assert!(strong, "{workload} {seed}"),
+                    Isolation::ReadCommitted => assert!(!strong, "{workload} {seed}"),
+                }
+                n_skews += usize::from(isolation == Isolation::Snapshot && !strict);
+            }
+        }
+        assert!(n_skews > 0, "{workload}: a snapshot lets phantoms through");
+    }
+}
+
+#[test]
+fn rows_come_and_go_and_ranges_find_them() {
+    let weights = [("b", [20.0; 5]), ("rqh", [12.5, 12.5, 12.5, 12.5, 50.0])];
+    for (name, weights) in weights
+        .into_iter()
+        .chain([("idh", [35.0, 10.0, 10.0, 35.0, 10.0])])
+    {
+        let entry = find(&format!("v-range-{name}")).unwrap();
+        assert_eq!((entry.n_keys, entry.n_ops), (2_000, 8));
+        let workload = entry.make(&Parameters::default()).unwrap();
+        let run = Run {
+            n_txns: 4_000,
+            ..Run::default()
+        };
+        let history = run.run(&*workload).unwrap().history(true, true).unwrap();
+        let mut counts = [0.0_f64; 5];
+        let (mut n_live, mut n_deleted) = (0, 0);
+        for txn in history.txns() {
+            for (at, op) in history.ops(txn).iter().enumerate() {
+                let sort = match *op {
+                    Op::Write { value, .. } if history.is_absence(value) => 3,
+                    Op::Write { .. } if history.is_insert(txn, at) => 0,
+                    Op::Write { .. } => 2,
+                    Op::Read { .. } => 1,
+                    Op::Range { range } => {
+                        let query = history.range(range);
+                        let deleted = query.rows.iter().filter(|it| history.is_tombstone(**it));
+                        n_deleted += deleted.count();
+                        n_live += query.rows.len();
+                        // A read of nothing is a range of one key.
+                        if query.span.low() == query.span.high() {
+                            1
+                        } else {
+                            4
+                        }
+                    }
+                    Op::Append { .. } | Op::ReadList { .. } => panic!("there are no lists"),
+                };
+                counts[sort] += 100.0 / (8.0 * 4_000.0);
+            }
+        }
+        for (found, wanted) in counts.into_iter().zip(weights) {
+            assert!((found - wanted).abs() < 2.5, "{name}: {counts:?}");
+        }
+        assert!(
+            n_live > n_deleted && n_deleted > 100,
+            "{name}: {n_live}, {n_deleted}"
+        );
+        assert!(holds(&history, spec(Level::StrictSer)), "{name}");
+    }
+}
+
+#[test]
+fn a_phantom_needs_rows() {
+    let run = Run {
+        fault: Some(Fault::Phantom),
+        ..small(0)
+    };
+    let workload = find("mini").unwrap().make(&Parameters::default()).unwrap();
+    let error = run.run(&*workload).unwrap_err();
+    assert!(
+        error.to_string().contains("needs a workload of rows"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_injected_phantom_is_called_one() {
+    for (fault, level, letters) in [
+        (Fault::Phantom, Level::Si, "G-single"),
+        (Fault::Phantom, Level::Ser, "G-single"),
+        (Fault::PhantomSkew, Level::Ser, "G2"),
+    ] {
+        for seed in 0..4 {
+            let run = Run {
+                fault: Some(fault),
+                ..small(seed)
+            };
+            let history = crowded("v-range-b", &run).history(true, true).unwrap();
+            let Verdict::Violated(found) = verdict(&history, spec(level)) else {
+                panic!("{fault} is a violation of {level}");
+            };
+            let name = explain::name(&history, spec(level), &found);
+            assert_eq!(
+                (name.short, name.adya),
+                ("phantom", Some(letters)),
+                "{fault}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_history() {
     let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, seed| {
+    let write = |name: &str, workload, seed| {
         let run = Run {
             rollbacks: 10,
             keep_aborted: true,
             ..small(seed)
         };
-        let recorded = crowded("king-cobra-rmw", &run);
+        let recorded = crowded(workload, &run);
         let path = directory.path().join(name);
         let history = recorded.history(true, true).unwrap();
         kingsnake_datasets::write(&history, kingsnake_datasets::Format::Kingsnake, &path).unwrap();
         std::fs::read(path).unwrap()
     };
-    assert_eq!(write("a", 1), write("b", 1));
-    assert_ne!(write("a", 1), write("b", 2));
+    for workload in ["king-cobra-rmw", "v-range-b"] {
+        assert_eq!(write("a", workload, 1), write("b", workload, 1));
+        assert_ne!(write("a", workload, 1), write("b", workload, 2));
+        // What is written is what is read, tombstones in version orders included.
+        let read = |name| {
+            kingsnake_datasets::open(
+                &directory.path().join(name),
+                &kingsnake_datasets::ReadOptions::default(),
+            )
+        };
+        let again = read("a").unwrap().history;
+        let path = directory.path().join("again");
+        kingsnake_datasets::write(&again, kingsnake_datasets::Format::Kingsnake, &path).unwrap();
+        assert_eq!(
+            std::fs::read(path).unwrap(),
+            std::fs::read(directory.path().join("a")).unwrap()
+        );
+    }
 }
 
 #[test]
@@ -164,7 +310,12 @@ fn every_fault_is_found_where_it_must_be_and_nowhere_else() {
             "mini",
             "list-append",
             "tpcc",
+            "v-range-b",
+            "v-range-idh",
         ] {
+            if fault.needs_rows() && !workload.starts_with("v-range") {
+                continue;
+            }
             // Its transactions are long, and their aborts many.
             let n_seeds = if workload == "tpcc" { 1 } else { 4 };
             for seed in 0..n_seeds {

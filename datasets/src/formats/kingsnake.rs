@@ -4,7 +4,9 @@
 
 use kingsnake_solver::model::{HistoryBuilder, NumberOp, SessionId, Status, Token};
 
-use super::kingsnake_rows::{RowBuffers, read_delete, read_insert, read_range, read_value};
+use super::kingsnake_rows::{
+    RowBuffers, read_delete, read_insert, read_installed, read_range, read_value,
+};
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
 
@@ -409,11 +411,15 @@ fn read_version_order(
     builder: &mut HistoryBuilder,
 ) -> Result<(), ReadError> {
     let key = read_named_key(cursor, builder, "values")?;
-    let mut values = Vec::new();
-    read_list(cursor, builder, &mut values)?;
+    let mut versions = Vec::new();
+    cursor.json_punct(b'[')?;
+    let mut first = true;
+    while cursor.json_more(&mut first, b']')? {
+        versions.push(read_installed(cursor, builder)?);
+    }
     cursor.json_punct(b'}')?;
     builder
-        .version_order(key, values)
+        .version_order(key, versions)
         .map_err(|error| cursor.fail(error))
 }
 

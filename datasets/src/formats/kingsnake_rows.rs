@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use kingsnake_solver::model::{HistoryBuilder, Token};
+use kingsnake_solver::model::{HistoryBuilder, Installed, Token};
 
 use crate::cursor::Cursor;
 use crate::error::{Problem, ReadError};
@@ -104,6 +104,27 @@ pub(super) fn read_range(
     let deleted = shows_deleted.then_some(rows.deleted.as_slice());
     let answer = builder.range(low, high, &rows.live, deleted);
     answer.map(drop).map_err(|error| cursor.fail(error))
+}
+
+/// A value, or `{"deleted":tombstone}`, in a version order.
+pub(super) fn read_installed(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<Installed, ReadError> {
+    cursor.pass_blanks();
+    if cursor.peek() != b'{' {
+        return Ok(Installed::Value(cursor.json_token(builder)?));
+    }
+    cursor.json_punct(b'{')?;
+    let at = cursor.at;
+    if cursor.json_text()? != "deleted" {
+        cursor.at = at;
+        return Err(cursor.wrong("\"deleted\""));
+    }
+    cursor.json_punct(b':')?;
+    let tombstone = cursor.json_token(builder)?;
+    cursor.json_punct(b'}')?;
+    Ok(Installed::Tombstone(tombstone))
 }
 
 /// A key, which the range includes; `{"after":key}` or `{"before":key}`, which it does not; or `null`: no bound.

@@ -100,6 +100,10 @@ fn act(store: &mut Store, open: &mut Open, step: Step) -> i64 {
         Step::Write(key, beside) => store.write(open, key, beside),
         Step::ReadList(key) => store.read_list(open, key),
         Step::Append(key) => store.append(open, key),
+        Step::ReadRow(key) => store.read_row(open, key),
+        Step::Insert(key) => store.insert(open, key),
+        Step::Delete(key) => store.delete(open, key),
+        Step::Range(low, high) => store.range(open, low, high),
     }
     0
 }

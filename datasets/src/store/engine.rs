@@ -7,6 +7,9 @@
 //! - `snapshot`: reads the snapshot of its begin, and commits only if nobody else has committed a write of a key that it wrote
 //!   (first committer wins, Berenson et al. 1995). Lost updates cannot happen; write skews can.
 //! - `read-committed`: reads whatever is committed at that moment, and always commits.
+//!
+//! A delete leaves a version too, its tombstone. A range query reads every key of its range, also those that have no version
+//! yet, so `serializable` validates the range itself: a row that somebody else put there since is a phantom.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +20,7 @@ use kingsnake_solver::model::Status;
 use thiserror::Error;
 
 use super::Key;
-use super::record::{Event, Record};
+use super::record::{Event, Record, Row};
 
 /// What the store promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +78,17 @@ struct Version {
     commit: u64,
     value: i64,
     beside: i64,
+    is_tombstone: bool,
+}
+
+impl Version {
+    fn row(&self) -> Row {
+        if self.is_tombstone {
+            Row::Deleted(self.value)
+        } else {
+            Row::Value(self.value)
+        }
+    }
 }
 
 /// The versions of a key, oldest first, and the last value that anybody was given for it.
@@ -96,13 +110,30 @@ impl Versions {
     }
 }
 
-/// A write that is not committed.
+/// What a write does to its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Set,
+    Append,
+    Delete,
+}
+
+/// A write that is not committed. The value of a delete is its tombstone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub(super) key: Key,
     pub(super) value: i64,
     pub(super) beside: i64,
-    pub(super) is_append: bool,
+    pub(super) sort: Sort,
+}
+
+impl Pending {
+    fn row(&self) -> Row {
+        match self.sort {
+            Sort::Delete => Row::Deleted(self.value),
+            Sort::Set | Sort::Append => Row::Value(self.value),
+        }
+    }
 }
 
 /// A transaction that has begun.
@@ -112,6 +143,8 @@ pub(super) struct Open {
     begin: i64,
     /// Keys of which it read what others wrote.
     read: Vec<Key>,
+    /// Ranges of keys that it asked for, both ends included.
+    ranges: Vec<(Key, Key)>,
     pub(super) pending: Vec<Pending>,
     pub(super) events: Vec<Event>,
 }
@@ -178,6 +211,7 @@ impl Store {
             snapshot: self.n_commits,
             begin: self.tick(),
             read: Vec::new(),
+            ranges: Vec::new(),
             pending: Vec::new(),
             events: Vec::new(),
         }
@@ -230,30 +264,73 @@ impl Store {
         versions.last_value
     }
 
-    /// Sets a register; others see it after the commit.
+    /// Sets a register or a row; others see it after the commit.
     pub(super) fn write(&mut self, open: &mut Open, key: Key, beside: i64) {
-        self.tick();
-        let value = self.fresh(key);
+        let value = self.change(open, key, beside, Sort::Set);
         open.events.push(Event::Write(key, value));
-        open.pending.push(Pending {
-            key,
-            value,
-            beside,
-            is_append: false,
-        });
     }
 
     /// Appends to a list; others see it after the commit.
     pub(super) fn append(&mut self, open: &mut Open, key: Key) {
+        let value = self.change(open, key, 0, Sort::Append);
+        open.events.push(Event::Append(key, value));
+    }
+
+    /// Inserts a row, or replaces the one that is there; others see it after the commit.
+    pub(super) fn insert(&mut self, open: &mut Open, key: Key) {
+        let value = self.change(open, key, 0, Sort::Set);
+        open.events.push(Event::Insert(key, value));
+    }
+
+    /// Deletes a row, if there is one; others see the tombstone after the commit.
+    pub(super) fn delete(&mut self, open: &mut Open, key: Key) {
+        let tombstone = self.change(open, key, 0, Sort::Delete);
+        open.events.push(Event::Delete(key, tombstone));
+    }
+
+    fn change(&mut self, open: &mut Open, key: Key, beside: i64, sort: Sort) -> i64 {
         self.tick();
         let value = self.fresh(key);
-        open.events.push(Event::Append(key, value));
         open.pending.push(Pending {
             key,
             value,
-            beside: 0,
-            is_append: true,
+            beside,
+            sort,
         });
+        value
+    }
+
+    /// Reads a row.
+    pub(super) fn read_row(&mut self, open: &mut Open, key: Key) {
+        self.tick();
+        let own = open.own(key).next_back().map(Pending::row);
+        let row = own.unwrap_or_else(|| {
+            open.read.push(key);
+            self.row(key, self.visible(open))
+        });
+        open.events.push(Event::ReadRow(key, row));
+    }
+
+    /// Reads every row of a range, both ends included, with the tombstones of those that were deleted.
+    pub(super) fn range(&mut self, open: &mut Open, low: Key, high: Key) {
+        self.tick();
+        open.ranges.push((low, high));
+        let visible = self.visible(open);
+        let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
+        for (&key, versions) in self.keys.range(low..=high) {
+            rows.extend(versions.at(visible).map(|version| (key, version.row())));
+        }
+        let own = open.pending.iter();
+        let own = own.filter(|write| (low..=high).contains(&write.key));
+        rows.extend(own.map(|write| (write.key, write.row())));
+        let rows = rows.into_iter().collect();
+        open.events.push(Event::Range(low, high, rows));
+    }
+
+    fn row(&self, key: Key, snapshot: u64) -> Row {
+        let versions = self.keys.get(&key);
+        let seen = versions.and_then(|versions| versions.at(snapshot));
+        seen.map_or(Row::Nothing, Version::row)
     }
 
     /// Commits, if the promise can be kept; aborts otherwise. Returns whether it committed.
@@ -272,14 +349,21 @@ impl Store {
             let versions = self.keys.get(key);
             versions.is_some_and(|versions| versions.has_newer(open.snapshot))
         };
+        let changed = |&(low, high): &(Key, Key)| {
+            let mut versions = self.keys.range(low..=high);
+            versions.any(|(_, versions)| versions.has_newer(open.snapshot))
+        };
         match self.isolation {
-            Isolation::Serializable => !open.pending.is_empty() && open.read.iter().any(newer),
+            Isolation::Serializable => {
+                let is_stale = || open.read.iter().any(newer) || open.ranges.iter().any(changed);
+                !open.pending.is_empty() && is_stale()
+            }
             Isolation::Snapshot => open.pending.iter().any(|write| newer(&write.key)),
             Isolation::ReadCommitted => false,
         }
     }
 
-    /// Makes writes visible, as one commit. Of several writes of a register the last counts.
+    /// Makes writes visible, as one commit. Of several writes of a register or a row the last counts.
     pub(super) fn install(&mut self, pending: &[Pending]) {
         self.n_commits += 1;
         for write in pending {
@@ -287,10 +371,13 @@ impl Store {
                 commit: self.n_commits,
                 value: write.value,
                 beside: write.beside,
+                is_tombstone: write.sort == Sort::Delete,
             };
             let installed = &mut self.keys.entry(write.key).or_default().installed;
             match installed.last_mut() {
-                Some(last) if last.commit == self.n_commits && !write.is_append => *last = version,
+                Some(last) if last.commit == self.n_commits && write.sort != Sort::Append => {
+                    *last = version;
+                }
                 _ => installed.push(version),
             }
         }
@@ -322,6 +409,11 @@ impl Store {
         newest.map_or((INITIAL, 0), |version| (version.value, version.beside))
     }
 
+    /// What is committed of a row.
+    pub(super) fn newest_row(&self, key: Key) -> Row {
+        self.row(key, self.n_commits)
+    }
+
     /// The committed elements of a list.
     pub(super) fn newest_list(&self, key: Key) -> Vec<i64> {
         self.list(key, self.n_commits)
@@ -332,14 +424,14 @@ impl Store {
         self.keys.keys().copied().collect()
     }
 
-    /// Every key's values in the order in which they were installed.
-    pub(super) fn version_orders(&self) -> Vec<(Key, Vec<i64>)> {
+    /// Every key's values and tombstones in the order in which they were installed.
+    pub(super) fn version_orders(&self) -> Vec<(Key, Vec<Row>)> {
         let orders = self.keys.iter().map(|(&key, versions)| {
-            let values = versions.installed.iter().map(|version| version.value);
-            (key, values.collect())
+            let rows = versions.installed.iter().map(Version::row);
+            (key, rows.collect())
         });
         orders
-            .filter(|(_, values): &(Key, Vec<i64>)| !values.is_empty())
+            .filter(|(_, rows): &(Key, Vec<Row>)| !rows.is_empty())
             .collect()
     }
 }

@@ -1,7 +1,8 @@
 //! Faults: each is a short script of transactions in which the store breaks its promise once, between all others.
 //!
 //! The fourteen are the anomalies of MTC's mini-transactions; every write that matters for a cycle is a read-modify-write, so
-//! that the anomaly is one whatever the other transactions do. The table grows by one line each.
+//! that the anomaly is one whatever the other transactions do. The table grows by one line each. Faults of range queries
+//! have two keys to themselves, between which there is no other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +12,8 @@ use kingsnake_solver::random::Rng;
 use thiserror::Error;
 
 use super::Key;
-use super::engine::{INITIAL, Open, Pending, Store};
-use super::record::Event;
+use super::engine::{INITIAL, Open, Pending, Sort, Store};
+use super::record::{Event, Row};
 use super::run::RunError;
 use crate::workloads::Kind;
 
@@ -51,6 +52,10 @@ enum Source {
 enum Act {
     R(Of, Source),
     W(Of),
+    /// Inserts a row.
+    I(Of),
+    /// Asks for the range from x to y, and finds this of each.
+    Q(Source, Source),
 }
 
 /// A transaction of a script: its client, whether it aborts, and what it does.
@@ -77,7 +82,7 @@ const fn aborted(client: usize, acts: &'static [Act]) -> Part {
     }
 }
 
-struct Row {
+struct Line {
     fault: Fault,
     name: &'static str,
     breaks: Breaks,
@@ -92,11 +97,11 @@ macro_rules! faults {
             $(#[doc = $about] $fault,)*
         }
 
-        use Act::{R, W};
+        use Act::{I, Q, R, W};
         use Source::{Before, Initial, ThinAir, Write};
         use Of::{X, Y};
 
-        const TABLE: &[Row] = &[$(Row {
+        const TABLE: &[Line] = &[$(Line {
             fault: Fault::$fault,
             name: $name,
             breaks: Breaks::$breaks,
@@ -140,6 +145,10 @@ faults! {
         [by(0, &[R(X, Before), W(X)]), by(0, &[R(X, Initial)])]
     CircularInformationFlow "g1c" "Two transactions each read what the other wrote." Everything
         [by(0, &[R(X, Before), W(X), R(Y, Write(1, 0))]), by(1, &[R(X, Write(0, 0)), W(Y)])]
+    Phantom "phantom" "A range query finds one of two rows that were inserted together." Everything
+        [by(0, &[I(X), I(Y)]), by(1, &[Q(Write(0, 0), Before)])]
+    PhantomSkew "phantom-skew" "Two transactions ask for a range, and each inserts into it." Serializability
+        [by(0, &[Q(Before, Before), I(X)]), by(1, &[Q(Before, Before), I(Y)])]
 }
 
 /// No fault has this name.
@@ -168,7 +177,13 @@ impl Fault {
         self.row().breaks
     }
 
-    fn row(self) -> &'static Row {
+    /// Whether it asks for ranges and inserts rows, so that only a workload of rows can have it.
+    pub fn needs_rows(self) -> bool {
+        let mut acts = self.row().script.iter().flat_map(|part| part.acts);
+        acts.any(|act| matches!(act, I(_) | Q(..)))
+    }
+
+    fn row(self) -> &'static Line {
         // The table and the enum are made of the same lines, in the same order.
         &TABLE[self as usize]
     }
@@ -212,8 +227,15 @@ pub(super) fn inject(
             clients: n_clients,
         });
     }
+    if fault.needs_rows() && kind != Kind::Rows {
+        return Err(RunError::NoRows(fault));
+    }
     let script = fault.row().script;
-    let keys = two_keys(store, rng);
+    let keys = if fault.needs_rows() {
+        two_new_keys(store)
+    } else {
+        two_keys(store, rng)
+    };
     let first_client = rng.below(n_clients);
     let client = |part: &Part| (first_client + part.client) % n_clients;
     let scene = Scene::new(script, keys, kind, store);
@@ -247,6 +269,12 @@ fn two_keys(store: &Store, rng: &mut Rng) -> [Key; 2] {
     [known[x], known[y]]
 }
 
+/// Two neighbours that nobody has touched.
+fn two_new_keys(store: &Store) -> [Key; 2] {
+    let beyond = store.known_keys().last().map_or(0, |last| last + 1);
+    [beyond, beyond + 1]
+}
+
 /// The values of a script, chosen before it runs, because a fault may read what is written only later.
 struct Scene {
     keys: [Key; 2],
@@ -254,6 +282,7 @@ struct Scene {
     /// The newest values, and the numbers beside them, which the fault's writes keep.
     before: [(i64, i64); 2],
     before_lists: [Vec<i64>; 2],
+    before_rows: [Row; 2],
     thin_air: [i64; 2],
     /// For each transaction and key, the values of its writes.
     written: Vec<[Vec<i64>; 2]>,
@@ -265,7 +294,7 @@ impl Scene {
         for part in script {
             let mut values = [Vec::new(), Vec::new()];
             for act in part.acts {
-                if let W(of) = *act {
+                if let W(of) | I(of) = *act {
                     values[of as usize].push(store.fresh(keys[of as usize]));
                 }
             }
@@ -276,6 +305,7 @@ impl Scene {
             kind,
             before: keys.map(|key| store.newest(key)),
             before_lists: keys.map(|key| store.newest_list(key)),
+            before_rows: keys.map(|key| store.newest_row(key)),
             // Never used again: no version has it.
             thin_air: keys.map(|key| store.fresh(key)),
             written,
@@ -287,47 +317,76 @@ impl Scene {
         for act in part.acts {
             match *act {
                 R(of, from) => open.events.push(self.read(of, from)),
-                W(of) => {
+                Q(x, y) => open.events.push(self.range(x, y)),
+                W(of) | I(of) => {
                     let key = self.keys[of as usize];
                     let value = self.written[at][of as usize][n_written[of as usize]];
                     n_written[of as usize] += 1;
-                    let is_append = self.kind == Kind::Lists;
-                    open.events.push(if is_append {
-                        Event::Append(key, value)
-                    } else {
-                        Event::Write(key, value)
+                    let is_insert = matches!(act, I(_));
+                    open.events.push(match self.kind {
+                        Kind::Lists => Event::Append(key, value),
+                        Kind::Rows if is_insert => Event::Insert(key, value),
+                        Kind::Registers | Kind::Rows => Event::Write(key, value),
                     });
                     open.pending.push(Pending {
                         key,
                         value,
                         beside: self.before[of as usize].1,
-                        is_append,
+                        sort: match self.kind {
+                            Kind::Lists => Sort::Append,
+                            Kind::Registers | Kind::Rows => Sort::Set,
+                        },
                     });
                 }
             }
         }
     }
 
-    fn read(&self, of: Of, from: Source) -> Event {
-        let (key, of) = (self.keys[of as usize], of as usize);
-        let new = match from {
+    /// What a source gives that is not from before.
+    fn new_value(&self, of: Of, from: Source) -> Option<i64> {
+        match from {
             Before | Initial => None,
-            Write(txn, write) => Some(self.written[txn][of][write]),
-            ThinAir => Some(self.thin_air[of]),
-        };
-        if self.kind == Kind::Registers {
-            let old = match from {
-                Initial => INITIAL,
-                _ => self.before[of].0,
-            };
-            return Event::Read(key, new.unwrap_or(old));
+            Write(txn, write) => Some(self.written[txn][of as usize][write]),
+            ThinAir => Some(self.thin_air[of as usize]),
         }
-        let mut list = match from {
-            Initial => Vec::new(),
-            _ => self.before_lists[of].clone(),
-        };
-        list.extend(new);
-        Event::ReadList(key, list)
+    }
+
+    fn found_row(&self, of: Of, from: Source) -> Row {
+        match (from, self.new_value(of, from)) {
+            (_, Some(value)) => Row::Value(value),
+            (Initial, None) => Row::Nothing,
+            (_, None) => self.before_rows[of as usize],
+        }
+    }
+
+    fn range(&self, x: Source, y: Source) -> Event {
+        let rows =
+            [(X, x), (Y, y)].map(|(of, from)| (self.keys[of as usize], self.found_row(of, from)));
+        let found = rows.into_iter().filter(|(_, row)| *row != Row::Nothing);
+        Event::Range(self.keys[0], self.keys[1], found.collect())
+    }
+
+    fn read(&self, of: Of, from: Source) -> Event {
+        let key = self.keys[of as usize];
+        let new = self.new_value(of, from);
+        match self.kind {
+            Kind::Rows => Event::ReadRow(key, self.found_row(of, from)),
+            Kind::Registers => {
+                let old = match from {
+                    Initial => INITIAL,
+                    _ => self.before[of as usize].0,
+                };
+                Event::Read(key, new.unwrap_or(old))
+            }
+            Kind::Lists => {
+                let mut list = match from {
+                    Initial => Vec::new(),
+                    _ => self.before_lists[of as usize].clone(),
+                };
+                list.extend(new);
+                Event::ReadList(key, list)
+            }
+        }
     }
 }
 

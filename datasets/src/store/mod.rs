@@ -23,13 +23,21 @@ pub type Key = i64;
 pub enum Step {
     /// Reads a register.
     Read(Key),
-    /// Sets a register. The store gives the write a value that no other write of the key has, and keeps the number
+    /// Sets a register or a row. The store gives the write a value that no other write of the key has, and keeps the number
     /// beside it for whoever reads it.
     Write(Key, i64),
     /// Reads a list.
     ReadList(Key),
     /// Appends to a list an element that the store chooses.
     Append(Key),
+    /// Reads a row, or finds it deleted, or finds nothing.
+    ReadRow(Key),
+    /// Inserts a row, or replaces the one that is there.
+    Insert(Key),
+    /// Deletes a row, if there is one.
+    Delete(Key),
+    /// Reads every row from one key to another, both included.
+    Range(Key, Key),
 }
 
 /// A transaction as its client runs it.

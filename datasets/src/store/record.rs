@@ -1,9 +1,21 @@
 //! What happened, as a history, with the version order that the store knows to be true.
 
-use kingsnake_solver::model::{BuildError, History, HistoryBuilder, Status, Token};
+use std::ops::Bound::Included;
+
+use kingsnake_solver::model::{BuildError, History, HistoryBuilder, Installed, Status, Token};
 
 use super::Key;
 use super::engine::INITIAL;
+use crate::workloads::Kind;
+
+/// What a row holds. Nobody has written a row of which there is nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Row {
+    Value(i64),
+    /// Deleted, by the delete of this tombstone.
+    Deleted(i64),
+    Nothing,
+}
 
 /// One operation as its client saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +24,10 @@ pub(super) enum Event {
     Write(Key, i64),
     ReadList(Key, Vec<i64>),
     Append(Key, i64),
+    ReadRow(Key, Row),
+    Insert(Key, i64),
+    Delete(Key, i64),
+    Range(Key, Key, Vec<(Key, Row)>),
 }
 
 /// A transaction as its client saw it.
@@ -28,9 +44,10 @@ pub(super) struct Record {
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub(super) n_clients: usize,
+    pub(super) kind: Kind,
     /// In the order in which they ended.
     pub(super) records: Vec<Record>,
-    pub(super) version_orders: Vec<(Key, Vec<i64>)>,
+    pub(super) version_orders: Vec<(Key, Vec<Row>)>,
     pub(super) n_aborted: usize,
 }
 
@@ -43,7 +60,10 @@ impl Recorded {
     /// The history, with its version order and with begin and commit times unless they are left out.
     pub fn history(&self, version_order: bool, times: bool) -> Result<History, BuildError> {
         let mut builder = HistoryBuilder::new();
-        builder.initial_everywhere(Token::Int(INITIAL));
+        builder.initial_everywhere(match self.kind {
+            Kind::Registers | Kind::Lists => Token::Int(INITIAL),
+            Kind::Rows => Token::Nil,
+        });
         let clients = 0..self.n_clients as i64;
         let sessions: Vec<_> = clients.map(|it| builder.session(Token::Int(it))).collect();
         for (index, record) in self.records.iter().enumerate() {
@@ -53,22 +73,26 @@ impl Recorded {
                 builder.times(Some(record.begin), Some(record.end));
             }
             for event in &record.events {
-                add(&mut builder, event);
+                add(&mut builder, event)?;
             }
         }
         if version_order {
-            for (key, values) in &self.version_orders {
-                let values = values.iter().map(|&value| Token::Int(value));
-                builder.version_order(Token::Int(*key), values)?;
+            for (key, rows) in &self.version_orders {
+                let installed = rows.iter().map(|&row| match row {
+                    Row::Value(value) => Installed::Value(Token::Int(value)),
+                    Row::Deleted(tombstone) => Installed::Tombstone(Token::Int(tombstone)),
+                    Row::Nothing => Installed::Value(Token::Nil),
+                });
+                builder.version_order(Token::Int(*key), installed)?;
             }
         }
         builder.finish()
     }
 }
 
-fn add(builder: &mut HistoryBuilder, event: &Event) {
+fn add(builder: &mut HistoryBuilder, event: &Event) -> Result<(), BuildError> {
     match *event {
-        Event::Read(key, value) => {
+        Event::Read(key, value) | Event::ReadRow(key, Row::Value(value)) => {
             builder.read(Token::Int(key), Token::Int(value));
         }
         Event::Write(key, value) => {
@@ -81,5 +105,36 @@ fn add(builder: &mut HistoryBuilder, event: &Event) {
             let values = list.iter().map(|&value| Token::Int(value));
             builder.read_list(Token::Int(key), values);
         }
+        Event::ReadRow(key, Row::Deleted(tombstone)) => {
+            builder.read_tombstone(Token::Int(key), Token::Int(tombstone));
+        }
+        // A read of nothing by a client that sees tombstones is a range of one key.
+        Event::ReadRow(key, Row::Nothing) => add_range(builder, key, key, &[])?,
+        Event::Insert(key, value) => {
+            builder.insert(Token::Int(key), Token::Int(value));
+        }
+        Event::Delete(key, tombstone) => {
+            builder.delete(Token::Int(key), Token::Int(tombstone));
+        }
+        Event::Range(low, high, ref rows) => add_range(builder, low, high, rows)?,
     }
+    Ok(())
+}
+
+fn add_range(
+    builder: &mut HistoryBuilder,
+    low: Key,
+    high: Key,
+    rows: &[(Key, Row)],
+) -> Result<(), BuildError> {
+    let (mut live, mut deleted) = (Vec::new(), Vec::new());
+    for &(key, row) in rows {
+        match row {
+            Row::Value(value) => live.push((Token::Int(key), Token::Int(value))),
+            Row::Deleted(name) => deleted.push((Token::Int(key), Token::Int(name))),
+            Row::Nothing => {}
+        }
+    }
+    let [low, high] = [low, high].map(|key| Included(Token::Int(key)));
+    builder.range(low, high, &live, Some(&deleted)).map(drop)
 }

@@ -57,6 +57,9 @@ pub enum RunError {
     /// Whoever always rolls back never commits.
     #[error("at most 99 % of the attempts may roll back")]
     AlwaysRollsBack,
+    /// The fault is one of rows.
+    #[error("the fault {0} needs a workload of rows, such as v-range-b")]
+    NoRows(Fault),
     /// The fault is one between clients.
     #[error("the fault {fault} needs {needs} clients, and there are {clients}")]
     FewClients {
@@ -97,6 +100,7 @@ impl Run {
         let store = self.spend(self.n_txns - done, &mut clients, store, &mut rng);
         Ok(Recorded {
             n_clients: self.n_clients,
+            kind: workload.kind(),
             version_orders: store.version_orders(),
             n_aborted: store.n_aborted,
             records: store.records,

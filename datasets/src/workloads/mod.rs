@@ -8,6 +8,7 @@ mod lists;
 mod mini;
 mod mix;
 mod plan;
+mod ranges;
 mod rubis;
 mod tpcc;
 mod twitter;
@@ -27,6 +28,8 @@ pub enum Kind {
     Registers,
     /// Lists that are appended to.
     Lists,
+    /// Rows of a table that come and go, and are asked for by ranges of keys.
+    Rows,
 }
 
 /// Makes transactions.
@@ -106,6 +109,8 @@ pub struct Entry {
 enum Make {
     /// Percentages of reads, blind writes and read-modify-writes, and what they apply to.
     Mix([usize; 3], Granularity),
+    /// Weights of inserts, reads, updates, deletes and range queries.
+    Ranges([usize; 5]),
     Mini,
     Lists,
     /// A schema of its own.
@@ -127,6 +132,16 @@ const fn mix(
         n_keys,
         n_ops: 8,
         make: Make::Mix(percentages, granularity),
+    }
+}
+
+const fn ranges(name: &'static str, about: &'static str, weights: [usize; 5]) -> Entry {
+    Entry {
+        name,
+        about,
+        n_keys: 2_000,
+        n_ops: 8,
+        make: Make::Ranges(weights),
     }
 }
 
@@ -156,6 +171,9 @@ pub const WORKLOADS: &[Entry] = &[
     Entry { name: "mini", about: "at most two reads and two writes, every write after a read of its key", n_keys: 10_000, n_ops: 0, make: Make::Mini },
     mix("v-blindw-rm", "Viper's: 90 % read-only and 10 % write-only transactions", [90, 10, 0], Whole, 2_000),
     mix("v-blindw-rw", "Viper's: 50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 2_000),
+    ranges("v-range-b", "Viper's: 20 % each of inserts, reads, updates, deletes, range queries", [20, 20, 20, 20, 20]),
+    ranges("v-range-rqh", "the same with 50 % range queries, 12.5 % each of the others", [1, 1, 1, 1, 4]),
+    ranges("v-range-idh", "the same with 35 % inserts, 35 % deletes, 10 % each of the others", [35, 10, 10, 35, 10]),
     Entry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Lists },
     schema("tpcc", "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", |it| Box::new(tpcc::Tpcc::new(it))),
     schema("rubis", "a compact RUBiS: 20,000 users, 80,000 items", |it| Box::new(rubis::Rubis::new(it))),
@@ -199,7 +217,7 @@ impl Entry {
         if self.n_ops == 0 {
             fixed(parameters.n_ops.is_some(), "number of operations")?;
         }
-        if !matches!(self.make, Make::Mix(..)) {
+        if !matches!(self.make, Make::Mix(..) | Make::Ranges(_)) {
             fixed(parameters.granularity.is_some(), "granularity")?;
         }
         Ok(match self.make {
@@ -208,6 +226,12 @@ impl Entry {
                 n_ops,
                 percentages,
                 granularity: parameters.granularity.unwrap_or(granularity),
+            }),
+            Make::Ranges(weights) => Box::new(ranges::Ranges {
+                keys: keys(n_ops)?,
+                n_ops,
+                weights,
+                granularity: parameters.granularity.unwrap_or(Whole),
             }),
             Make::Mini => Box::new(mini::Mini { keys: keys(2)? }),
             Make::Lists => Box::new(lists::Lists {

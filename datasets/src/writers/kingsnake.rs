@@ -30,9 +30,17 @@ pub(super) fn write_version_orders(history: &History, out: &mut dyn Write) -> io
     for order in history.version_orders() {
         out.write_all(b"{\"version_order\":{\"key\":")?;
         show.token(out, history.key_token(order.key))?;
-        out.write_all(b",\"values\":")?;
-        show.values(out, &order.values)?;
-        out.write_all(b"}}\n")?;
+        out.write_all(b",\"values\":[")?;
+        for (index, &value) in order.values.iter().enumerate() {
+            if index > 0 {
+                out.write_all(b",")?;
+            }
+            let is_named = history.is_tombstone(value);
+            out.write_all(if is_named { b"{\"deleted\":" } else { b"" })?;
+            show.token(out, show.named(value))?;
+            out.write_all(if is_named { b"}" } else { b"" })?;
+        }
+        out.write_all(b"]}}\n")?;
     }
     Ok(())
 }

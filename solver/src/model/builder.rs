@@ -27,6 +27,21 @@ pub struct NumberOp {
     pub value: i64,
 }
 
+/// What a version order names: a value, or the delete of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Installed {
+    /// A value; [`Token::Nil`] is a delete without a name.
+    Value(Token),
+    /// A delete, by its tombstone.
+    Tombstone(Token),
+}
+
+impl From<Token> for Installed {
+    fn from(value: Token) -> Self {
+        Installed::Value(value)
+    }
+}
+
 /// Collects a history. Operations belong to the transaction begun last.
 #[derive(Debug, Default)]
 pub struct HistoryBuilder {
@@ -329,7 +344,7 @@ impl HistoryBuilder {
     pub fn version_order(
         &mut self,
         key: Token,
-        values: impl IntoIterator<Item = Token>,
+        values: impl IntoIterator<Item = impl Into<Installed>>,
     ) -> Result<(), BuildError> {
         let key_name = key;
         let key = self.key(key);
@@ -339,7 +354,10 @@ impl HistoryBuilder {
         }
         let values: Vec<ValueId> = values
             .into_iter()
-            .map(|value| self.value(key, value))
+            .map(|installed| match installed.into() {
+                Installed::Value(value) => self.value(key, value),
+                Installed::Tombstone(name) => self.tombstone(key, name),
+            })
             .collect();
         let mut sorted = values.clone();
         sorted.sort_unstable();

@@ -9,7 +9,7 @@ mod names;
 mod ranges;
 
 pub use build_error::BuildError;
-pub use builder::{HistoryBuilder, NumberOp};
+pub use builder::{HistoryBuilder, Installed, NumberOp};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token};

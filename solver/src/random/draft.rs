@@ -173,7 +173,7 @@ impl Draft {
             }
         }
         for (key, values) in &self.version_orders {
-            let values = values.iter().map(|&value| value.into());
+            let values = values.iter().map(|&value| Token::from(value));
             let given = builder.version_order(keys[*key], values);
             given.expect("a key has one order, without repetitions");
         }
