@@ -23,6 +23,7 @@ mod telling;
 mod voice;
 mod words;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -49,13 +50,16 @@ fn main() -> ExitCode {
     let start = Instant::now();
     hush_drivers();
     let typed = Typed::parse();
-    match run(typed, start) {
-        Ok(status) => status.into(),
-        Err(error) => {
-            voice::complain(&format!("{error:#}"));
-            2.into()
-        }
+    let status = run(typed, start).unwrap_or_else(|error| {
+        voice::complain(&format!("{error:#}"));
+        2
+    });
+    if kingsnake_encodings::left_behind() {
+        // Stdout keeps a line that is not ended yet; stderr keeps nothing.
+        let _ = std::io::stdout().flush();
+        signal_hook::low_level::exit(status.into());
     }
+    status.into()
 }
 
 fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {

@@ -10,6 +10,7 @@ mod mutants;
 mod portfolio;
 pub mod proof;
 mod propagator;
+mod punctual;
 mod reduce;
 // The suite of the back ends' tests, also for the mutants of this crate's own.
 #[cfg(test)]
@@ -32,6 +33,8 @@ use kingsnake_solver::decide::Backend;
 use measured::Measured;
 use portfolio::Portfolio;
 pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};
+use punctual::Punctual;
+pub use punctual::left_behind;
 use thiserror::Error;
 #[cfg(feature = "z3")]
 use z3::Z3;
@@ -46,10 +49,11 @@ pub struct Options {
 }
 
 fn plain<E: Encoding + Sync + 'static>(options: &Options) -> Box<dyn Backend> {
-    Box::new(Measured(Plain::<E>::new(options)))
+    let make: Make = |options| Box::new(Measured(Plain::<E>::new(options)));
+    Box::new(Punctual::new(make, options))
 }
 
-type Make = fn(&Options) -> Box<dyn Backend>;
+pub(crate) type Make = fn(&Options) -> Box<dyn Backend>;
 
 const TABLE: &[(&str, Make)] = &[
     (propagator::NAME, |options| {
@@ -64,23 +68,28 @@ const TABLE: &[(&str, Make)] = &[
     (Elimination::NAME, |options| plain::<Elimination>(options)),
     #[cfg(feature = "z3")]
     (z3::DIFFERENCE.name, |options| {
-        Box::new(Measured(Z3::new(z3::DIFFERENCE, options)))
+        let make: Make = |options| Box::new(Measured(Z3::new(z3::DIFFERENCE, options)));
+        Box::new(Punctual::new(make, options))
     }),
     #[cfg(feature = "z3")]
     (z3::ORDER.name, |options| {
-        Box::new(Measured(Z3::new(z3::ORDER, options)))
+        let make: Make = |options| Box::new(Measured(Z3::new(z3::ORDER, options)));
+        Box::new(Punctual::new(make, options))
     }),
     #[cfg(feature = "z3")]
     (z3::PROPAGATOR.name, |options| {
-        Box::new(Measured(Z3::new(z3::PROPAGATOR, options)))
+        let make: Make = |options| Box::new(Measured(Z3::new(z3::PROPAGATOR, options)));
+        Box::new(Punctual::new(make, options))
     }),
     #[cfg(feature = "z3")]
     (z3::GSI.name, |options| {
-        Box::new(Measured(Z3::new(z3::GSI, options)))
+        let make: Make = |options| Box::new(Measured(Z3::new(z3::GSI, options)));
+        Box::new(Punctual::new(make, options))
     }),
     #[cfg(feature = "z3")]
     (z3::ASI.name, |options| {
-        Box::new(Measured(Z3::new(z3::ASI, options)))
+        let make: Make = |options| Box::new(Measured(Z3::new(z3::ASI, options)));
+        Box::new(Punctual::new(make, options))
     }),
     (portfolio::NAME, |options| {
         Box::new(Measured(Portfolio::new(options)))
