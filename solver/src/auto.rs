@@ -1,5 +1,5 @@
-//! `auto`: which of several levels does a history satisfy? Reads are resolved once, and the lattice of levels (docs/theory.md)
-//! answers most questions from a few.
+//! `auto`: which of several levels does a history satisfy? Reads are resolved once, levels that differ only in the clock share their
+//! graph, and the lattice of levels (docs/theory.md) answers most questions from a few.
 //!
 //! An answer that the lattice implies is checked again like any other: an order is replayed at the weaker level, a proof
 //! is derived again at the stronger one.
@@ -11,6 +11,7 @@ use crate::level::{Level, Model, Spec};
 use crate::model::History;
 use crate::progress::{Event, Phase, Progress};
 use crate::resolve::{ResolveError, resolve};
+use crate::shared::Shared;
 use crate::verdict::{
     Certificate, Counterexample, Moment, Point, Proof, Step, StepReason, Verdict,
 };
@@ -102,11 +103,11 @@ pub fn auto(
             lacks_times.then_some(Answer::NoTimes)
         })
         .collect();
+    let mut shared = Shared::new(resolution);
     for at in turns(asked) {
         if answers[at].is_some() {
             continue;
         }
-        let resolution = Some(resolution.clone());
         let spec = asked[at].spec;
         let lent = Engines {
             device: match &mut engines.device {
@@ -116,10 +117,21 @@ pub fn auto(
             backend: &mut *engines.backend,
         };
         let report = check_on(
-            history, resolution, spec, techniques, lent, budget, progress,
+            history,
+            Some(&mut shared),
+            spec,
+            techniques,
+            lent,
+            budget,
+            progress,
         )?;
         imply(history, asked, at, &report.verdict, &mut answers)?;
         answers[at] = Some(Answer::Checked(Box::new(report)));
+        let kind = |spec: Spec| (spec.model, spec.session_order);
+        let mut open = asked.iter().zip(&answers).filter(|it| it.1.is_none());
+        if !open.any(|(it, _)| kind(it.spec) == kind(spec)) {
+            shared.forget(spec);
+        }
     }
     Ok(answers.into_iter().flatten().collect())
 }

@@ -18,6 +18,7 @@ use crate::prune::{
     prune_on,
 };
 use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
+use crate::shared::Shared;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
 use crate::witness::witness;
 
@@ -184,10 +185,10 @@ pub struct Engines<'e> {
     pub backend: &'e mut dyn Backend,
 }
 
-/// Checks a history at a level, with all engines. Its reads may have been resolved already.
+/// Checks a history at a level, with all engines. What it has in common with other levels may be there already.
 pub fn check_on(
     history: &History,
-    resolution: Option<Resolution>,
+    shared: Option<&mut Shared>,
     spec: Spec,
     techniques: &Techniques,
     engines: Engines<'_>,
@@ -209,7 +210,7 @@ pub fn check_on(
         clock: Clock::new(progress),
         stats: CheckStats::default(),
     };
-    let (decider, verdict) = match line.run(resolution, engines) {
+    let (decider, verdict) = match line.run(shared, engines) {
         Ok(answer) => answer,
         Err(Stop::Budget(reason)) => (Decider::Nobody, Verdict::Unknown(reason)),
         Err(Stop::Error(error)) => return Err(error),
@@ -287,24 +288,17 @@ struct Line<'a> {
 type Answer = (Decider, Verdict);
 
 impl Line<'_> {
-    fn run(
-        &mut self,
-        resolution: Option<Resolution>,
-        engines: Engines<'_>,
-    ) -> Result<Answer, Stop> {
+    fn run(&mut self, shared: Option<&mut Shared>, engines: Engines<'_>) -> Result<Answer, Stop> {
         self.budget.check()?;
-        let resolution = match resolution {
-            Some(resolution) => resolution,
-            None => self.resolve()?,
+        let graph = match shared {
+            Some(shared) => self.shared_graph(shared),
+            None => self.own_graph()?,
         };
-        let resolved = match resolution {
-            Resolution::Resolved(resolved) => resolved,
-            Resolution::Anomalous(findings) => return self.local(findings),
+        let polygraph = match graph {
+            Ok(polygraph) => polygraph,
+            Err(findings) => return self.local(findings),
         };
-        self.note_resolved(&resolved);
-        self.budget.check()?;
-        self.clock.enter(Phase::Construct);
-        let polygraph = construct(self.history, resolved, self.spec, self.techniques.combine);
+        self.note_resolved(polygraph.resolved());
         self.stats.n_nodes = polygraph.n_nodes();
         self.stats.n_known_edges = polygraph.edges().len();
         self.stats.n_pairs = polygraph.runs().n_pairs();
@@ -322,13 +316,24 @@ impl Line<'_> {
         }
     }
 
-    fn resolve(&mut self) -> Result<Resolution, Stop> {
+    /// The graph of this history alone, or what cannot be at any level.
+    fn own_graph(&mut self) -> Result<Result<Polygraph, Vec<Finding>>, Stop> {
         self.clock.enter(Phase::Resolve);
-        match resolve(self.history, self.budget) {
-            Ok(resolution) => Ok(resolution),
-            Err(ResolveError::Stopped(reason)) => Err(reason.into()),
-            Err(error) => Err(error.into()),
-        }
+        let resolved = match resolve(self.history, self.budget) {
+            Ok(Resolution::Resolved(resolved)) => resolved,
+            Ok(Resolution::Anomalous(findings)) => return Ok(Err(findings)),
+            Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
+            Err(error) => return Err(error.into()),
+        };
+        self.budget.check()?;
+        self.clock.enter(Phase::Construct);
+        let combine = self.techniques.combine;
+        Ok(Ok(construct(self.history, resolved, self.spec, combine)))
+    }
+
+    fn shared_graph(&mut self, shared: &mut Shared) -> Result<Polygraph, Vec<Finding>> {
+        self.clock.enter(Phase::Construct);
+        shared.graph(self.history, self.spec, self.techniques.combine)
     }
 
     fn note_resolved(&mut self, resolved: &Resolved) {

@@ -22,5 +22,6 @@ pub mod progress;
 pub mod prune;
 pub mod random;
 pub mod resolve;
+pub mod shared;
 pub mod verdict;
 pub mod witness;

@@ -8,7 +8,7 @@ use super::runs::{Run, Runs, runs_of_key};
 use super::{Edge, Polygraph, Reason};
 #[cfg(test)]
 use crate::fault::Fault;
-use crate::level::{Model, Spec};
+use crate::level::{Model, RealTime, Spec};
 use crate::model::{History, KeyId};
 use crate::resolve::{GivenOrder, Node, Resolved, VersionId};
 
@@ -39,6 +39,17 @@ pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: boo
     if let Some(real_time) = spec.real_time {
         add_real_time(history, real_time, &mut polygraph);
     }
+    polygraph
+}
+
+/// The polygraph of a level that looks at the clock, from that of the same level that does not.
+pub(crate) fn add_clock(
+    history: &History,
+    real_time: RealTime,
+    mut polygraph: Polygraph,
+) -> Polygraph {
+    polygraph.spec.real_time = Some(real_time);
+    add_real_time(history, real_time, &mut polygraph);
     polygraph
 }
 

@@ -10,6 +10,7 @@ mod runs;
 
 use std::ops::Range;
 
+pub(crate) use construct::add_clock;
 pub use construct::construct;
 pub use edge::{Edge, Reason};
 pub(crate) use real_time::{earliest, latest};

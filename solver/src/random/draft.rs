@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::model::{History, HistoryBuilder, Status, Token};
+use crate::model::{History, HistoryBuilder, Installed, Status, Token};
 
 /// The value of every register before any transaction.
 pub(super) const INITIAL: i64 = 0;
@@ -173,7 +173,10 @@ impl Draft {
             }
         }
         for (key, values) in &self.version_orders {
-            let values = values.iter().map(|&value| Token::from(value));
+            let values = values.iter().map(|&value| match value {
+                ..0 => Installed::Tombstone(tombstone(value)),
+                _ => Installed::Value(Token::Int(value)),
+            });
             let given = builder.version_order(keys[*key], values);
             given.expect("a key has one order, without repetitions");
         }

@@ -390,11 +390,13 @@ impl<'s> Simulation<'s> {
         if !self.small.version_orders || self.small.repeats > 0 {
             return;
         }
+        // Several deletes without a name cannot be told apart in an order.
+        let has_name = |value: i64| value > INITIAL || value < INITIAL && !self.draft.nameless;
         for (key, installed) in self.installed.iter().enumerate() {
             let values: Vec<i64> = installed
                 .iter()
                 .copied()
-                .filter(|&value| value > INITIAL && rng.chance(75))
+                .filter(|&value| has_name(value) && rng.chance(75))
                 .collect();
             if rng.chance(70) && !values.is_empty() {
                 self.draft.version_orders.push((key, values));

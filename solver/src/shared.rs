@@ -1,0 +1,112 @@
+//! What checks of one history at several levels have in common: what its reads mean, and the graph of a model.
+//!
+//! The clock only adds edges to a graph (docs/theory.md), so levels that differ in nothing else share one.
+
+use crate::level::Spec;
+use crate::model::History;
+use crate::polygraph::{Polygraph, add_clock, construct};
+use crate::resolve::Resolution;
+use crate::verdict::Finding;
+
+/// A resolved history, and the graphs that were made of it.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    resolution: Resolution,
+    /// Without the edges of the clock; at most one for each model, with and without session order.
+    graphs: Vec<Polygraph>,
+}
+
+impl Shared {
+    /// Nothing is built yet.
+    pub fn new(resolution: Resolution) -> Self {
+        Shared {
+            resolution,
+            graphs: Vec::new(),
+        }
+    }
+
+    /// The graph of a level; or what cannot be at any level.
+    pub(crate) fn graph(
+        &mut self,
+        history: &History,
+        spec: Spec,
+        combine: bool,
+    ) -> Result<Polygraph, Vec<Finding>> {
+        let resolved = match &self.resolution {
+            Resolution::Resolved(resolved) => resolved,
+            Resolution::Anomalous(findings) => return Err(findings.clone()),
+        };
+        let timeless = Spec {
+            real_time: None,
+            ..spec
+        };
+        let found = self.graphs.iter().find(|graph| graph.spec() == timeless);
+        let graph = found.cloned().unwrap_or_else(|| {
+            let graph = construct(history, resolved.clone(), timeless, combine);
+            self.graphs.push(graph.clone());
+            graph
+        });
+        Ok(match spec.real_time {
+            None => graph,
+            Some(real_time) => add_clock(history, real_time, graph),
+        })
+    }
+
+    /// Gives back the memory of a level's graph, which no other level needs any more.
+    pub(crate) fn forget(&mut self, spec: Spec) {
+        let kind = |spec: Spec| (spec.model, spec.session_order);
+        self.graphs.retain(|graph| kind(graph.spec()) != kind(spec));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::level::{Level, RealTime};
+    use crate::random::small;
+    use crate::resolve::resolve;
+
+    #[test]
+    fn a_shared_graph_is_the_one_that_would_have_been_built() {
+        let mut n_compared = 0;
+        for seed in 0..2_000 {
+            let history = small(seed);
+            let Ok(Resolution::Resolved(resolved)) = resolve(&history, &Budget::unlimited()) else {
+                continue;
+            };
+            if !history.has_times() {
+                continue;
+            }
+            let mut shared = Shared::new(Resolution::Resolved(resolved.clone()));
+            for level in Level::ALL {
+                for session_order in [true, false] {
+                    let Some(spec) = level.spec(Some(session_order)) else {
+                        continue;
+                    };
+                    let spec = match spec.real_time {
+                        Some(it) => Spec {
+                            real_time: Some(RealTime {
+                                drift: seed % 3,
+                                ..it
+                            }),
+                            ..spec
+                        },
+                        None => spec,
+                    };
+                    let own = construct(&history, resolved.clone(), spec, true);
+                    let lent = shared.graph(&history, spec, true).expect("it is resolved");
+                    assert_eq!(lent.edges(), own.edges());
+                    assert_eq!((lent.n_nodes(), lent.spec()), (own.n_nodes(), spec));
+                    n_compared += 1;
+                }
+            }
+            assert_eq!(
+                shared.graphs.len(),
+                4,
+                "two models, with and without session order"
+            );
+        }
+        assert!(n_compared > 5_000, "{n_compared}");
+    }
+}
