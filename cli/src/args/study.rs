@@ -107,7 +107,7 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study (king-cobra, ingredients), or a study file; docs/ablation.md describes both.
+    /// A built-in study (king-cobra, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
     /// The same as `--set profile=NAME`.

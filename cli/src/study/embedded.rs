@@ -17,6 +17,16 @@ pub const BUILT_IN: &[(&str, &str, &str)] = &[
         "benches/studies/king-cobra.toml",
         include_str!("../../../benches/studies/king-cobra.toml"),
     ),
+    (
+        "sizes",
+        "benches/studies/sizes.toml",
+        include_str!("../../../benches/studies/sizes.toml"),
+    ),
+    (
+        "sweep",
+        "benches/studies/sweep.toml",
+        include_str!("../../../benches/studies/sweep.toml"),
+    ),
 ];
 
 /// A built-in study's file and text.

@@ -3,7 +3,9 @@
 //!
 //! Cooling finds the rough order of the whole line, which no sequence of forced moves does: an estimate that is wrong
 //! somewhere pushes its mistakes before it. The focused walk then carries the few that are left until they meet. A node that cannot
-//! move is held by a known neighbour; so the walk moves on to that one now and then, and without this it hardly ever ends.
+//! move is held by a known neighbour; so the walk moves on to that one now and then, and without this it hardly ever ends. A
+//! constraint costs more each time it is met violated, and less again while it is not (dynamic local search, as in SAPS: Hutter,
+//! Tompkins and Hoos, 2002), so that the walk does not stay where only a few are left.
 //!
 //! Nothing depends on the result but speed: it is only ever a linear extension of the known graph.
 
@@ -23,6 +25,8 @@ const WALK: f64 = 0.45;
 const STEPS: usize = 200;
 /// The percentage of cases in which the walk goes on to a neighbour.
 const NEIGHBOUR: usize = 40;
+/// Between so many steps of the walk, what was raised is relaxed.
+const RELAX: usize = 333;
 /// Between so many steps, the time is asked for and the best order noted.
 const STRIDE: usize = 1024;
 
@@ -54,6 +58,7 @@ impl Anneal<'_> {
     pub fn run(mut self, effort: usize) -> Best {
         let mut best = Best::new(self.line);
         let n_steps = STEPS.saturating_mul(best.places.len());
+        self.line.level();
         self.cool(SWEEPS.saturating_mul(effort), &mut best);
         self.walk(n_steps.saturating_mul(effort), &mut best);
         best
@@ -90,9 +95,14 @@ impl Anneal<'_> {
             if step.is_multiple_of(STRIDE) && self.note(best) {
                 return;
             }
-            let Some(mut node) = self.line.violating() else {
+            if step.is_multiple_of(RELAX) {
+                self.line.relax();
+            }
+            let Some(constraint) = self.line.violated() else {
                 break;
             };
+            self.line.raise(constraint);
+            let mut node = self.line.touched(constraint);
             while self.line.random(100) < NEIGHBOUR {
                 let Some(next) = self.line.bounding(node) else {
                     break;

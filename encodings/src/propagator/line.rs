@@ -3,9 +3,10 @@
 //!
 //! With all other points held fast, a side of a constraint holds exactly while the node lies in some interval; so what a place
 //! costs is a step function, and drawing by its Boltzmann weights is exact. Known edges bound the interval that it is
-//! drawn from.
+//! drawn from. Constraints that stay violated can be made to cost more, and less again.
 //!
-//! Invariants: every known edge runs forward; `violated` holds exactly the constraints of which neither side does.
+//! Invariants: every known edge runs forward; `violated` holds exactly the constraints of which neither side does; `raised`
+//! holds exactly those that cost more than a unit.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -18,8 +19,10 @@ use super::order::NONE;
 
 /// Points closer than this have no room between them.
 const ROOM: f64 = 1e-12;
-/// This many constraints more than the best place weigh nothing at any temperature that is used.
-const COSTS: usize = 64;
+/// What a constraint costs where it is violated, before it is raised.
+const UNIT: i32 = 4;
+/// Places that cost so much more than the best weigh nothing at any temperature that is used.
+const COSTS: usize = 64 * UNIT as usize;
 /// More words of bodies than this are not worth their memory. It also keeps the edges of a side countable in 16 bits.
 const LARGEST: usize = 1 << 27;
 
@@ -80,6 +83,9 @@ pub(crate) struct Line {
     entries: Vec<Entry>,
     bodies: Vec<u32>,
     violated: Members,
+    /// By constraint, what it costs.
+    costs: Vec<i32>,
+    raised: Vec<u32>,
     /// By cost above the least, its Boltzmann weight.
     weights: [f64; COSTS],
     scratch: Scratch,
@@ -94,7 +100,8 @@ impl Line {
             .map(|constraint| (2 * edges(sides, constraint).len()).pow(2))
             .sum();
         let n_entries = 2 * sides.n_edges();
-        (n_words <= LARGEST).then_some((4 * n_words + size_of::<Entry>() * n_entries) as u64)
+        let n_bytes = 4 * n_words + size_of::<Entry>() * n_entries + 12 * sides.n_constraints();
+        (n_words <= LARGEST).then_some(n_bytes as u64)
     }
 
     /// The places of a linear extension of the known graph, evenly spaced. Ask [`Line::bytes`] first.
@@ -108,6 +115,8 @@ impl Line {
             entries: Vec::new(),
             bodies: Vec::new(),
             violated: Members::new(sides.n_constraints()),
+            costs: vec![UNIT; sides.n_constraints()],
+            raised: Vec::new(),
             weights: [0.0; COSTS],
             scratch: Scratch::default(),
             rng: Rng::new(seed),
@@ -193,10 +202,10 @@ impl Line {
         places
     }
 
-    /// At this temperature a place that violates one constraint more is e^(1/temperature) times less likely.
+    /// At this temperature a place that costs one unit more is e^(1/temperature) times less likely.
     pub fn heat(&mut self, temperature: f64) {
         for (cost, weight) in self.weights.iter_mut().enumerate() {
-            *weight = (-(cost as f64) / temperature).exp();
+            *weight = (-(cost as f64) / (temperature * f64::from(UNIT))).exp();
         }
     }
 
@@ -205,12 +214,41 @@ impl Line {
         self.rng.below(bound)
     }
 
-    /// A node that some constraint touches, at random among all constraints that are violated; `None` if none is.
-    pub fn violating(&mut self) -> Option<u32> {
-        let &constraint = self.rng.pick(&self.violated.members)?;
+    /// A constraint at random among those that are violated; `None` if none is.
+    pub fn violated(&mut self) -> Option<u32> {
+        self.rng.pick(&self.violated.members).copied()
+    }
+
+    /// Lets a constraint cost a little more.
+    pub fn raise(&mut self, constraint: u32) {
+        let cost = &mut self.costs[constraint as usize];
+        if *cost == UNIT {
+            self.raised.push(constraint);
+        }
+        *cost += 1;
+    }
+
+    /// Lets every constraint that costs more than a unit, and is not violated, cost a little less.
+    pub fn relax(&mut self) {
+        let (costs, violated) = (&mut self.costs, &self.violated);
+        self.raised.retain(|&constraint| {
+            let cost = &mut costs[constraint as usize];
+            *cost -= i32::from(!violated.holds(constraint));
+            *cost > UNIT
+        });
+    }
+
+    /// Lets all constraints cost the same again.
+    pub fn level(&mut self) {
+        self.raised.clear();
+        self.costs.fill(UNIT);
+    }
+
+    /// A node that the constraint touches, at random.
+    pub fn touched(&mut self, constraint: u32) -> u32 {
         let edges = edges(&self.sides, constraint);
         let (from, to) = self.sides.ends(edges.start + self.rng.below(edges.len()));
-        Some(if self.rng.chance(50) { from } else { to })
+        if self.rng.chance(50) { from } else { to }
     }
 
     /// The known neighbour that bounds the node's move, on one side at random.
@@ -285,6 +323,7 @@ impl Line {
                 continue;
             }
             scratch.open.push((entry.constraint, spans));
+            let step = self.costs[entry.constraint as usize];
             let [first, second] = spans;
             let (first, second) = if first.low <= second.low {
                 (first, second)
@@ -293,10 +332,10 @@ impl Line {
             };
             let mut holds = |low: f64, high: f64| {
                 if low > bounds.low {
-                    scratch.steps.push((low, -1));
+                    scratch.steps.push((low, -step));
                 }
                 if high < bounds.high {
-                    scratch.steps.push((high, 1));
+                    scratch.steps.push((high, step));
                 }
             };
             if second.is_empty() {
@@ -307,7 +346,7 @@ impl Line {
                 holds(first.low, first.high);
                 holds(second.low, second.high);
             }
-            cost += i32::from(first.low > bounds.low);
+            cost += step * i32::from(first.low > bounds.low);
         }
         scratch.steps.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         cost
@@ -411,6 +450,10 @@ impl Members {
         }
     }
 
+    fn holds(&self, number: u32) -> bool {
+        self.place[number as usize] != NONE
+    }
+
     #[inline]
     fn set(&mut self, number: u32, is_member: bool) {
         let place = self.place[number as usize];
@@ -487,6 +530,32 @@ mod tests {
             line.move_node(node);
             assert!(line.n_violated() <= before);
         }
+    }
+
+    #[test]
+    fn what_costs_more_is_known_after_every_step() {
+        let mut random = Random::new(4);
+        let mut line = line(true, &mut random);
+        line.heat(0.4);
+        for step in 0..2000 {
+            let Some(constraint) = line.violated() else {
+                break;
+            };
+            let node = line.touched(constraint);
+            line.move_node(node);
+            line.raise(constraint);
+            if step % 7 == 0 {
+                line.relax();
+            }
+            let mut raised = line.raised.clone();
+            raised.sort_unstable();
+            let all = 0..line.n_constraints() as u32;
+            let dear: Vec<u32> = all.filter(|&at| line.costs[at as usize] > UNIT).collect();
+            assert_eq!(raised, dear);
+            assert!(line.costs.iter().all(|&cost| cost >= UNIT));
+        }
+        line.level();
+        assert!(line.raised.is_empty() && line.costs.iter().all(|&cost| cost == UNIT));
     }
 
     #[test]

@@ -77,7 +77,11 @@ impl Local {
         match (&mut self.closure, &self.chains) {
             (Some(Closure::Clocks(clocks)), _) => clocks.update(dag),
             (_, Some(chains)) => self.closure = Some(Closure::Clocks(Clocks::new(dag, chains))),
-            (_, None) => self.closure = Some(Closure::Dense(Dense::new(dag))),
+            (_, None) => {
+                // The last round's matrix goes first: two at a time would be twice the memory.
+                self.closure = None;
+                self.closure = Some(Closure::Dense(Dense::new(dag)));
+            }
         }
         #[cfg(test)]
         match &mut self.closure {
