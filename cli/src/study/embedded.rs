@@ -17,6 +17,11 @@ pub const BUILT_IN: &[(&str, &str, &str)] = &[
         "benches/studies/king-cobra.toml",
         include_str!("../../../benches/studies/king-cobra.toml"),
     ),
+    (
+        "viper",
+        "benches/studies/viper.toml",
+        include_str!("../../../benches/studies/viper.toml"),
+    ),
 ];
 
 /// A built-in study's file and text.
