@@ -31,6 +31,8 @@ pub struct Answer {
     pub proof: Option<(PathBuf, Checked)>,
     /// Every phase and how long it took, reading first.
     pub phases: Vec<(&'static str, Duration)>,
+    /// The same in seconds of all processors, where the system tells them.
+    pub processor: Vec<(&'static str, f64)>,
     /// From the start of the process to the answer.
     pub time: Duration,
     /// The largest resident size, in bytes.

@@ -157,6 +157,7 @@ struct HeuristicView {
 struct PhaseView {
     name: &'static str,
     seconds: f64,
+    cpu_seconds: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -324,9 +325,11 @@ fn stats(answer: &Answer) -> StatsView {
         open: round.open,
         seconds: round.time.as_secs_f64(),
     });
+    let used = |phase| answer.processor.iter().find(|(name, _)| *name == phase);
     let phases = answer.phases.iter().map(|&(name, time)| PhaseView {
         name,
         seconds: time.as_secs_f64(),
+        cpu_seconds: used(name).map(|(_, seconds)| *seconds),
     });
     StatsView {
         seconds: answer.time.as_secs_f64(),

@@ -24,7 +24,7 @@ fn hints(question: &Owned, random: &mut Random) -> Vec<(u32, Side)> {
 }
 
 fn ask(
-    backend: &mut Propagator,
+    backend: &mut dyn Backend,
     question: &Owned,
     hinted: &[(u32, Side)],
 ) -> Result<(Decision, DecideStats), DecideError> {
@@ -71,6 +71,32 @@ fn bad_hints_change_no_answer() {
     }
     eprintln!("{n_met} met, {n_refuted} refuted, {n_rejects} with rejects");
     assert!(n_met > 500 && n_refuted > 500 && n_rejects > 500);
+}
+
+#[test]
+fn bad_hints_change_no_answer_of_z3() {
+    for name in ["difference", "order", "propagator", "gsi", "asi"] {
+        let name = format!("z3/{name}");
+        let (mut n_met, mut n_refuted, mut n_rejects) = (0, 0, 0);
+        for seed in 0..120 {
+            let random = &mut Random::new(seed);
+            let question = small(random);
+            let hinted = hints(&question, random);
+            let mut backend =
+                kingsnake_encodings::backend(&name, &Options::default()).expect("a back end");
+            let answer = ask(&mut *backend, &question, &hinted);
+            if let Ok((decision, stats)) = &answer {
+                n_rejects += u64::from(stats.rejects > 0);
+                match decision {
+                    Decision::Choices(_) => n_met += 1,
+                    _ => n_refuted += 1,
+                }
+            }
+            assert_eq!(wrong(&question, answer), None, "{name}, seed {seed}");
+        }
+        eprintln!("{name}: {n_met} met, {n_refuted} refuted, {n_rejects} with rejects");
+        assert!(n_met > 10 && n_refuted > 10 && n_rejects > 10, "{name}");
+    }
 }
 
 #[test]

@@ -107,9 +107,15 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study (king-cobra, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
+    /// A built-in study (king-cobra, viper, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
+    /// Run and show only these figures, such as 8,10; all unless given. The rows of others in DIR stay.
+    #[arg(long, value_name = "FIGURE,…", value_delimiter = ',')]
+    pub figure: Option<Vec<String>>,
+    /// Take the paper's sizes and limit; they may take hours.
+    #[arg(long)]
+    pub paper_sizes: bool,
     /// The same as `--set profile=NAME`.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,

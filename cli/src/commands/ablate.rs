@@ -16,5 +16,5 @@ pub fn run(args: &AblateArgs, voice: Voice) -> Result<u8> {
     ] {
         more.extend(value.map(|value| (name.to_owned(), value)));
     }
-    study::ablate(&args.name, &args.study, more, voice)
+    study::ablate(args, more, voice)
 }

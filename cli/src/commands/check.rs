@@ -20,6 +20,7 @@ use crate::args::{CheckArgs, FileArgs};
 use crate::input::{Loaded, load_within, thinned};
 use crate::picture::{self, Scene};
 use crate::plan::Plan;
+use crate::processor::{Marks, Metered};
 use crate::progress::Drawing;
 use crate::telling::tell;
 use crate::voice::{Voice, say};
@@ -39,6 +40,8 @@ pub fn run(
     plan.start_threads()?;
     let asked = interrupt::listen().context("cannot listen to signals")?;
     let budget = plan.budget(start).with_interrupt(asked);
+    let mut marks = Marks::default();
+    marks.begin(Phase::Parse);
     let mut progress = Drawing::new(start, voice.quiet);
     progress.event(Event::Phase(Phase::Parse));
     let loaded = load_within(&args.history, &args.read, &budget)?;
@@ -50,7 +53,8 @@ pub fn run(
         Loaded::Parsed(parsed) => {
             let parsed = thinned(*parsed, &plan);
             let proof = args.files.proof.as_deref();
-            answer(plan, parsed, proof, &budget, progress, voice, start)?
+            let watch = Watch { start, marks };
+            answer(plan, parsed, proof, &budget, progress, voice, watch)?
         }
     };
     let status = answer.status();
@@ -70,9 +74,16 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         telling: None,
         proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
+        processor: Vec::new(),
         time: start.elapsed(),
         peak: memory::peak(),
     }
+}
+
+/// When the check began, and what its phases have used.
+struct Watch {
+    start: Instant,
+    marks: Marks,
 }
 
 fn answer(
@@ -82,8 +93,9 @@ fn answer(
     budget: &Budget,
     mut progress: Drawing,
     voice: Voice,
-    start: Instant,
+    watch: Watch,
 ) -> Result<Answer> {
+    let Watch { start, mut marks } = watch;
     let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
     let mut backend = kingsnake_encodings::backend(
         &plan.backend,
@@ -105,7 +117,10 @@ fn answer(
             &plan.techniques,
             engines,
             budget,
-            &mut progress,
+            &mut Metered {
+                marks: &mut marks,
+                inner: &mut progress,
+            },
         )
     };
     let (report, proof) = match proof {
@@ -133,6 +148,7 @@ fn answer(
     let telling = match &report.verdict {
         Verdict::Violated(counterexample) => {
             let begun = Instant::now();
+            marks.begin(Phase::Explain);
             let telling = tell(&parsed.history, plan.spec, counterexample);
             spend(&mut phases, Phase::Explain.name(), begun.elapsed());
             Some(telling)
@@ -148,6 +164,7 @@ fn answer(
         telling,
         proof,
         phases,
+        processor: marks.spent(),
         time: start.elapsed(),
         peak: memory::peak(),
     })

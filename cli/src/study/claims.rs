@@ -44,7 +44,14 @@ pub enum Finding {
 /// Judges a claim.
 pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measure) -> Judged {
     let limit = study.timeout.as_secs_f64();
-    let time = |point: usize| spread(&rows[point], measure).map(|spread| spread.median);
+    let time = |point: usize| {
+        let spread = spread(&rows[point], measure)?;
+        Some(if stated.longest {
+            spread.high
+        } else {
+            spread.median
+        })
+    };
     let more = if stated.more { "> " } else { "" };
     let (paper, ours, finding, words) = match &stated.of {
         Quantity::Time(point) => {
@@ -78,6 +85,15 @@ pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measur
                 finding,
                 words,
             )
+        }
+        Quantity::Most(of, over) => {
+            let paper = format!("{more}{} ×", short(stated.paper));
+            let reach = |along| reach(along, study, rows, measure);
+            let (ours, finding, words) = match (reach(of), reach(over)) {
+                (Some(of), Some(over)) => most(of, over, stated),
+                _ => ("–".to_owned(), Finding::Open, "rows are missing".to_owned()),
+            };
+            (paper, ours, finding, words)
         }
     };
     Judged {
@@ -173,9 +189,7 @@ fn least(
         let words = "not all are answered, even at the end".to_owned();
         return ("none".to_owned(), Finding::Differs, words);
     };
-    let digits = from.trim_end_matches('%').trim().replace(',', "");
-    let number: Option<f64> = digits.parse().ok();
-    let (finding, words) = match number {
+    let (finding, words) = match number(from) {
         Some(number) if (number - stated.paper).abs() < 1e-9 => {
             (Finding::Agrees, "agrees".to_owned())
         }
@@ -185,6 +199,67 @@ fn least(
         _ => (Finding::Differs, "more is needed here".to_owned()),
     };
     (format!("from {from}"), finding, words)
+}
+
+/// The number of an axis's value, by its name.
+fn number(name: &str) -> Option<f64> {
+    let digits = name.trim_end_matches('%').trim().replace(',', "");
+    digits.parse().ok()
+}
+
+/// How far all were answered along an axis, and whether that is its end. `None` if a row is missing that should be there.
+fn reach(
+    along: &[(String, usize)],
+    study: &Study,
+    rows: &[Vec<&Row>],
+    measure: Measure,
+) -> Option<(f64, bool)> {
+    let mut far = 0.0;
+    for (name, point) in along {
+        match spread(&rows[*point], measure) {
+            Some(spread) if spread.is_answered() => far = number(name)?,
+            None if study.points[*point].runs.seeds > 0 => return None,
+            _ => return Some((far, false)),
+        }
+    }
+    Some((far, true))
+}
+
+fn most(of: (f64, bool), over: (f64, bool), stated: &Stated) -> (String, Finding, String) {
+    let open = |words: &str| ("–".to_owned(), Finding::Open, words.to_owned());
+    if over.0 <= 0.0 {
+        return open("the smaller of the two answered nothing");
+    }
+    if over.1 {
+        return open("the smaller of the two answered everything");
+    }
+    let ours = of.0 / over.0;
+    let (at_least, finding, words) = if of.1 && ours >= stated.paper {
+        (
+            "≥ ",
+            Finding::Agrees,
+            "at least as much, all sizes being answered",
+        )
+    } else if of.1 {
+        (
+            "≥ ",
+            Finding::Open,
+            "all sizes are answered, and larger ones were not tried",
+        )
+    } else if ours.max(stated.paper) <= CLOSE * ours.min(stated.paper) {
+        ("", Finding::Agrees, "agrees")
+    } else if ours > stated.paper {
+        ("", Finding::Direction, "same direction, stronger")
+    } else if ours > 1.0 {
+        ("", Finding::Direction, "same direction, weaker")
+    } else {
+        ("", Finding::Differs, "the other direction")
+    };
+    (
+        format!("{at_least}{} ×", short(ours)),
+        finding,
+        words.to_owned(),
+    )
 }
 
 /// Seconds, or that the limit was not enough.
@@ -226,7 +301,20 @@ mod tests {
             of: Quantity::Time(0),
             paper,
             more,
+            longest: false,
         }
+    }
+
+    #[test]
+    fn how_many_more_transactions_are_answered_is_known_only_up_to_the_largest_size() {
+        let finding = |of, over| most(of, over, &stated(15.0, false)).1;
+        assert_eq!(finding((10_000.0, true), (400.0, false)), Finding::Agrees);
+        assert_eq!(finding((2_000.0, true), (400.0, false)), Finding::Open);
+        assert_eq!(finding((5_000.0, false), (400.0, false)), Finding::Agrees);
+        assert_eq!(finding((800.0, false), (400.0, false)), Finding::Direction);
+        assert_eq!(finding((200.0, false), (400.0, false)), Finding::Differs);
+        assert_eq!(finding((800.0, true), (800.0, true)), Finding::Open);
+        assert_eq!(finding((800.0, true), (0.0, false)), Finding::Open);
     }
 
     #[test]

@@ -30,6 +30,17 @@ pub struct Override {
     pub set: Vec<(String, String)>,
     /// The back ends of an axis over all of them.
     pub backends: Option<Vec<String>>,
+    /// The experiments that are run and shown; all unless given.
+    pub figures: Option<Vec<String>>,
+}
+
+/// How often a check is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Runs {
+    /// On how many histories of a recipe; on none where it is left out.
+    pub seeds: u32,
+    /// How often on each.
+    pub repeats: u32,
 }
 
 /// A study, ready to run.
@@ -94,6 +105,8 @@ pub struct Point {
     pub expect: Option<Expect>,
     /// Why the back end does not decide this level; then there is no cell.
     pub refused: Option<String>,
+    /// How often it is run, as often as any experiment asks for.
+    pub runs: Runs,
 }
 
 /// One run.
@@ -180,6 +193,8 @@ pub struct Stated {
     pub paper: f64,
     /// Whether the paper only says that it was more.
     pub more: bool,
+    /// Whether our longest run is compared, not the median.
+    pub longest: bool,
 }
 
 /// What a claim is about.
@@ -191,6 +206,8 @@ pub enum Quantity {
     Ratio(usize, usize),
     /// The least value of an axis from which on all points are answered.
     Least(Vec<(String, usize)>),
+    /// The greatest value of an axis up to which all points are answered, over that of other points.
+    Most(Vec<(String, usize)>, Vec<(String, usize)>),
 }
 
 /// Settles a study file that stands in `base`.
@@ -215,19 +232,39 @@ pub fn design(recipe: &Recipe, page: Page<'_>, base: &Path, over: &Override) -> 
     };
     let backends = over.backends.clone().unwrap_or_else(measured_backends);
     let mut settler = Settler::new(recipe, page, base, &parameters, backends);
+    let wanted = wanted(recipe, over)?;
     let mut experiments: Vec<Shown> = Vec::new();
-    for experiment in &recipe.experiments {
-        let shown = settler.experiment(experiment)?;
-        if experiments.iter().any(|other| other.name == shown.name) {
+    for (at, experiment) in recipe.experiments.iter().enumerate() {
+        let before = &recipe.experiments[..at];
+        let name = experiment.name.get_ref();
+        if before.iter().any(|other| other.name.get_ref() == name) {
             let words = "there is another experiment of this name";
             return Err(page.blame(experiment.name.span(), words));
         }
-        experiments.push(shown);
+        // What is not wanted is settled all the same, so that its rows, which may be there, are of the same study.
+        let runs = if wanted[at] {
+            Runs {
+                seeds: over
+                    .seeds
+                    .or(experiment.seeds)
+                    .unwrap_or(recipe.seeds)
+                    .max(1),
+                repeats: over
+                    .repeat
+                    .or(experiment.repeat)
+                    .unwrap_or(recipe.repeat)
+                    .max(1),
+            }
+        } else {
+            Runs::default()
+        };
+        let shown = settler.experiment(experiment, runs)?;
+        if wanted[at] {
+            experiments.push(shown);
+        }
     }
     let (sources, points) = settler.finish();
-    let repeats = over.repeat.unwrap_or(recipe.repeat).max(1);
-    let seeds = over.seeds.unwrap_or(recipe.seeds).max(1);
-    let cells = cells(&sources, &points, repeats, seeds);
+    let cells = cells(&sources, &points);
     Ok(Study {
         name: recipe.name.get_ref().clone(),
         title: recipe.title.clone(),
@@ -242,13 +279,38 @@ pub fn design(recipe: &Recipe, page: Page<'_>, base: &Path, over: &Override) -> 
     })
 }
 
-fn cells(sources: &[Source], points: &[Point], repeats: u32, seeds: u32) -> Vec<Cell> {
+/// Which experiments were asked for: by name, or by the number of a figure and all that begins with it.
+fn wanted(recipe: &Recipe, over: &Override) -> Result<Vec<bool>> {
+    let names = || recipe.experiments.iter().map(|it| it.name.get_ref());
+    let Some(figures) = &over.figures else {
+        return Ok(vec![true; recipe.experiments.len()]);
+    };
+    let is_asked = |name: &str, figure: &str| {
+        let of = |whole: &str| name == whole || name.starts_with(&format!("{whole}-"));
+        of(figure) || of(&format!("figure-{figure}"))
+    };
+    for figure in figures {
+        if !names().any(|name| is_asked(name, figure)) {
+            bail!(
+                "the study {} has no figure {figure:?}; it has {}",
+                recipe.name.get_ref(),
+                listed(names())
+            );
+        }
+    }
+    let is_wanted = |name: &String| figures.iter().any(|figure| is_asked(name, figure));
+    Ok(names().map(is_wanted).collect())
+}
+
+fn cells(sources: &[Source], points: &[Point]) -> Vec<Cell> {
+    let most = |of: fn(&Runs) -> u32| points.iter().map(|it| of(&it.runs)).max().unwrap_or(0);
     let mut cells = Vec::new();
-    for repeat in 0..repeats {
-        for seed in 0..seeds {
+    for repeat in 0..most(|runs| runs.repeats) {
+        for seed in 0..most(|runs| runs.seeds) {
             for (at, point) in points.iter().enumerate() {
                 let varies = matches!(sources[point.source].origin, Origin::Generated(_));
-                if (varies || seed == 0) && point.refused.is_none() {
+                let runs = seed < point.runs.seeds && repeat < point.runs.repeats;
+                if runs && (varies || seed == 0) && point.refused.is_none() {
                     cells.push(Cell {
                         point: at,
                         seed,

@@ -27,6 +27,11 @@ pub const BUILT_IN: &[(&str, &str, &str)] = &[
         "benches/studies/sweep.toml",
         include_str!("../../../benches/studies/sweep.toml"),
     ),
+    (
+        "viper",
+        "benches/studies/viper.toml",
+        include_str!("../../../benches/studies/viper.toml"),
+    ),
 ];
 
 /// A built-in study's file and text.

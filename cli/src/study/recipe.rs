@@ -39,6 +39,8 @@ pub struct Recipe {
     /// What `{name}` stands for.
     #[serde(default)]
     pub parameters: BTreeMap<String, Scalar>,
+    /// What a paper has in place of these.
+    pub paper: Option<Paper>,
     /// Switches of every check.
     #[serde(default)]
     pub check: Words,
@@ -56,6 +58,17 @@ fn one() -> u32 {
 
 fn five_minutes() -> f64 {
     300.0
+}
+
+/// What `--paper-sizes` takes in place of the study's own limits and parameters. Axes have their own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Seconds that one check may take.
+    pub timeout: Option<f64>,
+    /// What `{name}` stands for.
+    #[serde(default)]
+    pub parameters: BTreeMap<Spanned<String>, Scalar>,
 }
 
 /// A kind of history.
@@ -110,12 +123,19 @@ pub struct Experiment {
     pub about: String,
     /// Which workloads; all unless given.
     pub workloads: Option<Words>,
+    /// How often each of its checks is run; as often as the study's unless given.
+    pub repeat: Option<u32>,
+    /// How many histories are made of each of its recipes; as many as the study's unless given.
+    pub seeds: Option<u32>,
     /// Switches of its checks.
     #[serde(default)]
     pub check: Words,
     /// What is varied.
     #[serde(rename = "axis", default)]
     pub axes: Vec<Axis>,
+    /// What is not run.
+    #[serde(rename = "skip", default)]
+    pub skips: Vec<Skip>,
     /// How it is drawn.
     pub figure: Option<Figure>,
     /// What is tabulated.
@@ -136,6 +156,8 @@ pub struct Axis {
     pub parameter: Option<Spanned<String>>,
     /// The values.
     pub values: Option<Spanned<Vec<Scalar>>>,
+    /// The values that a paper has in place of these.
+    pub paper: Option<Vec<Scalar>>,
     /// Or values with names and switches of their own.
     #[serde(rename = "value", default)]
     pub named: Vec<Named>,
@@ -161,16 +183,26 @@ pub struct Named {
     pub check: Words,
 }
 
+/// Checks that are not run, because they would only run into their limit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skip {
+    /// Those with these values of these axes,
+    pub of: BTreeMap<Spanned<String>, Scalar>,
+    /// and with greater values than these of these axes.
+    pub above: BTreeMap<Spanned<String>, f64>,
+}
+
 /// How an experiment is drawn. Axes that are neither `x` nor `series` give one picture a value.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Bars, lines or a cactus.
+    /// Bars, lines, a cactus or phases.
     pub kind: Kind,
     /// The axis that runs along the picture; for a cactus nothing.
     pub x: Option<Spanned<String>>,
-    /// The axis that is told apart by colour.
-    pub series: Spanned<String>,
+    /// The axis that is told apart by colour; for phases nothing.
+    pub series: Option<Spanned<String>>,
     /// What is measured.
     #[serde(default)]
     pub measure: Measure,
@@ -191,6 +223,8 @@ pub enum Kind {
     Lines,
     /// How many instances each series answers within which time.
     Cactus,
+    /// Bars of the phases' times, one on top of the other.
+    Phases,
 }
 
 /// Which time is compared.
@@ -231,6 +265,8 @@ pub enum Table {
     Rounds,
     /// Peak memory.
     Memory,
+    /// Time by phase.
+    Phases,
 }
 
 /// What a paper says, and which cells say it here. Without `over` and `least`, a time.
@@ -245,8 +281,13 @@ pub struct Claim {
     pub over: Option<BTreeMap<Spanned<String>, Scalar>>,
     /// The least value of this axis from which on all are answered.
     pub least: Option<Spanned<String>>,
+    /// With `over`: the ratio of the greatest values of this axis up to which all are answered.
+    pub most: Option<Spanned<String>>,
     /// The paper's number: seconds, a ratio, or a value of the axis.
     pub paper: f64,
+    /// Whether our longest run is compared, not the median.
+    #[serde(default)]
+    pub longest: bool,
     /// Whether the paper only says that it was more.
     #[serde(default)]
     pub more: bool,
@@ -323,4 +364,36 @@ pub fn read(page: Page<'_>) -> Result<Recipe> {
         return Err(page.blame(recipe.name.span(), "there is no [[experiment]]"));
     }
     Ok(recipe)
+}
+
+/// Takes the paper's sizes in place of the study's own.
+pub fn enlarge(recipe: &mut Recipe, page: Page<'_>) -> Result<()> {
+    let axes = recipe.experiments.iter_mut().flat_map(|it| &mut it.axes);
+    let mut is_larger = recipe.paper.is_some();
+    for axis in axes {
+        if let Some(paper) = axis.paper.take() {
+            is_larger = true;
+            let span = axis.values.as_ref().map_or(0..0, Spanned::span);
+            axis.values = Some(Spanned::new(span, paper));
+        }
+    }
+    if !is_larger {
+        let words =
+            "this study says nothing of a paper's sizes: no [paper], and no `paper` at an axis";
+        return Err(page.blame(recipe.name.span(), words));
+    }
+    let Some(paper) = recipe.paper.take() else {
+        return Ok(());
+    };
+    recipe.timeout = paper.timeout.unwrap_or(recipe.timeout);
+    for (name, value) in paper.parameters {
+        match recipe.parameters.get_mut(name.get_ref()) {
+            Some(own) => *own = value,
+            None => {
+                let words = "there is no such parameter in [parameters]";
+                return Err(page.blame(name.span(), words));
+            }
+        }
+    }
+    Ok(())
 }

@@ -115,6 +115,9 @@ pub struct Phase {
     pub name: String,
     /// Its time.
     pub seconds: f64,
+    /// The same in time of all processors.
+    #[serde(default)]
+    pub cpu_seconds: Option<f64>,
 }
 
 /// A pruning round.
@@ -271,7 +274,7 @@ fn fill(row: &mut Row, document: Document) -> Option<()> {
 }
 
 /// The columns of `rows.csv`.
-pub const COLUMNS: [&str; 36] = [
+pub const COLUMNS: [&str; 37] = [
     "cell",
     "history",
     "check",
@@ -298,6 +301,7 @@ pub const COLUMNS: [&str; 36] = [
     "open_by_round",
     "new_edges_by_round",
     "phases",
+    "cpu_phases",
     "backend",
     "variables",
     "clauses",
@@ -349,6 +353,10 @@ impl Row {
                     .iter()
                     .map(|phase| format!("{}={}", phase.name, phase.seconds)),
             ),
+            spaced(&mut stats.phases.iter().filter_map(|phase| {
+                let seconds = phase.cpu_seconds?;
+                Some(format!("{}={seconds}", phase.name))
+            })),
         ];
         match &stats.solver {
             Some(solver) => record.extend([

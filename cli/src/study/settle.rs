@@ -1,23 +1,22 @@
 //! Multiplies an experiment's workloads and axes out into points, and finds what its figure and claims speak of.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
 use toml::Spanned;
 
 use super::blame::Page;
-use super::design::{
-    Drawn, Label, Labels, Origin, Point, Quantity, Shown, Source, Stated, WORKLOAD, listed,
-};
+use super::design::{Drawn, Label, Labels, Origin, Point, Runs, Shown, Source, WORKLOAD, listed};
 use super::embedded;
-use super::recipe::{Axis, Claim, Experiment, Figure, Kind, Recipe, Scalar, Words, Workload};
+use super::recipe::{Axis, Experiment, Figure, Kind, Recipe, Skip, Words, Workload};
 use super::switches::{Filler, expect_check, expect_generate, plain};
 use crate::voice::grouped;
 
 /// Collects histories and points while experiments are settled.
 pub struct Settler<'a> {
-    page: Page<'a>,
+    pub(super) page: Page<'a>,
     base: &'a Path,
     recipe: &'a Recipe,
     parameters: &'a BTreeMap<String, String>,
@@ -58,8 +57,8 @@ impl<'a> Settler<'a> {
         (self.sources, self.points)
     }
 
-    /// Settles one experiment.
-    pub fn experiment(&mut self, experiment: &Experiment) -> Result<Shown> {
+    /// Settles one experiment, whose checks are run so often.
+    pub fn experiment(&mut self, experiment: &Experiment, runs: Runs) -> Result<Shown> {
         let workloads = self.workloads(experiment)?;
         let mut axes = vec![Labels {
             name: WORKLOAD.to_owned(),
@@ -84,12 +83,24 @@ impl<'a> Settler<'a> {
             });
             choices.push(of);
         }
+        let left_out = LeftOut::all(self, &experiment.skips, &axes)?;
         let mut grid = Vec::new();
-        for workload in workloads {
+        for (which, workload) in workloads.into_iter().enumerate() {
             let mut at = vec![0; choices.len()];
             loop {
+                let labels = std::iter::once(which).chain(at.iter().copied());
+                let labels: Vec<&Label> = axes
+                    .iter()
+                    .zip(labels)
+                    .map(|(axis, at)| &axis.values[at])
+                    .collect();
+                let runs = if left_out.iter().any(|it| it.covers(&labels)) {
+                    Runs::default()
+                } else {
+                    runs
+                };
                 let chosen = choices.iter().zip(&at).map(|(of, &at)| &of[at]);
-                grid.push(self.point(experiment, workload, chosen.collect())?);
+                grid.push(self.point(experiment, workload, chosen.collect(), runs)?);
                 if !step(&mut at, &choices) {
                     break;
                 }
@@ -106,7 +117,7 @@ impl<'a> Settler<'a> {
             claims: Vec::new(),
         };
         if let Some(figure) = &experiment.figure {
-            shown.figure = Some(self.drawn(figure, &shown)?);
+            shown.figure = Some(self.drawn(figure, &shown, experiment.name.span())?);
         }
         for claim in &experiment.claims {
             let stated = self.stated(claim, &shown)?;
@@ -214,6 +225,7 @@ impl<'a> Settler<'a> {
         experiment: &Experiment,
         workload: &Workload,
         chosen: Vec<&Choice>,
+        runs: Runs,
     ) -> Result<usize> {
         let mut parameters = self.parameters.clone();
         for (name, value) in chosen.iter().flat_map(|choice| &choice.set) {
@@ -236,6 +248,7 @@ impl<'a> Settler<'a> {
             check: plain(check),
             expect: workload.expect,
             refused,
+            runs,
         };
         let same = |other: &Point| {
             other.source == point.source
@@ -243,6 +256,9 @@ impl<'a> Settler<'a> {
                 && other.expect == point.expect
         };
         if let Some(known) = self.points.iter().position(same) {
+            let asked = &mut self.points[known].runs;
+            asked.seeds = asked.seeds.max(runs.seeds);
+            asked.repeats = asked.repeats.max(runs.repeats);
             return Ok(known);
         }
         self.points.push(point);
@@ -297,29 +313,31 @@ impl<'a> Settler<'a> {
         Ok(self.sources.len() - 1)
     }
 
-    fn axis(&self, name: &Spanned<String>, shown: &Shown) -> Result<usize> {
-        let place = shown.axes.iter().position(|it| it.name == *name.get_ref());
+    pub(super) fn axis(&self, name: &Spanned<String>, axes: &[Labels]) -> Result<usize> {
+        let place = axes.iter().position(|it| it.name == *name.get_ref());
         place.ok_or_else(|| {
-            let all = listed(shown.axes.iter().map(|axis| &axis.name));
+            let all = listed(axes.iter().map(|axis| &axis.name));
             let words = format!("there is no axis of this name; there is {all}");
             self.page.blame(name.span(), &words)
         })
     }
 
-    fn drawn(&self, figure: &Figure, shown: &Shown) -> Result<Drawn> {
-        let series = self.axis(&figure.series, shown)?;
-        let x = match (&figure.x, figure.kind) {
-            (None, Kind::Cactus) => None,
-            (Some(x), Kind::Cactus) => {
+    fn drawn(&self, figure: &Figure, shown: &Shown, shown_span: Range<usize>) -> Result<Drawn> {
+        let axis = |name| self.axis(name, &shown.axes);
+        let (x, series) = match (&figure.x, &figure.series, figure.kind) {
+            (None, Some(series), Kind::Cactus) => (None, axis(series)?),
+            (Some(x), _, Kind::Cactus) => {
                 let words = "a cactus has no `x`: it counts instances";
                 return Err(self.page.blame(x.span(), words));
             }
-            (None, _) => {
-                let words = "bars and lines need an `x` beside their `series`";
-                return Err(self.page.blame(figure.series.span(), words));
+            // The phases are its colours.
+            (Some(x), None, Kind::Phases) => (Some(axis(x)?), axis(x)?),
+            (_, Some(series), Kind::Phases) => {
+                let words = "a figure of phases has no `series`: the phases are its colours";
+                return Err(self.page.blame(series.span(), words));
             }
-            (Some(x), kind) => {
-                let at = self.axis(x, shown)?;
+            (Some(x), Some(series), kind) => {
+                let (at, series) = (axis(x)?, axis(series)?);
                 if at == series {
                     let words = "`x` and `series` must be different axes";
                     return Err(self.page.blame(x.span(), words));
@@ -329,7 +347,13 @@ impl<'a> Settler<'a> {
                     let words = "lines need an axis of numbers";
                     return Err(self.page.blame(x.span(), words));
                 }
-                Some(at)
+                (Some(at), series)
+            }
+            (x, series, _) => {
+                let words = "bars and lines need `x` and `series`, a cactus `series`, phases `x`";
+                let named = x.as_ref().or(series.as_ref());
+                let span = named.map_or(shown_span, Spanned::span);
+                return Err(self.page.blame(span, words));
             }
         };
         Ok(Drawn {
@@ -338,75 +362,46 @@ impl<'a> Settler<'a> {
             series,
         })
     }
+}
 
-    fn stated(&self, claim: &Claim, shown: &Shown) -> Result<Stated> {
-        let of = match (&claim.over, &claim.least) {
-            (None, None) => Quantity::Time(self.selected(&claim.of, shown, None)?[0].1),
-            (Some(over), None) => Quantity::Ratio(
-                self.selected(&claim.of, shown, None)?[0].1,
-                self.selected(over, shown, None)?[0].1,
-            ),
-            (None, Some(axis)) => {
-                let axis = self.axis(axis, shown)?;
-                Quantity::Least(self.selected(&claim.of, shown, Some(axis))?)
+/// Some combinations that are not run, their axes found.
+struct LeftOut {
+    of: Vec<(usize, String)>,
+    above: Vec<(usize, f64)>,
+}
+
+impl LeftOut {
+    fn all(settler: &Settler<'_>, skips: &[Skip], axes: &[Labels]) -> Result<Vec<LeftOut>> {
+        let mut all = Vec::new();
+        for skip in skips {
+            let mut left_out = LeftOut {
+                of: Vec::new(),
+                above: Vec::new(),
+            };
+            for (name, value) in &skip.of {
+                let axis = settler.axis(name, axes)?;
+                let values = &axes[axis].values;
+                if !values.iter().any(|label| label.name == value.word) {
+                    let words = format!("this axis has no value {:?}", value.word);
+                    return Err(settler.page.blame(name.span(), &words));
+                }
+                left_out.of.push((axis, value.word.clone()));
             }
-            (Some(_), Some(least)) => {
-                let words = "a claim has `over` or `least`, not both";
-                return Err(self.page.blame(least.span(), words));
+            for (name, &limit) in &skip.above {
+                left_out.above.push((settler.axis(name, axes)?, limit));
             }
-        };
-        Ok(Stated {
-            says: claim.says.clone(),
-            of,
-            paper: claim.paper,
-            more: claim.more,
-        })
+            all.push(left_out);
+        }
+        Ok(all)
     }
 
-    /// The points at these values, over all values of the free axis.
-    fn selected(
-        &self,
-        values: &BTreeMap<Spanned<String>, Scalar>,
-        shown: &Shown,
-        free: Option<usize>,
-    ) -> Result<Vec<(String, usize)>> {
-        let mut at: Vec<Option<usize>> = shown
-            .axes
+    fn covers(&self, labels: &[&Label]) -> bool {
+        let is_above =
+            |&(axis, limit): &(usize, f64)| labels[axis].number.is_some_and(|it| it > limit);
+        self.of
             .iter()
-            .map(|axis| (axis.values.len() == 1).then_some(0))
-            .collect();
-        let mut span = 0..0;
-        for (name, value) in values {
-            span = name.span();
-            let axis = self.axis(name, shown)?;
-            let is = |label: &Label| {
-                label.name == value.word || (label.number.is_some() && label.number == value.number)
-            };
-            let place = shown.axes[axis].values.iter().position(is);
-            at[axis] = Some(place.ok_or_else(|| {
-                let all = listed(shown.axes[axis].values.iter().map(|label| &label.name));
-                let words = format!("this axis has no value {:?}; it has {all}", value.word);
-                self.page.blame(name.span(), &words)
-            })?);
-        }
-        if let Some(free) = free {
-            at[free] = Some(0);
-        }
-        if let Some(missing) = at.iter().position(Option::is_none) {
-            let words = format!("no value of the axis {:?}", shown.axes[missing].name);
-            return Err(self.page.blame(span, &words));
-        }
-        let mut at: Vec<usize> = at.into_iter().flatten().collect();
-        let Some(free) = free else {
-            return Ok(vec![(String::new(), shown.point(&at))]);
-        };
-        let along = shown.axes[free].values.iter().enumerate();
-        Ok(along
-            .map(|(place, label)| {
-                at[free] = place;
-                (label.name.clone(), shown.point(&at))
-            })
-            .collect())
+            .all(|(axis, name)| labels[*axis].name == *name)
+            && self.above.iter().all(is_above)
     }
 }
 

@@ -9,23 +9,27 @@ use super::blame::Page;
 use super::conduct::{Options, conduct};
 use super::design::{Override, design};
 use super::embedded::{BUILT_IN, built_in};
-use super::recipe::{Measure, Recipe, Workload, read};
-use crate::args::{EncodingsArgs, MeasureArg, StudyArgs};
+use super::recipe::{Measure, Recipe, Workload, enlarge, read};
+use crate::args::{AblateArgs, EncodingsArgs, MeasureArg, StudyArgs};
 use crate::voice::Voice;
 
 /// Runs a built-in study, or one from a file.
-pub fn ablate(
-    name: &Path,
-    args: &StudyArgs,
-    more: Vec<(String, String)>,
-    voice: Voice,
-) -> Result<u8> {
+pub fn ablate(typed: &AblateArgs, more: Vec<(String, String)>, voice: Voice) -> Result<u8> {
+    let (name, args) = (&typed.name, &typed.study);
     let mut over = overrides(args);
     over.set.extend(more);
+    over.figures.clone_from(&typed.figure);
+    let recipe = |page: Page<'_>| {
+        let mut recipe = read(page)?;
+        if typed.paper_sizes {
+            enlarge(&mut recipe, page)?;
+        }
+        anyhow::Ok(recipe)
+    };
     let word = name.display().to_string();
     if let Some((file, text)) = built_in(&word) {
         let page = Page { name: file, text };
-        return start(&read(page)?, page, Path::new(""), &over, args, voice);
+        return start(&recipe(page)?, page, Path::new(""), &over, args, voice);
     }
     if !name.exists() {
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, ..)| *name).collect();
@@ -40,7 +44,7 @@ pub fn ablate(
         text: &text,
     };
     let base = name.parent().unwrap_or(Path::new(""));
-    start(&read(page)?, page, base, &over, args, voice)
+    start(&recipe(page)?, page, base, &over, args, voice)
 }
 
 /// Runs the benchmark of back ends, on its own set or on these histories.
@@ -114,5 +118,6 @@ fn overrides(args: &StudyArgs) -> Override {
         memory: args.memory,
         set: args.set.clone(),
         backends: None,
+        figures: None,
     }
 }

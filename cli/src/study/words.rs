@@ -43,7 +43,12 @@ pub fn ending(
         let columns = &shown.axes[matrix::across(shown)].values;
         table[0].extend(columns.iter().map(|label| label.name.clone()));
         for (name, along) in matrix::lines(shown) {
-            let mut line = vec![name];
+            // Where all that varies is across, the line has no name.
+            let mut line = vec![if name.is_empty() {
+                "time".to_owned()
+            } else {
+                name
+            }];
             line.extend(along.iter().map(|&point| {
                 let limit = study.timeout.as_secs_f64();
                 match spread(&points[point], measure) {

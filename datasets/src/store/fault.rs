@@ -1,8 +1,8 @@
 //! Faults: each is a short script of transactions in which the store breaks its promise once, between all others.
 //!
-//! The fourteen are the anomalies of MTC's mini-transactions; every write that matters for a cycle is a read-modify-write, so
-//! that the anomaly is one whatever the other transactions do. The table grows by one line each. Faults of range queries
-//! have two keys to themselves, between which there is no other.
+//! The first fourteen are the anomalies of MTC's mini-transactions. Every write that matters for a cycle is a read-modify-write, or
+//! either order of the writes makes a cycle, so that the anomaly is one whatever the other transactions do. The table grows by
+//! one line each. Faults of range queries have two keys to themselves, between which there is no other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -145,6 +145,8 @@ faults! {
         [by(0, &[R(X, Before), W(X)]), by(0, &[R(X, Initial)])]
     CircularInformationFlow "g1c" "Two transactions each read what the other wrote." Everything
         [by(0, &[R(X, Before), W(X), R(Y, Write(1, 0))]), by(1, &[R(X, Write(0, 0)), W(Y)])]
+    MissedEffects "g-sib" "A transaction reads one key of each of two that blindly write both: it misses an effect of one." Everything
+        [by(0, &[W(X), W(Y)]), by(1, &[W(X), W(Y)]), by(2, &[R(X, Write(0, 0)), R(Y, Write(1, 0))])]
     Phantom "phantom" "A range query finds one of two rows that were inserted together." Everything
         [by(0, &[I(X), I(Y)]), by(1, &[Q(Write(0, 0), Before)])]
     PhantomSkew "phantom-skew" "Two transactions ask for a range, and each inserts into it." Serializability

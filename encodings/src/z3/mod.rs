@@ -6,6 +6,7 @@
 mod asi;
 mod difference;
 mod gsi;
+mod hints;
 #[cfg(test)]
 mod mutants;
 mod order;
@@ -24,6 +25,7 @@ use kingsnake_solver::progress::Progress;
 use rustsat::types::Lit;
 use z3::ast::Bool;
 
+use self::hints::Hints;
 use self::session::{Found, Halt, Session};
 use self::shrink::shrink;
 use crate::Options;
@@ -66,6 +68,8 @@ struct Faults {
     short_core: bool,
     /// A parameter that Z3 does not know, which makes it lose an assertion.
     unknown_parameter: bool,
+    /// A no that needs sides which were only assumed is believed.
+    trust_assumed: bool,
     /// Choices and cores are believed.
     credulous: bool,
 }
@@ -117,6 +121,8 @@ pub(crate) struct Stated {
 pub(crate) struct Z3 {
     encoding: &'static Encoding,
     seed: u32,
+    /// Sides to be tried first.
+    assumed: Vec<(u32, Side)>,
     faults: Faults,
 }
 
@@ -131,6 +137,7 @@ impl Z3 {
         Z3 {
             encoding,
             seed: options.seed,
+            assumed: Vec::new(),
             faults: Faults::default(),
         }
     }
@@ -140,13 +147,16 @@ impl Z3 {
         &self,
         question: Question<'_>,
         chosen: &[u32],
+        hinted: &[(u32, Side)],
         budget: &Budget,
         stats: &mut DecideStats,
     ) -> Result<Run, Halt> {
         thread::scope(|scope| {
             thread::Builder::new()
                 .stack_size(STACK)
-                .spawn_scoped(scope, || self.solve(question, chosen, budget, stats))
+                .spawn_scoped(scope, || {
+                    self.solve(question, chosen, hinted, budget, stats)
+                })
                 .map_err(|error| Halt::Failed(format!("it cannot start a thread: {error}")))?
                 .join()
                 .unwrap_or_else(|_| Err(Halt::Failed("the search panicked".to_owned())))
@@ -157,6 +167,7 @@ impl Z3 {
         &self,
         question: Question<'_>,
         chosen: &[u32],
+        hinted: &[(u32, Side)],
         budget: &Budget,
         stats: &mut DecideStats,
     ) -> Result<Run, Halt> {
@@ -172,8 +183,12 @@ impl Z3 {
             chosen,
             faults: self.faults,
         };
-        let stated = match (self.encoding.state)(&asked, &mut session) {
-            Ok(stated) => stated,
+        let put = (self.encoding.state)(&asked, &mut session).and_then(|stated| {
+            let hints = Hints::new(hinted, &stated, &mut session)?;
+            Ok((stated, hints))
+        });
+        let (stated, hints) = match put {
+            Ok(put) => put,
             Err(halt) => {
                 session.abandon();
                 return Err(halt);
@@ -183,8 +198,8 @@ impl Z3 {
         stats.variables = stats.variables.max(stated.n_variables);
         stats.clauses = stats.clauses.max(session.n_sent() as u64);
         let started = Instant::now();
-        let run = session
-            .check(&stated.demands, &stated.either, budget)
+        let run = hints
+            .check(&stated, &session, self.faults.trust_assumed, budget, stats)
             .map(|found| match found {
                 Found::Met(values) => Run::Met(values.into_iter().map(side_of).collect()),
                 Found::Refuted(failed) => {
@@ -211,7 +226,7 @@ impl Z3 {
         stats: &mut DecideStats,
     ) -> Result<Decision, Halt> {
         let all: Vec<u32> = (0..question.constraints.len() as u32).collect();
-        let mut core = match self.run(question, &all, budget, stats)? {
+        let mut core = match self.run(question, &all, &self.assumed, budget, stats)? {
             Run::Met(sides) => {
                 if !self.faults.credulous {
                     expect_acyclic(&question, &sides)?;
@@ -226,7 +241,7 @@ impl Z3 {
         if self.faults.credulous || core.len() == all.len() {
             return Ok(Decision::Core(core));
         }
-        match self.run(question, &core, budget, stats) {
+        match self.run(question, &core, &[], budget, stats) {
             Ok(Run::Refuted(_)) => Ok(Decision::Core(core)),
             Ok(Run::Met(_)) => Err(Halt::Failed("a core it found can be met".to_owned())),
             // Not refuted on its own in time: all of them together were.
@@ -289,5 +304,18 @@ impl Backend for Z3 {
                 what,
             }),
         }
+    }
+
+    fn decide_assuming(
+        &mut self,
+        question: Question<'_>,
+        assumed: &[(u32, Side)],
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Option<Result<(Decision, DecideStats), DecideError>> {
+        self.assumed = assumed.to_vec();
+        let answer = self.decide(question, budget, progress);
+        self.assumed.clear();
+        Some(answer)
     }
 }

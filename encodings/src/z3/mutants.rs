@@ -1,7 +1,7 @@
 //! Deliberate mistakes in what Z3 is told and in what is believed of its answers, each of which must be noticed.
 
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, Decision};
+use kingsnake_solver::decide::{Backend, DecideError, Decision, Side};
 use kingsnake_solver::progress::Silent;
 
 use super::{ASI, DIFFERENCE, Encoding, Faults, GSI, ORDER, PROPAGATOR, Z3};
@@ -86,6 +86,44 @@ fn a_core_that_misses_a_constraint_is_noticed_by_the_back_end_and_by_the_suite()
             };
             let noticed = judged(encoding, faults).expect_err(encoding.name);
             assert!(noticed.contains(who), "{noticed}");
+        }
+    }
+}
+
+#[test]
+fn a_no_that_needs_a_hint_is_noticed_by_the_back_end_and_by_who_asks_again() {
+    for encoding in ALL {
+        for credulous in [false, true] {
+            let faults = Faults {
+                trust_assumed: true,
+                credulous,
+                ..Faults::default()
+            };
+            let noticed = (0..200).any(|seed| {
+                let owned = small(&mut Random::new(seed));
+                let question = owned.question();
+                let mut backend = Z3::new(encoding, &Options::default());
+                let plain = backend.decide(question, &Budget::unlimited(), &mut Silent);
+                let Ok((Decision::Choices(choices), _)) = plain else {
+                    return false;
+                };
+                let wrong_side = |(at, side): (usize, &Side)| {
+                    let other = match side {
+                        Side::Either => Side::Or,
+                        Side::Or => Side::Either,
+                    };
+                    (at as u32, other)
+                };
+                let hints: Vec<(u32, Side)> = choices.iter().enumerate().map(wrong_side).collect();
+                backend.faults = faults;
+                let budget = Budget::unlimited();
+                let hinted = backend.decide_assuming(question, &hints, &budget, &mut Silent);
+                match hinted.expect("it takes hints") {
+                    Ok((decision, _)) => credulous && matches!(decision, Decision::Core(_)),
+                    Err(error) => error.what.contains("a core it found can be met"),
+                }
+            });
+            assert!(noticed, "{}, credulous: {credulous}", encoding.name);
         }
     }
 }

@@ -8,6 +8,7 @@
 // use, and Z3 is only ever called from the thread of the session, except for the interruption, which Z3 allows.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -57,6 +58,8 @@ pub(crate) struct Session<'a> {
     solver: sys::Z3_solver,
     budget: &'a Budget,
     n_sent: usize,
+    /// How many assertions were found in the solver before its last check.
+    n_held: Cell<usize>,
 }
 
 impl<'a> Session<'a> {
@@ -87,6 +90,7 @@ impl<'a> Session<'a> {
             solver,
             budget,
             n_sent: 0,
+            n_held: Cell::new(0),
         };
         session.set(params);
         session.expect_no_error()?;
@@ -252,7 +256,11 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Once for all that was sent: a check may rewrite what the solver holds, and then there are fewer.
     fn expect_all_assertions(&self) -> Result<(), Halt> {
+        if self.n_held.get() == self.n_sent {
+            return Ok(());
+        }
         let raw = self.raw();
         // SAFETY: the vector lives until its reference is given back.
         let n_held = unsafe {
@@ -264,6 +272,7 @@ impl<'a> Session<'a> {
             size
         };
         if n_held == self.n_sent {
+            self.n_held.set(n_held);
             return Ok(());
         }
         Err(Halt::Failed(format!(

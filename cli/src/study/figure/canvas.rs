@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::scale::{Log, time};
+use super::scale::{Linear, Log, time};
 use crate::escape::Escaped;
 
 /// The width of every figure.
@@ -130,19 +130,35 @@ impl Canvas {
     pub fn time_axis(&mut self, scale: &Log, label: &str) {
         self.text(18.0, self.top - 10.0, 11.5, Anchor::Start, "soft", label);
         for tick in scale.ticks(time) {
-            let y = scale.place(tick.at);
-            let (class, color) = if tick.name.is_some() {
-                ("grid", "#d3d9e1")
+            self.grid_line(scale.place(tick.at), tick.name.as_deref());
+        }
+    }
+
+    /// The same on a linear scale.
+    pub fn linear_time_axis(&mut self, scale: &Linear, label: &str) {
+        self.text(18.0, self.top - 10.0, 11.5, Anchor::Start, "soft", label);
+        for seconds in scale.ticks() {
+            let name = if seconds > 0.0 {
+                time(seconds)
             } else {
-                ("grid faint", "#eef1f5")
+                "0".to_owned()
             };
-            let _ = write!(
-                self.out,
-                r#"<path class="{class}" stroke="{color}" fill="none" d="M{LEFT:.1} {y:.1}H{RIGHT:.1}"/>"#
-            );
-            if let Some(name) = tick.name {
-                self.text(LEFT - 8.0, y + 4.0, 12.0, Anchor::End, "ink", &name);
-            }
+            self.grid_line(scale.place(seconds), Some(&name));
+        }
+    }
+
+    fn grid_line(&mut self, y: f64, name: Option<&str>) {
+        let (class, color) = if name.is_some() {
+            ("grid", "#d3d9e1")
+        } else {
+            ("grid faint", "#eef1f5")
+        };
+        let _ = write!(
+            self.out,
+            r#"<path class="{class}" stroke="{color}" fill="none" d="M{LEFT:.1} {y:.1}H{RIGHT:.1}"/>"#
+        );
+        if let Some(name) = name {
+            self.text(LEFT - 8.0, y + 4.0, 12.0, Anchor::End, "ink", name);
         }
     }
 
@@ -182,6 +198,15 @@ impl Canvas {
             r#"<rect class="fill line k{}" fill="{color}" stroke="{color}"{pale} x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>"#,
             look.class,
             color = look.color
+        );
+    }
+
+    /// A filled box without an outline, which would make a thin one look thicker.
+    pub fn piece(&mut self, look: Look, x: f64, y: f64, width: f64, height: f64) {
+        let _ = write!(
+            self.out,
+            r#"<rect class="fill k{}" fill="{}" x="{x:.1}" y="{y:.2}" width="{width:.1}" height="{height:.2}"/>"#,
+            look.class, look.color
         );
     }
 

@@ -1,7 +1,8 @@
 //! Draws an experiment as its file says: one picture for each value of the axes that are neither along it nor in colour.
 
 use super::super::design::{Drawn, Shown, Study};
-use super::super::figure::{Bars, Cactus, Line, Lines};
+use super::super::figure::{Bars, Cactus, Line, Lines, Stack};
+use super::super::phases::{self, PARTS};
 use super::super::recipe::Kind;
 use super::super::row::Row;
 use super::super::settle::slug;
@@ -113,6 +114,9 @@ impl Artist<'_> {
             .unwrap_or(&self.shown.axes[x].name);
         let y_label = figure.measure.label();
         let n_along = self.shown.axes[x].values.len();
+        if figure.kind == Kind::Phases {
+            return self.phases(id, title, x_label, x, at);
+        }
         let n_series = self.shown.axes[series].values.len();
         let mut spread_at = |along: usize, of: usize| {
             at[x] = along;
@@ -156,6 +160,39 @@ impl Artist<'_> {
             x_log: figure.x_log,
             all: lines.collect(),
             limit: self.limit,
+        }
+        .draw()
+    }
+
+    /// Parts that no bar has are not drawn.
+    fn phases(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
+        let measure = self.drawn.figure.measure;
+        let mut bars = Vec::new();
+        for (along, name) in self.names(x).into_iter().enumerate() {
+            at[x] = along;
+            let rows = &self.points[self.shown.point(&at)];
+            bars.push((name, phases::medians(rows, measure)));
+        }
+        let is_there = |part: &usize| {
+            let mut times = bars.iter().filter_map(|(_, times)| times.as_ref());
+            times.any(|times| times[*part] > 0.0)
+        };
+        let drawn: Vec<usize> = (0..PARTS.len()).filter(is_there).collect();
+        Stack {
+            id,
+            title,
+            y_label: measure.label(),
+            x_label,
+            parts: drawn.iter().map(|&part| PARTS[part].to_owned()).collect(),
+            bars: bars
+                .into_iter()
+                .map(|(name, times)| {
+                    (
+                        name,
+                        times.map(|times| drawn.iter().map(|&part| times[part]).collect()),
+                    )
+                })
+                .collect(),
         }
         .draw()
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::super::claims::{seconds, short};
 use super::super::design::{Shown, Study};
 use super::super::figure::scale::time;
+use super::super::phases::{self, PARTS};
 use super::super::recipe::Table;
 use super::super::row::{Outcome, Row};
 use super::super::summary::{Spread, middle, spread};
@@ -34,6 +35,7 @@ pub fn table(out: &mut String, table: Table, study: &Study, shown: &Shown, point
         ),
         Table::Memory => each(out, "Peak memory (median)", shown, points, memory),
         Table::Rounds => rounds(out, shown, points),
+        Table::Phases => by_phase(out, shown, points),
     }
 }
 
@@ -170,6 +172,34 @@ fn sizes(rows: &[&Row]) -> String {
 fn memory(rows: &[&Row]) -> String {
     let peak = middle(rows, |row| row.peak_memory_bytes.map(|it| it as f64));
     peak.map_or(NOTHING.to_owned(), |it| sized(it as u64))
+}
+
+fn by_phase(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
+    let mut columns = PARTS.map(str::to_owned).to_vec();
+    columns.extend(["all".to_owned(), "decided by".to_owned()]);
+    matrix::open(out, "Time by phase (medians)", &columns);
+    for (at, point) in super::combinations(shown) {
+        let rows = &points[point];
+        let (Some(first), Some(times)) =
+            (rows.first(), phases::medians(rows, super::measure(shown)))
+        else {
+            continue;
+        };
+        let mut cells: Vec<String> = times
+            .iter()
+            .map(|&it| {
+                if it > 0.0 {
+                    time(it)
+                } else {
+                    NOTHING.to_owned()
+                }
+            })
+            .collect();
+        cells.push(time(times.iter().sum()));
+        cells.push(Escaped(&first.decider).to_string());
+        matrix::line(out, &matrix::line_name(shown, &at, None), &cells);
+    }
+    matrix::close(out);
 }
 
 fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
