@@ -1,6 +1,7 @@
 //! Every kernel against its twin, every twin against a plain search, and lying twins against both.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::polygraph::Edge;
@@ -396,6 +397,19 @@ fn the_self_test_passes() {
     for about in fit {
         let passed = compare(&about, &unlimited());
         let passed = passed.unwrap_or_else(|why| panic!("{about:?}: {why}"));
-        assert_eq!(passed.n_answers, 12);
+        assert!(passed.is_finished && passed.n_answers == 12, "{passed:?}");
+    }
+}
+
+#[test]
+fn a_self_test_without_time_is_not_finished_and_not_failed() {
+    drop(hardware("self-test without time", Opening::default()));
+    let late = unlimited().with_timeout(Instant::now(), Duration::ZERO);
+    let fit = crate::adapters()
+        .into_iter()
+        .filter(|it| it.unfit.is_none());
+    for about in fit {
+        let test = compare(&about, &late).expect("no answer was wrong");
+        assert!(!test.is_finished && test.n_answers == 0, "{test:?}");
     }
 }
