@@ -98,8 +98,9 @@ fn the_corpus_is_judged_on_a_gpu_as_its_index_says() {
         .map(|line| line.split('\t').collect::<Vec<_>>());
     let head = lines.next().expect("there is a head");
     let mut n_pruned = 0;
+    let mut adapter = String::new();
     for line in lines {
-        for level in ["ser", "si"] {
+        for level in ["ser", "strong-session-ser", "si", "strong-session-si"] {
             let column = head.iter().position(|&it| it == level);
             let answer = column.map_or("", |column| line[column]);
             let status = match answer {
@@ -107,13 +108,24 @@ fn the_corpus_is_judged_on_a_gpu_as_its_index_says() {
                 "no" => 1,
                 _ => continue,
             };
-            let (document, _) = document(status, &corpus(line[0]), "gpu", level);
-            assert_eq!(document["stats"]["device"]["warning"], Value::Null);
-            let rounds = document["stats"]["rounds"].as_array();
-            n_pruned += usize::from(rounds.is_some_and(|rounds| !rounds.is_empty()));
+            let history = corpus(line[0]);
+            let mut check = vec!["check", &history, "--json", "--device", "gpu"];
+            check.extend(["--level", level, "--no-linear"]);
+            if !level.starts_with("strong") {
+                check.extend(["--session-order", "off"]);
+            }
+            let document: Value =
+                serde_json::from_str(&expect(status, &check).stdout).expect("stdout is JSON");
+            let stats = &document["stats"];
+            assert_eq!(stats["device"]["warning"], Value::Null, "{}", line[0]);
+            if stats["rounds"].as_array().is_some_and(|it| !it.is_empty()) {
+                assert_eq!(stats["reachability"], "device", "{}", line[0]);
+                n_pruned += 1;
+                adapter = stats["device"]["name"].to_string();
+            }
         }
     }
-    println!("{n_pruned} checks of the corpus came to pruning");
+    println!("gpu test: {n_pruned} checks of the corpus through the command line on {adapter}");
     assert!(n_pruned > 10);
 }
 
