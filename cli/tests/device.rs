@@ -1,5 +1,6 @@
 //! `--device` and `kingsnake devices`: the same answers on a GPU as on the CPU, and a warning where there is none.
 #![cfg(feature = "gpu")]
+#![allow(clippy::print_stdout)] // `scripts/test` counts the lines that say which adapter a test ran on.
 
 mod run;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::polygraph::Edge;
-use kingsnake_solver::prune::{Dag, Relatives, Task};
+use kingsnake_solver::prune::{Dag, Dense, Relatives, Task};
 use kingsnake_solver::random::Rng;
 
 use super::hardware;
@@ -386,6 +386,31 @@ fn every_lying_twin_is_caught() {
         gpu = back;
         assert!(caught, "{fault:?} is not caught");
     }
+}
+
+#[test]
+#[ignore = "a minute of processor time on software, and 2 GB"]
+fn a_hundred_thousand_nodes_are_closed_in_ten_bands() {
+    let mut rng = Rng::new(41);
+    let dag = sample::dag(100_000, 150_000, 2_000, &mut rng);
+    let gpu = hardware("100,000 nodes", Opening::default());
+    let options = Options {
+        most_band_bytes: Some(1 << 27),
+        ..Options::default()
+    };
+    let graph = Csr {
+        starts: dag.starts(),
+        targets: dag.targets(),
+    };
+    let mut resident = Resident::load(gpu, options, graph, &unlimited()).unwrap();
+    let steps = Steps::all(&dag);
+    resident
+        .close(&steps, std::iter::empty(), &unlimited())
+        .unwrap();
+    assert_eq!(resident.size().1, 10);
+    let relatives = resident.relatives(&unlimited()).unwrap();
+    assert!(relatives.descendants == Dense::count_descendants(&dag));
+    assert!(relatives.ancestors == Dense::count_descendants(&dag.reversed()));
 }
 
 #[test]

@@ -113,24 +113,20 @@ fn draw(id: &str, degree: u32, rows: &[&Row]) -> String {
 
 fn table(out: &mut String, rows: &[&Row]) {
     out.push_str(
-        r#"<div class="wide" tabindex="0" role="region" aria-label="Rows"><table class="rounds"><thead><tr><th scope="col">nodes</th><th scope="col">engine</th><th scope="col">time</th><th scope="col">in fresh memory</th><th scope="col">words OR-ed</th><th scope="col">G words/s</th><th scope="col">GB/s moved</th><th scope="col">of copying</th><th scope="col">kernels</th></tr></thead><tbody>"#,
+        r#"<div class="wide" tabindex="0" role="region" aria-label="Rows"><table class="rounds"><thead><tr><th scope="col">nodes</th><th scope="col">engine</th><th scope="col">time</th><th scope="col">fresh memory</th><th scope="col">words OR-ed</th><th scope="col">G words/s</th><th scope="col">GB/s moved</th><th scope="col">of copying</th><th scope="col">kernels</th><th scope="col">lanes busy</th></tr></thead><tbody>"#,
     );
     for row in rows {
         let share = row.share_of_copy;
         let share = share.map_or("–".to_owned(), |share| format!("{:.0} %", 100.0 * share));
         let kernels = match row.dispatches {
             0 => "–".to_owned(),
-            n => format!(
-                "{} ({}) of {}, {:.0} % of lanes busy",
-                grouped(n),
-                row.form,
-                count(row.workgroups as usize, "workgroup"),
-                100.0 * row.occupancy.unwrap_or_default()
-            ),
+            n => format!("{} {}", grouped(n), row.form),
         };
+        let busy = row.occupancy;
+        let busy = busy.map_or("–".to_owned(), |busy| format!("{:.0} %", 100.0 * busy));
         let _ = write!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.1}</td><td>{share}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.1}</td><td>{share}</td><td>{}</td><td>{busy}</td></tr>",
             grouped(row.nodes),
             Escaped(&row.engine),
             lasting(Duration::from_secs_f64(row.seconds)),
