@@ -7,7 +7,7 @@ use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::polygraph::{Polygraph, construct};
 use kingsnake_solver::progress::Silent;
-use kingsnake_solver::prune::{Clocks, Dag, Dense, PruneOptions, PruneStats, Reachability, prune};
+use kingsnake_solver::prune::{PruneOptions, PruneStats, Reachability, prune};
 use kingsnake_solver::random::Large;
 use kingsnake_solver::resolve::{Resolution, Resolved, resolve};
 
@@ -68,24 +68,9 @@ fn phases(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn reach(criterion: &mut Criterion) {
-    let history = history();
-    let polygraph = polygraph(&history, Level::Ser);
-    let dag =
-        Dag::new(polygraph.n_nodes(), polygraph.edges().iter()).expect("valid by construction");
-    let chains = polygraph.chains();
-    let mut group = criterion.benchmark_group("reach-10000");
-    group.bench_function("dag", |b| {
-        b.iter(|| Dag::new(polygraph.n_nodes(), polygraph.edges().iter()));
-    });
-    group.bench_function("dense", |b| b.iter(|| Dense::new(&dag)));
-    group.bench_function("chains", |b| b.iter(|| Clocks::new(&dag, &chains)));
-    group.finish();
-}
-
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = phases, reach
+    targets = phases
 }
 criterion_main!(benches);

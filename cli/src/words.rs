@@ -263,7 +263,7 @@ fn device(out: &mut String, answer: &Answer) {
         });
         let _ = writeln!(
             out,
-            "  device {} ({}, {}): {}\n  {} up, {} down, {} ({}), a matrix of {} in {}{kernels}",
+            "  device {} ({}, {}): {}\n  {} up, {} down, {} ({}) of {}, {:.0} % of their lanes busy, a matrix of {} in {}{kernels}",
             printable(&device.name),
             device.backend,
             device.kind,
@@ -272,6 +272,8 @@ fn device(out: &mut String, answer: &Answer) {
             sized(device.bytes_down),
             count(device.dispatches as usize, "kernel"),
             device.form,
+            count(device.workgroups as usize, "workgroup"),
+            100.0 * device.occupancy,
             sized(device.matrix_bytes),
             count(device.bands as usize, "band"),
         );

@@ -3,7 +3,7 @@
 use crate::kernel::Kernel;
 use crate::layout::{BLOCK, ClosureParams, THREADS, WarshallParams};
 use crate::matrix::{Band, Cut};
-use crate::recording::{BufferId, Limits, Recording};
+use crate::recording::{BufferId, Limits, Load, Recording};
 use crate::steps::Steps;
 
 /// A level with this many times more nodes than a workgroup holds at once is worth a dispatch of its own.
@@ -111,17 +111,26 @@ impl Closing<'_> {
             }
             let first = level;
             let mut work = 0;
+            let mut rows = 0;
             while level < n_levels && !self.is_wide(level, form) {
                 let more = self.rows[level] * band.row_words();
                 if level > first && work + more > self.limits.work {
                     break;
                 }
                 work += more;
+                rows += self.rows_in_hand(self.steps.level(level).len() as u32);
                 level += 1;
             }
+            let first_step = self.steps.level(first).start;
+            let done = u64::from(self.steps.ends[level - 1] - first_step);
+            let load = Load {
+                work,
+                busy: done * band.row_words(),
+                turns: rows * band.row_words(),
+            };
             let params = ClosureParams {
                 shape: band.shape,
-                first_step: self.steps.level(first).start,
+                first_step,
                 first: first as u32,
                 end: level as u32,
                 unused: 0,
@@ -136,10 +145,15 @@ impl Closing<'_> {
                 graph.ends,
             ];
             let groups = [1, band.shape.n_strips];
-            recording.dispatch(Kernel::Sweep, params, &buffers, groups, work);
+            recording.dispatch(Kernel::Sweep, params, &buffers, groups, load);
             used.sweep = true;
         }
         used
+    }
+
+    /// The rows that a workgroup has room for while it computes so many.
+    fn rows_in_hand(&self, n_rows: u32) -> u64 {
+        u64::from(n_rows.next_multiple_of(self.cut.lanes()))
     }
 
     fn level(&self, recording: &mut Recording, band: &Band, level: usize) {
@@ -167,8 +181,13 @@ impl Closing<'_> {
                 unused: 0,
             };
             let groups = [(end - start).div_ceil(lanes), band.shape.n_strips];
-            let share = work * u64::from(end - start) / range.len() as u64;
-            recording.dispatch(Kernel::Level, params, &buffers, groups, share);
+            let rows = u64::from(end - start);
+            let load = Load {
+                work: work * rows / range.len() as u64,
+                busy: rows * band.row_words(),
+                turns: self.rows_in_hand(end - start) * band.row_words(),
+            };
+            recording.dispatch(Kernel::Level, params, &buffers, groups, load);
         }
     }
 
@@ -190,15 +209,29 @@ impl Closing<'_> {
             let own = &self.bands[(strip / self.cut.strips_a_band) as usize];
             let through = self.graph.through;
             let rows = n_rows.div_ceil(THREADS);
-            let work = u64::from(n_rows) * 4;
             let both = [own.buffer, through];
-            recording.dispatch(Kernel::Column, params(own), &both, [rows, 1], work);
-            recording.dispatch(Kernel::Pivot, params(own), &[through], [1, 1], 0);
+            let column = Load {
+                work: u64::from(n_rows) * 4,
+                ..a_thread_each(n_rows)
+            };
+            recording.dispatch(Kernel::Column, params(own), &both, [rows, 1], column);
+            let in_block = u64::from(end - first);
+            let pivot = Load {
+                work: 0,
+                busy: in_block,
+                turns: BLOCK.into(),
+            };
+            recording.dispatch(Kernel::Pivot, params(own), &[through], [1, 1], pivot);
             for band in self.bands {
                 let both = [band.buffer, through];
                 let strips = band.shape.n_strips;
-                let work = u64::from(BLOCK) * band.row_words();
-                recording.dispatch(Kernel::Panel, params(band), &both, [1, strips], work);
+                let turns = u64::from(BLOCK) * band.row_words();
+                let panel = Load {
+                    work: turns,
+                    busy: in_block * band.row_words(),
+                    turns,
+                };
+                recording.dispatch(Kernel::Panel, params(band), &both, [1, strips], panel);
             }
             for band in self.bands {
                 self.rest(recording, band, params(band));
@@ -227,8 +260,11 @@ impl Closing<'_> {
                 unused: 0,
             };
             let groups = [(end - first).div_ceil(THREADS), 1];
-            let work = self.rows.iter().sum();
-            recording.dispatch(Kernel::Seed, params, &buffers, groups, work);
+            let load = Load {
+                work: self.rows.iter().sum(),
+                ..a_thread_each(end - first)
+            };
+            recording.dispatch(Kernel::Seed, params, &buffers, groups, load);
         }
     }
 
@@ -243,8 +279,25 @@ impl Closing<'_> {
             params.first_row = first_row;
             let groups = [rows.div_ceil(THREADS), band.shape.n_strips];
             let buffers = [band.buffer, self.graph.through];
-            let work = u64::from(rows) * a_row;
-            recording.dispatch(Kernel::Rest, params, &buffers, groups, work);
+            let end = first_row + rows;
+            let in_block = end
+                .min(params.end)
+                .saturating_sub(first_row.max(params.first));
+            let load = Load {
+                work: u64::from(rows) * a_row,
+                busy: u64::from(rows - in_block) * band.row_words(),
+                turns: u64::from(rows.next_multiple_of(THREADS)) * band.row_words(),
+            };
+            recording.dispatch(Kernel::Rest, params, &buffers, groups, load);
         }
+    }
+}
+
+/// What a dispatch asks that gives each item a thread.
+pub(crate) fn a_thread_each(n_items: u32) -> Load {
+    Load {
+        work: n_items.into(),
+        busy: n_items.into(),
+        turns: n_items.next_multiple_of(THREADS).into(),
     }
 }

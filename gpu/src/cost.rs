@@ -1,7 +1,9 @@
-//! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas.
+//! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas, and a test holds its tables to
+//! this code.
 
 use kingsnake_solver::prune::{Dag, Task};
 
+use crate::adapter::Kind;
 use crate::closure::Form;
 use crate::layout::BLOCK;
 use crate::matrix::Cut;
@@ -11,85 +13,176 @@ use crate::steps::Steps;
 const DISPATCH: f64 = 6e-6;
 /// A workgroup waits about this long for memory that it depends on.
 const LATENCY: f64 = 0.6e-6;
-/// Words that all workgroups together OR in a second from workgroup memory.
-const LOCAL_WORDS: f64 = 5e11;
+
+/// What a machine can do. wgpu does not tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Speed {
+    /// Bytes of its memory that it moves in a second.
+    pub(crate) bytes: f64,
+    /// Bytes that go over the bus in a second.
+    pub(crate) bus: f64,
+    /// Workgroups that run at once.
+    pub(crate) groups: f64,
+    /// Words that they OR in a second from workgroup memory, together.
+    pub(crate) words: f64,
+}
+
+impl Speed {
+    /// A small adapter of a kind.
+    pub(crate) fn of(kind: Kind) -> Self {
+        let (bytes, bus, groups, words) = match kind {
+            Kind::Discrete => (300e9, 6e9, 150.0, 5e11),
+            Kind::Integrated => (40e9, 10e9, 40.0, 1e11),
+            Kind::Virtual | Kind::Other => (100e9, 3e9, 80.0, 2e11),
+            Kind::Software => (0.2e9, 2e9, 2.0, 1e9),
+        };
+        Speed {
+            bytes,
+            bus,
+            groups,
+            words,
+        }
+    }
+}
+
+/// A level of a graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Level {
+    pub(crate) nodes: f64,
+    /// Rows that its nodes are made of, their own included.
+    pub(crate) rows: f64,
+}
+
+impl Level {
+    fn all(steps: &Steps, rows: &[u64]) -> Vec<Level> {
+        let levels = rows.iter().enumerate();
+        levels
+            .map(|(level, &rows)| Level {
+                nodes: steps.level(level).len() as f64,
+                rows: rows as f64,
+            })
+            .collect()
+    }
+}
+
+/// How long the forms of a closure take, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Forms {
+    /// As `closure` does it: each level in the better of its two ways.
+    pub(crate) closure: f64,
+    pub(crate) warshall: f64,
+}
+
+impl Forms {
+    pub(crate) fn new(cut: &Cut, levels: &[Level], speed: Speed) -> Self {
+        let (lanes, strips) = (f64::from(cut.lanes()), f64::from(cut.n_strips));
+        let n = f64::from(cut.n_rows);
+        let row_words = cut.bytes() as f64 / 4.0 / n.max(1.0);
+        let bands = f64::from(cut.n_bands());
+        let waits =
+            |level: &Level, turns: f64| LATENCY * (1.0 + turns * level.rows / level.nodes.max(1.0));
+        let latency: f64 = levels
+            .iter()
+            .map(|level| {
+                let turns = (level.nodes / lanes).ceil();
+                let waves = (strips / speed.groups).ceil();
+                let sweep = waves * waits(level, turns);
+                let spread = (turns * strips / speed.groups).ceil();
+                sweep.min(bands * DISPATCH + waits(level, spread))
+            })
+            .sum();
+        let rows: f64 = levels.iter().map(|level| level.nodes + level.rows).sum();
+        let moved = 4.0 * row_words * rows / speed.bytes;
+        let blocks = (n / f64::from(BLOCK)).ceil();
+        let dispatches = bands + blocks * (2.0 + 2.0 * bands);
+        // Every row of every block is read and written once, and each workgroup reads the block for itself.
+        let passed = blocks * 4.0 * row_words * 2.5 * n / speed.bytes;
+        let ored = n * n * row_words / speed.words;
+        Forms {
+            closure: bands * DISPATCH + latency.max(moved),
+            warshall: dispatches * DISPATCH + ored.max(passed),
+        }
+    }
+}
 
 /// The kernels that a GPU finishes soonest.
 pub(crate) fn form(cut: &Cut, steps: &Steps, rows: &[u64]) -> Form {
-    let lanes = f64::from(cut.lanes());
-    let sweep: f64 = rows
-        .iter()
-        .map(|&rows| LATENCY * (1.0 + rows as f64 / lanes))
-        .sum();
-    let n_levels = steps.ends.len() as f64;
-    let levels = sweep.min(n_levels * DISPATCH);
-    let n = f64::from(cut.n_rows);
-    let blocks = (n / f64::from(BLOCK)).ceil();
-    let dispatches = blocks * (2.0 + 2.0 * f64::from(cut.n_bands()));
-    let warshall = dispatches * DISPATCH + n * n * n / 32.0 / LOCAL_WORDS;
-    if warshall < levels {
+    let levels = Level::all(steps, rows);
+    let forms = Forms::new(cut, &levels, Speed::of(Kind::Discrete));
+    if forms.warshall < forms.closure {
         Form::Warshall
     } else {
         Form::Auto
     }
 }
 
-/// Bytes of memory that a device moves in a second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Speed {
-    pub(crate) bytes: f64,
-    /// Over the bus.
-    pub(crate) bus: f64,
-}
-
 /// Finding and opening a device, and compiling the kernels.
-const START: f64 = 0.4;
+pub(crate) const START: f64 = 0.4;
 /// How often a closure is computed: pruning takes a few rounds, and later ones compute less.
 const ROUNDS: f64 = 3.0;
 /// Bytes that a pair costs, on either side: random words.
 const BYTES_A_PAIR: f64 = 256.0;
-/// Bytes a thread of a CPU ORs in a second, and how much more the second thread of a memory channel brings.
-const CPU_BYTES: f64 = 8e9;
+/// Bytes of rows that a thread of a CPU ORs in a second, as `bench reach` measured them.
+pub(crate) const CPU_BYTES: f64 = 15e9;
+/// Bytes of clocks that it compares.
+const CLOCK_BYTES: f64 = 6e9;
 
-/// How long the CPU and a device would take, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
-    pub(crate) cpu: f64,
-    pub(crate) gpu: f64,
+/// How long the CPU would take for a task, in seconds.
+pub(crate) fn on_cpu(task: &Task, dag: &Dag, threads: usize) -> f64 {
+    let (n, m) = (task.n_nodes as f64, dag.n_edges() as f64);
+    let chains = task.n_chains as f64;
+    let has_chains = task.n_chains * 32 <= task.n_nodes;
+    let round = if has_chains {
+        (m * chains * 4.0 + n * chains) / CLOCK_BYTES
+    } else {
+        (dense_bytes(n, m) + pair_bytes(task)) / (CPU_BYTES * (threads as f64).max(1.0))
+    };
+    ROUNDS * round
 }
 
-impl Estimate {
-    /// Estimates a task.
-    pub(crate) fn new(task: &Task, dag: &Dag, speed: Speed, threads: usize) -> Self {
-        let (n, m) = (task.n_nodes as f64, dag.n_edges() as f64);
-        let pairs = f64::from(task.n_pairs());
-        let cpu_speed = CPU_BYTES * (threads as f64).max(1.0);
-        // A row has bits to the right of its own place only.
-        let dense = m * n / 16.0 + pairs * BYTES_A_PAIR;
-        let chains = m * task.n_chains as f64 * 4.0 + n * task.n_chains as f64;
-        let has_chains = task.n_chains * 32 <= task.n_nodes;
-        let cpu = if has_chains {
-            chains / CPU_BYTES
-        } else {
-            dense / cpu_speed
-        };
-        let levels = n.sqrt().max(1.0) * DISPATCH;
-        let moved = m * n / 8.0 + pairs * BYTES_A_PAIR;
-        let up = 4.0 * (3.0 * n + m + task.readers.len() as f64 + 6.0 * task.runs.len() as f64);
-        let gpu = START + up / speed.bus + ROUNDS * (levels + moved / speed.bytes);
-        Estimate {
-            cpu: cpu * ROUNDS,
-            gpu,
-        }
-    }
+/// Whether no device at all could pay where the CPU takes so long.
+pub(crate) fn is_hopeless(on_cpu: f64) -> bool {
+    on_cpu < START
+}
 
-    /// Whether the device pays.
-    pub(crate) fn pays(self) -> bool {
-        self.gpu < self.cpu / 1.5
-    }
+/// How long a device would take for a task, in seconds.
+pub(crate) fn on_device(task: &Task, dag: &Dag, speed: Speed) -> f64 {
+    let (n, m) = (task.n_nodes as f64, dag.n_edges() as f64);
+    let up = 4.0 * (3.0 * n + m + task.readers.len() as f64 + 6.0 * task.runs.len() as f64);
+    let round = closure_of(dag, speed) + pair_bytes(task) / speed.bytes;
+    START + up / speed.bus + ROUNDS * round
+}
 
-    /// Whether no device at all could pay.
-    pub(crate) fn is_hopeless(self) -> bool {
-        self.cpu < START
-    }
+/// Whether a device pays: estimates are rough, so it must be clearly better.
+pub(crate) fn pays(on_device: f64, on_cpu: f64) -> bool {
+    on_device < on_cpu / 1.5
+}
+
+fn pair_bytes(task: &Task) -> f64 {
+    f64::from(task.n_pairs()) * BYTES_A_PAIR
+}
+
+/// Bytes that the CPU ORs for a closure: a row has bits to the right of its own place only.
+pub(crate) fn dense_bytes(n: f64, m: f64) -> f64 {
+    m * n / 16.0
+}
+
+/// How long a graph's first closure takes a device.
+fn closure_of(dag: &Dag, speed: Speed) -> f64 {
+    let Ok(cut) = Cut::new(dag.n_nodes(), u64::MAX) else {
+        return f64::INFINITY;
+    };
+    let steps = Steps::all(dag);
+    let rows: Vec<u64> = (0..steps.ends.len())
+        .map(|level| {
+            let range = steps.level(level);
+            let nodes = &steps.nodes[range.start as usize..range.end as usize];
+            let rows = nodes
+                .iter()
+                .map(|&node| dag.successors(node).len() as u64 + 1);
+            rows.sum()
+        })
+        .collect();
+    let forms = Forms::new(&cut, &Level::all(&steps, &rows), speed);
+    forms.closure.min(forms.warshall)
 }

@@ -10,7 +10,7 @@ use kingsnake_solver::prune::{
 
 use crate::Choice;
 use crate::adapter::{About, Kind};
-use crate::cost::{Estimate, Speed};
+use crate::cost::{self, Speed};
 use crate::recording::Executor;
 use crate::resident::{Csr, Options, Resident};
 use crate::steps::Steps;
@@ -95,25 +95,13 @@ impl Gpu {
     }
 }
 
-/// Roughly what an adapter of a kind can do; wgpu does not tell.
-fn speed(kind: Kind) -> Speed {
-    match kind {
-        Kind::Discrete => Speed {
-            bytes: 300e9,
-            bus: 6e9,
-        },
-        Kind::Integrated => Speed {
-            bytes: 40e9,
-            bus: 10e9,
-        },
-        Kind::Virtual | Kind::Other => Speed {
-            bytes: 100e9,
-            bus: 3e9,
-        },
-        Kind::Software => Speed {
-            bytes: 0.2e9,
-            bus: 2e9,
-        },
+#[cfg(all(test, feature = "wgpu"))]
+impl Gpu {
+    /// Loses the device in the middle of a task.
+    pub(crate) fn lose(&mut self) {
+        if let Some(it) = &mut self.rounds {
+            it.resident.executor.lose();
+        }
     }
 }
 
@@ -165,9 +153,16 @@ impl<E: Executor> Rounds<E> {
         stats.bytes_up = traffic.bytes_up;
         stats.bytes_down = traffic.bytes_down;
         stats.dispatches = traffic.dispatches;
+        stats.workgroups = traffic.workgroups;
+        stats.occupancy = share(traffic.busy, traffic.turns);
         (stats.matrix_bytes, stats.bands) = self.resident.size();
         stats.form = self.resident.used.words();
     }
+}
+
+/// A part of a whole; nothing is busy where nothing ran.
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
 }
 
 impl Device for Gpu {
@@ -184,19 +179,19 @@ impl Device for Gpu {
                 };
             }
         }
-        let best = Estimate::new(task, dag, speed(Kind::Discrete), threads);
-        if best.is_hopeless() {
+        let on_cpu = cost::on_cpu(task, dag, threads);
+        let cpu = lasting(on_cpu);
+        if cost::is_hopeless(on_cpu) {
             return Offer::Declined(format!(
-                "the CPU needs about {}, less than it takes to start a GPU",
-                lasting(best.cpu)
+                "the CPU needs about {cpu}, less than it takes to start a GPU"
             ));
         }
         match self.prepare(task, budget) {
             Err(why) => Offer::Declined(why),
             Ok(about) => {
-                let estimate = Estimate::new(task, dag, speed(about.kind), threads);
-                let (cpu, gpu) = (lasting(estimate.cpu), lasting(estimate.gpu));
-                if estimate.pays() {
+                let on_device = cost::on_device(task, dag, Speed::of(about.kind));
+                let gpu = lasting(on_device);
+                if cost::pays(on_device, on_cpu) {
                     Offer::Taken(format!("estimated {gpu}, against {cpu} on the CPU"))
                 } else {
                     let name = &about.name;

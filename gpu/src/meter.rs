@@ -26,6 +26,10 @@ pub struct Measured {
     pub bytes_up: u64,
     /// Kernels started.
     pub dispatches: u64,
+    /// Their workgroups together.
+    pub workgroups: u64,
+    /// The share of their threads' turns that had something to do.
+    pub occupancy: f64,
     /// The size of the matrix.
     pub matrix_bytes: u64,
     /// Over how many buffers it is split.
@@ -106,6 +110,8 @@ impl Meter {
             words: rows * row_words,
             bytes_up: resident.traffic.bytes_up,
             dispatches: resident.traffic.dispatches,
+            workgroups: resident.traffic.workgroups,
+            occupancy: crate::device::share(resident.traffic.busy, resident.traffic.turns),
             matrix_bytes,
             bands,
         };

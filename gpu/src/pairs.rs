@@ -3,13 +3,14 @@
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::{DeviceError, Judgement, PairEdge, Task};
 
+use crate::closure::a_thread_each;
 use crate::kernel::Kernel;
 use crate::layout::{
     COUNTERS, EDGES, FIRST_BAND, FIRST_BEFORE, IMPLIED, LAST_BAND, LISTED, MOST_VIOLATED, OPEN,
     PruneParams, THREADS, VIOLATED, VIOLATIONS,
 };
 use crate::matrix::Band;
-use crate::recording::{BufferId, Executor, Limits, Recording, Traffic};
+use crate::recording::{BufferId, Executor, Limits, Load, Recording, Traffic};
 use crate::resident::flat_runs;
 
 /// The first guess at how long lists become; they grow when they turn out longer.
@@ -125,8 +126,11 @@ impl Pairs {
                     buffers.extend([self.counters, self.edges.buffer, self.next.buffer]);
                 }
                 let groups = [(end - first).div_ceil(THREADS), 1];
-                let work = u64::from(end - first) * WORDS_A_PAIR;
-                recording.dispatch(kernel, params, &buffers, groups, work);
+                let load = Load {
+                    work: u64::from(end - first) * WORDS_A_PAIR,
+                    ..a_thread_each(end - first)
+                };
+                recording.dispatch(kernel, params, &buffers, groups, load);
             }
         }
     }

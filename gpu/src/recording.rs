@@ -19,8 +19,18 @@ pub(crate) struct Dispatch {
     /// The storage buffers, in the order of the kernel's table.
     pub(crate) buffers: Vec<BufferId>,
     pub(crate) groups: [u32; 2],
+    pub(crate) load: Load,
+}
+
+/// How much a dispatch does, and how well it fills its workgroups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
     /// Words read or written, roughly: how much may be submitted at once depends on it.
     pub(crate) work: u64,
+    /// Turns of a thread that have something to do: a word of a row, a row, or a pair.
+    pub(crate) busy: u64,
+    /// All turns, those of threads that only wait for their workgroup included.
+    pub(crate) turns: u64,
 }
 
 /// One thing to do. Offsets and lengths are in words.
@@ -40,12 +50,15 @@ pub(crate) enum Command {
     },
 }
 
-/// What went over the bus and how many kernels were started.
+/// What went over the bus, how many kernels were started, and how full they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
     pub(crate) bytes_up: u64,
     pub(crate) bytes_down: u64,
     pub(crate) dispatches: u64,
+    pub(crate) workgroups: u64,
+    pub(crate) busy: u64,
+    pub(crate) turns: u64,
 }
 
 impl Traffic {
@@ -53,6 +66,9 @@ impl Traffic {
         self.bytes_up += other.bytes_up;
         self.bytes_down += other.bytes_down;
         self.dispatches += other.dispatches;
+        self.workgroups += other.workgroups;
+        self.busy += other.busy;
+        self.turns += other.turns;
     }
 }
 
@@ -80,7 +96,7 @@ impl Recording {
         params: P,
         buffers: &[BufferId],
         groups: [u32; 2],
-        work: u64,
+        load: Load,
     ) {
         debug_assert_eq!(buffers.len(), kernel.about().bindings.len());
         self.commands.push(Command::Dispatch(Dispatch {
@@ -88,7 +104,7 @@ impl Recording {
             params: bytemuck::cast(params),
             buffers: buffers.to_vec(),
             groups,
-            work,
+            load,
         }));
     }
 
@@ -103,9 +119,12 @@ impl Recording {
             match command {
                 Command::Upload { words, .. } => traffic.bytes_up += 4 * words.len() as u64,
                 Command::Download { len, .. } => traffic.bytes_down += 4 * len,
-                Command::Dispatch(_) => {
+                Command::Dispatch(dispatch) => {
                     traffic.dispatches += 1;
                     traffic.bytes_up += PARAMS_BYTES;
+                    traffic.workgroups += dispatch.groups.map(u64::from).iter().product::<u64>();
+                    traffic.busy += dispatch.load.busy;
+                    traffic.turns += dispatch.load.turns;
                 }
                 Command::Clear(_) => {}
             }

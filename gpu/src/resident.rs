@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::layout::{EstimateParams, Extra, NONE, Run, Step, THREADS};
 use crate::matrix::{Band, Cut};
 use crate::pairs::Pairs;
-use crate::recording::{BufferId, Executor, Recording, Traffic};
+use crate::recording::{BufferId, Executor, Load, Recording, Traffic};
 use crate::steps::Steps;
 
 /// A graph by source, as the solver keeps it.
@@ -236,8 +236,13 @@ impl<E: Executor> Resident<E> {
                 };
                 let buffers = [band.buffer, self.relatives];
                 let groups = [rows.div_ceil(THREADS), band.shape.n_strips];
-                let work = u64::from(rows) * band.row_words();
-                recording.dispatch(Kernel::Estimate, params, &buffers, groups, work);
+                let words = u64::from(rows) * band.row_words();
+                let load = Load {
+                    work: words,
+                    busy: words,
+                    turns: u64::from(rows.next_multiple_of(THREADS)) * band.row_words(),
+                };
+                recording.dispatch(Kernel::Estimate, params, &buffers, groups, load);
             }
         }
         recording.download(self.relatives, 0, 2 * u64::from(n_rows));

@@ -80,6 +80,9 @@ pub struct ReachArgs {
     /// How many chains the nodes fall into.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
     pub chains: u32,
+    /// How many nodes an edge reaches ahead at most.
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
+    pub span: u32,
     /// Which GPU takes part, if any.
     #[arg(long, value_name = "WHERE", default_value = "gpu")]
     pub device: Choice,

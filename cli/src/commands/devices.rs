@@ -53,10 +53,15 @@ fn describe(words: &mut String, about: &About) {
         }
     );
     let tested = match self_test(about) {
-        Ok(passed) => format!(
-            "passed, {} in {}",
-            count(passed.n_answers, "answer"),
-            lasting(passed.time)
+        Ok(test) => format!(
+            "{}, {} right in {}",
+            if test.is_finished {
+                "passed"
+            } else {
+                "not finished"
+            },
+            count(test.n_answers, "answer"),
+            lasting(test.time)
         ),
         Err(why) => format!("failed: {}", printable(&why)),
     };

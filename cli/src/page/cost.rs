@@ -114,7 +114,7 @@ fn device(out: &mut String, answer: &Answer) {
     }
     let _ = write!(
         out,
-        r#"<p class="soft">Device {} ({}, {}; {}): {} up, {} down, {}.</p>"#,
+        r#"<p class="soft">Device {} ({}, {}; {}): {} up, {} down, {} of {}, {:.0} % of their lanes busy.</p>"#,
         Escaped(&device.name),
         Escaped(&device.backend),
         Escaped(&device.kind),
@@ -122,6 +122,8 @@ fn device(out: &mut String, answer: &Answer) {
         sized(device.bytes_up),
         sized(device.bytes_down),
         count(device.dispatches as usize, "kernel"),
+        count(device.workgroups as usize, "workgroup"),
+        100.0 * device.occupancy,
     );
 }
 

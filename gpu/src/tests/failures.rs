@@ -8,8 +8,11 @@ use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{Engines, Report, Techniques, check_on};
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
 use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::polygraph::Edge;
 use kingsnake_solver::progress::{Progress, Silent};
-use kingsnake_solver::prune::{Device, DeviceError};
+use kingsnake_solver::prune::{
+    Dag, Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, Task,
+};
 use kingsnake_solver::random::{Large, Rng};
 use kingsnake_solver::verdict::Verdict;
 
@@ -69,8 +72,8 @@ fn check(device: &mut dyn Device, budget: &Budget) -> Report {
     report.expect("the check can be carried out")
 }
 
-fn expect_fallback(mut gpu: Gpu, why: &str) {
-    let report = check(&mut gpu, &Budget::unlimited());
+fn expect_fallback(mut device: impl Device, why: &str) {
+    let report = check(&mut device, &Budget::unlimited());
     assert!(matches!(report.verdict, Verdict::Satisfied(_)));
     let device = report.stats.prune.device;
     let warning = device.warning.expect("there is a warning");
@@ -125,6 +128,51 @@ fn a_lost_device_is_a_warning() {
         .and_then(|mut it| it.close(&dag, &[], &budget))
         .expect_err("nothing can be computed");
     assert!(matches!(lost, DeviceError::Failed(_)), "{lost:?}");
+}
+
+/// A GPU that is lost after its first closure.
+struct Losing(Gpu);
+
+impl Device for Losing {
+    fn offer(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Offer {
+        self.0.offer(task, dag, budget)
+    }
+
+    fn load(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Result<(), DeviceError> {
+        self.0.load(task, dag, budget)
+    }
+
+    fn close(&mut self, dag: &Dag, new: &[Edge], budget: &Budget) -> Result<(), DeviceError> {
+        self.0.close(dag, new, budget)?;
+        self.0.lose();
+        Ok(())
+    }
+
+    fn judge(&mut self, budget: &Budget) -> Result<Judgement, DeviceError> {
+        self.0.judge(budget)
+    }
+
+    fn open(&mut self, budget: &Budget) -> Result<Vec<u32>, DeviceError> {
+        Device::open(&mut self.0, budget)
+    }
+
+    fn implied(&mut self, budget: &Budget) -> Result<Vec<PairEdge>, DeviceError> {
+        self.0.implied(budget)
+    }
+
+    fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError> {
+        self.0.relatives(budget)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.0.stats()
+    }
+}
+
+#[test]
+fn a_device_that_is_lost_during_a_check_leaves_the_answer_to_the_cpu() {
+    drop(hardware("a device lost during a check", Opening::default()));
+    expect_fallback(Losing(Gpu::new(Choice::Gpu)), "");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Every kernel against its twin, every twin against a plain search, and lying twins against both.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::polygraph::Edge;
-use kingsnake_solver::prune::{Dag, Relatives, Task};
+use kingsnake_solver::prune::{Dag, Dense, Relatives, Task};
 use kingsnake_solver::random::Rng;
 
 use super::hardware;
@@ -388,6 +389,31 @@ fn every_lying_twin_is_caught() {
 }
 
 #[test]
+#[ignore = "a minute of processor time on software, and 2 GB"]
+fn a_hundred_thousand_nodes_are_closed_in_ten_bands() {
+    let mut rng = Rng::new(41);
+    let dag = sample::dag(100_000, 150_000, 2_000, &mut rng);
+    let gpu = hardware("100,000 nodes", Opening::default());
+    let options = Options {
+        most_band_bytes: Some(1 << 27),
+        ..Options::default()
+    };
+    let graph = Csr {
+        starts: dag.starts(),
+        targets: dag.targets(),
+    };
+    let mut resident = Resident::load(gpu, options, graph, &unlimited()).unwrap();
+    let steps = Steps::all(&dag);
+    resident
+        .close(&steps, std::iter::empty(), &unlimited())
+        .unwrap();
+    assert_eq!(resident.size().1, 10);
+    let relatives = resident.relatives(&unlimited()).unwrap();
+    assert!(relatives.descendants == Dense::count_descendants(&dag));
+    assert!(relatives.ancestors == Dense::count_descendants(&dag.reversed()));
+}
+
+#[test]
 fn the_self_test_passes() {
     drop(hardware("self-test", Opening::default()));
     let fit = crate::adapters()
@@ -396,6 +422,19 @@ fn the_self_test_passes() {
     for about in fit {
         let passed = compare(&about, &unlimited());
         let passed = passed.unwrap_or_else(|why| panic!("{about:?}: {why}"));
-        assert_eq!(passed.n_answers, 12);
+        assert!(passed.is_finished && passed.n_answers == 12, "{passed:?}");
+    }
+}
+
+#[test]
+fn a_self_test_without_time_is_not_finished_and_not_failed() {
+    drop(hardware("self-test without time", Opening::default()));
+    let late = unlimited().with_timeout(Instant::now(), Duration::ZERO);
+    let fit = crate::adapters()
+        .into_iter()
+        .filter(|it| it.unfit.is_none());
+    for about in fit {
+        let test = compare(&about, &late).expect("no answer was wrong");
+        assert!(!test.is_finished && test.n_answers == 0, "{test:?}");
     }
 }

@@ -9,6 +9,7 @@ mod failures;
 #[cfg(feature = "wgpu")]
 mod kernels;
 mod layouts;
+mod model;
 mod traffic;
 #[cfg(feature = "wgpu")]
 mod whole_checks;

@@ -2,7 +2,8 @@
 //!
 //! O(n·m/64) words OR-ed, against the n³ of matrix products. Rows and columns are places in the topological order, so a
 //! row has bits only to the right of its own place. The matrix is cut into strips of columns, each contiguous: a strip's
-//! rows stay in the cache while it is swept, and strips are independent, so threads share nothing.
+//! rows stay in the cache while it is swept, and strips are independent, so threads share nothing. A later round writes
+//! over the matrix of the last: touching fresh memory costs several times as much as filling it.
 
 use rayon::prelude::*;
 
@@ -11,6 +12,8 @@ use super::dag::Dag;
 /// Words of one row in one strip: 2,048 columns.
 const STRIP_WORDS: usize = 32;
 const STRIP_COLUMNS: usize = STRIP_WORDS * 64;
+/// Words of a row that are gathered at once: as many as stay in registers, so that each source is read and nothing else.
+const GATHERED: usize = 8;
 
 /// The closure of a graph.
 #[derive(Debug)]
@@ -30,12 +33,24 @@ impl Dense {
 
     /// Computes the closure.
     pub fn new(dag: &Dag) -> Self {
-        let place = dag.places();
-        let strips = (0..dag.n_nodes().div_ceil(STRIP_COLUMNS))
-            .into_par_iter()
-            .map(|strip| sweep(dag, &place, strip))
-            .collect();
-        Dense { place, strips }
+        let n_strips = dag.n_nodes().div_ceil(STRIP_COLUMNS);
+        let mut dense = Dense {
+            place: Vec::new(),
+            strips: (0..n_strips).map(|_| Vec::new()).collect(),
+        };
+        dense.update(dag);
+        dense
+    }
+
+    /// Takes another graph on as many nodes, into the same memory.
+    pub fn update(&mut self, dag: &Dag) {
+        let placed = Placed::new(dag);
+        // The last strips are the longest, and are begun first.
+        let strips = self.strips.par_iter_mut().enumerate().rev();
+        strips
+            .with_max_len(1)
+            .for_each(|(strip, words)| placed.sweep(strip, words));
+        self.place = placed.place;
     }
 
     /// How many words of 64 bits [`Dense::new`] ORs: an edge brings its target's row to every strip that reaches it.
@@ -61,12 +76,13 @@ impl Dense {
 
     /// How many nodes each node reaches.
     pub fn count_descendants(dag: &Dag) -> Vec<u32> {
-        let place = dag.places();
+        let placed = Placed::new(dag);
         let n_strips = dag.n_nodes().div_ceil(STRIP_COLUMNS);
         let mut counts = vec![0_u32; dag.n_nodes()];
-        // One strip at a time is alive, so counting needs no second matrix.
-        for strip in 0..n_strips {
-            let words = sweep(dag, &place, strip);
+        // One strip at a time is alive, so counting needs no second matrix; the longest comes first and makes room for all.
+        let mut words = Vec::new();
+        for strip in (0..n_strips).rev() {
+            placed.sweep(strip, &mut words);
             for (row, words) in words.chunks_exact(STRIP_WORDS).enumerate() {
                 let bits: u32 = words.iter().map(|word| word.count_ones()).sum();
                 counts[dag.order()[row] as usize] += bits;
@@ -87,29 +103,71 @@ impl Dense {
     }
 }
 
-/// Computes one strip: the rows of all places before its last column, last row first.
-fn sweep(dag: &Dag, place: &[u32], strip: usize) -> Vec<u64> {
-    let first_column = strip * STRIP_COLUMNS;
-    let n_rows = dag.n_nodes().min(first_column + STRIP_COLUMNS);
-    let mut words = vec![0_u64; n_rows * STRIP_WORDS];
-    for row in (0..n_rows).rev() {
-        let (rows, below) = words.split_at_mut((row + 1) * STRIP_WORDS);
-        let target = &mut rows[row * STRIP_WORDS..];
-        for &to in dag.successors(dag.order()[row]) {
-            let column = place[to as usize] as usize;
-            if column >= n_rows {
-                continue;
+/// A graph with places in its topological order for nodes.
+struct Placed {
+    place: Vec<u32>,
+    starts: Vec<u32>,
+    /// By source, and ascending for each.
+    targets: Vec<u32>,
+}
+
+impl Placed {
+    fn new(dag: &Dag) -> Self {
+        let place = dag.places();
+        let mut starts = Vec::with_capacity(dag.n_nodes() + 1);
+        let mut targets: Vec<u32> = Vec::with_capacity(dag.n_edges());
+        starts.push(0);
+        for &node in dag.order() {
+            let first = targets.len();
+            let successors = dag.successors(node).iter();
+            targets.extend(successors.map(|&to| place[to as usize]));
+            targets[first..].sort_unstable();
+            starts.push(targets.len() as u32);
+        }
+        Placed {
+            place,
+            starts,
+            targets,
+        }
+    }
+
+    fn targets(&self, row: usize) -> &[u32] {
+        &self.targets[self.starts[row] as usize..self.starts[row + 1] as usize]
+    }
+
+    /// Computes one strip: the rows of all places before its last column, last row first. Every word is written.
+    fn sweep(&self, strip: usize, words: &mut Vec<u64>) {
+        let first_column = strip * STRIP_COLUMNS;
+        let n_rows = self.place.len().min(first_column + STRIP_COLUMNS);
+        // Fresh memory comes with zeros from the system; filling it here would touch it twice.
+        if words.len() < n_rows * STRIP_WORDS {
+            *words = vec![0; n_rows * STRIP_WORDS];
+        }
+        words.truncate(n_rows * STRIP_WORDS);
+        for row in (0..n_rows).rev() {
+            let (rows, below) = words.split_at_mut((row + 1) * STRIP_WORDS);
+            let target = &mut rows[row * STRIP_WORDS..];
+            let columns = self.targets(row);
+            let columns = &columns[..columns.partition_point(|&it| (it as usize) < n_rows)];
+            for (part, gathered) in target.chunks_exact_mut(GATHERED).enumerate() {
+                let mut bits = [0; GATHERED];
+                for &column in columns {
+                    let source = (column as usize - row - 1) * STRIP_WORDS + part * GATHERED;
+                    let source = &below[source..source + GATHERED];
+                    for (word, &other) in bits.iter_mut().zip(source) {
+                        *word |= other;
+                    }
+                }
+                gathered.copy_from_slice(&bits);
             }
-            let source = &below[(column - row - 1) * STRIP_WORDS..][..STRIP_WORDS];
-            for (word, &other) in target.iter_mut().zip(source) {
-                *word |= other;
-            }
-            if let Some(bit) = column.checked_sub(first_column) {
+            for &column in columns.iter().rev() {
+                let Some(bit) = (column as usize).checked_sub(first_column) else {
+                    break;
+                };
                 target[bit / 64] |= 1 << (bit % 64);
             }
         }
     }
-    words
 }
 
 #[cfg(test)]

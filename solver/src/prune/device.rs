@@ -182,6 +182,10 @@ pub struct DeviceStats {
     pub bytes_down: u64,
     /// Kernels started.
     pub dispatches: u64,
+    /// The workgroups of all of them.
+    pub workgroups: u64,
+    /// The share of their threads' turns that had something to do.
+    pub occupancy: f64,
     /// The size of the closure.
     pub matrix_bytes: u64,
     /// Into how many buffers it was split.

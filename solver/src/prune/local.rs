@@ -77,11 +77,8 @@ impl Local {
         match (&mut self.closure, &self.chains) {
             (Some(Closure::Clocks(clocks)), _) => clocks.update(dag),
             (_, Some(chains)) => self.closure = Some(Closure::Clocks(Clocks::new(dag, chains))),
-            (_, None) => {
-                // The last round's matrix goes first: two at a time would be twice the memory.
-                self.closure = None;
-                self.closure = Some(Closure::Dense(Dense::new(dag)));
-            }
+            (Some(Closure::Dense(dense)), None) => dense.update(dag),
+            (None, None) => self.closure = Some(Closure::Dense(Dense::new(dag))),
         }
         #[cfg(test)]
         match &mut self.closure {

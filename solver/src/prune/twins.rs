@@ -96,6 +96,19 @@ fn dense_and_chains_agree_with_a_plain_search() {
 }
 
 #[test]
+fn a_matrix_that_is_written_over_keeps_nothing_of_what_it_held() {
+    let mut rng = Rng::new(9);
+    for n_nodes in SIZES.into_iter().chain([4_500]) {
+        let (crowded, _) = graph(n_nodes, 3, 4 * n_nodes, &mut rng);
+        let (sparse, _) = graph(n_nodes, n_nodes, n_nodes, &mut rng);
+        let mut dense = Dense::new(&crowded);
+        dense.update(&sparse);
+        assert_eq!(wrong(&sparse, |from, to| dense.reaches(from, to)), 0);
+        assert_eq!(dense.descendants(), Dense::new(&sparse).descendants());
+    }
+}
+
+#[test]
 fn a_lost_word_and_a_late_clock_are_caught() {
     let mut rng = Rng::new(8);
     for n_nodes in SIZES.into_iter().filter(|&n_nodes| n_nodes > 2) {

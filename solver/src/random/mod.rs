@@ -6,6 +6,7 @@
 
 mod case_split;
 mod draft;
+mod graph;
 mod large;
 mod mutate;
 mod rng;
@@ -13,6 +14,7 @@ mod sketch;
 mod small;
 
 pub use case_split::{CaseSplit, Choice};
+pub use graph::SessionGraph;
 pub use large::{Injected, Large, SerialHistory};
 pub use rng::Rng;
 pub use sketch::sketch;

@@ -6,19 +6,16 @@ use std::time::{Duration, Instant};
 
 use kingsnake_gpu::{Form, Kind, Meter};
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::polygraph::{Edge, Reason};
 use kingsnake_solver::prune::{Clocks, Dag, Dense};
-use kingsnake_solver::random::Rng;
+use kingsnake_solver::random::SessionGraph;
 use rayon::prelude::*;
 
 use super::Copying;
 
-/// How far an edge reaches ahead: transactions of a history read what was written lately.
-const SPAN: usize = 400;
 /// Copies are measured over this many bytes, which no cache holds.
 const COPY_BYTES: usize = 1 << 28;
 
-/// A graph like that of a history: sessions that advance together, and edges a short way ahead.
+/// A graph, with what is known of it.
 pub struct Graph {
     pub dag: Dag,
     pub chains: Vec<Range<u32>>,
@@ -26,45 +23,12 @@ pub struct Graph {
 }
 
 impl Graph {
-    pub fn new(n_nodes: u32, degree: u32, n_chains: u32) -> Self {
-        let n = n_nodes as usize;
-        let length = n_nodes.div_ceil(n_chains);
-        let chains: Vec<Range<u32>> = (0..n_nodes)
-            .step_by(length as usize)
-            .map(|start| start..n_nodes.min(start + length))
-            .collect();
-        // In the order of time: the first of each chain, then the second of each.
-        let in_time: Vec<u32> = (0..length)
-            .flat_map(|at| {
-                chains
-                    .iter()
-                    .filter_map(move |chain| (at < chain.len() as u32).then_some(chain.start + at))
-            })
-            .collect();
-        let edge = |from, to| Edge {
-            from,
-            to,
-            reason: Reason::Session,
-        };
-        let mut edges: Vec<Edge> = chains
-            .iter()
-            .flat_map(|chain| (chain.start + 1..chain.end).map(|to| edge(to - 1, to)))
-            .collect();
-        let mut rng = Rng::new(u64::from(n_nodes) * 1000 + u64::from(degree));
-        while edges.len() < n * degree as usize && n > 1 {
-            let from = rng.below(n - 1);
-            let to = (from + 1 + rng.below(SPAN)).min(n - 1);
-            edges.push(edge(in_time[from], in_time[to]));
-        }
-        // The order of time is a topological order of all edges.
-        let Ok(dag) = Dag::new(n, edges.iter()) else {
-            unreachable!("edges follow the time")
-        };
-        let n_levels = depth(&dag);
+    pub fn new(of: SessionGraph) -> Self {
+        let dag = of.dag();
         Graph {
+            n_levels: depth(&dag),
+            chains: of.sessions(),
             dag,
-            chains,
-            n_levels,
         }
     }
 }
@@ -119,30 +83,37 @@ pub fn engines(meter: Option<&Meter>, nodes: u32, software_nodes: u32) -> Vec<En
 #[derive(Clone, Debug)]
 pub struct Measurement {
     pub time: Duration,
+    /// The same in memory that was never touched before, as a first round has it.
+    pub first: Option<Duration>,
     pub kernels: Option<Duration>,
     /// Words of 32 bits that were OR-ed (for clocks: compared).
     pub words: u64,
     pub bytes_moved: u64,
     pub bytes_up: u64,
     pub dispatches: u64,
+    pub workgroups: u64,
+    pub occupancy: Option<f64>,
     pub form: String,
 }
 
 impl Measurement {
-    fn of_cpu(time: Duration, words: u64, written: u64) -> Self {
+    fn of_cpu([first, time]: [Duration; 2], words: u64, written: u64) -> Self {
         Measurement {
             time,
+            first: Some(first),
             kernels: None,
             words,
             bytes_moved: 4 * words + written,
             bytes_up: 0,
             dispatches: 0,
+            workgroups: 0,
+            occupancy: None,
             form: String::new(),
         }
     }
 }
 
-/// Computes once.
+/// Computes once; on the CPU twice, the second time over what the first left.
 pub fn measure(
     engine: Engine,
     graph: &Graph,
@@ -158,36 +129,48 @@ pub fn measure(
             Ok(pool.install(|| dense(dag)))
         }
         Engine::DenseAll => Ok(dense(dag)),
-        Engine::Chains => {
-            let begun = Instant::now();
-            let clocks = black_box(Clocks::new(dag, &graph.chains));
-            let time = begun.elapsed();
-            let words = dag.n_edges() as u64 * clocks.stride() as u64;
-            // Every edge reads the clock of its target and writes it again.
-            Ok(Measurement::of_cpu(time, words, 4 * words))
-        }
+        Engine::Chains => Ok(chains(dag, &graph.chains)),
         Engine::Gpu => {
             let meter = meter.ok_or("there is no device")?;
             let found = meter.closure(dag, Form::Auto, &Budget::unlimited())?;
             Ok(Measurement {
                 time: found.time,
+                first: None,
                 kernels: found.kernels,
                 words: found.words,
                 bytes_moved: 4 * found.words + 2 * found.matrix_bytes,
                 bytes_up: found.bytes_up,
                 dispatches: found.dispatches,
+                workgroups: found.workgroups,
+                occupancy: Some(found.occupancy),
                 form: found.form,
             })
         }
     }
 }
 
-fn dense(dag: &Dag) -> Measurement {
+/// Makes something and makes it anew, and says how long each took.
+fn twice<T>(make: impl FnOnce() -> T, renew: impl FnOnce(&mut T)) -> ([Duration; 2], T) {
     let begun = Instant::now();
-    black_box(Dense::new(dag));
-    let time = begun.elapsed();
+    let mut made = black_box(make());
+    let first = begun.elapsed();
+    let begun = Instant::now();
+    renew(&mut made);
+    let again = begun.elapsed();
+    ([first, again], black_box(made))
+}
+
+fn dense(dag: &Dag) -> Measurement {
+    let (times, _) = twice(|| Dense::new(dag), |dense| dense.update(dag));
     let words = 2 * Dense::words_ored(dag);
-    Measurement::of_cpu(time, words, Dense::bytes(dag.n_nodes()))
+    Measurement::of_cpu(times, words, Dense::bytes(dag.n_nodes()))
+}
+
+fn chains(dag: &Dag, chains: &[Range<u32>]) -> Measurement {
+    let (times, clocks) = twice(|| Clocks::new(dag, chains), |clocks| clocks.update(dag));
+    let words = dag.n_edges() as u64 * clocks.stride() as u64;
+    // Every edge reads the clock of its target and writes it again.
+    Measurement::of_cpu(times, words, 4 * words)
 }
 
 /// Measures copying, with one thread and with all.

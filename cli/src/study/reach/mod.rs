@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kingsnake_gpu::{Choice, Meter};
+use kingsnake_solver::random::SessionGraph;
 use serde::Serialize;
 
 use crate::args::ReachArgs;
@@ -25,7 +26,10 @@ pub(super) struct Row {
     pub(super) degree: u32,
     pub(super) edges: usize,
     pub(super) levels: usize,
+    /// In memory that was touched before; on a device with the graph's way up.
     pub(super) seconds: f64,
+    /// In fresh memory, which the system hands out page by page.
+    pub(super) first_seconds: Option<f64>,
     pub(super) kernel_seconds: Option<f64>,
     /// Words of 32 bits.
     pub(super) words_ored: u64,
@@ -37,6 +41,9 @@ pub(super) struct Row {
     pub(super) share_of_copy: Option<f64>,
     pub(super) bytes_up: u64,
     pub(super) dispatches: u64,
+    pub(super) workgroups: u64,
+    /// The share of the threads' turns that had something to do.
+    pub(super) occupancy: Option<f64>,
     pub(super) form: String,
 }
 
@@ -66,7 +73,12 @@ pub fn reach(args: &ReachArgs, voice: Voice) -> Result<u8> {
     let mut rows = Vec::new();
     for &degree in &args.degrees {
         for &nodes in &args.nodes {
-            let graph = Graph::new(nodes, degree, args.chains);
+            let graph = Graph::new(SessionGraph {
+                n_nodes: nodes,
+                degree,
+                n_sessions: args.chains,
+                span: args.span,
+            });
             for engine in measure::engines(meter.as_ref(), nodes, args.software_nodes) {
                 let best = best_of(args.repeat, engine, &graph, meter.as_mut());
                 let found = match best {
@@ -100,8 +112,13 @@ fn best_of(
     let mut best: Option<Measurement> = None;
     for _ in 0..repeat {
         let found = measure::measure(engine, graph, meter.as_deref_mut())?;
+        let firsts = [best.as_ref().and_then(|best| best.first), found.first];
+        let first = firsts.into_iter().flatten().min();
         if best.as_ref().is_none_or(|best| found.time < best.time) {
             best = Some(found);
+        }
+        if let Some(best) = &mut best {
+            best.first = first;
         }
     }
     best.ok_or_else(|| "nothing was measured".to_owned())
@@ -129,6 +146,7 @@ fn row(
         edges: graph.dag.n_edges(),
         levels: graph.n_levels,
         seconds,
+        first_seconds: found.first.as_ref().map(Duration::as_secs_f64),
         kernel_seconds: found.kernels.as_ref().map(Duration::as_secs_f64),
         words_ored: found.words,
         words_a_second: found.words as f64 / seconds,
@@ -137,6 +155,8 @@ fn row(
         share_of_copy: copy.map(|copy| bytes_a_second / copy),
         bytes_up: found.bytes_up,
         dispatches: found.dispatches,
+        workgroups: found.workgroups,
+        occupancy: found.occupancy,
         form: found.form.clone(),
     }
 }

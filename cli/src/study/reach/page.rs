@@ -69,7 +69,7 @@ fn head(copying: Copying, about: Option<&About>) -> String {
         None => "none".to_owned(),
     };
     format!(
-        r#"<header><h1>Reachability</h1><p class="subject">The closure of random graphs like those of histories.</p></header><section><h2>The set-up</h2><table class="plan"><tbody><tr><th scope="row">threads</th><td>{}</td></tr><tr><th scope="row">device</th><td>{}</td></tr><tr><th scope="row">copying, one thread</th><td>{:.1} GB/s read and written</td></tr><tr><th scope="row">copying, all threads</th><td>{:.1} GB/s read and written</td></tr></tbody></table></section>"#,
+        r#"<header><h1>Reachability</h1><p class="subject">The closure of random graphs like those of histories.</p><p class="soft">The shortest of several times: on the CPU over memory that the round before has touched, on a device with the graph's way up. Bytes moved are read and written, as docs/gpu.md counts them.</p></header><section><h2>The set-up</h2><table class="plan"><tbody><tr><th scope="row">threads</th><td>{}</td></tr><tr><th scope="row">device</th><td>{}</td></tr><tr><th scope="row">copying, one thread</th><td>{:.1} GB/s read and written</td></tr><tr><th scope="row">copying, all threads</th><td>{:.1} GB/s read and written</td></tr></tbody></table></section>"#,
         rayon::current_num_threads(),
         Escaped(&device),
         copying.one_thread / 1e9,
@@ -113,21 +113,25 @@ fn draw(id: &str, degree: u32, rows: &[&Row]) -> String {
 
 fn table(out: &mut String, rows: &[&Row]) {
     out.push_str(
-        r#"<div class="wide" tabindex="0" role="region" aria-label="Rows"><table class="rounds"><thead><tr><th scope="col">nodes</th><th scope="col">engine</th><th scope="col">time</th><th scope="col">words OR-ed</th><th scope="col">G words/s</th><th scope="col">GB/s moved</th><th scope="col">of copying</th><th scope="col">kernels</th></tr></thead><tbody>"#,
+        r#"<div class="wide" tabindex="0" role="region" aria-label="Rows"><table class="rounds"><thead><tr><th scope="col">nodes</th><th scope="col">engine</th><th scope="col">time</th><th scope="col">fresh memory</th><th scope="col">words OR-ed</th><th scope="col">G words/s</th><th scope="col">GB/s moved</th><th scope="col">of copying</th><th scope="col">kernels</th><th scope="col">lanes busy</th></tr></thead><tbody>"#,
     );
     for row in rows {
         let share = row.share_of_copy;
         let share = share.map_or("–".to_owned(), |share| format!("{:.0} %", 100.0 * share));
         let kernels = match row.dispatches {
             0 => "–".to_owned(),
-            n => format!("{} ({})", grouped(n), row.form),
+            n => format!("{} {}", grouped(n), row.form),
         };
+        let busy = row.occupancy;
+        let busy = busy.map_or("–".to_owned(), |busy| format!("{:.0} %", 100.0 * busy));
         let _ = write!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.1}</td><td>{share}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.1}</td><td>{share}</td><td>{}</td><td>{busy}</td></tr>",
             grouped(row.nodes),
             Escaped(&row.engine),
             lasting(Duration::from_secs_f64(row.seconds)),
+            row.first_seconds
+                .map_or("–".to_owned(), |it| lasting(Duration::from_secs_f64(it))),
             grouped(row.words_ored),
             row.words_a_second / 1e9,
             row.bytes_a_second / 1e9,
