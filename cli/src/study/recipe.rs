@@ -387,13 +387,11 @@ pub fn enlarge(recipe: &mut Recipe, page: Page<'_>) -> Result<()> {
     };
     recipe.timeout = paper.timeout.unwrap_or(recipe.timeout);
     for (name, value) in paper.parameters {
-        match recipe.parameters.get_mut(name.get_ref()) {
-            Some(own) => *own = value,
-            None => {
-                let words = "there is no such parameter in [parameters]";
-                return Err(page.blame(name.span(), words));
-            }
-        }
+        let Some(own) = recipe.parameters.get_mut(name.get_ref()) else {
+            let words = "there is no such parameter in [parameters]";
+            return Err(page.blame(name.span(), words));
+        };
+        *own = value;
     }
     Ok(())
 }
