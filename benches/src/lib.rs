@@ -32,7 +32,7 @@ const fn case(
 }
 
 /// Every case.
-pub const CASES: [Case; 10] = [
+pub const CASES: [Case; 11] = [
     case("cobra/one-shot/chengRW-4000", "ser", 0, "VeriStrong", 1.0),
     case("cobra/one-shot/chengRW-10000", "ser", 0, "VeriStrong", 6.0),
     case("cobra/one-shot/chengRM-10000", "ser", 0, "VeriStrong", 1.7),
@@ -55,6 +55,19 @@ pub const CASES: [Case; 10] = [
         11.7,
     ),
     case("viper/BlindW-RW-4000/json", "si", 0, "VeriStrong", 1.2),
+    case("cobra/one-shot/chengRW-10000", "si", 0, "VeriStrong", 7.8),
+];
+
+/// Sizes for the growth at the levels of snapshot isolation: transactions of 8 operations, `v-blindw-rw` with 10,000 keys
+/// on a store that promises snapshots, 24 sessions, with times.
+pub const SNAPSHOTS: [usize; 3] = [10_000, 100_000, 300_000];
+
+/// The levels of snapshot isolation, and whether sessions keep their order.
+pub const SNAPSHOT_LEVELS: [(&str, &str); 4] = [
+    ("si", "on"),
+    ("gsi", "on"),
+    ("strong-si", "on"),
+    ("strong-si", "off"),
 ];
 
 /// Sizes for the growth table: transactions, operations each, keys; half the operations are reads, 24 sessions.

@@ -30,7 +30,7 @@ pub struct Asked {
 pub enum Answer {
     /// It was checked.
     Checked(Box<Report>),
-    /// Another level's answer implies this one.
+    /// Another level's answer implies this one, or its proof holds here as well.
     Implied {
         /// Which level's.
         by: Level,
@@ -146,17 +146,18 @@ fn stopped(spec: Spec, reason: StopReason) -> Report {
     }
 }
 
-/// The strongest levels first, since good databases satisfy them; then the weakest, since a broken one breaks them, too.
+/// Levels with session order first: sessions are chains, along which reachability is linear. Of them, and then of the
+/// others, the strongest first, since good databases satisfy them; a broken one's proof often holds at the weaker ones, too.
 fn turns(asked: &[Asked]) -> Vec<usize> {
     let n_implied = |at: usize| {
         let own = asked[at].spec;
         asked.iter().filter(|it| own.implies(it.spec)).count()
     };
     let mut turns: Vec<usize> = (0..asked.len()).collect();
-    turns.sort_by_key(|&at| std::cmp::Reverse(n_implied(at)));
-    if let Some(weakest) = turns.pop() {
-        turns.insert(turns.len().min(1), weakest);
-    }
+    turns.sort_by_key(|&at| {
+        let is_chained = asked[at].spec.session_order;
+        (!is_chained, std::cmp::Reverse(n_implied(at)))
+    });
     turns
 }
 
@@ -185,6 +186,13 @@ fn imply(
                     || matches!(counterexample, Counterexample::Local(_)) =>
             {
                 refuted_at(history, it.spec, counterexample).map(Verdict::Violated)
+            }
+            // The proof may do without what the weaker level lacks.
+            Verdict::Violated(counterexample) => {
+                match refuted_at(history, it.spec, counterexample) {
+                    Ok(counterexample) => Ok(Verdict::Violated(counterexample)),
+                    Err(_) => continue,
+                }
             }
             _ => continue,
         };

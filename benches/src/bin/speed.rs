@@ -1,5 +1,5 @@
 //! `kingsnake check` from process start to exit: medians and peak memory on real histories beside the best peer's time,
-//! and the growth from 10,000 to 1,000,000 transactions. Prints a Markdown table, one row as soon as it is measured.
+//! and the growth from 10,000 to 1,000,000 transactions, and at the levels of snapshot isolation. Prints a Markdown table, one row as soon as it is measured.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A benchmark's table is its output.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use kingsnake_benches::{CASES, Case, GROWTH};
+use kingsnake_benches::{CASES, Case, GROWTH, SNAPSHOT_LEVELS, SNAPSHOTS};
 
 /// Times whole checks.
 #[derive(Debug, Parser)]
@@ -43,6 +43,7 @@ fn main() -> Result<()> {
     }
     if let Some(directory) = &args.growth {
         growth(directory, args.growth_runs, &program)?;
+        snapshots(directory, args.growth_runs, &program)?;
     }
     Ok(())
 }
@@ -54,7 +55,8 @@ fn real_histories(args: &Args, program: &Path) -> Result<()> {
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for case in CASES {
         let path = args.data.join(case.path);
-        let run = measure(program, &path, case.level, case.status, args.runs)?;
+        let level = ["--level", case.level];
+        let run = measure(program, &path, &level, case.status, args.runs)?;
         print_case(&case, &run);
     }
     Ok(())
@@ -87,7 +89,13 @@ fn print_case(case: &Case, run: &Run) {
     );
 }
 
-fn measure(program: &Path, history: &Path, level: &str, status: i32, runs: usize) -> Result<Run> {
+fn measure(
+    program: &Path,
+    history: &Path,
+    level: &[&str],
+    status: i32,
+    runs: usize,
+) -> Result<Run> {
     let peak = peak_memory(program, history, level)?;
     let mut times = Vec::new();
     let mut yardsticks = Vec::new();
@@ -106,29 +114,30 @@ fn measure(program: &Path, history: &Path, level: &str, status: i32, runs: usize
     })
 }
 
-fn one_check(program: &Path, history: &Path, level: &str, status: i32) -> Result<Duration> {
+fn one_check(program: &Path, history: &Path, level: &[&str], status: i32) -> Result<Duration> {
     let start = Instant::now();
     let exit = Command::new(program)
         .arg("check")
         .arg(history)
-        .args(["--level", level])
+        .args(level)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()?;
     let time = start.elapsed();
     ensure!(
         exit.code() == Some(status),
-        "{} at {level}: exit {exit}, expected {status}",
+        "{} at {level:?}: exit {exit}, expected {status}",
         history.display()
     );
     Ok(time)
 }
 
-fn peak_memory(program: &Path, history: &Path, level: &str) -> Result<u64> {
+fn peak_memory(program: &Path, history: &Path, level: &[&str]) -> Result<u64> {
     let output = Command::new(program)
         .arg("check")
         .arg(history)
-        .args(["--level", level, "--json"])
+        .args(level)
+        .arg("--json")
         .stderr(Stdio::null())
         .output()?;
     let document: serde_json::Value = serde_json::from_slice(&output.stdout)?;
@@ -172,18 +181,13 @@ fn growth(directory: &Path, runs: usize, program: &Path) -> Result<()> {
     println!("|---|---|---|---|---|---|---|");
     for (txns, ops, keys) in GROWTH {
         let history = directory.join(format!("{txns}x{ops}.dbcop"));
-        let status = Command::new(program)
-            .args(["generate", "king-cobra-rw", "--format", "dbcop"])
-            .args(["--clients", "24"])
-            .args(["--txns", &txns.to_string(), "--ops", &ops.to_string()])
-            .args(["--keys", &keys.to_string()])
-            .arg("--out")
-            .arg(&history)
-            .stdout(Stdio::null())
-            .status()?;
-        ensure!(status.success(), "generate failed: {status}");
+        let (txns_typed, ops_typed) = (txns.to_string(), ops.to_string());
+        let keys = keys.to_string();
+        let workload = ["king-cobra-rw", "--format", "dbcop", "--clients", "24"];
+        let sizes = ["--txns", &txns_typed, "--ops", &ops_typed, "--keys", &keys];
+        generate(program, &[&workload[..], &sizes[..]].concat(), &history)?;
         let size = std::fs::metadata(&history)?.len();
-        let run = measure(program, &history, "ser", 0, runs)?;
+        let run = measure(program, &history, &["--level", "ser"], 0, runs)?;
         println!(
             "| {txns} | {ops} | {} | {:.3} | {:.1} | {} | {:.1} |",
             size >> 20,
@@ -194,5 +198,42 @@ fn growth(directory: &Path, runs: usize, program: &Path) -> Result<()> {
         );
         std::fs::remove_file(&history)?;
     }
+    Ok(())
+}
+
+fn snapshots(directory: &Path, runs: usize, program: &Path) -> Result<()> {
+    println!();
+    println!("| transactions | level | session order | Kingsnake s | peak MB | µs a transaction |");
+    println!("|---|---|---|---|---|---|");
+    for txns in SNAPSHOTS {
+        let history = directory.join(format!("{txns}.jsonl"));
+        let typed = txns.to_string();
+        let workload = ["v-blindw-rw", "--isolation", "snapshot", "--clients", "24"];
+        let sizes = ["--txns", &typed, "--keys", "10000"];
+        generate(program, &[&workload[..], &sizes[..]].concat(), &history)?;
+        for (level, sessions) in SNAPSHOT_LEVELS {
+            let typed = ["--level", level, "--session-order", sessions];
+            let run = measure(program, &history, &typed, 0, runs)?;
+            println!(
+                "| {txns} | {level} | {sessions} | {:.3} | {} | {:.1} |",
+                run.median,
+                run.peak >> 20,
+                run.median * 1e6 / txns as f64
+            );
+        }
+        std::fs::remove_file(&history)?;
+    }
+    Ok(())
+}
+
+fn generate(program: &Path, what: &[&str], history: &Path) -> Result<()> {
+    let status = Command::new(program)
+        .arg("generate")
+        .args(what)
+        .arg("--out")
+        .arg(history)
+        .stdout(Stdio::null())
+        .status()?;
+    ensure!(status.success(), "generate failed: {status}");
     Ok(())
 }

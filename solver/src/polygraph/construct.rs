@@ -29,6 +29,7 @@ pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: boo
             n_txn_nodes,
             edges: Vec::with_capacity(n_edges),
             runs: Runs::default(),
+            follows: Vec::new(),
         },
         combine,
     };

@@ -32,6 +32,8 @@ pub struct Polygraph {
     /// Known edges; pruning appends to them round by round.
     pub(crate) edges: Vec<Edge>,
     pub(crate) runs: Runs,
+    /// For each transaction, whether the clock puts it after the one before it in its session; empty where that was not asked.
+    pub(crate) follows: Vec<bool>,
 }
 
 impl Polygraph {
@@ -155,23 +157,26 @@ impl Polygraph {
         run.head == run.last && self.resolved.versions().readers(run.last).is_empty()
     }
 
-    /// The chains that the level makes of the nodes, as ranges that cover them: sessions where their order counts,
-    /// single transactions where it does not, and the time chain.
+    /// The chains that the level makes of the nodes, as ranges that cover them: sessions where their order counts or the
+    /// clock gives it to them, single transactions where it does not, and the time chain.
     pub fn chains(&self) -> Vec<Range<u32>> {
         let width = match self.spec.model {
             Model::Ser => 1,
             Model::Si => 2,
         };
-        let mut chains: Vec<Range<u32>> = if self.spec.session_order {
-            let sessions = self.resolved.sessions().iter();
-            let sessions = sessions.filter(|session| !session.is_empty());
-            sessions
-                .map(|session| session.start * width..session.end * width)
-                .collect()
-        } else {
-            let txns = 0..self.resolved.n_txns() as u32;
-            txns.map(|txn| txn * width..(txn + 1) * width).collect()
+        let follows = |txn: Node| {
+            self.spec.session_order || self.follows.get(txn as usize).copied().unwrap_or(false)
         };
+        let mut chains: Vec<Range<u32>> = Vec::new();
+        for session in self.resolved.sessions() {
+            let mut start = session.start;
+            for end in session.start + 1..=session.end {
+                if end == session.end || !follows(end) {
+                    chains.push(start * width..end * width);
+                    start = end;
+                }
+            }
+        }
         if self.n_nodes > self.n_txn_nodes {
             chains.push(self.n_txn_nodes as u32..self.n_nodes as u32);
         }
