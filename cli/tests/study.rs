@@ -281,6 +281,24 @@ fn a_bad_study_file_is_told_with_its_line() {
             "\"transactions\"\nseries",
             "different axes",
         ),
+        (
+            "kind = \"bars\"",
+            "kind = \"phases\"",
+            "\"session order\"\n\n[[experiment.claim]]",
+            "no `series`",
+        ),
+        (
+            "values = [30, 60]",
+            "values = [30, 60]\n[[experiment.skip]]\nof = { workload = \"WR\" }\nabove = { transactions = 30 }",
+            "workload = \"WR\"",
+            "no value",
+        ),
+        (
+            "[experiment.figure]\nkind = \"lines\"\nx = \"transactions\"",
+            "[experiment.figure]\nkind = \"lines\"",
+            "\"workload\"\nx_log",
+            "need `x`",
+        ),
     ];
     for (right, wrong, pointed, words) in cases {
         assert!(SMALL.contains(right), "{right}");
@@ -500,6 +518,7 @@ fn the_built_in_studies_hold_together() {
         ["bench", "encodings"],
         ["ablate", "king-cobra"],
         ["ablate", "ingredients"],
+        ["ablate", "viper"],
     ] {
         let said = expect(0, &[args[0], args[1], "--out", &out, "--list"]);
         assert!(said.stdout.contains("kingsnake check"), "{}", said.stdout);

@@ -181,7 +181,7 @@ impl Artist<'_> {
         Stack {
             id,
             title,
-            y_label: measure.label(),
+            y_label: &format!("{}, by phase", measure.label()),
             x_label,
             parts: drawn.iter().map(|&part| PARTS[part].to_owned()).collect(),
             bars: bars
