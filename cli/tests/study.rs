@@ -500,6 +500,8 @@ fn the_built_in_studies_hold_together() {
         ["bench", "encodings"],
         ["ablate", "king-cobra"],
         ["ablate", "ingredients"],
+        ["ablate", "sizes"],
+        ["ablate", "sweep"],
     ] {
         let said = expect(0, &[args[0], args[1], "--out", &out, "--list"]);
         assert!(said.stdout.contains("kingsnake check"), "{}", said.stdout);
