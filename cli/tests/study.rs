@@ -519,6 +519,8 @@ fn the_built_in_studies_hold_together() {
         ["ablate", "king-cobra"],
         ["ablate", "ingredients"],
         ["ablate", "viper"],
+        ["ablate", "sizes"],
+        ["ablate", "sweep"],
     ] {
         let said = expect(0, &[args[0], args[1], "--out", &out, "--list"]);
         assert!(said.stdout.contains("kingsnake check"), "{}", said.stdout);

@@ -38,6 +38,37 @@ fn a_share_of_the_version_order_keeps_that_share_and_repeats_for_a_seed() {
 }
 
 #[test]
+fn kept_neighbours_are_linked_when_a_version_between_them_is_dropped() {
+    let scratch = Scratch::new();
+    // T1 read what T3 wrote, so 1 before 3 is no order, whatever becomes of 2.
+    let history = scratch.put(
+        "h",
+        "{\"kingsnake\":1,\"initial\":0}\n\
+         {\"id\":\"T1\",\"session\":\"a\",\"ops\":[[\"r\",\"y\",1],[\"w\",\"x\",1]]}\n\
+         {\"id\":\"T2\",\"session\":\"b\",\"ops\":[[\"w\",\"x\",2]]}\n\
+         {\"id\":\"T3\",\"session\":\"c\",\"ops\":[[\"w\",\"x\",3],[\"w\",\"y\",1]]}\n\
+         {\"version_order\":{\"key\":\"x\",\"values\":[1,2,3]}}\n",
+    );
+    let edges = |said: &run::Said| {
+        let document: Value = serde_json::from_str(&said.stdout).expect("one JSON document");
+        (said.status, number(&document, "/stats/known_edges_before"))
+    };
+    let whole = edges(&expect(1, &["check", "--json", &history]));
+    let thinned: Vec<(i32, u64)> = (0..32)
+        .map(|seed: u32| {
+            let seed = seed.to_string();
+            let share = ["--version-order-share", "0.7", "--seed", &seed];
+            edges(&run::run(
+                &[&["check", "--json", &history][..], &share].concat(),
+            ))
+        })
+        .collect();
+    // A violation with one link less than the whole order has can only be 1 before 3 without 2.
+    assert!(thinned.contains(&(1, whole.1 - 1)), "{whole:?} {thinned:?}");
+    assert!(thinned.contains(&(0, whole.1 - 1)), "{whole:?} {thinned:?}");
+}
+
+#[test]
 fn a_version_order_that_contradicts_the_history_is_told_as_such() {
     let scratch = Scratch::new();
     let history = scratch.put(
@@ -152,6 +183,10 @@ fn every_switch_is_named_in_the_plan() {
             "king-cobra",
             "--version-order-share",
             "0.9",
+            "--timeout",
+            "60",
+            "--device",
+            "cpu",
         ],
     );
     for (name, value) in [
@@ -170,7 +205,11 @@ fn every_switch_is_named_in_the_plan() {
         ("witness", "off"),
         ("phase", "none"),
         ("decide", "vsids"),
+        ("heuristic", "off"),
+        ("device", "cpu"),
+        ("backend", "cadical/propagator"),
         ("seed", "0"),
+        ("timeout", "60 s"),
     ] {
         assert_eq!(
             document["plan"][name], value,
