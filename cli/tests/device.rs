@@ -122,7 +122,8 @@ fn the_corpus_is_judged_on_a_gpu_as_its_index_says() {
             if stats["rounds"].as_array().is_some_and(|it| !it.is_empty()) {
                 assert_eq!(stats["reachability"], "device", "{}", line[0]);
                 n_pruned += 1;
-                adapter = stats["device"]["name"].to_string();
+                let name = stats["device"]["name"].as_str();
+                name.unwrap_or_default().clone_into(&mut adapter);
             }
         }
     }
