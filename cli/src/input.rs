@@ -65,7 +65,15 @@ pub fn thinned(mut parsed: Parsed, plan: &Plan) -> Parsed {
         let mut rng = Rng::new(u64::from(plan.seed));
         // 53 bits are what a number from 0 to 1 holds exactly, so that all or none means all or none.
         let mut number = || (rng.number() >> 11) as f64 / (1_u64 << 53) as f64;
-        parsed.history.retain_versions(|_| number() < share);
+        let mut n_given = 0_u64;
+        parsed.history.retain_versions(|_| {
+            n_given += 1;
+            number() < share
+        });
+        if n_given == 0 && !plan.no_version_order {
+            let words = "--version-order-share changes nothing: no order of versions is given";
+            parsed.warnings.push(words.to_owned());
+        }
     }
     parsed
 }

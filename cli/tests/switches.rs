@@ -218,3 +218,12 @@ fn every_switch_is_named_in_the_plan() {
         );
     }
 }
+
+#[test]
+fn a_share_of_no_version_order_is_a_warning() {
+    let scratch = Scratch::new();
+    let history = generate_workload(&scratch, "h", "king-cobra-rw", &["--txns", "20"]);
+    let said = expect(0, &["check", &history, "--version-order-share", "0.9"]);
+    let words = "no order of versions is given";
+    assert!(said.stderr.contains(words), "{}", said.stderr);
+}
