@@ -2,13 +2,13 @@
 #![allow(missing_docs)] // Criterion's macros write undocumented functions.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use kingsnake_lab::random::Large;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::polygraph::{Polygraph, construct};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::{PruneOptions, PruneStats, Reachability, prune};
-use kingsnake_solver::random::Large;
 use kingsnake_solver::resolve::{Resolution, Resolved, resolve};
 
 fn history() -> History {

@@ -11,7 +11,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kingsnake_gpu::{Choice, Form, Meter};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::{Clocks, Dense};
-use kingsnake_solver::random::SessionGraph;
+use kingsnake_solver::session_graph::SessionGraph;
 
 fn meter() -> Option<Meter> {
     let typed = std::env::var("KINGSNAKE_DEVICE").unwrap_or_else(|_| "auto".to_owned());

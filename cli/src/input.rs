@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
+use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::random::Rng;
 
 use crate::args::ReadArgs;
 use crate::plan::Plan;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kingsnake_solver::model::BuildError;
+use kingsnake_history::model::BuildError;
 use thiserror::Error;
 
 /// Where in a file something is wrong.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kingsnake_solver::model::{HistoryBuilder, Token};
+use kingsnake_history::model::{HistoryBuilder, Token};
 
 use crate::cursor::Cursor;
 use crate::error::ReadError;

@@ -16,7 +16,7 @@ mod writers;
 
 use std::path::{Path, PathBuf};
 
-use kingsnake_solver::model::{History, HistoryBuilder};
+use kingsnake_history::model::{History, HistoryBuilder};
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kingsnake_datasets::{Format, ReadOptions, open};
+use kingsnake_lab::oracle;
 use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::oracle;
 
 /// The levels as directories and as columns of the index; the directory of a file is the first that holds.
 const LEVELS: [(&str, Spec); 7] = [

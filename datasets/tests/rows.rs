@@ -4,10 +4,10 @@
 mod refusal;
 
 use kingsnake_datasets::{Format, WriteError, read_bytes, write};
+use kingsnake_lab::oracle;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::{History, Op, TxnId};
-use kingsnake_solver::oracle;
 use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
 use refusal::read;
 

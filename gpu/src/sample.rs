@@ -1,8 +1,8 @@
 //! Random graphs and pairs, for the self-test and the tests.
 
+use kingsnake_history::rng::Rng;
 use kingsnake_solver::polygraph::{Edge, Reason};
 use kingsnake_solver::prune::{Dag, RunNodes, Task};
-use kingsnake_solver::random::Rng;
 
 /// An edge without a story.
 pub(crate) fn edge(from: u32, to: u32) -> Edge {

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::{Dag, DeviceError, Judgement, PairEdge, Relatives, Task};
-use kingsnake_solver::random::Rng;
 
 use crate::adapter::About;
 use crate::closure::Form;

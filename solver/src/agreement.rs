@@ -10,11 +10,11 @@ use crate::fault::{self, Fault};
 use crate::heuristic::Heuristic;
 use crate::level::{Model, RealTime, Snapshots, Spec, Times};
 use crate::model::History;
-use crate::oracle;
 use crate::progress::{Progress, Silent};
 use crate::prune::Reachability;
-use crate::random::{sketch, small, small_rows};
 use crate::verdict::Verdict;
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{sketch, small, small_rows};
 
 /// Tries all choices, one constraint after the other. Shares nothing with the back ends of other crates.
 struct Exhaustive;

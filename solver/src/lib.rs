@@ -6,22 +6,18 @@
 #[cfg(test)]
 mod agreement;
 pub mod auto;
-pub mod budget;
-pub mod certify;
 pub mod check;
 pub mod decide;
 pub mod explain;
 #[cfg(test)]
 mod fault;
 pub mod heuristic;
-pub mod level;
-pub mod model;
-pub mod oracle;
 pub mod polygraph;
-pub mod progress;
 pub mod prune;
-pub mod random;
 pub mod resolve;
+pub mod session_graph;
 pub mod shared;
-pub mod verdict;
 pub mod witness;
+
+pub use kingsnake_certify as certify;
+pub use kingsnake_history::{budget, level, model, progress, verdict};

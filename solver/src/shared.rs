@@ -64,8 +64,8 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::level::{Level, RealTime};
-    use crate::random::small;
     use crate::resolve::resolve;
+    use kingsnake_lab::random::small;
 
     #[test]
     fn a_shared_graph_is_the_one_that_would_have_been_built() {

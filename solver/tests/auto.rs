@@ -5,14 +5,14 @@ mod pessimist;
 
 use std::collections::BTreeMap;
 
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{sketch, small};
 use kingsnake_solver::auto::{Answer, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::order::replay;
 use kingsnake_solver::check::{CheckError, Engines, Techniques};
 use kingsnake_solver::model::History;
-use kingsnake_solver::oracle;
 use kingsnake_solver::progress::Silent;
-use kingsnake_solver::random::{sketch, small};
 use kingsnake_solver::verdict::Verdict;
 use pessimist::Pessimist;
 

@@ -2,10 +2,10 @@
 
 mod support;
 
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{Rng, Small, sketch, small};
 use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::oracle;
-use kingsnake_solver::random::{Rng, Small, sketch, small};
 use support::{literal, parse};
 
 /// SER and SI, each with and without session order, then both with session and real-time order.

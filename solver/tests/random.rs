@@ -1,9 +1,9 @@
 //! The generators keep what they promise, as the oracle sees it.
 
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{CaseSplit, Execution, Injected, Large, Rng, Small, sketch, small};
 use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::{History, Op};
-use kingsnake_solver::oracle;
-use kingsnake_solver::random::{CaseSplit, Execution, Injected, Large, Rng, Small, sketch, small};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 fn holds(history: &History, model: Model, session_order: bool, real_time: bool) -> bool {

@@ -6,16 +6,16 @@ mod pessimist;
 
 use std::collections::BTreeMap;
 
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{Injected, Kind, Large, Rng, Small, sketch};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::refutation::check_proof;
 use kingsnake_solver::check::{CheckError, Techniques, check};
 use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
 use kingsnake_solver::model::History;
-use kingsnake_solver::oracle;
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::Reachability;
-use kingsnake_solver::random::{Injected, Kind, Large, Rng, Small, sketch};
 use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Step, StepReason, Verdict};
 use pessimist::Pessimist;
 

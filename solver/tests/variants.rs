@@ -5,10 +5,10 @@ mod support;
 
 use std::collections::BTreeMap;
 
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{Rng, Small, sketch, small};
 use kingsnake_solver::level::{Level, RealTime, Snapshots, Spec, Times};
 use kingsnake_solver::model::History;
-use kingsnake_solver::oracle;
-use kingsnake_solver::random::{Rng, Small, sketch, small};
 use support::{literal, parse};
 
 fn holds(history: &History, spec: Spec) -> bool {

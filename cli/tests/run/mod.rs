@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use kingsnake_datasets::Format;
-use kingsnake_solver::random::CaseSplit;
+use kingsnake_lab::random::CaseSplit;
 use tempfile::TempDir;
 
 /// The binary with these arguments, nothing on its stdin.

@@ -3,7 +3,7 @@
 //! There is no initial value: what is read was written by a transaction of the file. Transactions and sessions have no
 //! names, so they are numbered from 0 through the file.
 
-use kingsnake_solver::model::{HistoryBuilder, SessionId, Status, Token};
+use kingsnake_history::model::{HistoryBuilder, SessionId, Status, Token};
 
 use crate::cursor::{Cursor, Input};
 use crate::error::ReadError;

@@ -3,7 +3,7 @@
 //! `S txn` · `C txn` · `W write_id key value` · `R writer_txn write_id key value`, a letter and 64-bit fields.
 //! A version is known by its write id; where write ids repeat, by its value.
 
-use kingsnake_solver::model::{HistoryBuilder, NumberOp, Op, SessionId, Status, Token};
+use kingsnake_history::model::{HistoryBuilder, NumberOp, Op, SessionId, Status, Token};
 use rustc_hash::FxHashMap;
 
 use super::cobra_claims::Claims;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: one slot a version, so that the check costs no lookup beyond the interning that was done anyway.
 
-use kingsnake_solver::model::ValueId;
+use kingsnake_history::model::ValueId;
 use rustc_hash::FxHashMap;
 
 use crate::cursor::Input;

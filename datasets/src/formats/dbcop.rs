@@ -2,7 +2,7 @@
 //!
 //! Every count is checked against the bytes that are left before anything is made of it.
 
-use kingsnake_solver::model::{HistoryBuilder, NumberOp, Status, Token};
+use kingsnake_history::model::{HistoryBuilder, NumberOp, Status, Token};
 
 use crate::cursor::Input;
 use crate::error::{Problem, ReadError};

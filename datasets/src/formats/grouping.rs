@@ -1,6 +1,6 @@
 //! Puts lines of interleaved transactions in order: transaction after transaction, each where its first line stood.
 
-use kingsnake_solver::model::BuildError;
+use kingsnake_history::model::BuildError;
 use rustc_hash::FxHashMap;
 
 use crate::cursor::{Cursor, Input};

@@ -2,7 +2,7 @@
 //!
 //! This file reads events; [`jepsen_pairs`](super::jepsen_pairs) makes transactions of them.
 
-use kingsnake_solver::model::{HistoryBuilder, Token};
+use kingsnake_history::model::{HistoryBuilder, Token};
 
 use super::datum::{Datum, Dialect, pass_ignored, scan};
 use super::jepsen_pairs;

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use kingsnake_solver::model::{HistoryBuilder, Status, Token};
+use kingsnake_history::model::{HistoryBuilder, Status, Token};
 use rustc_hash::FxHashMap;
 
 use super::jepsen::{Action, Content, Event, Events, Kind, Step};

@@ -2,7 +2,7 @@
 //!
 //! The hot path allocates nothing; fields may come in any order, though operations after id and session are read once.
 
-use kingsnake_solver::model::{HistoryBuilder, NumberOp, SessionId, Status, Token};
+use kingsnake_history::model::{HistoryBuilder, NumberOp, SessionId, Status, Token};
 
 use super::kingsnake_rows::{
     RowBuffers, read_delete, read_insert, read_installed, read_range, read_value,

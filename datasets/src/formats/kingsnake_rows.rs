@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use kingsnake_solver::model::{HistoryBuilder, Installed, Token};
+use kingsnake_history::model::{HistoryBuilder, Installed, Token};
 
 use crate::cursor::Cursor;
 use crate::error::{Problem, ReadError};

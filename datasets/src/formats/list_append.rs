@@ -2,7 +2,7 @@
 //!
 //! A session's transactions stand in the order of their first lines; lines of different transactions may interleave.
 
-use kingsnake_solver::model::{BuildError, HistoryBuilder, Status, Token};
+use kingsnake_history::model::{BuildError, HistoryBuilder, Status, Token};
 
 use super::grouping::{Owner, group};
 use crate::cursor::{Cursor, Input};

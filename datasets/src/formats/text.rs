@@ -4,7 +4,7 @@
 //! Transaction -1 marks an aborted write. A file whose session 0 is nothing but one transaction 0 that comes first,
 //! writes every key of the file once and reads none, while nobody names the value 0, states the initial values.
 
-use kingsnake_solver::model::{BuildError, HistoryBuilder, NumberOp, Status, Token};
+use kingsnake_history::model::{BuildError, HistoryBuilder, NumberOp, Status, Token};
 use rustc_hash::FxHashSet;
 
 use super::grouping::{Owner, group};

@@ -8,7 +8,7 @@
 
 use std::ops::Bound;
 
-use kingsnake_solver::model::{HistoryBuilder, SessionId, Status, Token, ValueId};
+use kingsnake_history::model::{HistoryBuilder, SessionId, Status, Token, ValueId};
 use rustc_hash::FxHashSet;
 
 use super::cobra::SessionLog;

@@ -3,7 +3,7 @@
 //! A transaction is a function of its client's stream of random numbers, so trying again runs the same one, and the mix of
 //! a workload is the mix of what commits.
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::engine::{Open, Store};
 use super::{Step, Transaction};

@@ -16,7 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Instant;
 
-use kingsnake_solver::model::Status;
+use kingsnake_history::model::Status;
 use thiserror::Error;
 
 use super::Key;

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kingsnake_solver::model::Status;
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
+use kingsnake_history::model::Status;
 use thiserror::Error;
 
 use super::Key;

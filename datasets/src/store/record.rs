@@ -2,7 +2,7 @@
 
 use std::ops::Bound::Included;
 
-use kingsnake_solver::model::{BuildError, History, HistoryBuilder, Installed, Status, Token};
+use kingsnake_history::model::{BuildError, History, HistoryBuilder, Installed, Status, Token};
 
 use super::Key;
 use super::engine::INITIAL;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
 use super::client::Client;

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
 use crate::store::Key;

@@ -1,6 +1,6 @@
 //! Lists that are read and appended to, half and half (Jepsen's `list-append`).
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
 use super::{Kind, Workload};

@@ -2,7 +2,7 @@
 //!
 //! So the version order of every key is known from the reads, and checking takes linear time.
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::Keys;

@@ -3,7 +3,7 @@
 //! A transaction's operations are on different keys, so that a write is a read-modify-write only where one was drawn. A
 //! read-modify-write is one operation, which the history shows as a read and a write.
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
 use super::{Granularity, Workload};

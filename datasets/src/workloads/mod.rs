@@ -13,7 +13,7 @@ mod rubis;
 mod tpcc;
 mod twitter;
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
 use keys::Keys;

@@ -4,7 +4,7 @@
 //! published benchmark. There inserts take keys that were never used; here they take any, so that rows come back after a
 //! delete, and a transaction stays a function of its random numbers.
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
 use super::{Granularity, Kind, Workload};

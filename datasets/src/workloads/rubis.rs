@@ -1,6 +1,6 @@
 //! A compact `RUBiS`, an auction site: 20,000 users and 80,000 items. Half of the transactions only look.
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::{Distribution, Keys};

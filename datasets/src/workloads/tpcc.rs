@@ -4,7 +4,7 @@
 //! number). Numbers that later steps need stand beside the values: the next order, an order's customer and number of lines, a line's
 //! item. The five types come in the standard's 45, 43, 4, 4 and 4 percent.
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::{Distribution, Keys};

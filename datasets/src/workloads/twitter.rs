@@ -1,6 +1,6 @@
 //! A compact Twitter of 1,000 users: half of the transactions read a timeline, the others tweet and follow.
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::{Distribution, Keys};

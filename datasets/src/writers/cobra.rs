@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use kingsnake_solver::model::{History, Interval, Op, SessionId, Status, Token, TxnId, ValueId};
+use kingsnake_history::model::{History, Interval, Op, SessionId, Status, Token, TxnId, ValueId};
 use rustc_hash::FxHashSet;
 
 use super::limits::{Limits, number};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use kingsnake_solver::model::{History, Op, SessionId, Status, Token, TxnId};
+use kingsnake_history::model::{History, Op, SessionId, Status, Token, TxnId};
 
 use super::limits::{Limits, number, number_or_zero};
 use crate::error::WriteError;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Bound;
 
-use kingsnake_solver::model::{
+use kingsnake_history::model::{
     History, Interval, Op, RangeQuery, SessionId, Status, Token, TxnId, ValueId,
 };
 use rustc_hash::FxHashMap;

@@ -1,6 +1,6 @@
 //! What a history may hold so that a poorer format can express it.
 
-use kingsnake_solver::model::{History, Op, Status, Token, TxnId, ValueId};
+use kingsnake_history::model::{History, Op, Status, Token, TxnId, ValueId};
 
 use crate::error::WriteError;
 

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use kingsnake_solver::model::History;
+use kingsnake_history::model::History;
 
 use crate::error::WriteError;
 use crate::format::Format;

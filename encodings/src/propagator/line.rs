@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use kingsnake_solver::random::Rng;
+use kingsnake_history::rng::Rng;
 use rustsat::types::Var;
 
 use super::graph::{Known, Sides};

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kingsnake_encodings::Options;
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{CaseSplit, Injected, Large, Rng, small as small_history};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{CheckError, Decider, Techniques, check};
 use kingsnake_solver::decide::{Backend, Constraints, DecideStats, Decision};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::oracle;
 use kingsnake_solver::progress::Silent;
-use kingsnake_solver::random::{CaseSplit, Injected, Large, Rng, small as small_history};
 use kingsnake_solver::verdict::Verdict;
 
 use super::{Owned, Random, cnf, edge, judge, pigeons, planted, small};

@@ -1,7 +1,7 @@
 //! How the matrix is cut, and which rows a round computes.
 
+use kingsnake_history::rng::Rng;
 use kingsnake_solver::prune::Dag;
-use kingsnake_solver::random::Rng;
 
 use crate::matrix::Cut;
 use crate::sample;

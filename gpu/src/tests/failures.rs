@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use kingsnake_lab::random::{Large, Rng};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{Engines, Report, Techniques, check_on};
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
@@ -13,7 +14,6 @@ use kingsnake_solver::progress::{Progress, Silent};
 use kingsnake_solver::prune::{
     Dag, Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, Task,
 };
-use kingsnake_solver::random::{Large, Rng};
 use kingsnake_solver::verdict::Verdict;
 
 use super::hardware;

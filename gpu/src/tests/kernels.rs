@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::polygraph::Edge;
 use kingsnake_solver::prune::{Dag, Dense, Relatives, Task};
-use kingsnake_solver::random::Rng;
 
 use super::hardware;
 use crate::closure::Form;

@@ -1,9 +1,9 @@
 //! The counters against the formulas of docs/gpu.md, kernel by kernel, exactly.
 
+use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::polygraph::Edge;
 use kingsnake_solver::prune::{Dag, Task};
-use kingsnake_solver::random::Rng;
 
 use crate::closure::Form;
 use crate::cpu::Twins;

@@ -7,7 +7,7 @@ use super::chains::Clocks;
 use super::dag::Dag;
 use super::dense::Dense;
 use crate::polygraph::{Edge, Reason};
-use crate::random::Rng;
+use kingsnake_history::rng::Rng;
 
 /// A random acyclic graph whose nodes fall into chains, in an order that is not the order of the nodes.
 fn graph(n_nodes: usize, n_chains: usize, n_edges: usize, rng: &mut Rng) -> (Dag, Vec<Range<u32>>) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kingsnake_gpu::{Form, Kind, Meter};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::{Clocks, Dag, Dense};
-use kingsnake_solver::random::SessionGraph;
+use kingsnake_solver::session_graph::SessionGraph;
 use rayon::prelude::*;
 
 use super::Copying;

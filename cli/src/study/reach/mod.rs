@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kingsnake_gpu::{Choice, Meter};
-use kingsnake_solver::random::SessionGraph;
+use kingsnake_solver::session_graph::SessionGraph;
 use serde::Serialize;
 
 use crate::args::ReachArgs;

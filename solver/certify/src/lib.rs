@@ -6,8 +6,6 @@ mod meaning;
 pub mod order;
 pub mod refutation;
 mod rows;
-#[cfg(test)]
-mod soundness;
 mod table;
 
-pub(crate) use meaning::Meaning;
+pub use meaning::Meaning;

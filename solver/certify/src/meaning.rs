@@ -7,15 +7,15 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::{Sight, is_hidden, is_nothing, sight};
-use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// A version of a key: who installed it, or nobody.
-pub(crate) type Version = Option<TxnId>;
+pub type Version = Option<TxnId>;
 
 const NOBODY: u32 = u32::MAX;
 
 /// The history with its values traced to their writers.
-pub(crate) struct Meaning<'h> {
+pub struct Meaning<'h> {
     history: &'h History,
     counts: Vec<bool>,
     /// For each value, two transactions that did not abort and left it in its key.
@@ -29,7 +29,7 @@ pub(crate) struct Meaning<'h> {
 
 impl<'h> Meaning<'h> {
     /// Traces every value.
-    pub(crate) fn of(history: &'h History) -> Self {
+    pub fn of(history: &'h History) -> Self {
         let mut meaning = Meaning {
             history,
             counts: Vec::with_capacity(history.n_txns()),
@@ -116,24 +116,24 @@ impl<'h> Meaning<'h> {
     }
 
     /// The history.
-    pub(crate) fn history(&self) -> &'h History {
+    pub fn history(&self) -> &'h History {
         self.history
     }
 
     /// Whether a transaction took effect.
-    pub(crate) fn counts(&self, txn: TxnId) -> bool {
+    pub fn counts(&self, txn: TxnId) -> bool {
         self.counts.get(txn.index()).copied().unwrap_or(false)
     }
 
     /// The value that a transaction left in a key.
-    pub(crate) fn left(&self, txn: TxnId, key: KeyId) -> Option<ValueId> {
+    pub fn left(&self, txn: TxnId, key: KeyId) -> Option<ValueId> {
         let ops = self.history.ops(txn).iter().rev();
         ops.filter(|op| op.key() == Some(key))
             .find_map(|&op| written_by(op))
     }
 
     /// Who left a value, as `reader` sees it; `None` if that is not certain.
-    pub(crate) fn writer(&self, reader: TxnId, value: ValueId) -> Option<Version> {
+    pub fn writer(&self, reader: TxnId, value: ValueId) -> Option<Version> {
         if self.crowded.contains(&value) {
             return None;
         }
@@ -180,18 +180,18 @@ impl<'h> Meaning<'h> {
     }
 
     /// Whether exactly one transaction left a value, and it was there before none.
-    pub(crate) fn is_unique(&self, value: ValueId) -> bool {
+    pub fn is_unique(&self, value: ValueId) -> bool {
         let [one, other] = self.writers[value.index()];
         one != NOBODY && other == NOBODY && !self.history.is_initial(value)
     }
 
     /// Whether a transaction that did not abort left a value.
-    pub(crate) fn is_left(&self, value: ValueId) -> bool {
+    pub fn is_left(&self, value: ValueId) -> bool {
         self.writers[value.index()][0] != NOBODY
     }
 
     /// The version of a key that a transaction began from, if it read the key and the version is certain.
-    pub(crate) fn version_read(&self, reader: TxnId, key: KeyId) -> Option<Version> {
+    pub fn version_read(&self, reader: TxnId, key: KeyId) -> Option<Version> {
         let mut own = Vec::new();
         for &op in self.history.ops(reader) {
             if let Some(seen) = sight(self.history, op, key) {
@@ -221,7 +221,7 @@ impl<'h> Meaning<'h> {
     }
 
     /// A version and those that it was made from by read-modify-writes, the newest first. Ends early if they form a circle.
-    pub(crate) fn lineage(&self, version: Version, key: KeyId) -> Lineage {
+    pub fn lineage(&self, version: Version, key: KeyId) -> Lineage {
         let mut versions = vec![version];
         let mut at = version;
         while let Some(txn) = at {
@@ -244,22 +244,22 @@ impl<'h> Meaning<'h> {
     }
 
     /// Every counted transaction that wrote a key.
-    pub(crate) fn writers_of(&self, key: KeyId) -> impl Iterator<Item = TxnId> + '_ {
+    pub fn writers_of(&self, key: KeyId) -> impl Iterator<Item = TxnId> + '_ {
         let txns = self.history.txns().filter(|&txn| self.counts(txn));
         txns.filter(move |&txn| self.left(txn, key).is_some())
     }
 }
 
 /// Versions that follow from each other, and the one that they all came from, unless they are in a circle.
-pub(crate) struct Lineage {
+pub struct Lineage {
     /// Newest first.
-    pub(crate) versions: Vec<Version>,
+    pub versions: Vec<Version>,
     /// The oldest.
-    pub(crate) root: Option<Version>,
+    pub root: Option<Version>,
 }
 
 /// The value that an operation writes.
-pub(crate) fn written_by(op: Op) -> Option<ValueId> {
+pub fn written_by(op: Op) -> Option<ValueId> {
     match op {
         Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
         Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
@@ -267,12 +267,12 @@ pub(crate) fn written_by(op: Op) -> Option<ValueId> {
 }
 
 /// The values that operations write.
-pub(crate) fn written(ops: &[Op]) -> impl Iterator<Item = ValueId> + '_ {
+pub fn written(ops: &[Op]) -> impl Iterator<Item = ValueId> + '_ {
     ops.iter().filter_map(|&op| written_by(op))
 }
 
 /// The values that one operation reads.
-pub(crate) fn read_by(history: &History, op: &Op) -> Vec<ValueId> {
+pub fn read_by(history: &History, op: &Op) -> Vec<ValueId> {
     match *op {
         Op::Read { value, .. } => vec![value],
         Op::ReadList { list, .. } => history.list(list).to_vec(),

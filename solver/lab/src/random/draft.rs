@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::model::{History, HistoryBuilder, Installed, Status, Token};
+use kingsnake_history::model::{History, HistoryBuilder, Installed, Status, Token};
 
 /// The value of every register before any transaction.
 pub(super) const INITIAL: i64 = 0;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use crate::model::{History, KeyId, RangeQuery, Token, ValueId};
+use kingsnake_history::model::{History, KeyId, RangeQuery, Token, ValueId};
 
 /// A key's place among all keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,16 +6,13 @@
 
 mod case_split;
 mod draft;
-mod graph;
 mod large;
 mod mutate;
-mod rng;
 mod sketch;
 mod small;
 
 pub use case_split::{CaseSplit, Choice};
-pub use graph::SessionGraph;
+pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
-pub use rng::Rng;
 pub use sketch::sketch;
 pub use small::{Execution, Kind, Rows, Small, small, small_rows};

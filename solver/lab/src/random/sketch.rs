@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{History, Interval, Op, Status};
+use kingsnake_history::model::{History, Interval, Op, Status};
 
 /// The history as text, such as `session 0: t1 [3, 9] w(x,1) r(y,0)`.
 pub fn sketch(history: &History) -> String {

@@ -2,8 +2,8 @@
 
 use super::meaning::{Meaning, Version, read_by, written, written_by};
 use super::rows::{Sight, covers, is_hidden, is_nothing, sight};
-use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
-use crate::verdict::{Finding, LocalAnomaly};
+use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 /// Checks findings; the error names the first that does not hold.
 pub fn check_findings(history: &History, findings: &[Finding]) -> Result<(), String> {

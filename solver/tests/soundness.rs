@@ -3,15 +3,15 @@
 //! For every way to order each two writers of a key, all steps that the checker accepts under these assumptions are
 //! collected. If the history holds, some way must leave them without a cycle; if not, none may.
 
-use super::meaning::Meaning;
-use super::refutation::accepts_step;
-use crate::budget::Budget;
-use crate::level::{Model, RealTime, Spec, Times};
-use crate::model::{History, KeyId, Op, TxnId};
-use crate::oracle;
-use crate::random::{sketch, small};
-use crate::resolve::{Resolution, resolve};
-use crate::verdict::{Fact, Moment, Point, Step, StepReason};
+use kingsnake_certify::Meaning;
+use kingsnake_certify::refutation::accepts_step;
+use kingsnake_history::budget::Budget;
+use kingsnake_history::level::{Model, RealTime, Spec, Times};
+use kingsnake_history::model::{History, KeyId, Op, TxnId};
+use kingsnake_history::verdict::{Fact, Moment, Point, Step, StepReason};
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{sketch, small};
+use kingsnake_solver::resolve::{Resolution, resolve};
 
 type Assumption = (KeyId, TxnId, TxnId);
 

@@ -20,8 +20,8 @@ use std::ops::{Bound, RangeBounds};
 
 use timed::Timed;
 
-use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, Op, RangeId, Status, Token, TxnId, ValueId};
+use kingsnake_history::level::{Model, Spec};
+use kingsnake_history::model::{History, KeyId, Op, RangeId, Status, Token, TxnId, ValueId};
 
 /// The most transactions, aborted ones aside, that [`holds`] decides.
 pub const MAX_TXNS: usize = 8;

@@ -8,8 +8,8 @@
 use std::collections::HashSet;
 
 use super::{Search, Set, Store};
-use crate::level::{Model, RealTime, Snapshots, Spec, Times};
-use crate::model::{History, TxnId};
+use kingsnake_history::level::{Model, RealTime, Snapshots, Spec, Times};
+use kingsnake_history::model::{History, TxnId};
 
 /// How far a search has come.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::Rng;
 use crate::polygraph::{Edge, Reason};
 use crate::prune::Dag;
+use kingsnake_history::rng::Rng;
 
 /// How a graph is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

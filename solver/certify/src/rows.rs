@@ -5,7 +5,7 @@
 
 use std::ops::Bound;
 
-use crate::model::{History, KeyId, Op, RangeQuery, Token, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, RangeQuery, Token, ValueId};
 
 /// What an operation says about a register.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@
 
 use super::clock::window;
 use super::table::Table;
-use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
-use crate::verdict::{Certificate, Moment, Point};
+use kingsnake_history::level::{Model, Spec};
+use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
+use kingsnake_history::verdict::{Certificate, Moment, Point};
 
 /// What a key holds.
 #[derive(Clone, Default)]

@@ -2,9 +2,9 @@
 //!
 //! A recorded time is off by at most half the drift. Windows are kept in half nanoseconds, so that halves are whole.
 
-use crate::level::{Model, Snapshots, Spec, Times};
-use crate::model::{History, TxnId};
-use crate::verdict::{Moment, Point};
+use kingsnake_history::level::{Model, Snapshots, Spec, Times};
+use kingsnake_history::model::{History, TxnId};
+use kingsnake_history::verdict::{Moment, Point};
 
 /// From when to when a moment can have been.
 #[derive(Clone, Copy, Debug)]

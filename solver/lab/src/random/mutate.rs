@@ -3,8 +3,8 @@
 use std::ops::RangeBounds;
 
 use super::draft::{Draft, DraftOp, DraftRange, INITIAL};
-use super::rng::Rng;
-use crate::model::Status;
+use kingsnake_history::rng::Rng;
+use kingsnake_history::model::Status;
 
 /// Makes one random change. Values stay as unique as they were.
 pub(super) fn mutate(draft: &mut Draft, rng: &mut Rng) {

@@ -8,9 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::clock::window;
 pub use super::findings::check_findings;
 use super::meaning::{Lineage, Meaning, Version};
-use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, Op, TxnId, ValueId};
-use crate::verdict::{Fact, Moment, Proof, Step, StepReason};
+use kingsnake_history::level::{Model, Spec};
+use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_history::verdict::{Fact, Moment, Proof, Step, StepReason};
 
 /// Checks a proof; the error says what is wrong with it.
 pub fn check_proof(history: &History, spec: Spec, proof: &Proof) -> Result<(), String> {
@@ -279,9 +279,8 @@ fn is_initial(lineage: &Lineage) -> bool {
     lineage.root == Some(None)
 }
 
-/// Tells which steps are accepted under some assumptions, for the test of the rules themselves.
-#[cfg(test)]
-pub(super) fn accepts_step<'h>(
+/// Which steps are accepted under some assumptions. The test of the rules themselves asks.
+pub fn accepts_step<'h>(
     history: &'h History,
     spec: Spec,
     assumed: &[(KeyId, TxnId, TxnId)],

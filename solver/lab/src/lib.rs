@@ -1,0 +1,4 @@
+//! The laboratory: a brute-force [`oracle`] and [`random`] histories, for tests of engines. No part of a check links it.
+
+pub mod oracle;
+pub mod random;
