@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-/// A text whose every letter is shown as itself, in content and in quoted attributes. What XML forbids becomes U+FFFD.
+use kingsnake_history::model::visible;
+
+/// A text whose every letter is shown as itself, in content and in quoted attributes. Characters that cannot be seen are spelt
+/// out; ends of lines stay.
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -17,8 +20,7 @@ impl fmt::Display for Escaped<'_> {
                 '\'' => out.write_str("&#39;")?,
                 '\n' | '\t' => out.write_char(letter)?,
                 '\u{fffe}' | '\u{ffff}' => out.write_char('\u{fffd}')?,
-                _ if letter.is_control() => out.write_char('\u{fffd}')?,
-                _ => out.write_char(letter)?,
+                _ => out.write_str(&visible(letter.encode_utf8(&mut [0; 4])))?,
             }
         }
         Ok(())
@@ -34,7 +36,7 @@ mod tests {
         let hostile = "<script a=\"b\" c='d'>&\u{0}\u{1b}</script>";
         assert_eq!(
             Escaped(hostile).to_string(),
-            "&lt;script a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;\u{fffd}\u{fffd}&lt;/script&gt;"
+            "&lt;script a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;\\u{0}\\u{1b}&lt;/script&gt;"
         );
     }
 }

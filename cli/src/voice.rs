@@ -1,9 +1,13 @@
 //! Says things: the verdict on stdout, warnings on stderr. The only code that prints words.
 //!
-//! Invariant: a reader that goes away (a closed pipe) is no error, and control characters that a history's names may
-//! contain never reach a terminal.
+//! Invariant: a reader that goes away (a closed pipe) is no error, and characters of a history's names that steer a terminal or
+//! reorder a line never reach one.
 
 use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{HumanBytes, HumanCount};
+use kingsnake_history::model::visible;
 
 use crate::args::{Color, VoiceArgs};
 
@@ -51,9 +55,11 @@ pub fn say(words: &str) -> io::Result<()> {
     }
 }
 
-/// Says it on stderr. There is nobody left to tell if that fails.
+/// Says it on stderr. There is nobody left to tell if that fails. Further lines are indented, so that a name with a line end in
+/// it cannot pass for a message of its own.
 pub fn complain(words: &str) {
-    let _ = writeln!(io::stderr().lock(), "kingsnake: {}", printable(words));
+    let words = printable_lines(words).replace('\n', "\n    ");
+    let _ = writeln!(io::stderr().lock(), "kingsnake: {words}");
 }
 
 /// Colours, or none.
@@ -63,62 +69,61 @@ pub struct Paint(bool);
 impl Paint {
     /// Good news.
     pub fn good(self, words: &str) -> String {
-        self.with("1;32", words)
+        self.with(
+            Style::new().bold().fg_color(Some(AnsiColor::Green.into())),
+            words,
+        )
     }
 
     /// Bad news.
     pub fn bad(self, words: &str) -> String {
-        self.with("1;31", words)
+        self.with(
+            Style::new().bold().fg_color(Some(AnsiColor::Red.into())),
+            words,
+        )
     }
 
     /// No news.
     pub fn open(self, words: &str) -> String {
-        self.with("1;33", words)
+        self.with(
+            Style::new().bold().fg_color(Some(AnsiColor::Yellow.into())),
+            words,
+        )
     }
 
     /// What stands out.
     pub fn strong(self, words: &str) -> String {
-        self.with("1", words)
+        self.with(Style::new().bold(), words)
     }
 
     /// What does not.
     pub fn faint(self, words: &str) -> String {
-        self.with("2", words)
+        self.with(Style::new().dimmed(), words)
     }
 
-    fn with(self, code: &str, words: &str) -> String {
+    fn with(self, style: Style, words: &str) -> String {
         if self.0 {
-            format!("\x1b[{code}m{words}\x1b[0m")
+            format!("{style}{words}{style:#}")
         } else {
             words.to_owned()
         }
     }
 }
 
-/// The text with its control characters spelt out, so that a name from a file cannot steer a terminal.
+/// A text of one line with everything spelt out that could steer a terminal, end the line or reorder it.
 pub fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter.is_control() && letter != '\n' {
-            out.extend(letter.escape_default());
-        } else {
-            out.push(letter);
-        }
-    }
-    out
+    visible(text).into_owned()
+}
+
+/// The same for a text of several lines.
+pub fn printable_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    lines.join("\n")
 }
 
 /// A number with its thousands set apart.
 pub fn grouped(number: impl Into<u64>) -> String {
-    let digits = number.into().to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    HumanCount(number.into()).to_string()
 }
 
 /// A count of things, in words: `1 key`, `2 keys`.
@@ -127,7 +132,7 @@ pub fn count(number: usize, one: &str) -> String {
     format!("{} {one}{plural}", grouped(number as u64))
 }
 
-/// A duration as a person reads it.
+/// A duration as a person reads it; checks take from microseconds to minutes, and `indicatif` begins at seconds.
 pub fn lasting(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 0.000_999_5 {
@@ -145,17 +150,7 @@ pub fn lasting(time: std::time::Duration) -> String {
 
 /// A size as a person reads it.
 pub fn sized(bytes: u64) -> String {
-    const MIB: f64 = 1_048_576.0;
-    let size = bytes as f64;
-    if bytes < 1024 {
-        format!("{bytes} bytes")
-    } else if size < MIB {
-        format!("{:.0} kB", size / 1024.0)
-    } else if size < 1024.0 * MIB {
-        format!("{:.0} MB", size / MIB)
-    } else {
-        format!("{:.2} GB", size / MIB / 1024.0)
-    }
+    HumanBytes(bytes).to_string()
 }
 
 #[cfg(test)]
@@ -184,6 +179,8 @@ mod tests {
 
     #[test]
     fn a_name_cannot_steer_the_terminal() {
-        assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\nc");
+        assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(printable_lines("a\rb\nc"), "a\\rb\nc");
     }
 }

@@ -58,6 +58,15 @@ impl Pending {
         Ok((Pending { target, temporary }, file))
     }
 
+    /// A file that is already being written under a temporary name of its own.
+    pub fn adopt(temporary: &Path, path: &Path) -> io::Result<Pending> {
+        let target = follow_links(path)?;
+        let temporary = TempPath::try_from_path(temporary)?;
+        list().push(temporary.to_path_buf());
+        let temporary = Some(temporary);
+        Ok(Pending { target, temporary })
+    }
+
     /// Where the content goes for now.
     pub fn path(&self) -> &Path {
         self.temporary.as_deref().unwrap_or(&self.target)
@@ -69,9 +78,7 @@ impl Pending {
             return Ok(());
         };
         forget(&temporary);
-        temporary
-            .persist(&self.target)
-            .map_err(|error| error.error)
+        temporary.persist(&self.target).map_err(|error| error.error)
     }
 }
 
@@ -154,6 +161,19 @@ mod tests {
     }
 
     #[test]
+    fn a_file_with_a_temporary_name_of_its_own_is_renamed_or_deleted() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        fs::write(at("a.part"), "whole").unwrap();
+        Pending::adopt(&at("a.part"), &at("a"))
+            .and_then(Pending::commit)
+            .unwrap();
+        fs::write(at("b.part"), "half").unwrap();
+        drop(Pending::adopt(&at("b.part"), &at("b")).unwrap());
+        assert_eq!(names(scratch.path()), ["a"]);
+    }
+
+    #[test]
     fn what_is_pending_can_be_discarded() {
         let scratch = tempfile::tempdir().unwrap();
         let (pending, _file) = Pending::new(&scratch.path().join("a")).unwrap();
@@ -181,7 +201,10 @@ mod tests {
         let dangling = scratch.path().join("dangling");
         symlink("fresh", &dangling).unwrap();
         write_whole(&dangling, |out| out.write_all(b"new")).unwrap();
-        assert_eq!(fs::read_to_string(scratch.path().join("fresh")).unwrap(), "new");
+        assert_eq!(
+            fs::read_to_string(scratch.path().join("fresh")).unwrap(),
+            "new"
+        );
         write_whole(Path::new("/dev/null"), |out| out.write_all(b"new")).unwrap();
     }
 }

@@ -157,3 +157,34 @@ fn logs_are_not_written_among_others() {
     let error = write(&history, Format::Cobra, directory.path()).unwrap_err();
     assert!(error.to_string().contains("already there"));
 }
+
+#[test]
+fn an_empty_history_is_read_back_or_refused_by_the_writer() {
+    let empty = HistoryBuilder::new().finish().expect("a history");
+    let mut builder = HistoryBuilder::new();
+    let session = builder.session(Token::Int(0));
+    builder
+        .begin(session, Token::Int(1), Status::Committed)
+        .expect("a new transaction");
+    let silent = builder.finish().expect("a history");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (at, history) in [empty, silent].iter().enumerate() {
+        for format in Format::WRITTEN {
+            let path = directory.path().join(format!("{format}{at}"));
+            let refused = match write(history, format, &path) {
+                Ok(_) => {
+                    let back = open(&path, &ReadOptions::default()).expect("it can be read");
+                    assert_eq!(back.history.n_txns(), history.n_txns(), "{format}");
+                    false
+                }
+                Err(WriteError::Inexpressible { .. }) => true,
+                Err(error) => panic!("{format}: {error}"),
+            };
+            assert!(!refused || !path.exists(), "{format}");
+            println!(
+                "{format}, {} transactions: refused {refused}",
+                history.n_txns()
+            );
+        }
+    }
+}

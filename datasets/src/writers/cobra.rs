@@ -35,6 +35,9 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
         history,
         format: "cobra",
     };
+    if history.n_sessions() == 0 {
+        return limits.refuse("a history without sessions: there would be no log".to_owned());
+    }
     limits.no_lists()?;
     limits.no_rows()?;
     limits.no_extras()?;

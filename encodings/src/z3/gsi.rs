@@ -33,8 +33,8 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
     let mut either = Vec::with_capacity(n);
     for (at, demand) in demands.iter().enumerate() {
         let (Some(one), Some(other)) = (
-            Installed::of(asked, at, Side::Either)?,
-            Installed::of(asked, at, Side::Or)?,
+            Installed::of(asked, at, Side::Either),
+            Installed::of(asked, at, Side::Or),
         ) else {
             either.push(state_plainly(asked, session, at, demand, before)?);
             continue;
@@ -59,7 +59,6 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
         demands,
         either,
         n_variables: times.len() as u64,
-        theory: None,
     })
 }
 
@@ -74,34 +73,32 @@ pub(super) struct Installed {
 }
 
 impl Installed {
-    /// A side of an open constraint of snapshot isolation has one ww edge, which no path implies, and any number of rw
-    /// edges. `None` for a question that does not come from a history.
-    pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Result<Option<Installed>, Halt> {
+    /// A side of a coalesced constraint of snapshot isolation has one ww edge and any number of rw edges. `None` for any other
+    /// side: without `coalesce` it may be a single rw edge, and a question need not come from a history.
+    pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Option<Installed> {
         let constraint = asked.chosen[at] as usize;
         let edges = asked.question.constraints.side(constraint, side);
-        let count = |kind: fn(Reason) -> bool| edges.iter().filter(|it| kind(it.reason)).count();
-        let n_ww = count(|reason| matches!(reason, Reason::Ww { .. }));
-        let n_rw = count(|reason| matches!(reason, Reason::Rw { .. }));
-        if n_ww + n_rw == 0 {
-            return Ok(None);
-        }
-        let mut ww = edges
-            .iter()
-            .filter(|it| matches!(it.reason, Reason::Ww { .. }));
-        let (Some(ww), None, true) = (ww.next(), ww.next(), n_ww + n_rw == edges.len()) else {
-            return Err(Halt::Failed(format!(
-                "constraint {constraint} is not about two versions and their readers"
-            )));
+        let is_ww = |reason: Reason| matches!(reason, Reason::Ww { .. });
+        let is_rw = |reason: Reason| matches!(reason, Reason::Rw { .. });
+        let mut ww = edges.iter().filter(|it| is_ww(it.reason));
+        let (Some(ww), None) = (ww.next(), ww.next()) else {
+            return None;
         };
+        if edges
+            .iter()
+            .any(|it| !is_ww(it.reason) && !is_rw(it.reason))
+        {
+            return None;
+        }
         let (commit, next_begin) = (ww.from as usize, ww.to as usize);
         let readers = asked
             .side(at, side)
             .filter(|&it| it != (commit, next_begin));
-        Ok(Some(Installed {
+        Some(Installed {
             commit,
             next_begin,
             readers: readers.collect(),
-        }))
+        })
     }
 }
 
