@@ -6,20 +6,15 @@ pub fn resident() -> Option<u64> {
 }
 
 /// The largest resident size so far, in bytes; `None` where the system does not tell.
-pub fn peak() -> Option<u64> {
-    peak_of(std::process::id())
-}
-
-/// The largest resident size of a process so far, in bytes; `None` where the system does not tell.
 #[cfg(target_os = "linux")]
-pub fn peak_of(process: u32) -> Option<u64> {
-    let process = procfs::process::Process::new(process.try_into().ok()?).ok()?;
-    Some(process.status().ok()?.vmhwm? * 1024)
+pub fn peak() -> Option<u64> {
+    let status = procfs::process::Process::myself().ok()?.status().ok()?;
+    Some(status.vmhwm? * 1024)
 }
 
-/// The largest resident size of a process so far, in bytes; `None` where the system does not tell.
+/// The largest resident size so far, in bytes; `None` where the system does not tell.
 #[cfg(not(target_os = "linux"))]
-pub fn peak_of(_: u32) -> Option<u64> {
+pub fn peak() -> Option<u64> {
     None
 }
 
