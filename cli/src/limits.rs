@@ -21,7 +21,7 @@ use crate::{interrupt, memory};
 const EVERY: Duration = Duration::from_millis(2);
 /// Grace period after the end of the budget before the work is left behind. A back end has half of it to itself.
 const GRACE: Duration = Duration::from_secs(1);
-/// Who asks for no time limit may wait for files to be written as long as it takes; others this long, or a tenth of the limit.
+/// How much longer than the time limit telling an answer may take; or a tenth of the limit. Without a limit there is none here.
 const WRITING: Duration = Duration::from_secs(5);
 /// As much as a main thread usually has.
 const STACK: usize = 8 << 20;
@@ -65,8 +65,12 @@ pub fn budget(bounds: &BoundArgs, start: Instant) -> Result<Budget> {
     Ok(budget)
 }
 
-/// The same limits for writing what was found: what is left of the time, and somewhat more.
+/// The same limits for writing what was found: what is left of the time, and somewhat more. Where the budget has ended, saying so
+/// must still be possible; a second Ctrl-C ends the process in any case.
 pub fn for_writing(budget: &Budget, bounds: &BoundArgs) -> Budget {
+    if budget.check().is_err() {
+        return Budget::unlimited().with_timeout(Instant::now(), WRITING);
+    }
     match (bounds.timeout, budget.remaining()) {
         (Some(limit), Some(left)) => {
             let more = left.saturating_add(WRITING.max(limit / 10));

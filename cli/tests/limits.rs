@@ -101,7 +101,7 @@ fn a_pipe_that_nobody_writes_to_ends_at_the_time_limit_in_every_command() {
         &["export", &silent, "--to", "dot"],
         &["verify", &silent, &order],
         &["verify", &valid, &silent],
-        &["verify-proof", &silent],
+        &["verify-proof", &order, "--cnf", &silent],
     ] {
         let begun = Instant::now();
         expect(3, &[args, &["--timeout", "0.1"]].concat());
