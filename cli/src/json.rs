@@ -523,7 +523,7 @@ fn step_view(history: &History, step: &Step) -> Value {
     let key = |key| token(history, history.key_token(key));
     let more = match step.reason {
         StepReason::Begin => json!({"reason": "begin"}),
-        StepReason::Session => json!({"reason": "so"}),
+        StepReason::NONE => json!({"reason": "so"}),
         StepReason::RealTime => json!({"reason": "rt"}),
         StepReason::Wr { key: of, value } => json!({
             "reason": "wr",

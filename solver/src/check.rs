@@ -11,12 +11,12 @@ use crate::explain;
 use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::relate::{Edge, Polygraph, construct};
 use crate::progress::{Event, Phase, Progress};
 use crate::prune::{
     Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
     prune_on,
 };
+use crate::relate::{Edge, Polygraph, construct};
 use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
 use crate::shared::Shared;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
@@ -251,7 +251,7 @@ pub fn check_on(
 }
 
 /// Whose rules the question will follow.
-fn origin(spec: Spec) -> Origin {
+pub fn origin(spec: Spec) -> Origin {
     match spec.model {
         Model::Si => Origin::SnapshotIsolation,
         Model::Ser => Origin::Other,
@@ -450,8 +450,14 @@ impl Line<'_> {
         let (decision, stats) = match self.techniques.heuristic {
             Heuristic::Off => backend.decide(pruned.question(), budget, progress)?,
             heuristic => {
-                let (decision, stats, assumed) =
-                    heuristic::decide(heuristic, pruned.question(), &chains, backend, budget, progress)?;
+                let (decision, stats, assumed) = heuristic::decide(
+                    heuristic,
+                    pruned.question(),
+                    &chains,
+                    backend,
+                    budget,
+                    progress,
+                )?;
                 self.stats.heuristic = Some(assumed);
                 (decision, stats)
             }
@@ -504,11 +510,7 @@ fn chosen_order(pruned: &Pruned, choices: &[Side]) -> Result<Vec<u32>, Cyclic> {
     let constraints = &pruned.constraints;
     let chosen = choices.iter().enumerate();
     let chosen = chosen.flat_map(|(at, &side)| constraints.side(at, side));
-    let edges: Vec<Edge> = pruned
-        .question()
-        .known()
-        .chain(chosen.copied())
-        .collect();
+    let edges: Vec<Edge> = pruned.question().known().chain(chosen.copied()).collect();
     Dag::new(pruned.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec())
 }
 

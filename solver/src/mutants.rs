@@ -60,13 +60,16 @@ const DAMAGES: [(&str, Damage); 5] = [
             !(is_rw && versions.predecessor(after) == Some(before))
         });
     }),
-    ("the initial run is not put before the others", |polygraph| {
-        retain(polygraph, |polygraph, edge| {
-            let versions = polygraph.resolved().versions();
-            let fact = Polygraph::fact(edge.reason);
-            fact.is_none_or(|(before, _)| !versions.is_initial(before))
-        });
-    }),
+    (
+        "the initial run is not put before the others",
+        |polygraph| {
+            retain(polygraph, |polygraph, edge| {
+                let versions = polygraph.resolved().versions();
+                let fact = Polygraph::fact(edge.reason);
+                fact.is_none_or(|(before, _)| !versions.is_initial(before))
+            });
+        },
+    ),
     ("the session order is forgotten", |polygraph| {
         retain(polygraph, |_, edge| edge.reason != reasons::SESSION);
     }),
@@ -126,7 +129,10 @@ fn damaged_graphs_are_caught() {
 #[test]
 fn graphs_of_another_clock_are_caught() {
     let clocks: [(&str, fn(RealTime) -> RealTime); 3] = [
-        ("the drift is forgotten", |clock| RealTime { drift: 0, ..clock }),
+        ("the drift is forgotten", |clock| RealTime {
+            drift: 0,
+            ..clock
+        }),
         ("strong SI lets a transaction read an old state", |clock| {
             let snapshots = Snapshots::Older;
             RealTime { snapshots, ..clock }

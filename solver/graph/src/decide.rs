@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use kingsnake_context::budget::{Budget, StopReason};
 use crate::edge::Edge;
 use crate::reach::Dag;
+use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::Progress;
 
 /// One way to meet a constraint.
@@ -110,7 +110,9 @@ impl<'a> Question<'a> {
     pub fn known(self) -> impl Iterator<Item = Edge> + 'a {
         (0..self.n_nodes as u32).flat_map(move |from| {
             let of = self.starts[from as usize] as usize..self.starts[from as usize + 1] as usize;
-            self.targets[of].iter().map(move |&to| Edge::plain(from, to))
+            self.targets[of]
+                .iter()
+                .map(move |&to| Edge::plain(from, to))
         })
     }
 }

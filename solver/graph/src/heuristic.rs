@@ -7,11 +7,11 @@
 
 use std::ops::Range;
 
-use kingsnake_context::budget::Budget;
 use crate::decide::{Backend, Constraints, DecideError, DecideStats, Decision, Question, Side};
 use crate::edge::Edge;
-use kingsnake_context::progress::Progress;
 use crate::reach::{Dag, places};
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Progress;
 
 /// The first distance, as a share of all nodes: it doubles six times before nothing is that far apart.
 const FIRST_SHARE: usize = 64;
@@ -119,7 +119,8 @@ fn first_distance(n_nodes: usize) -> usize {
 fn ranks(chains: &[Range<u32>], question: Question<'_>) -> Vec<u32> {
     let mut layer = vec![0_u32; question.n_nodes];
     for &node in question.order {
-        let of = question.starts[node as usize] as usize..question.starts[node as usize + 1] as usize;
+        let of =
+            question.starts[node as usize] as usize..question.starts[node as usize + 1] as usize;
         for &to in &question.targets[of] {
             layer[to as usize] = layer[to as usize].max(layer[node as usize] + 1);
         }

@@ -117,7 +117,10 @@ impl Orders {
     #[inline]
     pub fn readers(&self, index: u32) -> &[u32] {
         let index = index as usize;
-        let end = self.runs.get(index + 1).map_or(self.readers.len(), |next| next.readers as usize);
+        let end = self
+            .runs
+            .get(index + 1)
+            .map_or(self.readers.len(), |next| next.readers as usize);
         &self.readers[self.runs[index].readers as usize..end]
     }
 
@@ -197,6 +200,9 @@ impl Orders {
             let mut places = range.clone();
             places.find(|&at| is(&self.runs[at])).map(|at| at as u32)
         };
-        Some((place(&|run| run.last == before)?, place(&|run| run.head == after)?))
+        Some((
+            place(&|run| run.last == before)?,
+            place(&|run| run.head == after)?,
+        ))
     }
 }

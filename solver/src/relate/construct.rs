@@ -51,8 +51,7 @@ pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: boo
 pub(super) fn chains(polygraph: &Polygraph, follows: &[bool]) -> Vec<Range<u32>> {
     let width = polygraph.places.width();
     let session_order = polygraph.spec.session_order;
-    let follows =
-        |txn: Node| session_order || follows.get(txn as usize).copied().unwrap_or(false);
+    let follows = |txn: Node| session_order || follows.get(txn as usize).copied().unwrap_or(false);
     let mut chains: Vec<Range<u32>> = Vec::new();
     for session in polygraph.resolved.sessions() {
         let mut start = session.start;

@@ -88,10 +88,7 @@ fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<
     let mut events = Vec::new();
     for txn in 0..polygraph.resolved.n_txns() as Node {
         let interval = history.interval(polygraph.resolved.txn(txn));
-        let nodes = [
-            (begin, places.begin(txn)),
-            (commit, places.commit(txn)),
-        ];
+        let nodes = [(begin, places.begin(txn)), (commit, places.commit(txn))];
         let starts = nodes.map(|(moment, _)| earliest(real_time, interval, moment));
         let ends = nodes.map(|(moment, _)| latest(real_time, interval, moment));
         let mut push = |time: Option<i64>, is_end, node| {
@@ -180,7 +177,11 @@ mod tests {
                 // Clocks are linear where the hundred clients' sessions are chains: the clock makes them so unless snapshots
                 // are old or it drifts further than clients wait.
                 let has_chains = level != Level::Gsi && drift == 0;
-                assert_eq!(polygraph.problem().chains.len() == 101, has_chains, "{spec}");
+                assert_eq!(
+                    polygraph.problem().chains.len() == 101,
+                    has_chains,
+                    "{spec}"
+                );
             }
         }
     }

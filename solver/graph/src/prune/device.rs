@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use kingsnake_context::budget::{Budget, StopReason};
 use crate::edge::Edge;
 use crate::problem::Problem;
 use crate::reach::Dag;
+use kingsnake_context::budget::{Budget, StopReason};
 
 /// A run as nodes of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

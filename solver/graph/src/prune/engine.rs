@@ -1,13 +1,13 @@
 //! Who keeps the closure in a round: the CPU (`local`) or a device (`remote`).
 
-use super::device::DeviceError;
 use super::PruneOptions;
-use kingsnake_context::budget::{Budget, StopReason};
+use super::Variable;
+use super::device::DeviceError;
 use crate::decide::Constraints;
 use crate::edge::Edge;
 use crate::problem::Problem;
-use super::Variable;
 use crate::reach::Dag;
+use kingsnake_context::budget::{Budget, StopReason};
 
 /// What a round found.
 pub(super) struct Round {

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use kingsnake_context::budget::{Budget, StopReason};
 use crate::edge::Edge;
 use crate::orders::{Orders, Run};
 use crate::reach::{Clocks, Dense, raise};
+use kingsnake_context::budget::{Budget, StopReason};
 
 /// Below this many items a second thread costs more than it saves.
 const WORTH_THREADS: usize = 4096;

@@ -8,12 +8,12 @@ use super::logic::Settling;
 use super::open::{Form, Placed, constraints, list_pairs};
 use super::residue::{Value, residue};
 use super::{PruneOptions, Reachability};
-use kingsnake_context::budget::{Budget, StopReason};
 use crate::decide::Constraints;
 use crate::edge::Edge;
 use crate::logic::Literal;
 use crate::problem::Problem;
 use crate::reach::{Clocks, Dag, Dense};
+use kingsnake_context::budget::{Budget, StopReason};
 
 /// Dense rows are read by the bit, clocks by the word: clocks pay once chains are this many times fewer than nodes.
 const NODES_PER_CHAIN: usize = 32;

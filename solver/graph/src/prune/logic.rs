@@ -60,11 +60,7 @@ impl Settling {
     }
 
     /// What is known of a literal.
-    pub(super) fn value<R: Reaches>(
-        &self,
-        literal: Literal,
-        judge: &Judge<'_, R>,
-    ) -> Option<bool> {
+    pub(super) fn value<R: Reaches>(&self, literal: Literal, judge: &Judge<'_, R>) -> Option<bool> {
         match literal {
             Literal::Variable(variable, holds) => {
                 self.values[variable as usize].map(|value| value == holds)

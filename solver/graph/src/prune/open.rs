@@ -82,7 +82,11 @@ pub(super) fn constraints<R: Reaches>(
                 };
                 orders.edges(a, b)
             });
-            let next = if first_before { group[0].second } else { group[0].first };
+            let next = if first_before {
+                group[0].second
+            } else {
+                group[0].first
+            };
             needed(orders, next, edges, reach)
         };
         if let Some(placed) = &mut placed {

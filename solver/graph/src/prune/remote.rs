@@ -2,15 +2,15 @@
 
 use rustc_hash::FxHashSet;
 
+use super::PruneOptions;
 use super::device::{Device, PairEdge, Task};
 use super::engine::{Engine, Halt, Rest, Round, positions};
 use super::judge::{Pair, Reaches};
 use super::open::{Form, constraints};
-use super::PruneOptions;
-use kingsnake_context::budget::Budget;
 use crate::edge::Edge;
 use crate::problem::Problem;
 use crate::reach::Dag;
+use kingsnake_context::budget::Budget;
 
 /// The engine of a device that took the task.
 pub(super) struct Remote<'d> {

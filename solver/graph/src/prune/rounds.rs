@@ -7,9 +7,9 @@ use super::engine::{Engine, Halt, Rest};
 use super::local::Local;
 use super::remote::Remote;
 use super::{Contradiction, Outcome, PruneStats, Pruned, Reachability, RoundStats};
-use kingsnake_context::budget::{Budget, StopReason};
 use crate::problem::Problem;
 use crate::reach::{Cyclic, Dag};
+use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Event, Progress};
 
 /// The choices that pruning leaves to its caller.

@@ -6,7 +6,7 @@ mod dense;
 #[cfg(test)]
 mod twins;
 
-pub(crate) use chains::raise;
 pub use chains::Clocks;
+pub(crate) use chains::raise;
 pub use dag::{Cyclic, Dag, places};
 pub use dense::Dense;

@@ -117,8 +117,16 @@ fn lost_words_shifted_columns_and_wrong_clocks_are_caught() {
         shifted.shift_columns();
         let mut early = Clocks::new(&dag, &chains);
         early.be_early();
-        assert_ne!(wrong(&dag, |from, to| shifted.reaches(from, to)), 0, "{n_nodes} nodes");
-        assert_ne!(wrong(&dag, |from, to| early.reaches(from, to)), 0, "{n_nodes} nodes");
+        assert_ne!(
+            wrong(&dag, |from, to| shifted.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
+        assert_ne!(
+            wrong(&dag, |from, to| early.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
         assert_ne!(
             wrong(&dag, |from, to| dense.reaches(from, to)),
             0,

@@ -117,10 +117,14 @@ impl Draft {
                     Bound::Unbounded => Some(1),
                 };
                 let is_kept = |key: usize| shorten && last.is_some_and(|last| key <= last);
-                let (kept, apart): (Vec<_>, Vec<_>) =
-                    query.rows.iter().copied().partition(|&(key, _)| is_kept(key));
+                let (kept, apart): (Vec<_>, Vec<_>) = query
+                    .rows
+                    .iter()
+                    .copied()
+                    .partition(|&(key, _)| is_kept(key));
                 let reads = apart.into_iter();
-                txn.ops.extend(reads.map(|(key, value)| DraftOp::Read(key, value)));
+                txn.ops
+                    .extend(reads.map(|(key, value)| DraftOp::Read(key, value)));
                 if let Some(last) = last.filter(|_| shorten) {
                     txn.ops.push(DraftOp::Range(DraftRange {
                         high: Bound::Included(last),
