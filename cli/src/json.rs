@@ -313,7 +313,7 @@ fn history_view(answer: &Answer) -> Option<HistoryView> {
 fn reason_kind(reason: &StopReason) -> &'static str {
     match reason {
         StopReason::Time(_) => "time",
-        StopReason::Memory { .. } => "memory",
+        StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
         StopReason::Interrupted => "interrupted",
         StopReason::Backend(_) => "backend",
         StopReason::Unexplained(_) => "unexplained",
@@ -523,7 +523,7 @@ fn step_view(history: &History, step: &Step) -> Value {
     let key = |key| token(history, history.key_token(key));
     let more = match step.reason {
         StepReason::Begin => json!({"reason": "begin"}),
-        StepReason::NONE => json!({"reason": "so"}),
+        StepReason::Session => json!({"reason": "so"}),
         StepReason::RealTime => json!({"reason": "rt"}),
         StepReason::Wr { key: of, value } => json!({
             "reason": "wr",

@@ -130,7 +130,7 @@ fn key(reason: StepReason) -> Option<KeyId> {
         StepReason::Wr { key, .. } | StepReason::Ww { key, .. } | StepReason::Rw { key, .. } => {
             Some(key)
         }
-        StepReason::Begin | StepReason::NONE | StepReason::RealTime => None,
+        StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
     }
 }
 
@@ -138,7 +138,7 @@ fn key(reason: StepReason) -> Option<KeyId> {
 pub fn kind(reason: StepReason) -> Kind {
     match reason {
         StepReason::Begin => Kind::Bc,
-        StepReason::NONE => Kind::So,
+        StepReason::Session => Kind::So,
         StepReason::RealTime => Kind::Rt,
         StepReason::Wr { .. } => Kind::Wr,
         StepReason::Ww { .. } => Kind::Ww,
