@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use kingsnake_solver::decide::Side;
+use kingsnake_graph::decide::Side;
 use z3::ast::{Bool, Int};
 
 use super::gsi::Installed;

@@ -5,8 +5,8 @@
 //! before that version or after the reader began. Committing: of two writers of a key, one commits before the other begins.
 //! There is no Boolean for an order of versions; `--prune-rounds 0 --no-combine` states the rules of the whole history.
 
-use kingsnake_solver::decide::Side;
-use kingsnake_solver::polygraph::Reason;
+use kingsnake_graph::Reason;
+use kingsnake_graph::decide::Side;
 use z3::ast::{Bool, Int};
 
 use super::session::{Halt, Session};
@@ -73,23 +73,20 @@ pub(super) struct Installed {
 }
 
 impl Installed {
-    /// A side of a coalesced constraint of snapshot isolation has one ww edge and any number of rw edges. `None` for any other
-    /// side: without `coalesce` it may be a single rw edge, and a question need not come from a history.
+    /// A side of an open constraint of snapshot isolation has one ww edge, which no path implies, and any number of rw
+    /// edges. `None` for any other, which is stated edge by edge.
     pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Option<Installed> {
         let constraint = asked.chosen[at] as usize;
         let edges = asked.question.constraints.side(constraint, side);
-        let is_ww = |reason: Reason| matches!(reason, Reason::Ww { .. });
-        let is_rw = |reason: Reason| matches!(reason, Reason::Rw { .. });
-        let mut ww = edges.iter().filter(|it| is_ww(it.reason));
-        let (Some(ww), None) = (ww.next(), ww.next()) else {
+        let count = |kind: fn(Reason) -> bool| edges.iter().filter(|it| kind(it.reason)).count();
+        let n_ww = count(|reason| matches!(reason, Reason::Ww { .. }));
+        let n_rw = count(|reason| matches!(reason, Reason::Rw { .. }));
+        let mut ww = edges
+            .iter()
+            .filter(|it| matches!(it.reason, Reason::Ww { .. }));
+        let (Some(ww), None, true) = (ww.next(), ww.next(), n_ww + n_rw == edges.len()) else {
             return None;
         };
-        if edges
-            .iter()
-            .any(|it| !is_ww(it.reason) && !is_rw(it.reason))
-        {
-            return None;
-        }
         let (commit, next_begin) = (ww.from as usize, ww.to as usize);
         let readers = asked
             .side(at, side)
