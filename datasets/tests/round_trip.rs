@@ -151,7 +151,7 @@ fn names_that_are_not_kept_are_told() {
 
 #[test]
 fn logs_are_not_written_among_others() {
-    let history = HistoryBuilder::new().finish().unwrap();
+    let history = one_session();
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("T1.log"), b"").unwrap();
     let error = write(&history, Format::Cobra, directory.path()).unwrap_err();
@@ -187,4 +187,10 @@ fn an_empty_history_is_read_back_or_refused_by_the_writer() {
             );
         }
     }
+}
+
+fn one_session() -> History {
+    let mut builder = HistoryBuilder::new();
+    builder.session(Token::Int(0));
+    builder.finish().expect("a history")
 }
