@@ -3,6 +3,7 @@
 //!
 //! This crate is below all others. Crates that must not know each other share only it.
 
+pub mod adya;
 pub mod budget;
 pub mod level;
 pub mod model;

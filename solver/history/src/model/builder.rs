@@ -376,7 +376,8 @@ impl HistoryBuilder {
     }
 
     /// The finished history, its transactions numbered session by session.
-    pub fn finish(self) -> Result<History, BuildError> {
+    pub fn finish(mut self) -> Result<History, BuildError> {
+        self.intern_initial_rows();
         let parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
@@ -384,6 +385,18 @@ impl HistoryBuilder {
         }
         check_intervals(&parts)?;
         Ok(by_session(parts))
+    }
+
+    /// Where there are tables, every key that has a row at first has a value for it, be it that nobody reads it.
+    fn intern_initial_rows(&mut self) {
+        if self.history.rows.tables.is_empty() {
+            return;
+        }
+        if let Some(value) = self.history.initial_rows.all {
+            for key in 0..self.history.key_names.len() as u32 {
+                self.value(KeyId(key), value);
+            }
+        }
     }
 
     fn last(&mut self) -> &mut TxnRow {

@@ -204,32 +204,6 @@ impl Condition {
             Condition::IsNull(column) => format!("{} is null", name(*column)),
         }
     }
-
-    /// Every column that the condition looks at.
-    pub fn columns(&self, found: &mut Vec<Column>) {
-        let mut operand = |operand: &Operand| {
-            if let Operand::Column(column) = operand {
-                found.push(*column);
-            }
-        };
-        match self {
-            Condition::Always(_) => {}
-            Condition::And(parts) | Condition::Or(parts) => {
-                parts.iter().for_each(|part| part.columns(found));
-            }
-            Condition::Not(part) => part.columns(found),
-            Condition::Compare(_, column, with) => {
-                operand(with);
-                found.push(*column);
-            }
-            Condition::Between(column, low, high) => {
-                operand(low);
-                operand(high);
-                found.push(*column);
-            }
-            Condition::In(column, _) | Condition::IsNull(column) => found.push(*column),
-        }
-    }
 }
 
 fn and(one: Option<bool>, other: Option<bool>) -> Option<bool> {
@@ -345,7 +319,7 @@ pub enum Snapshot {
     Set(Vec<ValueId>),
     /// The newest versions whose transactions have a `commit_ts` not above this.
     At(i64),
-    /// PostgreSQL's `xmin:xmax:xip`: what transactions below `xmax` committed that were not running then.
+    /// `xmin:xmax:xip` of `pg_current_snapshot()`: what transactions below `xmax` committed that were not running then.
     Postgres {
         /// Every transaction below had ended.
         xmin: i64,
