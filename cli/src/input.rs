@@ -30,6 +30,9 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     if args.no_version_order {
         parsed.history.retain_versions(|_| false);
     }
+    if args.no_predicates {
+        parsed.history.forget_predicates();
+    }
     Ok(parsed)
 }
 
