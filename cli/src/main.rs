@@ -51,15 +51,13 @@ fn main() -> ExitCode {
     let start = Instant::now();
     hush_drivers();
     let typed = Typed::parse();
-    let status = run(typed, start).unwrap_or_else(|error| match limits::stopped(&error) {
-        Some(reason) => {
+    let status = run(typed, start).unwrap_or_else(|error| {
+        if let Some(reason) = limits::stopped(&error) {
             voice::complain(&format!("stopped: {reason}"));
-            3
+            return 3;
         }
-        None => {
-            voice::complain(&format!("{error:#}"));
-            2
-        }
+        voice::complain(&format!("{error:#}"));
+        2
     });
     limits::end_at_once_if_left_behind(status);
     status.into()
