@@ -35,11 +35,13 @@ pub(crate) enum Fault {
     ShortRange,
     /// What a range query did not return is not taken for a read.
     ForgottenAbsence,
+    /// A read of one's own write shows that another who wrote the value took effect.
+    OwnReadObserves,
 }
 
 impl Fault {
     /// Every mistake.
-    pub(crate) const ALL: [Fault; 15] = [
+    pub(crate) const ALL: [Fault; 16] = [
         Fault::DroppedRwEdge,
         Fault::MissingReader,
         Fault::ShiftedColumn,
@@ -55,6 +57,7 @@ impl Fault {
         Fault::TrustedAssumption,
         Fault::ShortRange,
         Fault::ForgottenAbsence,
+        Fault::OwnReadObserves,
     ];
 }
 

@@ -100,7 +100,7 @@ impl Walk<'_> {
         let absence = read_nothing(self.history.is_initial(value));
         let origin = self.absences.origin(key, txn, absence);
         if origin == AbsenceOrigin::Nobody && self.state[key.index()].read.is_none() {
-            return self.external(node, txn, at, key, Some(value));
+            return self.external(node, txn, at, key, value);
         }
         self.absence(node, txn, at, key, absence)
     }

@@ -53,6 +53,7 @@ pub struct HistoryBuilder {
     tombstone_ids: FxHashMap<(KeyId, Token), ValueId>,
     initial_everywhere: Vec<Token>,
     ordered_keys: FxHashSet<KeyId>,
+    lists: FxHashMap<KeyId, LongestList>,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +65,7 @@ struct Parts {
     value_names: Vec<Token>,
     value_key: Vec<KeyId>,
     value_initial: Vec<bool>,
-    list_end: Vec<u32>,
+    lists: Vec<(u32, u32)>,
     list_items: Vec<ValueId>,
     ranges: Vec<RangeRow>,
     range_rows: Vec<ValueId>,
@@ -77,6 +78,48 @@ struct Parts {
     has_isolation: bool,
     version_orders: Vec<VersionOrder>,
     symbols: Symbols,
+}
+
+/// Where the longest list of a key lies among all items.
+#[derive(Clone, Copy, Debug)]
+struct LongestList {
+    start: usize,
+    length: usize,
+    /// How many items there is room for.
+    room: usize,
+}
+
+impl Parts {
+    /// Stores a list that has its first `shared` items in common with the longest of its key, and then `rest`: behind the
+    /// longest if it continues it, with room for more, and in a place of its own otherwise. Returns its start and length.
+    fn place_list(
+        &mut self,
+        longest: &mut LongestList,
+        shared: usize,
+        rest: &[ValueId],
+    ) -> (usize, usize) {
+        let length = shared + rest.len();
+        let continues = shared == longest.length;
+        if continues && length <= longest.room {
+            let from = longest.start + shared;
+            self.list_items[from..from + rest.len()].copy_from_slice(rest);
+            return (longest.start, length);
+        }
+        let start = self.list_items.len();
+        self.list_items
+            .extend_from_within(longest.start..longest.start + shared);
+        self.list_items.extend_from_slice(rest);
+        if continues {
+            let room = (2 * length).max(4);
+            self.list_items.resize(start + room, ValueId(0));
+            *longest = LongestList {
+                start,
+                length,
+                room,
+            };
+        }
+        (start, length)
+    }
 }
 
 impl HistoryBuilder {
@@ -326,17 +369,47 @@ impl HistoryBuilder {
         value
     }
 
-    /// The transaction begun last read this list.
+    /// The transaction begun last read this list. Most lists of a key begin with each other, so a list that begins the
+    /// longest one so far, or continues it, shares its place.
     pub fn read_list(&mut self, key: Token, values: impl IntoIterator<Item = Token>) {
         let key = self.key(key);
-        for value in values {
-            let value = self.value(key, value);
-            self.history.list_items.push(value);
+        let parts = &mut self.history;
+        let mut longest = self.lists.get(&key).copied().unwrap_or(LongestList {
+            start: parts.list_items.len(),
+            length: 0,
+            room: 0,
+        });
+        let mut values = values.into_iter();
+        let (mut length, mut differs) = (0, None);
+        for value in values.by_ref() {
+            let item = parts.list_items.get(longest.start + length);
+            let is_known = length < longest.length
+                && item.is_some_and(|item| parts.value_names[item.index()] == value);
+            if !is_known {
+                differs = Some(value);
+                break;
+            }
+            length += 1;
         }
-        self.history
-            .list_end
-            .push(self.history.list_items.len() as u32);
-        let list = ListId(self.history.list_end.len() as u32 - 1);
+        let start = longest.start;
+        let place = match differs {
+            None => (start, length),
+            Some(value) => {
+                let rest: Vec<ValueId> = std::iter::once(value)
+                    .chain(values)
+                    .map(|value| self.value(key, value))
+                    .collect();
+                let continues = length == longest.length;
+                let place = self.history.place_list(&mut longest, length, &rest);
+                if continues {
+                    longest.length = place.1;
+                    self.lists.insert(key, longest);
+                }
+                place
+            }
+        };
+        self.history.lists.push((place.0 as u32, place.1 as u32));
+        let list = ListId(self.history.lists.len() as u32 - 1);
         self.push(Op::ReadList { key, list });
     }
 
@@ -375,12 +448,13 @@ impl HistoryBuilder {
 
     /// The finished history, its transactions numbered session by session.
     pub fn finish(self) -> Result<History, BuildError> {
-        let parts = self.history;
+        let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
             return Err(BuildError::TooMany { what: "operations" });
         }
         check_intervals(&parts)?;
+        rows_are_there(&mut parts);
         Ok(by_session(parts))
     }
 
@@ -445,6 +519,22 @@ impl HistoryBuilder {
     }
 }
 
+/// A key that has a row before any transaction is not also without one, whatever the other keys are.
+fn rows_are_there(parts: &mut Parts) {
+    let rows = &parts.initial_rows;
+    let has_ranges = !parts.ranges.is_empty();
+    if rows.some.is_empty() && !(rows.all.is_some() && has_ranges) {
+        return;
+    }
+    for (value, name) in parts.value_names.iter().enumerate() {
+        let is_there =
+            rows.all.is_some() && has_ranges || rows.some.contains(&parts.value_key[value]);
+        if *name == Token::Nil && is_there {
+            parts.value_initial[value] = false;
+        }
+    }
+}
+
 fn check_intervals(parts: &Parts) -> Result<(), BuildError> {
     if !parts.has_times {
         return Ok(());
@@ -479,7 +569,7 @@ fn by_session(parts: Parts) -> History {
         value_names: parts.value_names,
         value_key: parts.value_key,
         value_initial: parts.value_initial,
-        list_end: parts.list_end,
+        lists: parts.lists,
         list_items: parts.list_items,
         ranges: parts.ranges,
         range_rows: parts.range_rows,

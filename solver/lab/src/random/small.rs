@@ -4,8 +4,8 @@ use std::ops::{Bound, RangeBounds};
 
 use super::draft::{Draft, DraftOp, DraftRange, DraftTxn, INITIAL};
 use super::mutate::mutate;
-use kingsnake_history::rng::Rng;
 use kingsnake_history::model::{History, Status};
+use kingsnake_history::rng::Rng;
 
 /// What the keys hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +139,25 @@ pub fn small_rows(seed: u64) -> History {
         hidden: [0, 0, 20, 100][rng.below(4)],
         nameless: rng.chance(15),
     });
+    small.history(&mut rng)
+}
+
+/// The small history of a seed in which values repeat, transactions read what they wrote themselves, and many ends are
+/// unknown: a value then does not tell who wrote it.
+pub fn small_repeats(seed: u64) -> History {
+    let mut rng = Rng::new(seed);
+    let mut small = Small::draw(&mut rng);
+    if rng.chance(40) {
+        small.kind = Kind::Rows(Rows {
+            start_empty: rng.chance(60),
+            hidden: [0, 20, 100][rng.below(3)],
+            nameless: rng.chance(50),
+        });
+    } else {
+        small.kind = Kind::Registers;
+    }
+    small.repeats = [10, 25, 50][rng.below(3)];
+    small.unknown = [20, 40][rng.below(2)];
     small.history(&mut rng)
 }
 
