@@ -19,6 +19,7 @@ impl Walk<'_> {
         let (history, absences) = (self.history, self.absences);
         let query = history.range(range);
         for &value in query.rows {
+            self.poll.step()?;
             let key = history.value_key(value);
             self.touch(txn, key, false)?;
             self.returned_by[key.index()] = range;
@@ -29,6 +30,7 @@ impl Walk<'_> {
             return Ok(());
         }
         for &key in absences.within(history, query.span) {
+            self.poll.step()?;
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;
                 self.absence(node, txn, at, key, missing(history, key, query))?;

@@ -8,8 +8,8 @@ use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::versions::{Node, VersionId};
-use super::{BUDGET_CHECK, Resolution, ResolveError, Resolved};
-use crate::budget::Budget;
+use super::{Resolution, ResolveError, Resolved};
+use crate::budget::{Budget, Poll};
 use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
@@ -26,11 +26,9 @@ pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, 
         .filter(|txn| census.counts[txn.index()])
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
-    let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn);
+    let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     for (node, &txn) in node_txn.iter().enumerate() {
-        if (node as u32).is_multiple_of(BUDGET_CHECK) {
-            budget.check()?;
-        }
+        walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
@@ -76,6 +74,7 @@ pub(super) struct Walk<'h> {
     pub(super) absences: &'h Absences,
     pub(super) numbering: &'h Numbering,
     pub(super) node_txn: &'h [TxnId],
+    pub(super) poll: Poll<'h>,
     pub(super) findings: Vec<Finding>,
     pub(super) lists: ListReads<'h>,
     pub(super) state: Vec<KeyState>,
@@ -91,6 +90,7 @@ impl<'h> Walk<'h> {
         absences: &'h Absences,
         numbering: &'h Numbering,
         node_txn: &'h [TxnId],
+        budget: &'h Budget,
     ) -> Self {
         let n_ranged = if history.n_ranges() > 0 {
             history.n_keys()
@@ -108,6 +108,7 @@ impl<'h> Walk<'h> {
             absences,
             numbering,
             node_txn,
+            poll: budget.poll(),
             findings: Vec::new(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
