@@ -8,8 +8,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::attribute::Writers;
 use super::{BUDGET_CHECK, ResolveError};
 use crate::budget::{Budget, StopReason};
-#[cfg(test)]
-use crate::fault::{self, Fault};
 use crate::model::{History, KeyId, RangeQuery, Span, Status, Token, TxnId, ValueId, compare};
 
 /// A delete that was its transaction's last write of the key.
@@ -95,12 +93,7 @@ impl Absences {
 
     /// The keys of a range that matter, in their order.
     pub(super) fn within(&self, history: &History, span: Span) -> &[KeyId] {
-        let keys = between(&self.order, history, span);
-        #[cfg(test)]
-        let keys = &keys[..keys
-            .len()
-            .saturating_sub(fault::is(Fault::ShortRange).into())];
-        keys
+        between(&self.order, history, span)
     }
 
     /// Whether a delete of a transaction can be what a read found.

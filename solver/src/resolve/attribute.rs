@@ -246,8 +246,6 @@ impl Census {
                     let shown = items.filter_map(|&item| writers.only_appender(txn, item));
                     self.count_all(history, shown, fresh);
                 }
-                #[cfg(test)]
-                Op::Write { .. } if crate::fault::is(crate::fault::Fault::OwnReadObserves) => {}
                 Op::Write { key, .. } | Op::Append { key, .. } => {
                     own.insert(key);
                 }

@@ -116,11 +116,15 @@ impl Small {
             (1..=3).contains(&self.n_keys),
             "small histories have 1 to 3 keys"
         );
+        self.draft(rng).build()
+    }
+
+    fn draft(&self, rng: &mut Rng) -> Draft {
         let mut draft = Simulation::new(self).run(rng);
         for _ in 0..self.n_mutations {
             mutate(&mut draft, rng);
         }
-        draft.build()
+        draft
     }
 }
 
@@ -130,8 +134,28 @@ pub fn small(seed: u64) -> History {
     Small::draw(&mut rng).history(&mut rng)
 }
 
+/// How range queries can be misread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// They end one key too early.
+    ShortRanges,
+    /// What they did not return is not taken for a read.
+    ForgottenAbsences,
+}
+
+/// What is left of [`small_rows`] where range queries are misread: fewer reads, the same transactions.
+pub fn small_rows_misread(seed: u64, misread: Misread) -> History {
+    let mut draft = rows_draft(seed);
+    draft.misread(misread == Misread::ShortRanges);
+    draft.build()
+}
+
 /// The small history of a seed with range queries, inserts and deletes.
 pub fn small_rows(seed: u64) -> History {
+    rows_draft(seed).build()
+}
+
+fn rows_draft(seed: u64) -> Draft {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
     small.kind = Kind::Rows(Rows {
@@ -139,12 +163,27 @@ pub fn small_rows(seed: u64) -> History {
         hidden: [0, 0, 20, 100][rng.below(4)],
         nameless: rng.chance(15),
     });
-    small.history(&mut rng)
+    small.draft(&mut rng)
 }
 
 /// The small history of a seed in which values repeat, transactions read what they wrote themselves, and many ends are
 /// unknown: a value then does not tell who wrote it.
 pub fn small_repeats(seed: u64) -> History {
+    repeats_draft(seed).build()
+}
+
+/// What [`small_repeats`] becomes where every transaction of unknown end is taken for committed.
+pub fn small_repeats_committed(seed: u64) -> History {
+    let mut draft = repeats_draft(seed);
+    for txn in &mut draft.txns {
+        if txn.status == Status::Unknown {
+            txn.status = Status::Committed;
+        }
+    }
+    draft.build()
+}
+
+fn repeats_draft(seed: u64) -> Draft {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
     if rng.chance(40) {
@@ -158,7 +197,7 @@ pub fn small_repeats(seed: u64) -> History {
     }
     small.repeats = [10, 25, 50][rng.below(3)];
     small.unknown = [20, 40][rng.below(2)];
-    small.history(&mut rng)
+    small.draft(&mut rng)
 }
 
 /// What a key held after a number of commits: nothing for the initial state, one value for a register.

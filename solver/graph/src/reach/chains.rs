@@ -139,7 +139,7 @@ impl Clocks {
 
 /// Raises each count to at least the other's.
 #[inline]
-pub(super) fn raise(clock: &mut [u32], other: &[u32]) {
+pub(crate) fn raise(clock: &mut [u32], other: &[u32]) {
     for (count, &least) in clock.iter_mut().zip(other) {
         *count = (*count).max(least);
     }

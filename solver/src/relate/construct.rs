@@ -1,35 +1,36 @@
-//! Builds the polygraph of a resolved history: every edge that follows from the operations alone.
+//! Builds the graph of a resolved history: every edge that follows from the operations alone.
 //!
 //! Known without any reachability: session order, reads from writers (wr), readers before the read-modify-write that
 //! overwrote what they read (rw), the initial run before every other, version orders that were given, real time.
 
+use std::ops::Range;
+
 use super::real_time::add_real_time;
-use super::runs::{Run, Runs, runs_of_key};
-use super::{Edge, Polygraph, Reason};
-#[cfg(test)]
-use crate::fault::Fault;
-use crate::level::{Model, RealTime, Spec};
+use super::runs::{Run, next, runs_of_key};
+use super::{Edge, Places, Polygraph, Reason, reasons};
+use crate::level::{RealTime, Spec};
 use crate::model::{History, KeyId};
 use crate::resolve::{GivenOrder, Node, Resolved, VersionId};
+use kingsnake_graph::{Problem, RunOf};
 
-/// Builds the polygraph. `combine` merges read-modify-writes into runs.
+/// Builds the graph. `combine` merges read-modify-writes into runs.
 pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: bool) -> Polygraph {
     let n_txns = resolved.n_txns();
-    let n_txn_nodes = match spec.model {
-        Model::Ser => n_txns,
-        Model::Si => 2 * n_txns,
-    };
+    let places = Places::uniform(spec.model);
+    let n_txn_nodes = n_txns * places.width() as usize;
     let n_edges = n_txns + 3 * resolved.versions().n_reads();
     let mut construct = Construct {
         session_of: session_of(&resolved),
         polygraph: Polygraph {
             resolved,
             spec,
-            n_nodes: n_txn_nodes,
+            places,
             n_txn_nodes,
-            edges: Vec::with_capacity(n_edges),
-            runs: Runs::default(),
-            follows: Vec::new(),
+            problem: Problem {
+                n_nodes: n_txn_nodes,
+                edges: Vec::with_capacity(n_edges),
+                ..Problem::default()
+            },
         },
         combine,
     };
@@ -37,10 +38,35 @@ pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: boo
     construct.add_reads();
     construct.add_keys();
     let mut polygraph = construct.polygraph;
-    if let Some(real_time) = spec.real_time {
-        add_real_time(history, real_time, &mut polygraph);
+    match spec.real_time {
+        Some(real_time) => add_real_time(history, real_time, &mut polygraph),
+        None => polygraph.problem.chains = chains(&polygraph, &[]),
     }
     polygraph
+}
+
+/// The chains that the level makes of the nodes, as ranges that cover them: sessions where their order counts or the clock
+/// gives it to them (`follows` says for each transaction whether it comes after the one before it), single transactions
+/// where it does not, and the time chain.
+pub(super) fn chains(polygraph: &Polygraph, follows: &[bool]) -> Vec<Range<u32>> {
+    let width = polygraph.places.width();
+    let session_order = polygraph.spec.session_order;
+    let follows = |txn: Node| session_order || follows.get(txn as usize).copied().unwrap_or(false);
+    let mut chains: Vec<Range<u32>> = Vec::new();
+    for session in polygraph.resolved.sessions() {
+        let mut start = session.start;
+        for end in session.start + 1..=session.end {
+            if end == session.end || !follows(end) {
+                chains.push(start * width..end * width);
+                start = end;
+            }
+        }
+    }
+    let (n_txn_nodes, n_nodes) = (polygraph.n_txn_nodes, polygraph.problem.n_nodes);
+    if n_nodes > n_txn_nodes {
+        chains.push(n_txn_nodes as u32..n_nodes as u32);
+    }
+    chains
 }
 
 /// The polygraph of a level that looks at the clock, from that of the same level that does not.
@@ -70,31 +96,28 @@ struct Construct {
 
 impl Construct {
     fn push(&mut self, from: u32, to: u32, reason: Reason) {
-        self.polygraph.edges.push(Edge { from, to, reason });
+        self.polygraph.problem.edges.push(Edge { from, to, reason });
     }
 
     /// Begins before commits, and the session order.
     fn add_transactions(&mut self) {
         let spec = self.polygraph.spec;
         for txn in 0..self.polygraph.resolved.n_txns() as Node {
-            let (begin, commit) = (self.polygraph.begin(txn), self.polygraph.commit(txn));
+            let places = self.polygraph.places;
+            let (begin, commit) = (places.begin(txn), places.commit(txn));
             if begin != commit {
-                self.push(begin, commit, Reason::Begin);
+                self.push(begin, commit, reasons::BEGIN);
             }
         }
         if !spec.session_order {
             return;
         }
-        #[cfg(test)]
-        if crate::fault::is(Fault::ForgottenSession) {
-            return;
-        }
         for session in 0..self.polygraph.resolved.sessions().len() {
             let nodes = self.polygraph.resolved.sessions()[session].clone();
             for earlier in nodes.start..nodes.end.saturating_sub(1) {
-                let from = self.polygraph.commit(earlier);
-                let to = self.polygraph.begin(earlier + 1);
-                self.push(from, to, Reason::Session);
+                let from = self.polygraph.places.commit(earlier);
+                let to = self.polygraph.places.begin(earlier + 1);
+                self.push(from, to, reasons::SESSION);
             }
         }
     }
@@ -103,34 +126,34 @@ impl Construct {
     fn add_reads(&mut self) {
         let polygraph = &mut self.polygraph;
         let versions = polygraph.resolved.versions();
-        let mut edges = std::mem::take(&mut polygraph.edges);
+        let places = polygraph.places;
+        let mut edges = std::mem::take(&mut polygraph.problem.edges);
         for version in (0..versions.len() as u32).map(VersionId) {
             let readers = versions.readers(version);
             if !versions.is_initial(version) {
-                let from = polygraph.commit(versions.writer(version));
+                let from = places.commit(versions.writer(version));
                 edges.extend(readers.iter().map(|&reader| Edge {
                     from,
-                    to: polygraph.begin(reader),
-                    reason: Reason::Wr(version),
+                    to: places.snap(reader),
+                    reason: reasons::wr(version),
                 }));
             }
             let Some(before) = versions.predecessor(version).filter(|_| self.combine) else {
                 continue;
             };
             let writer = versions.writer(version);
+            if !places.is_atomic(writer) {
+                continue;
+            }
             let others = versions.readers(before).iter().filter(|&&r| r != writer);
-            #[cfg(test)]
-            let others = others.skip(crate::fault::is(Fault::DroppedRwEdge).into());
+            let others = others.filter(|&&reader| places.reads_newest(reader));
             edges.extend(others.map(|&reader| Edge {
-                from: polygraph.begin(reader),
-                to: polygraph.commit(writer),
-                reason: Reason::Rw {
-                    before,
-                    after: version,
-                },
+                from: places.snap(reader),
+                to: places.commit(writer),
+                reason: reasons::rw(before, version),
             }));
         }
-        polygraph.edges = edges;
+        polygraph.problem.edges = edges;
     }
 
     /// What is known of each key's version order, and the runs that are left to order.
@@ -144,6 +167,7 @@ impl Construct {
             given = rest;
             runs_of_key(
                 self.polygraph.resolved.versions(),
+                &self.polygraph.places,
                 key,
                 self.combine,
                 &mut runs,
@@ -183,10 +207,23 @@ impl Construct {
     fn add_given(&mut self, order: &GivenOrder) {
         for pair in order.versions.windows(2) {
             let (head, last) = (pair[1], pair[0]);
-            let (a, b) = (Run { head: last, last }, Run { head, last: head });
-            let mut edges = std::mem::take(&mut self.polygraph.edges);
-            edges.extend(self.polygraph.order_edges(a, b));
-            self.polygraph.edges = edges;
+            let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
+            let places = self.polygraph.places;
+            let versions = self.polygraph.resolved.versions();
+            let (writer, after) = (versions.writer(last), versions.writer(head));
+            edges.push(Edge {
+                from: places.commit(writer),
+                to: places.install(after),
+                reason: reasons::ww(last, head),
+            });
+            let readers = versions.readers(last).iter().filter(|&&r| r != after);
+            let readers = readers.filter(|&&reader| places.reads_newest(reader));
+            edges.extend(readers.map(|&reader| Edge {
+                from: places.snap(reader),
+                to: places.commit(after),
+                reason: reasons::rw(last, head),
+            }));
+            self.polygraph.problem.edges = edges;
         }
     }
 
@@ -194,10 +231,11 @@ impl Construct {
     /// version, and what it does not list after its last. Returns the runs that it does not list.
     fn add_total(&mut self, initial: Run, rest: &[Run], order: &GivenOrder) -> Vec<Run> {
         let versions = self.polygraph.resolved.versions();
+        let places = self.polygraph.places;
         // Read-modify-writes that go round in a circle end where they began; their wr edges are the contradiction.
         let follow = |head| {
-            let next = move |&v: &VersionId| versions.successor(v).filter(|&v| v != head);
-            std::iter::successors(Some(head), next)
+            let after = move |&v: &VersionId| next(versions, &places, v).filter(|&v| v != head);
+            std::iter::successors(Some(head), after)
         };
         let in_run = |head| -> Vec<VersionId> {
             let length = if self.combine { usize::MAX } else { 1 };
@@ -235,16 +273,15 @@ impl Construct {
     /// Orders a run before each of the others. With session order a session's last reader and a session's first writer
     /// stand for the rest, so the edges stay few where many readers meet many writers.
     fn fence(&mut self, run: Run, others: &[Run]) {
-        let mut edges = std::mem::take(&mut self.polygraph.edges);
+        let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
         let polygraph = &self.polygraph;
+        let places = polygraph.places;
         let versions = polygraph.resolved.versions();
         let session = |node: Node| self.session_of[node as usize];
         let by_session = polygraph.spec.session_order;
-        let readers = versions.readers(run.last);
+        let readers = versions.readers(run.last).iter().copied();
+        let readers: Vec<Node> = readers.filter(|&it| places.reads_newest(it)).collect();
         let mut previous = None;
-        #[cfg(test)]
-        let others =
-            &others[..others.len() * usize::from(!crate::fault::is(Fault::UnorderedInitial))];
         for other in others {
             let (before, after) = (run.last, other.head);
             let writer = versions.writer(after);
@@ -253,9 +290,9 @@ impl Construct {
             }
             if !versions.is_initial(before) {
                 edges.push(Edge {
-                    from: polygraph.commit(versions.writer(before)),
-                    to: polygraph.begin(writer),
-                    reason: Reason::Ww { before, after },
+                    from: places.commit(versions.writer(before)),
+                    to: places.install(writer),
+                    reason: reasons::ww(before, after),
                 });
             }
             for (at, &reader) in readers.iter().enumerate() {
@@ -265,26 +302,46 @@ impl Construct {
                 }
                 if reader != writer {
                     edges.push(Edge {
-                        from: polygraph.begin(reader),
-                        to: polygraph.commit(writer),
-                        reason: Reason::Rw { before, after },
+                        from: places.snap(reader),
+                        to: places.commit(writer),
+                        reason: reasons::rw(before, after),
                     });
                 }
             }
         }
-        self.polygraph.edges = edges;
+        self.polygraph.problem.edges = edges;
     }
 
     /// Leaves runs to be ordered, unless any topological order does.
     fn leave(&mut self, key: KeyId, runs: &[Run]) {
-        let unread = runs
-            .iter()
-            .filter(|&&run| self.polygraph.is_trivial(run, run))
-            .count() as u64;
-        let n_runs = runs.len() as u64;
-        let n_pairs = (n_runs * n_runs.saturating_sub(1) - unread * unread.saturating_sub(1)) / 2;
-        if n_pairs > 0 {
-            self.polygraph.runs.push_key(key, runs, n_pairs);
+        let polygraph = &mut self.polygraph;
+        let (versions, places) = (polygraph.resolved.versions(), polygraph.places);
+        let readers = |run: Run| {
+            let readers = versions.readers(run.last).iter().copied();
+            readers.filter(move |&reader| places.reads_newest(reader))
+        };
+        let is_free = |run: Run| {
+            let writer = versions.writer(run.head);
+            run.head == run.last
+                && places.install(writer) == places.commit(writer)
+                && readers(run).next().is_none()
+        };
+        // Pairs of runs that any topological order settles are no constraints.
+        if runs.len() < 2 || runs.iter().all(|&run| is_free(run)) {
+            return;
         }
+        let stated = runs.iter().map(|&run| {
+            let head = versions.writer(run.head);
+            RunOf {
+                head: run.head.0,
+                last: run.last.0,
+                install: places.install(head),
+                commit: places.commit(head),
+                last_commit: places.commit(versions.writer(run.last)),
+                is_free: is_free(run),
+                readers: readers(run).map(|reader| places.snap(reader)),
+            }
+        });
+        polygraph.problem.orders.push_key(key.0, stated);
     }
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::chains::Clocks;
 use super::dag::Dag;
 use super::dense::Dense;
-use crate::polygraph::{Edge, Reason};
-use kingsnake_history::rng::Rng;
+use crate::edge::Edge;
+use kingsnake_context::rng::Rng;
 
 /// A random acyclic graph whose nodes fall into chains, in an order that is not the order of the nodes.
 fn graph(n_nodes: usize, n_chains: usize, n_edges: usize, rng: &mut Rng) -> (Dag, Vec<Range<u32>>) {
@@ -20,11 +20,7 @@ fn graph(n_nodes: usize, n_chains: usize, n_edges: usize, rng: &mut Rng) -> (Dag
     let rank = |node: u32| (node as usize % length, node as usize / length);
     let mut edges = Vec::new();
     let mut push = |from: u32, to: u32| {
-        edges.push(Edge {
-            from,
-            to,
-            reason: Reason::Session,
-        });
+        edges.push(Edge::plain(from, to));
     };
     for chain in &chains {
         (chain.start + 1..chain.end).for_each(|node| push(node - 1, node));
@@ -109,7 +105,7 @@ fn a_matrix_that_is_written_over_keeps_nothing_of_what_it_held() {
 }
 
 #[test]
-fn a_lost_word_and_a_late_clock_are_caught() {
+fn lost_words_shifted_columns_and_wrong_clocks_are_caught() {
     let mut rng = Rng::new(8);
     for n_nodes in SIZES.into_iter().filter(|&n_nodes| n_nodes > 2) {
         let (dag, chains) = graph(n_nodes, 3, n_nodes, &mut rng);
@@ -117,6 +113,20 @@ fn a_lost_word_and_a_late_clock_are_caught() {
         dense.lose_word();
         let mut clocks = Clocks::new(&dag, &chains);
         clocks.be_late();
+        let mut shifted = Dense::new(&dag);
+        shifted.shift_columns();
+        let mut early = Clocks::new(&dag, &chains);
+        early.be_early();
+        assert_ne!(
+            wrong(&dag, |from, to| shifted.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
+        assert_ne!(
+            wrong(&dag, |from, to| early.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
         assert_ne!(
             wrong(&dag, |from, to| dense.reaches(from, to)),
             0,

@@ -5,13 +5,13 @@
 //! is a yes, since the choices are there to be seen. A no says nothing but that some assumption may be wrong: only a no
 //! without assumptions counts.
 
-use crate::budget::Budget;
+use std::ops::Range;
+
 use crate::decide::{Backend, Constraints, DecideError, DecideStats, Decision, Question, Side};
-#[cfg(test)]
-use crate::fault::{self, Fault};
-use crate::polygraph::{Edge, Polygraph};
-use crate::progress::Progress;
-use crate::prune::{Dag, Pruned, places};
+use crate::edge::Edge;
+use crate::reach::{Dag, places};
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Progress;
 
 /// The first distance, as a share of all nodes: it doubles six times before nothing is that far apart.
 const FIRST_SHARE: usize = 64;
@@ -55,16 +55,16 @@ pub struct HeuristicStats {
     pub rejects: u64,
 }
 
-/// Decides with a heuristic: the decision holds without any assumption.
+/// Decides with a heuristic: the decision holds without any assumption. `chains` are nodes that probably follow each other.
 pub fn decide(
     heuristic: Heuristic,
-    pruned: &Pruned,
+    question: Question<'_>,
+    chains: &[Range<u32>],
     backend: &mut dyn Backend,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<(Decision, DecideStats, HeuristicStats), DecideError> {
-    let question = pruned.question();
-    let ranks = ranks(&pruned.polygraph, &pruned.dag);
+    let ranks = ranks(chains, question);
     let mut stats = HeuristicStats {
         name: heuristic.name(),
         distance: first_distance(question.n_nodes),
@@ -90,18 +90,13 @@ pub fn decide(
         if stats.rejects == 0 {
             stats.assumed = assumed.n_sides;
         }
-        if let Some(smaller) = Smaller::new(pruned, &assumed) {
+        if let Some(smaller) = Smaller::new(question, &assumed) {
             let (decision, mut decided) = backend.decide(smaller.question(), budget, progress)?;
             decided.add_effort(&spent);
             match decision {
                 Decision::Choices(choices) => {
                     let choices = Decision::Choices(complete(&assumed, &choices));
                     return Ok((choices, decided, stats));
-                }
-                #[cfg(test)]
-                Decision::Core(core) if fault::is(Fault::TrustedAssumption) => {
-                    let core = core.iter().map(|&at| smaller.left[at as usize]);
-                    return Ok((Decision::Core(core.collect()), decided, stats));
                 }
                 Decision::Core(_) => spent = decided,
                 Decision::Unknown(_) => return Ok((decision, decided, stats)),
@@ -120,23 +115,23 @@ fn first_distance(n_nodes: usize) -> usize {
 }
 
 /// Where each node stands: layer by layer (a node is one layer below the lowest of those before it), and in a layer the
-/// transactions that come early in their sessions first.
-fn ranks(polygraph: &Polygraph, dag: &Dag) -> Vec<u32> {
-    let mut layer = vec![0_u32; dag.n_nodes()];
-    for &node in dag.order() {
-        for &to in dag.successors(node) {
+/// nodes that come early on their chains first.
+fn ranks(chains: &[Range<u32>], question: Question<'_>) -> Vec<u32> {
+    let mut layer = vec![0_u32; question.n_nodes];
+    for &node in question.order {
+        let of =
+            question.starts[node as usize] as usize..question.starts[node as usize + 1] as usize;
+        for &to in &question.targets[of] {
             layer[to as usize] = layer[to as usize].max(layer[node as usize] + 1);
         }
     }
-    let mut position = vec![0_u32; dag.n_nodes()];
-    for session in polygraph.resolved().sessions() {
-        for txn in session.clone() {
-            for node in [polygraph.begin(txn), polygraph.commit(txn)] {
-                position[node as usize] = txn - session.start;
-            }
+    let mut position = vec![0_u32; question.n_nodes];
+    for chain in chains {
+        for node in chain.clone() {
+            position[node as usize] = node - chain.start;
         }
     }
-    let mut order: Vec<u32> = (0..dag.n_nodes() as u32).collect();
+    let mut order: Vec<u32> = (0..question.n_nodes as u32).collect();
     order.sort_by_key(|&node| (layer[node as usize], position[node as usize], node));
     places(&order)
 }
@@ -187,26 +182,22 @@ fn assume(constraints: &Constraints, ranks: &[u32], distance: usize) -> Assumed 
 struct Smaller {
     dag: Dag,
     constraints: Constraints,
-    /// Which constraints these are.
-    left: Vec<u32>,
 }
 
 impl Smaller {
     /// `None` if the assumptions contradict each other, or what is known.
-    fn new(pruned: &Pruned, assumed: &Assumed) -> Option<Self> {
+    fn new(question: Question<'_>, assumed: &Assumed) -> Option<Self> {
         if assumed.is_contradiction {
             return None;
         }
-        let all = &pruned.constraints;
+        let all = question.constraints;
         let new = assumed.sides();
         let new = new.flat_map(|(at, side)| all.side(at as usize, side));
-        let edges = pruned.polygraph.edges().iter().chain(new);
-        let edges: Vec<Edge> = edges.copied().collect();
-        let dag = Dag::new(pruned.dag.n_nodes(), edges.iter()).ok()?;
+        let edges: Vec<Edge> = question.known().chain(new.copied()).collect();
+        let dag = Dag::new(question.n_nodes, edges.iter()).ok()?;
         let mut smaller = Smaller {
             dag,
             constraints: Constraints::default(),
-            left: Vec::new(),
         };
         for (at, side) in assumed.chosen.iter().enumerate() {
             if side.is_none() {
@@ -214,22 +205,14 @@ impl Smaller {
                 smaller
                     .constraints
                     .push(either.iter().copied(), or.iter().copied());
-                smaller.left.push(at as u32);
             }
         }
         Some(smaller)
     }
 
     fn question(&self) -> Question<'_> {
-        Question {
-            n_nodes: self.dag.n_nodes(),
-            starts: self.dag.starts(),
-            targets: self.dag.targets(),
-            order: self.dag.order(),
-            constraints: &self.constraints,
-            // The estimate knows nothing of what is assumed.
-            estimate: &[],
-        }
+        // The estimate knows nothing of what is assumed.
+        Question::new(&self.dag, &self.constraints, &[])
     }
 }
 

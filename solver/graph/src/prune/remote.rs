@@ -2,13 +2,15 @@
 
 use rustc_hash::FxHashSet;
 
+use super::PruneOptions;
 use super::device::{Device, PairEdge, Task};
 use super::engine::{Engine, Halt, Rest, Round, positions};
 use super::judge::{Pair, Reaches};
 use super::open::{Form, constraints};
-use super::{Dag, PruneOptions};
-use crate::budget::Budget;
-use crate::polygraph::{Edge, Polygraph};
+use crate::edge::Edge;
+use crate::problem::Problem;
+use crate::reach::Dag;
+use kingsnake_context::budget::Budget;
 
 /// The engine of a device that took the task.
 pub(super) struct Remote<'d> {
@@ -27,17 +29,17 @@ impl Reaches for Implied {
 }
 
 impl Remote<'_> {
-    fn edge(&self, polygraph: &Polygraph, of: PairEdge) -> Result<Edge, Halt> {
+    fn edge(&self, problem: &Problem, of: PairEdge) -> Result<Edge, Halt> {
         let n_pairs = self.task.n_pairs();
-        let edge = (of.pair < n_pairs).then(|| of.edge(polygraph, &self.task));
+        let edge = (of.pair < n_pairs).then(|| of.edge(problem, &self.task));
         let wrong = || Halt::Failed("the device named an edge that does not exist".to_owned());
         edge.flatten().ok_or_else(wrong)
     }
 
-    fn implied(&mut self, polygraph: &Polygraph, budget: &Budget) -> Result<Implied, Halt> {
+    fn implied(&mut self, problem: &Problem, budget: &Budget) -> Result<Implied, Halt> {
         let implied = self.device.implied(budget)?;
         let ends = implied.into_iter().map(|of| {
-            let edge = self.edge(polygraph, of)?;
+            let edge = self.edge(problem, of)?;
             Ok((edge.from, edge.to))
         });
         ends.collect::<Result<_, Halt>>().map(Implied)
@@ -47,7 +49,7 @@ impl Remote<'_> {
 impl Engine for Remote<'_> {
     fn round(
         &mut self,
-        polygraph: &Polygraph,
+        problem: &Problem,
         dag: &Dag,
         new: &[Edge],
         budget: &Budget,
@@ -59,16 +61,17 @@ impl Engine for Remote<'_> {
         self.device.close(dag, new, budget)?;
         let judgement = self.device.judge(budget)?;
         let edges = judgement.forced.iter();
-        let edges: Result<Vec<Edge>, Halt> = edges.map(|&of| self.edge(polygraph, of)).collect();
+        let edges: Result<Vec<Edge>, Halt> = edges.map(|&of| self.edge(problem, of)).collect();
         Ok(Round {
             edges: edges?,
             n_open: judgement.n_open as usize,
+            is_contradiction: false,
         })
     }
 
     fn finish(
         &mut self,
-        polygraph: &Polygraph,
+        problem: &Problem,
         dag: &Dag,
         new: Option<&[Edge]>,
         options: PruneOptions,
@@ -96,12 +99,16 @@ impl Engine for Remote<'_> {
             guesses = positions(&relatives.ancestors, &relatives.descendants);
         }
         let reach = if is_closed && !open.is_empty() {
-            Some(self.implied(polygraph, budget)?)
+            Some(self.implied(problem, budget)?)
         } else {
             None
         };
-        let form = Form::of(options);
-        let constraints = constraints(polygraph, &open, reach.as_ref(), form);
-        Ok((constraints, guesses))
+        let form = Form::of(options, problem);
+        let constraints = constraints(&problem.orders, &open, reach.as_ref(), form, None);
+        Ok(Rest {
+            constraints,
+            estimate: guesses,
+            ..Rest::default()
+        })
     }
 }

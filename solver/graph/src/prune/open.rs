@@ -7,20 +7,22 @@
 
 use super::PruneOptions;
 use super::judge::{Pair, Reaches};
-use crate::decide::Constraints;
-use crate::level::Model;
-use crate::polygraph::{Edge, Polygraph, Reason, Run};
+use rustc_hash::FxHashMap;
+
+use crate::decide::{Constraints, Side};
+use crate::edge::{Edge, Reason};
+use crate::orders::{Orders, Run};
+use crate::problem::Problem;
 
 /// Lists the pairs of every key, without judging any.
-pub(super) fn list_pairs(polygraph: &Polygraph) -> Vec<Pair> {
-    let runs = &polygraph.runs;
+pub(super) fn list_pairs(runs: &Orders) -> Vec<Pair> {
     let mut pairs = Vec::with_capacity(runs.n_pairs() as usize);
     for key in 0..runs.n_keys() {
         let range = runs.range(key);
         for a in range.clone() {
             for b in a + 1..range.end {
                 let (a, b) = (a as u32, b as u32);
-                if !polygraph.is_trivial(runs.run(a), runs.run(b)) {
+                if !runs.is_trivial(a, b) {
                     pairs.push((a, b));
                 }
             }
@@ -37,9 +39,10 @@ pub(super) struct Form {
 }
 
 impl Form {
-    pub(super) fn of(options: PruneOptions) -> Self {
+    /// As the options say; but literals speak of pairs, so then there is a constraint for each.
+    pub(super) fn of(options: PruneOptions, problem: &Problem) -> Self {
         Form {
-            coalesce: options.coalesce,
+            coalesce: options.coalesce || problem.logic.orders().next().is_some(),
             merge: options.merge,
         }
     }
@@ -48,21 +51,25 @@ impl Form {
 /// An open pair, turned so that pairs of the same transactions look the same.
 struct Turned {
     ends: [u32; 4],
-    first: Run,
-    second: Run,
+    first: u32,
+    second: u32,
 }
 
-/// Makes the constraints. `reach` leaves out implied edges; without it all are kept.
+/// For each open pair, the constraint and the side that puts its first run first.
+pub(super) type Placed = FxHashMap<Pair, (u32, Side)>;
+
+/// Makes the constraints. `reach` leaves out implied edges; without it all are kept. `placed` takes note of every pair.
 pub(super) fn constraints<R: Reaches>(
-    polygraph: &Polygraph,
+    orders: &Orders,
     open: &[Pair],
     reach: Option<&R>,
     form: Form,
+    mut placed: Option<&mut Placed>,
 ) -> Constraints {
     if !form.coalesce {
-        return by_reader(polygraph, open, reach, form.merge);
+        return by_reader(orders, open, reach, form.merge);
     }
-    let mut turned: Vec<Turned> = open.iter().map(|&pair| turn(polygraph, pair)).collect();
+    let mut turned: Vec<Turned> = open.iter().map(|&pair| turn(orders, pair)).collect();
     turned.sort_unstable_by_key(|pair| pair.ends);
     let mut constraints = Constraints::default();
     for group in turned.chunk_by(|a, b| form.merge && a.ends == b.ends) {
@@ -73,37 +80,49 @@ pub(super) fn constraints<R: Reaches>(
                 } else {
                     (pair.second, pair.first)
                 };
-                polygraph.order_edges(a, b)
+                orders.edges(a, b)
             });
-            needed(polygraph, edges, reach)
+            let next = if first_before {
+                group[0].second
+            } else {
+                group[0].first
+            };
+            needed(orders, next, edges, reach)
         };
+        if let Some(placed) = &mut placed {
+            for pair in group {
+                let side = if pair.first < pair.second {
+                    Side::Either
+                } else {
+                    Side::Or
+                };
+                let ends = (pair.first.min(pair.second), pair.first.max(pair.second));
+                placed.insert(ends, (constraints.len() as u32, side));
+            }
+        }
         constraints.push(side(true), side(false));
     }
     constraints
 }
 
-/// A constraint for each reader of either run. Where both runs are single versions, SER needs no more: whichever order the
-/// readers' choices leave, they agree on it. Longer runs, and writers that must not overlap, need one for the pair too.
+/// A constraint for each reader of either run. Where both runs are single versions, no more is needed: whichever order
+/// the readers' choices leave, they agree on it. Longer runs, and writers that must not overlap, need one for the pair too.
 fn by_reader<R: Reaches>(
-    polygraph: &Polygraph,
+    orders: &Orders,
     open: &[Pair],
     reach: Option<&R>,
     merge: bool,
 ) -> Constraints {
     let mut sides: Vec<[Edge; 2]> = Vec::new();
     for &(a, b) in open {
-        let (a, b) = (polygraph.runs.run(a), polygraph.runs.run(b));
-        let is_long = a.head != a.last || b.head != b.last;
-        let mut pair = is_long || polygraph.spec.model == Model::Si;
-        #[cfg(test)]
-        {
-            pair &= !crate::fault::is(crate::fault::Fault::ReadersOnly);
-        }
+        let (one, other) = (orders.run(a), orders.run(b));
+        let is_plain = |run: &Run| run.head == run.last && run.install == run.commit;
+        let mut pair = !is_plain(one) || !is_plain(other);
         for (a, b) in [(a, b), (b, a)] {
             let is_ww = |edge: &Edge| matches!(edge.reason, Reason::Ww { .. });
-            let edges = polygraph.order_edges(a, b);
+            let edges = orders.edges(a, b);
             let needed = edges.filter(|edge| pair || !is_ww(edge));
-            if let Some(other_first) = polygraph.order_edges(b, a).find(is_ww) {
+            if let Some(other_first) = orders.edges(b, a).find(is_ww) {
                 sides.extend(needed.map(|edge| [edge, other_first]));
             }
             // Once is enough.
@@ -124,10 +143,8 @@ fn by_reader<R: Reaches>(
     constraints
 }
 
-fn turn(polygraph: &Polygraph, (a, b): Pair) -> Turned {
-    let versions = polygraph.resolved.versions();
-    let (first, second) = (polygraph.runs.run(a), polygraph.runs.run(b));
-    let ends = |a: Run, b: Run| [versions.writer(a.last), versions.writer(b.head)];
+fn turn(orders: &Orders, (first, second): Pair) -> Turned {
+    let ends = |a: u32, b: u32| [orders.run(a).last_commit, orders.run(b).commit];
     let (there, back) = (ends(first, second), ends(second, first));
     if there <= back {
         Turned {
@@ -144,10 +161,11 @@ fn turn(polygraph: &Polygraph, (a, b): Pair) -> Turned {
     }
 }
 
-/// The edges of a side that say something: each once, none that a path implies, and for SER no ww edge beside an rw edge
-/// to the same transaction, since the writer comes before its readers.
+/// The edges of a side that say something: each once, none that a path implies, and no ww edge beside an rw edge to the
+/// same node, since the writer comes before its readers. `next` is the run that the side puts second.
 fn needed<R: Reaches>(
-    polygraph: &Polygraph,
+    orders: &Orders,
+    next: u32,
     edges: impl Iterator<Item = Edge>,
     reach: Option<&R>,
 ) -> Vec<Edge> {
@@ -156,7 +174,8 @@ fn needed<R: Reaches>(
     kept.sort_by_key(|edge| (edge.from, edge.to));
     kept.dedup_by_key(|edge| (edge.from, edge.to));
     let is_rw = |edge: &Edge| matches!(edge.reason, Reason::Rw { .. });
-    if polygraph.spec.model == Model::Ser && kept.iter().any(is_rw) {
+    let next = orders.run(next);
+    if next.install == next.commit && kept.iter().any(is_rw) {
         kept.retain(is_rw);
     }
     kept

@@ -4,19 +4,18 @@
 //! latest time, plus the drift, is before it and moments whose earliest time is after it: moment → node → … → node → moment.
 //! So one moment reaches another through the chain iff it was over, drift and all, strictly before the other could be.
 
-use super::{Edge, Polygraph, Reason};
-#[cfg(test)]
-use crate::fault::{self, Fault};
-use crate::level::{Model, RealTime, Snapshots, Times};
+use super::construct::chains;
+use super::{Edge, Polygraph, reasons};
+use crate::level::{RealTime, Snapshots, Times};
 use crate::model::{History, Interval};
 use crate::resolve::Node;
 use crate::verdict::Moment;
 
 /// Adds the time chain behind the nodes of the transactions.
 pub(super) fn add_real_time(history: &History, real_time: RealTime, polygraph: &mut Polygraph) {
-    polygraph.follows = follows(history, real_time, polygraph);
+    let follows = follows(history, real_time, polygraph);
     let events = events(history, real_time, polygraph);
-    let reason = Reason::RealTime;
+    let reason = reasons::REAL_TIME;
     let mut over = Vec::new();
     let mut latest = None;
     for Event { is_end, node, .. } in events {
@@ -25,22 +24,23 @@ pub(super) fn add_real_time(history: &History, real_time: RealTime, polygraph: &
             continue;
         }
         if !over.is_empty() {
-            let time = polygraph.n_nodes as u32;
-            polygraph.n_nodes += 1;
+            let time = polygraph.problem.n_nodes as u32;
+            polygraph.problem.n_nodes += 1;
             let before = over.drain(..).chain(latest);
             let edges = before.map(|from| Edge {
                 from,
                 to: time,
                 reason,
             });
-            polygraph.edges.extend(edges);
+            polygraph.problem.edges.extend(edges);
             latest = Some(time);
         }
         if let Some(from) = latest {
             let to = node;
-            polygraph.edges.push(Edge { from, to, reason });
+            polygraph.problem.edges.push(Edge { from, to, reason });
         }
     }
+    polygraph.problem.chains = chains(polygraph, &follows);
 }
 
 /// That a moment may begin to happen, or that it is over. In their order: at equal times nothing is over yet.
@@ -55,10 +55,7 @@ struct Event {
 /// For each transaction, whether the one before it was over, drift and all, before it can have begun. A client runs one
 /// transaction after the other, so this makes chains of sessions even where their order is not to count.
 fn follows(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<bool> {
-    let (begin, commit) = match polygraph.spec.model {
-        Model::Ser => (Moment::Whole, Moment::Whole),
-        Model::Si => (Moment::Begin, Moment::Commit),
-    };
+    let [begin, commit] = moments(polygraph);
     let interval = |txn: Node| history.interval(polygraph.resolved.txn(txn));
     let drift = drift(real_time);
     let follows = |txn: Node| {
@@ -70,32 +67,28 @@ fn follows(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec
     txns.map(|txn| follows(txn).unwrap_or(false)).collect()
 }
 
+/// The moments of a transaction that have nodes.
+fn moments(polygraph: &Polygraph) -> [Moment; 2] {
+    if polygraph.places.width() == 1 {
+        [Moment::Whole, Moment::Whole]
+    } else {
+        [Moment::Begin, Moment::Commit]
+    }
+}
+
 /// The drift, wide enough to be added to any time.
 fn drift(real_time: RealTime) -> i128 {
-    let drift = i128::from(real_time.drift);
-    #[cfg(test)]
-    let drift = if fault::is(Fault::DriftBackwards) {
-        -drift
-    } else {
-        drift - i128::from(fault::is(Fault::EqualTimesOrder))
-    };
-    drift
+    i128::from(real_time.drift)
 }
 
 fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<Event> {
     let drift = drift(real_time);
-    let model = polygraph.spec.model;
+    let [begin, commit] = moments(polygraph);
+    let places = polygraph.places;
     let mut events = Vec::new();
     for txn in 0..polygraph.resolved.n_txns() as Node {
         let interval = history.interval(polygraph.resolved.txn(txn));
-        let (begin, commit) = match model {
-            Model::Ser => (Moment::Whole, Moment::Whole),
-            Model::Si => (Moment::Begin, Moment::Commit),
-        };
-        let nodes = [
-            (begin, polygraph.begin(txn)),
-            (commit, polygraph.commit(txn)),
-        ];
+        let nodes = [(begin, places.begin(txn)), (commit, places.commit(txn))];
         let starts = nodes.map(|(moment, _)| earliest(real_time, interval, moment));
         let ends = nodes.map(|(moment, _)| latest(real_time, interval, moment));
         let mut push = |time: Option<i64>, is_end, node| {
@@ -122,12 +115,6 @@ pub(crate) fn earliest(real_time: RealTime, interval: Interval, moment: Moment) 
     let began = Some(interval.begin).filter(|&time| time != i64::MIN);
     let committed = Some(interval.commit).filter(|&time| time != i64::MAX);
     let snapshots = real_time.snapshots;
-    #[cfg(test)]
-    let snapshots = if fault::is(Fault::StaleSnapshots) {
-        Snapshots::Older
-    } else {
-        snapshots
-    };
     match (moment, real_time.times) {
         (Moment::Begin, _) if snapshots == Snapshots::Older => None,
         (Moment::Commit, Times::Exact) => committed.or(began),
@@ -151,7 +138,7 @@ mod tests {
     use crate::budget::Budget;
     use crate::level::Level;
     use crate::model::{HistoryBuilder, Status, Token};
-    use crate::polygraph::construct;
+    use crate::relate::construct;
     use crate::resolve::{Resolution, resolve};
 
     /// Transactions of a hundred clients, whose intervals overlap by the dozen.
@@ -190,7 +177,11 @@ mod tests {
                 // Clocks are linear where the hundred clients' sessions are chains: the clock makes them so unless snapshots
                 // are old or it drifts further than clients wait.
                 let has_chains = level != Level::Gsi && drift == 0;
-                assert_eq!(polygraph.chains().len() == 101, has_chains, "{spec}");
+                assert_eq!(
+                    polygraph.problem().chains.len() == 101,
+                    has_chains,
+                    "{spec}"
+                );
             }
         }
     }

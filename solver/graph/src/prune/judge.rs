@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::chains::{Clocks, raise};
-use super::dense::Dense;
-use crate::budget::{Budget, StopReason};
-use crate::polygraph::{Edge, Polygraph, Run};
+use crate::edge::Edge;
+use crate::orders::{Orders, Run};
+use crate::reach::{Clocks, Dense, raise};
+use kingsnake_context::budget::{Budget, StopReason};
 
 /// Below this many items a second thread costs more than it saves.
 const WORTH_THREADS: usize = 4096;
@@ -58,7 +58,7 @@ impl Judged {
 }
 
 pub(super) struct Judge<'a, R> {
-    pub(super) polygraph: &'a Polygraph,
+    pub(super) orders: &'a Orders,
     pub(super) reach: &'a R,
     pub(super) budget: &'a Budget,
 }
@@ -66,39 +66,30 @@ pub(super) struct Judge<'a, R> {
 impl<R: Reaches> Judge<'_, R> {
     /// Whether `a` before `b` would close a cycle.
     #[inline]
-    fn is_impossible(&self, a: Run, b: Run) -> bool {
-        let polygraph = self.polygraph;
-        let versions = polygraph.resolved.versions();
-        let head = versions.writer(b.head);
-        let last = versions.writer(a.last);
-        if self
-            .reach
-            .reaches(polygraph.begin(head), polygraph.commit(last))
-        {
+    pub(super) fn is_impossible(&self, a: u32, b: u32) -> bool {
+        let (first, next) = (self.orders.run(a), self.orders.run(b));
+        if self.reach.reaches(next.install, first.last_commit) {
             return true;
         }
-        let head = polygraph.commit(head);
-        let mut readers = versions.readers(a.last).iter();
-        readers.any(|&reader| self.reach.reaches(head, polygraph.begin(reader)))
+        let mut readers = self.orders.readers(a).iter();
+        readers.any(|&reader| self.reach.reaches(next.commit, reader))
     }
 
     /// Makes the edges of `a` before `b` known, those left out that paths imply already.
-    fn force(&self, a: Run, b: Run, edges: &mut Vec<Edge>) {
-        let new = self.polygraph.order_edges(a, b);
+    pub(super) fn force(&self, a: u32, b: u32, edges: &mut Vec<Edge>) {
+        let new = self.orders.edges(a, b);
         edges.extend(new.filter(|edge| !self.reach.reaches(edge.from, edge.to)));
     }
 
     /// Judges one pair.
     fn pair(&self, (a, b): Pair, out: &mut Judged) {
-        let runs = &self.polygraph.runs;
-        let (first, second) = (runs.run(a), runs.run(b));
-        let not_first = self.is_impossible(first, second);
-        let not_second = self.is_impossible(second, first);
+        let not_first = self.is_impossible(a, b);
+        let not_second = self.is_impossible(b, a);
         if not_first {
-            self.force(second, first, &mut out.edges);
+            self.force(b, a, &mut out.edges);
         }
         if not_second {
-            self.force(first, second, &mut out.edges);
+            self.force(a, b, &mut out.edges);
         }
         if !not_first && !not_second {
             out.open.push((a, b));
@@ -129,7 +120,7 @@ impl<R: Reaches> Judge<'_, R> {
         enter: impl Fn(usize) -> K + Sync,
         judge_run: impl Fn(&mut K, usize, usize, &mut Judged) + Sync,
     ) -> Result<Judged, StopReason> {
-        let runs = &self.polygraph.runs;
+        let runs = self.orders;
         let judge = |keys: Range<usize>| {
             let mut out = Judged::default();
             for key in keys {
@@ -157,13 +148,13 @@ impl<R: Reaches> Judge<'_, R> {
 
     /// Judges every pair of every key, one by one.
     pub(super) fn all_pairs(&self) -> Result<Judged, StopReason> {
-        let runs = &self.polygraph.runs;
+        let runs = self.orders;
         self.keys(
             |_| (),
             |(), key, a, out| {
                 for b in a + 1..runs.range(key).end {
                     let (a, b) = (a as u32, b as u32);
-                    if !self.polygraph.is_trivial(runs.run(a), runs.run(b)) {
+                    if !runs.is_trivial(a, b) {
                         self.pair((a, b), out);
                     }
                 }
@@ -177,11 +168,11 @@ struct KeyView {
     first: usize,
     /// The runs whose heads are on one chain, and the chain: they are neighbours, because runs stand in node order.
     groups: Vec<(Range<usize>, usize)>,
-    /// Where the writer of each run's head begins and commits on its chain.
-    begins: Vec<u32>,
+    /// Where each run's head is installed and where its writer commits, on their chain.
+    installs: Vec<u32>,
     commits: Vec<u32>,
-    /// For each run, where the edges of its being before another start: the commit of its last writer, then the begins
-    /// of the readers, each as a chain and a position.
+    /// For each run, where the edges of its being before another start: the commit of its last writer, then its readers,
+    /// each as a chain and a position.
     sources: Vec<(u32, u32)>,
     sources_end: Vec<u32>,
     /// The clock of the readers of the run under judgement.
@@ -190,12 +181,12 @@ struct KeyView {
 
 impl KeyView {
     /// Whether paths imply all edges of a run's being before the one whose head has these clocks.
-    fn is_implied(&self, run: usize, begin: &[u32], commit: &[u32]) -> bool {
+    fn is_implied(&self, run: usize, install: &[u32], commit: &[u32]) -> bool {
         let at = run - self.first;
         let start = if at == 0 { 0 } else { self.sources_end[at - 1] };
         let sources = &self.sources[start as usize..self.sources_end[at] as usize];
         let reaches = |clock: &[u32], (chain, position)| clock[chain as usize] > position;
-        reaches(begin, sources[0]) && sources[1..].iter().all(|&it| reaches(commit, it))
+        reaches(install, sources[0]) && sources[1..].iter().all(|&it| reaches(commit, it))
     }
 }
 
@@ -206,9 +197,8 @@ impl Judge<'_, Clocks> {
         self.keys(
             |key| self.view(key),
             |view, _, a, out| {
-                let run = self.polygraph.runs.run(a as u32);
-                self.read_clock(run, &mut view.readers);
-                let reached = descending.row(self.head_begin(run));
+                self.read_clock(a as u32, &mut view.readers);
+                let reached = descending.row(self.orders.run(a as u32).install);
                 for (group, chain) in &view.groups {
                     let first_reached = self.reach.chain_length(*chain) - reached[*chain];
                     self.run_and_group(view, a, group.clone(), *chain, first_reached, out);
@@ -217,17 +207,11 @@ impl Judge<'_, Clocks> {
         )
     }
 
-    fn head_begin(&self, run: Run) -> u32 {
-        let versions = self.polygraph.resolved.versions();
-        self.polygraph.begin(versions.writer(run.head))
-    }
-
     fn view(&self, key: usize) -> KeyView {
-        let versions = self.polygraph.resolved.versions();
-        let runs = self.polygraph.runs.of(key);
-        let writers = || runs.iter().map(|run| versions.writer(run.head));
-        let chain = |run: &Run| self.reach.chain(self.head_begin(*run));
-        let first = self.polygraph.runs.range(key).start;
+        let runs = self.orders.of(key);
+        let chain = |run: &Run| self.reach.chain(run.install);
+        let range = self.orders.range(key);
+        let first = range.start;
         let mut at = first;
         let groups = runs.chunk_by(|a, b| chain(a) == chain(b)).map(|group| {
             at += group.len();
@@ -235,10 +219,10 @@ impl Judge<'_, Clocks> {
         });
         let source = |node: u32| (self.reach.chain(node) as u32, self.reach.position(node));
         let (mut sources, mut sources_end) = (Vec::new(), Vec::new());
-        for run in runs {
-            let readers = versions.readers(run.last).iter();
-            sources.push(source(self.polygraph.commit(versions.writer(run.last))));
-            sources.extend(readers.map(|&reader| source(self.polygraph.begin(reader))));
+        for (run, at) in runs.iter().zip(range) {
+            let readers = self.orders.readers(at as u32).iter();
+            sources.push(source(run.last_commit));
+            sources.extend(readers.map(|&reader| source(reader)));
             sources_end.push(sources.len() as u32);
         }
         KeyView {
@@ -246,21 +230,23 @@ impl Judge<'_, Clocks> {
             sources,
             sources_end,
             groups: groups.collect(),
-            begins: writers()
-                .map(|writer| self.reach.position(self.polygraph.begin(writer)))
+            installs: runs
+                .iter()
+                .map(|run| self.reach.position(run.install))
                 .collect(),
-            commits: writers()
-                .map(|writer| self.reach.position(self.polygraph.commit(writer)))
+            commits: runs
+                .iter()
+                .map(|run| self.reach.position(run.commit))
                 .collect(),
             readers: vec![0; self.reach.stride()],
         }
     }
 
     /// For each chain, how many of its first nodes reach some reader of the run's last version.
-    fn read_clock(&self, run: Run, clock: &mut [u32]) {
+    fn read_clock(&self, run: u32, clock: &mut [u32]) {
         clock.fill(0);
-        for &reader in self.polygraph.resolved.versions().readers(run.last) {
-            raise(clock, self.reach.row(self.polygraph.begin(reader)));
+        for &reader in self.orders.readers(run) {
+            raise(clock, self.reach.row(reader));
         }
     }
 
@@ -274,34 +260,31 @@ impl Judge<'_, Clocks> {
         first_reached: u32,
         out: &mut Judged,
     ) {
-        let polygraph = self.polygraph;
-        let runs = &polygraph.runs;
+        let runs = self.orders;
         let run = runs.run(a as u32);
-        let versions = polygraph.resolved.versions();
-        let last = polygraph.commit(versions.writer(run.last));
-        let (writer_count, reader_count) = (self.reach.row(last)[chain], view.readers[chain]);
+        let writer_count = self.reach.row(run.last_commit)[chain];
+        let reader_count = view.readers[chain];
         let n_before = partition_point(group.clone(), |other| {
             let at = other - view.first;
-            view.begins[at] < writer_count || view.commits[at] < reader_count
+            view.installs[at] < writer_count || view.commits[at] < reader_count
         });
         // The last one before stands for the chain's earlier ones: their own order is known or found the same way.
         let before = group.start..n_before;
         if let Some(other) = before.rev().find(|&other| other != a) {
-            let head = versions.writer(run.head);
-            let begin = self.reach.row(polygraph.begin(head));
-            if !view.is_implied(other, begin, self.reach.row(polygraph.commit(head))) {
-                self.force(runs.run(other as u32), run, &mut out.edges);
+            let install = self.reach.row(run.install);
+            if !view.is_implied(other, install, self.reach.row(run.commit)) {
+                self.force(other as u32, a as u32, &mut out.edges);
             }
         }
         // Each pair once, in the turn of the run that comes first in the list.
         let undecided = n_before.max(a + 1)..group.end;
         for other in undecided {
-            if view.begins[other - view.first] >= first_reached {
+            if view.installs[other - view.first] >= first_reached {
                 break;
             }
-            let second = runs.run(other as u32);
-            if !polygraph.is_trivial(run, second) && !self.is_impossible(second, run) {
-                out.open.push((a as u32, other as u32));
+            let (first, second) = (a as u32, other as u32);
+            if !runs.is_trivial(first, second) && !self.is_impossible(second, first) {
+                out.open.push((first, second));
             }
         }
     }

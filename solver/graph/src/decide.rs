@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::budget::{Budget, StopReason};
-use crate::level::Spec;
-use crate::polygraph::Edge;
-use crate::progress::Progress;
+use crate::edge::Edge;
+use crate::reach::Dag;
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::Progress;
 
 /// One way to meet a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,17 @@ pub enum Side {
     Either,
     /// The second set of edges.
     Or,
+}
+
+impl Side {
+    /// The other way.
+    #[must_use]
+    pub fn other(self) -> Side {
+        match self {
+            Side::Either => Side::Or,
+            Side::Or => Side::Either,
+        }
+    }
 }
 
 /// The constraints that are still open: of each, all edges of one side or all edges of the other must hold.
@@ -80,6 +91,30 @@ pub struct Question<'a> {
     /// An estimate of each node's place in the real execution (a linear extension of the known graph: larger is later), or
     /// empty where it was not computed.
     pub estimate: &'a [f32],
+}
+
+impl<'a> Question<'a> {
+    /// The question over an acyclic graph.
+    pub fn new(dag: &'a Dag, constraints: &'a Constraints, estimate: &'a [f32]) -> Self {
+        Question {
+            n_nodes: dag.n_nodes(),
+            starts: dag.starts(),
+            targets: dag.targets(),
+            order: dag.order(),
+            constraints,
+            estimate,
+        }
+    }
+
+    /// The known edges, by source, without their reasons.
+    pub fn known(self) -> impl Iterator<Item = Edge> + 'a {
+        (0..self.n_nodes as u32).flat_map(move |from| {
+            let of = self.starts[from as usize] as usize..self.starts[from as usize + 1] as usize;
+            self.targets[of]
+                .iter()
+                .map(move |&to| Edge::plain(from, to))
+        })
+    }
 }
 
 /// What a back end found.
@@ -149,13 +184,22 @@ pub struct DecideError {
     pub what: String,
 }
 
+/// Which rules a question's edges follow, for back ends that state the rules in place of the edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Snapshot isolation: each transaction is a begin and a commit, and writers of one key do not overlap.
+    SnapshotIsolation,
+    /// Anything else.
+    Other,
+}
+
 /// Decides whether the open constraints can be met without a cycle.
 pub trait Backend {
     /// `solver/encoding`, as chosen by the user.
     fn name(&self) -> &str;
 
-    /// Why it cannot decide histories at such a level, if it cannot.
-    fn refuses(&self, _: Spec) -> Option<String> {
+    /// Why it cannot decide questions that come from such a model, if it cannot.
+    fn refuses(&self, _: Origin) -> Option<String> {
         None
     }
 

@@ -2,16 +2,15 @@
 
 use std::time::Instant;
 
-use super::dag::Dag;
 use super::device::{Device, Offer, Task};
-use super::engine::{Engine, Halt};
+use super::engine::{Engine, Halt, Rest};
 use super::local::Local;
 use super::remote::Remote;
 use super::{Contradiction, Outcome, PruneStats, Pruned, Reachability, RoundStats};
-use crate::budget::{Budget, StopReason};
-use crate::decide::Constraints;
-use crate::polygraph::Polygraph;
-use crate::progress::{Event, Progress};
+use crate::problem::Problem;
+use crate::reach::{Cyclic, Dag};
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Event, Progress};
 
 /// The choices that pruning leaves to its caller.
 #[derive(Clone, Copy, Debug)]
@@ -46,45 +45,46 @@ impl Default for PruneOptions {
 
 /// Prunes to the fixpoint, or as long as the options allow, on this CPU.
 pub fn prune(
-    polygraph: Polygraph,
+    problem: Problem,
     options: PruneOptions,
     stats: &mut PruneStats,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Outcome, StopReason> {
-    prune_on(None, polygraph, options, stats, budget, progress)
+    prune_on(None, problem, options, stats, budget, progress)
 }
 
 /// Prunes on a device if it takes the task. If it fails the CPU answers, and the statistics say why.
 pub fn prune_on(
     device: Option<&mut dyn Device>,
-    polygraph: Polygraph,
+    problem: Problem,
     options: PruneOptions,
     stats: &mut PruneStats,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Outcome, StopReason> {
+    let mut problem = problem;
+    problem.bind_orders();
     let mut rounds = Rounds {
-        round_ends: vec![polygraph.edges.len()],
-        polygraph,
+        round_ends: vec![problem.edges.len()],
+        problem,
     };
     let Ok(dag) = rounds.dag() else {
         return Ok(rounds.contradiction());
     };
     stats.reachability = "none";
-    if rounds.polygraph.runs.is_empty() && options.linear {
+    if rounds.problem.is_settled() && options.linear {
         "every key is ordered already".clone_into(&mut stats.why);
         stats.fixpoint = true;
-        return Ok(rounds.pruned(dag, Constraints::default(), Vec::new()));
+        return Ok(rounds.pruned(dag, Rest::default()));
     }
     if options.rounds == Some(0) {
         "no rounds were asked for".clone_into(&mut stats.why);
-        let (constraints, estimate) =
-            Local::finish_unpruned(&rounds.polygraph, &dag, options, budget)?;
-        return Ok(rounds.pruned(dag, constraints, estimate));
+        let rest = Local::finish_unpruned(&rounds.problem, &dag, options, budget)?;
+        return Ok(rounds.pruned(dag, rest));
     }
     if let Some(device) = device
-        && let Some(task) = offer(device, &rounds.polygraph, &dag, stats, budget)
+        && let Some(task) = offer(device, &rounds.problem, &dag, stats, budget)
     {
         let mut engine = Remote {
             device,
@@ -106,7 +106,7 @@ pub fn prune_on(
             }
         }
     }
-    let mut engine = Local::new(&rounds.polygraph, options.reachability, budget)?;
+    let mut engine = Local::new(&rounds.problem, options.reachability, budget)?;
     stats.reachability = engine.name();
     stats.why.clone_from(&engine.why);
     match rounds.run(&mut engine, dag, options, stats, budget, progress) {
@@ -120,12 +120,16 @@ pub fn prune_on(
 /// Asks a device whether it takes the task, and notes what it says.
 fn offer(
     device: &mut dyn Device,
-    polygraph: &Polygraph,
+    problem: &Problem,
     dag: &Dag,
     stats: &mut PruneStats,
     budget: &Budget,
 ) -> Option<Task> {
-    let Some(task) = Task::new(polygraph) else {
+    if !problem.logic.is_empty() {
+        "the CPU prunes problems with choices".clone_into(&mut stats.device.why);
+        return None;
+    }
+    let Some(task) = Task::new(problem) else {
         "there are too many pairs for a device to number".clone_into(&mut stats.device.why);
         return None;
     };
@@ -146,17 +150,17 @@ fn offer(
 /// How the rounds ended.
 enum End {
     Cyclic,
-    Rest(Dag, Constraints, Vec<f32>),
+    Rest(Dag, Rest),
 }
 
 struct Rounds {
-    polygraph: Polygraph,
+    problem: Problem,
     round_ends: Vec<usize>,
 }
 
 impl Rounds {
-    fn dag(&self) -> Result<Dag, super::Cyclic> {
-        Dag::new(self.polygraph.n_nodes, self.polygraph.edges.iter())
+    fn dag(&self) -> Result<Dag, Cyclic> {
+        Dag::new(self.problem.n_nodes, self.problem.edges.iter())
     }
 
     fn run(
@@ -170,17 +174,17 @@ impl Rounds {
     ) -> Result<End, Halt> {
         let mut round = 0;
         // Where the edges start that the engine's closure does not know yet.
-        let mut known = self.polygraph.edges.len();
+        let mut known = self.problem.edges.len();
         let is_closed = loop {
             round += 1;
             let start = Instant::now();
-            let new = &self.polygraph.edges[known..];
-            let found = engine.round(&self.polygraph, &dag, new, budget)?;
-            known = self.polygraph.edges.len();
+            let new = &self.problem.edges[known..];
+            let found = engine.round(&self.problem, &dag, new, budget)?;
+            known = self.problem.edges.len();
             let new_edges = found.edges.len();
             let open = found.n_open;
-            self.polygraph.edges.extend(found.edges);
-            self.round_ends.push(self.polygraph.edges.len());
+            self.problem.edges.extend(found.edges);
+            self.round_ends.push(self.problem.edges.len());
             stats.rounds.push(RoundStats {
                 new_edges: new_edges as u64,
                 open: open as u64,
@@ -191,6 +195,9 @@ impl Rounds {
                 new_edges,
                 open,
             });
+            if found.is_contradiction {
+                return Ok(End::Cyclic);
+            }
             if new_edges == 0 {
                 stats.fixpoint = true;
                 break true;
@@ -203,15 +210,15 @@ impl Rounds {
                 break false;
             }
         };
-        let new = (!is_closed).then(|| &self.polygraph.edges[known..]);
-        let (constraints, estimate) = engine.finish(&self.polygraph, &dag, new, options, budget)?;
-        Ok(End::Rest(dag, constraints, estimate))
+        let new = (!is_closed).then(|| &self.problem.edges[known..]);
+        let rest = engine.finish(&self.problem, &dag, new, options, budget)?;
+        Ok(End::Rest(dag, rest))
     }
 
     /// Forgets what a failed engine found.
     fn restart(&mut self, stats: &mut PruneStats) {
         self.round_ends.truncate(1);
-        self.polygraph.edges.truncate(self.round_ends[0]);
+        self.problem.edges.truncate(self.round_ends[0]);
         stats.rounds.clear();
         stats.fixpoint = false;
     }
@@ -219,24 +226,28 @@ impl Rounds {
     fn outcome(self, end: End) -> Outcome {
         match end {
             End::Cyclic => self.contradiction(),
-            End::Rest(dag, constraints, estimate) => self.pruned(dag, constraints, estimate),
+            End::Rest(dag, rest) => self.pruned(dag, rest),
         }
     }
 
     fn contradiction(self) -> Outcome {
         Outcome::Contradiction(Contradiction {
-            polygraph: self.polygraph,
+            problem: self.problem,
             round_ends: self.round_ends,
         })
     }
 
-    fn pruned(self, dag: Dag, constraints: Constraints, estimate: Vec<f32>) -> Outcome {
+    fn pruned(self, dag: Dag, rest: Rest) -> Outcome {
+        if rest.is_contradiction {
+            return self.contradiction();
+        }
         Outcome::Pruned(Pruned {
-            polygraph: self.polygraph,
+            problem: self.problem,
             round_ends: self.round_ends,
-            dag,
-            constraints,
-            estimate,
+            dag: rest.dag.unwrap_or(dag),
+            constraints: rest.constraints,
+            estimate: rest.estimate,
+            variables: rest.variables,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! An acyclic graph by source, with a topological order: the type is the theorem.
 
-use crate::polygraph::Edge;
+use crate::edge::Edge;
 
 /// An acyclic graph.
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ fn sort(starts: &[u32], targets: &[u32], mut indegree: Vec<u32>) -> Result<Vec<u
 }
 
 /// Where each node stands in an order of all nodes.
-pub(crate) fn places(order: &[u32]) -> Vec<u32> {
+pub fn places(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     for (at, &node) in order.iter().enumerate() {
         places[node as usize] = at as u32;

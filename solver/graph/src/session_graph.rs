@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::polygraph::{Edge, Reason};
-use crate::prune::Dag;
-use kingsnake_history::rng::Rng;
+use crate::edge::Edge;
+use crate::reach::Dag;
+use kingsnake_context::rng::Rng;
 
 /// How a graph is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,7 @@ impl SessionGraph {
         let n = self.n_nodes as usize;
         let sessions = self.sessions();
         let in_time = in_time(&sessions);
-        let edge = |from, to| Edge {
-            from,
-            to,
-            reason: Reason::Session,
-        };
+        let edge = Edge::plain;
         let mut edges: Vec<Edge> = sessions
             .iter()
             .flat_map(|session| (session.start + 1..session.end).map(|to| edge(to - 1, to)))

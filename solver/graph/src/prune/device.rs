@@ -1,20 +1,21 @@
 //! What pruning asks of a device: to keep the closure of the known graph, and to judge every pair of runs against it.
 //!
-//! After the polygraph everything is about graphs: a device sees nodes, edges and runs, never transactions or levels.
+//! A device sees nodes, edges and runs, never transactions or levels.
 //! Pairs are numbered: run by run, and for each run its later neighbours of the same key in turn.
 
 use std::time::Duration;
 
-use super::Dag;
-use crate::budget::{Budget, StopReason};
-use crate::polygraph::{Edge, Polygraph, Run};
+use crate::edge::Edge;
+use crate::problem::Problem;
+use crate::reach::Dag;
+use kingsnake_context::budget::{Budget, StopReason};
 
 /// A run as nodes of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunNodes {
-    /// Where the writer of the oldest version begins.
+    /// Where the oldest version is installed.
     pub head_begin: u32,
-    /// Where it commits.
+    /// Where its writer commits.
     pub head_commit: u32,
     /// Where the writer of the newest version commits.
     pub last_commit: u32,
@@ -33,42 +34,38 @@ pub struct Task {
     pub runs: Vec<RunNodes>,
     /// For each run the number of its first pair, and at the end the number of all pairs.
     pub pair_starts: Vec<u32>,
-    /// The nodes where readers begin, run by run.
+    /// The nodes where the newest versions are read, run by run.
     pub readers: Vec<u32>,
     /// How many chains the CPU would need, for whoever compares costs.
     pub n_chains: usize,
 }
 
 impl Task {
-    /// Flattens a polygraph; `None` where there are too many pairs to number them.
-    pub fn new(polygraph: &Polygraph) -> Option<Self> {
-        let runs = &polygraph.runs;
-        let versions = polygraph.resolved.versions();
+    /// Flattens a problem; `None` where there are too many pairs to number them.
+    pub fn new(problem: &Problem) -> Option<Self> {
+        let orders = &problem.orders;
         let mut task = Task {
-            n_nodes: polygraph.n_nodes,
-            runs: Vec::with_capacity(runs.len()),
-            pair_starts: Vec::with_capacity(runs.len() + 1),
+            n_nodes: problem.n_nodes,
+            runs: Vec::with_capacity(orders.len()),
+            pair_starts: Vec::with_capacity(orders.len() + 1),
             readers: Vec::new(),
-            n_chains: polygraph.chains().len(),
+            n_chains: problem.chains.len(),
         };
         let mut n_pairs = 0_u64;
-        for key in 0..runs.n_keys() {
-            let range = runs.range(key);
+        for key in 0..orders.n_keys() {
+            let range = orders.range(key);
             for at in range.clone() {
-                let run = runs.run(at as u32);
-                let head = versions.writer(run.head);
+                let run = orders.run(at as u32);
                 task.pair_starts.push(u32::try_from(n_pairs).ok()?);
                 n_pairs += (range.end - at - 1) as u64;
                 task.runs.push(RunNodes {
-                    head_begin: polygraph.begin(head),
-                    head_commit: polygraph.commit(head),
-                    last_commit: polygraph.commit(versions.writer(run.last)),
+                    head_begin: run.install,
+                    head_commit: run.commit,
+                    last_commit: run.last_commit,
                     readers: task.readers.len() as u32,
-                    is_unread: polygraph.is_trivial(run, run),
+                    is_unread: run.is_free,
                 });
-                let readers = versions.readers(run.last).iter();
-                task.readers
-                    .extend(readers.map(|&reader| polygraph.begin(reader)));
+                task.readers.extend_from_slice(orders.readers(at as u32));
             }
         }
         task.pair_starts.push(u32::try_from(n_pairs).ok()?);
@@ -101,15 +98,14 @@ pub struct PairEdge {
 
 impl PairEdge {
     /// The edge with its reason.
-    pub(super) fn edge(self, polygraph: &Polygraph, task: &Task) -> Option<Edge> {
+    pub(super) fn edge(self, problem: &Problem, task: &Task) -> Option<Edge> {
         let (first, second) = task.pair(self.pair);
-        let run = |at: u32| -> Run { polygraph.runs.run(at) };
         let (before, after) = if self.first_before {
-            (run(first), run(second))
+            (first, second)
         } else {
-            (run(second), run(first))
+            (second, first)
         };
-        polygraph.order_edge(before, after, self.edge)
+        problem.orders.edge(before, after, self.edge)
     }
 }
 

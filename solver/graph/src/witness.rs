@@ -1,7 +1,7 @@
 //! `witness`: tries an order that costs nothing as the answer. A hit is the certificate; a miss says nothing.
 
 use crate::decide::{Question, Side};
-use crate::prune::places;
+use crate::reach::places;
 
 /// The side of each constraint that the estimated order meets, and the order itself; `None` if it breaks a constraint.
 pub fn witness(question: Question<'_>) -> Option<Vec<Side>> {

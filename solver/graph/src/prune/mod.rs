@@ -3,32 +3,26 @@
 //! Run *a* cannot come before run *b* if *b*'s head already reaches *a*'s last writer or one of its readers. If one way
 //! is impossible the other's edges become known; if both are, the known edges get a cycle, which the next round finds.
 
-mod chains;
-mod dag;
-mod dense;
 mod device;
 mod engine;
 mod judge;
 mod local;
+mod logic;
 mod open;
 mod remote;
+mod residue;
 mod rounds;
-#[cfg(test)]
-mod twins;
 
 use std::time::Duration;
 
-pub use chains::Clocks;
-pub(crate) use dag::places;
-pub use dag::{Cyclic, Dag};
-pub use dense::Dense;
 pub use device::{
     Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, RunNodes, Task,
 };
 pub use rounds::{PruneOptions, prune, prune_on};
 
 use crate::decide::{Constraints, Question};
-use crate::polygraph::Polygraph;
+use crate::problem::Problem;
+use crate::reach::Dag;
 
 /// How reachability is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,12 +62,12 @@ pub struct PruneStats {
     pub device: DeviceStats,
 }
 
-/// The known edges have a cycle: no order explains the history.
+/// The known edges have a cycle, or a clause has no literal left that could hold.
 #[derive(Clone, Debug)]
 pub struct Contradiction {
-    /// The polygraph with every edge that became known.
-    pub polygraph: Polygraph,
-    /// Where each round's edges end in `polygraph.edges()`; the first entry is the end of what was known before pruning.
+    /// The problem with every edge that became known.
+    pub problem: Problem,
+    /// Where each round's edges end in `problem.edges`; the first entry is the end of what was known before pruning.
     /// An edge added in a round was forced by the edges of the rounds before it.
     pub round_ends: Vec<usize>,
 }
@@ -81,14 +75,16 @@ pub struct Contradiction {
 /// An acyclic known graph and the constraints still open.
 #[derive(Clone, Debug)]
 pub struct Pruned {
-    /// The polygraph with every edge that became known.
-    pub polygraph: Polygraph,
+    /// The problem with every edge that became known.
+    pub problem: Problem,
     /// As in [`Contradiction`].
     pub round_ends: Vec<usize>,
     /// The known graph.
     pub dag: Dag,
     /// What is open.
     pub constraints: Constraints,
+    /// What became of each variable of the problem's logic.
+    pub variables: Vec<Variable>,
     /// The position estimate, or empty.
     pub estimate: Vec<f32>,
 }
@@ -96,15 +92,17 @@ pub struct Pruned {
 impl Pruned {
     /// What a back end is asked.
     pub fn question(&self) -> Question<'_> {
-        Question {
-            n_nodes: self.dag.n_nodes(),
-            starts: self.dag.starts(),
-            targets: self.dag.targets(),
-            order: self.dag.order(),
-            constraints: &self.constraints,
-            estimate: &self.estimate,
-        }
+        Question::new(&self.dag, &self.constraints, &self.estimate)
     }
+}
+
+/// What became of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// It is settled.
+    Settled(bool),
+    /// It is this constraint: true is its first side.
+    Open(u32),
 }
 
 /// What pruning ended with.
