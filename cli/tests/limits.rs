@@ -1,6 +1,7 @@
 //! Limits reach every phase: reading bombs, pipes and devices that never end, resolving, and writing where nobody reads.
 
 #![cfg(unix)]
+#![allow(clippy::print_stdout)] // What was skipped, and how large processes became, is shown by `scripts/test`.
 
 mod run;
 
