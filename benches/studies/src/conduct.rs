@@ -18,7 +18,7 @@ use crate::progress::{Estimate, Progress};
 use crate::row::{Heading, Row, row};
 use crate::start::{Caller, Mode};
 use crate::switches::check_line;
-use crate::{histories, machine, report, words};
+use crate::{histories, machine, report, slurm, words};
 
 /// How a study is run.
 #[derive(Clone, Debug)]
@@ -41,7 +41,8 @@ pub fn conduct(study: &Study, options: &Options, caller: &mut Caller<'_>) -> Res
     match &options.mode {
         Mode::List { json } => return runner.list(*json, caller.listener),
         Mode::Cells(ids) => return runner.run_cells(ids, caller),
-        Mode::Local | Mode::Slurm(_) | Mode::Prepare => {}
+        Mode::Slurm(_) => slurm::expect(study.memory)?,
+        Mode::Local | Mode::Prepare => {}
     }
     let mut ledger = Ledger::open(&options.directory, study, options.restart)?;
     let finished = match &options.mode {

@@ -10,10 +10,12 @@
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
 mod blame;
+mod caveats;
 mod cells;
 mod claims;
 mod conduct;
 mod design;
+mod devices;
 mod embedded;
 mod error;
 mod figure;

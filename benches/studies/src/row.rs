@@ -360,6 +360,17 @@ impl Row {
         self.of_device("driver")
     }
 
+    /// Whether a GPU was asked for by name and the CPU computed. Where nothing was left to compute nobody was needed.
+    pub fn lacks_device(&self) -> bool {
+        let asked = self.device().starts_with("gpu");
+        asked && self.adapter().is_empty() && !self.why_no_device().is_empty()
+    }
+
+    /// Why the CPU computed.
+    pub fn why_no_device(&self) -> String {
+        self.of_device("why")
+    }
+
     fn of_device(&self, field: &str) -> String {
         let device = self.stats.rest.get("device");
         let value = device.and_then(|device| device.get(field)?.as_str());

@@ -10,6 +10,7 @@ use toml::Spanned;
 use crate::blame::Page;
 use crate::conduct::{Options, conduct};
 use crate::design::{Override, design};
+use crate::devices::put_on;
 use crate::embedded::{BUILT_IN, built_in};
 use crate::error::{Context, Result, bail};
 use crate::listener::Listener;
@@ -90,6 +91,8 @@ pub struct Ablation {
     pub figures: Option<Vec<String>>,
     /// Whether the paper's sizes and limit are taken.
     pub paper_sizes: bool,
+    /// The devices on which every check runs; those that the study names unless given.
+    pub devices: Vec<String>,
     /// How it runs.
     pub request: Request,
 }
@@ -103,6 +106,9 @@ impl Ablation {
         }
         if self.paper_sizes {
             words.push("--paper-sizes".to_owned());
+        }
+        if !self.devices.is_empty() {
+            words.push(format!("--device={}", self.devices.join(",")));
         }
         words.extend(self.request.words());
         words
@@ -155,6 +161,7 @@ pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
         if asked.paper_sizes {
             enlarge(&mut recipe, page)?;
         }
+        put_on(&mut recipe, &asked.devices);
         Ok(recipe)
     };
     let word = name.display().to_string();

@@ -189,6 +189,9 @@ pub struct AblateArgs {
     /// Take the paper's sizes and limit; they may take hours.
     #[arg(long)]
     pub paper_sizes: bool,
+    /// Run every check on this device; on each of several, side by side (such as cpu,gpu).
+    #[arg(long, value_name = "WHERE,…", value_delimiter = ',')]
+    pub device: Vec<Choice>,
     /// The same as `--set profile=NAME`.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,

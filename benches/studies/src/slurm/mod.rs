@@ -233,6 +233,12 @@ fn told(job: &str, alive: &Alive) -> String {
     )
 }
 
+/// Expects what must be there before anything is written: Slurm's commands, and a memory limit.
+pub fn expect(limit: Option<u64>) -> Result<()> {
+    memory(limit)?;
+    Queue::find().map(|_| ())
+}
+
 /// The memory limit, which the scheduler must be told.
 pub fn memory(limit: Option<u64>) -> Result<u64> {
     match limit {

@@ -81,6 +81,10 @@ fn quoted(word: &str) -> Result<String> {
     if word.contains('\n') {
         bail!("sbatch cannot be told {word:?}: it has a line break");
     }
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@%+".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return Ok(word.to_owned());
+    }
     let quoted = shlex::try_quote(word).with_context(|| format!("cannot quote {word:?}"))?;
     Ok(quoted.into_owned())
 }
