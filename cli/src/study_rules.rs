@@ -19,7 +19,7 @@ impl Rules for CommandLine {
         let plan = Plan::new(&args).map_err(|error| refusal(&error))?;
         let backend = kingsnake_encodings::backend(&plan.backend, &Options::default());
         let backend = backend.map_err(|error| refusal(&error))?;
-        Ok(backend.refuses(plan.spec))
+        Ok(backend.refuses(kingsnake_solver::check::origin(plan.spec)))
     }
 }
 
