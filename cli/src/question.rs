@@ -45,7 +45,7 @@ pub fn question(
         Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
         Err(error) => return Err(Failed::Error(error.into())),
     };
-    let polygraph = construct(history, resolved, spec, techniques.combine);
+    let polygraph = construct(history, resolved, spec, techniques.shape());
     let options = PruneOptions {
         reachability: techniques.reachability,
         rounds: techniques.prune_rounds,
