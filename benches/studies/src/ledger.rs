@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::design::{Origin, Study};
 use crate::row::{COLUMNS, Row, parse};
 use crate::rowfiles;
+use crate::slurm::submissions;
 
 const CSV: &str = "cannot write rows.csv";
 
@@ -39,6 +40,8 @@ impl Ledger {
         let rows_at = directory.join("rows.jsonl");
         if restart {
             rowfiles::remove(directory)?;
+            // How often cells were submitted is forgotten with their rows.
+            submissions::remove(directory)?;
             for path in [&about, &rows_at] {
                 if path.exists() {
                     fs::remove_file(path)

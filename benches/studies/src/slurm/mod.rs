@@ -5,7 +5,7 @@
 
 mod queue;
 mod script;
-mod submissions;
+pub mod submissions;
 
 use std::collections::BTreeSet;
 use std::fs;

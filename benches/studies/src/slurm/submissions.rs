@@ -17,6 +17,15 @@ pub struct Submission {
     pub tasks: Vec<Vec<String>>,
 }
 
+/// Forgets the jobs of a study.
+pub fn remove(directory: &Path) -> Result<()> {
+    let path = directory.join("slurm").join("submissions.json");
+    if path.exists() {
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
+}
+
 /// All jobs of a directory, the last one last.
 pub struct Submissions {
     path: PathBuf,
