@@ -8,10 +8,10 @@ use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
 
 use crate::args::ReadArgs;
-use crate::limits::Stopped;
+use crate::limits::{Stopped, is_stdio};
 use crate::plan::Plan;
 
-/// Reads a history unless the budget ends first.
+/// Reads a history, from stdin for `-`, unless the budget ends first.
 pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     let options = ReadOptions {
         format: args.format,
@@ -20,7 +20,12 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
         max_decompressed: u64::MAX,
         budget: budget.clone(),
     };
-    let mut parsed = match kingsnake_datasets::open(path, &options) {
+    let source = if is_stdio(path) {
+        Path::new("/dev/stdin")
+    } else {
+        path
+    };
+    let mut parsed = match kingsnake_datasets::open(source, &options) {
         Ok(parsed) => parsed,
         Err(error) => match error.stopped() {
             Some(reason) => return Err(Stopped(reason.clone()).into()),

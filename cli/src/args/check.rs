@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_solver::level::Level;
 
@@ -132,10 +132,37 @@ pub struct CheckArgs {
     pub techniques: TechniqueArgs,
 }
 
+/// What people also call the levels.
+const ALIASES: [(&str, &[&str]); 7] = [
+    ("ser", &["serializable", "serializability", "PL-3"]),
+    ("strong-session-ser", &["strong-session-serializable"]),
+    (
+        "strict-ser",
+        &["strict-serializable", "strict-serializability"],
+    ),
+    ("si", &["snapshot", "snapshot-isolation", "PL-SI"]),
+    ("strong-session-si", &["strong-session-snapshot-isolation"]),
+    (
+        "gsi",
+        &[
+            "generalised-snapshot-isolation",
+            "generalized-snapshot-isolation",
+        ],
+    ),
+    ("strong-si", &["strong-snapshot-isolation"]),
+];
+
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
+    let aliases = |name: &str| ALIASES.iter().find(|it| it.0 == name).map(|it| it.1);
     let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
-    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
-        "auto" => Ok(LevelArg::Auto),
-        name => name.parse::<Level>().map(LevelArg::One),
+    let values = names.map(move |name| {
+        PossibleValue::new(name).aliases(aliases(name).unwrap_or_default().iter().copied())
+    });
+    PossibleValuesParser::new(values).try_map(|typed| {
+        let alias = ALIASES.iter().find(|it| it.1.contains(&typed.as_str()));
+        match alias.map_or(typed.as_str(), |it| it.0) {
+            "auto" => Ok(LevelArg::Auto),
+            name => name.parse::<Level>().map(LevelArg::One),
+        }
     })
 }
