@@ -10,12 +10,13 @@ use kingsnake_encodings::Options;
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::auto::{Answer, Asked, auto, levels, strongest};
 use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::check::Engines;
-use kingsnake_solver::explain::name;
+use kingsnake_solver::explain::name_by;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Event, Phase, Progress};
-use kingsnake_solver::verdict::Verdict;
+use kingsnake_solver::verdict::{Counterexample, Verdict};
 use serde_json::{Value, json};
 
 use super::put;
@@ -226,6 +227,7 @@ impl Survey {
             return out;
         }
         out.push('\n');
+        let meaning = Meaning::of(history);
         for (it, answer) in self.rows() {
             let word = format!("{:<10}", word(answer));
             let word = match answer.holds() {
@@ -233,7 +235,7 @@ impl Survey {
                 Some(false) => voice.paint.bad(&word),
                 None => voice.paint.open(&word),
             };
-            let why = why(history, it, answer);
+            let why = why(&meaning, answer);
             let _ = writeln!(
                 out,
                 "  {:<18}  {word}  {}",
@@ -255,6 +257,7 @@ impl Survey {
 
     fn document(&self, parsed: &Parsed, time: Duration) -> Value {
         let history = &parsed.history;
+        let meaning = Meaning::of(history);
         let levels: Vec<Value> = self
             .rows()
             .map(|(it, answer)| {
@@ -267,7 +270,7 @@ impl Survey {
                     "name": it.level.name(),
                     "words": it.spec.to_string(),
                     "verdict": word(answer),
-                    "why": why(history, it, answer),
+                    "why": why(&meaning, answer),
                     "implied_by": implied_by,
                     "decider": decider,
                 })
@@ -303,18 +306,26 @@ fn word(answer: &Answer) -> &'static str {
     }
 }
 
-/// The anomaly, who implies it, or why nobody knows.
-fn why(history: &History, it: &Asked, answer: &Answer) -> String {
+/// The anomaly, which level's answer implies it, or why it is not known.
+fn why(meaning: &Meaning<'_>, answer: &Answer) -> String {
     let by = match answer {
-        Answer::Implied { by, .. } => format!("because of {by}"),
+        Answer::Implied {
+            by,
+            verdict: Verdict::Violated(Counterexample::Cyclic(_)),
+        } => format!("the cycle found at {by} breaks this level too"),
+        Answer::Implied {
+            by,
+            verdict: Verdict::Violated(Counterexample::Local(_)),
+        } => format!("found at {by} already"),
+        Answer::Implied { by, .. } => format!("implied by {by}"),
         Answer::Checked(report) => format!("checked: {}", report.decider.name()),
         Answer::NoTimes => return "it looks at the clock, and the history has no times".to_owned(),
     };
     match answer.verdict() {
         Some(Verdict::Violated(counterexample)) => {
-            let name = name(history, it.spec, counterexample);
+            let name = name_by(meaning, counterexample);
             let adya = name.adya.map_or(String::new(), |it| format!(" ({it})"));
-            format!("{}{adya}, {by}", name.short)
+            format!("{}{adya}; {by}", name.short)
         }
         Some(Verdict::Unknown(reason)) => reason.to_string(),
         _ => by,

@@ -1,6 +1,7 @@
 //! Checks answers again, with code that knows nothing of how they were found.
 
 mod clock;
+mod families;
 mod findings;
 mod meaning;
 pub mod order;

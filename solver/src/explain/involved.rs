@@ -47,20 +47,10 @@ struct Cast<'m, 'h> {
 
 impl Cast<'_, '_> {
     fn visit(&mut self, proof: &Proof) {
-        match proof {
-            Proof::Cycle(steps) => steps.iter().for_each(|step| self.add_step(step)),
-            Proof::Split {
-                key,
-                one,
-                other,
-                one_first,
-                other_first,
-            } => {
-                self.keys.insert(*key);
-                self.txns.extend([*one, *other]);
-                self.visit(one_first);
-                self.visit(other_first);
-            }
+        proof.steps().for_each(|step| self.add_step(step));
+        for split in proof.splits() {
+            self.keys.insert(split.key);
+            self.txns.extend([split.one, split.other]);
         }
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::direct::direct_order;
 use super::findings::tell_finding;
 use super::involved::{TOLD, involved};
-use super::name::name;
+use super::name::{AnomalyName, name_by};
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::Spec;
@@ -26,6 +26,8 @@ pub struct Line {
 /// A counterexample in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
+    /// What the anomaly is called.
+    pub name: AnomalyName,
     /// The anomaly, and what is not satisfied.
     pub headline: String,
     /// What the anomaly is, in one sentence.
@@ -43,6 +45,7 @@ pub struct Story {
 /// Tells a counterexample.
 pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> Story {
     let meaning = Meaning::of(history);
+    let name = name_by(&meaning, counterexample);
     let (txns, keys) = involved(&meaning, counterexample);
     let mut teller = Teller {
         words: Words::new(meaning, &txns),
@@ -54,7 +57,6 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
     }
-    let name = name(history, spec, counterexample);
     let mut headline = name.short.to_owned();
     if let Some(first) = headline.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -77,6 +79,7 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
         format!("{who}: {}", teller.words.operations(txn, &keys))
     };
     Story {
+        name,
         headline,
         about,
         operations: txns.iter().map(told).collect(),
@@ -89,21 +92,12 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
 /// Whether a proof needs a version order that came with the history.
 fn rests_on_given(history: &History, proof: &Proof) -> bool {
     let has_order = |key| history.version_orders().iter().any(|it| it.key == key);
-    match proof {
-        Proof::Cycle(steps) => steps.iter().any(|step| match step.reason {
-            StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
-                fact == Fact::Given && has_order(key)
-            }
-            _ => false,
-        }),
-        Proof::Split {
-            one_first,
-            other_first,
-            ..
-        } => [one_first, other_first]
-            .into_iter()
-            .any(|case| rests_on_given(history, case)),
-    }
+    proof.steps().any(|step| match step.reason {
+        StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
+            fact == Fact::Given && has_order(key)
+        }
+        _ => false,
+    })
 }
 
 impl Story {
