@@ -20,4 +20,4 @@ pub mod shared;
 pub mod witness;
 
 pub use kingsnake_certify as certify;
-pub use kingsnake_history::{budget, level, model, progress, verdict};
+pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};

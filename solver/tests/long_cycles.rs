@@ -47,7 +47,7 @@ fn ring(n_txns: i64) -> History {
             .begin(session, Token::Int(txn), Status::Committed)
             .unwrap();
         if txn == n_txns {
-            builder.read_list(ring, (0..n_txns).map(Token::Int).collect());
+            builder.read_list(ring, (0..n_txns).map(Token::Int));
             continue;
         }
         builder.append(ring, Token::Int(txn));

@@ -143,7 +143,7 @@ fn a_deleted_row_is_told_as_deleted() {
         },
     ]);
     let told = story(&history, Level::Ser);
-    assert_says(&told, "fractured read (G-single)");
+    assert_says(&told, "non-monotonic read (G-single)");
     assert_says(
         &told,
         "T3's range query of (11, 13) returned k12 = 1, which T2 also read and deleted",

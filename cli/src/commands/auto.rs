@@ -20,6 +20,7 @@ use kingsnake_solver::verdict::{Counterexample, Verdict};
 use serde_json::{Value, json};
 
 use super::put;
+use crate::anomalies::{self, Expected, Found, Models};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArgs, Switch};
 use crate::input::{Loaded, load_within, thinned};
@@ -86,7 +87,18 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     if let Some(warning) = troubles.into_iter().next() {
         voice.warn(warning);
     }
-    let result = Survey { answers, ..survey };
+    let found = match anomalies::find(&parsed.history, &budget)? {
+        Ok(found) => Some(found),
+        Err(reason) => {
+            voice.warn(&format!("not all anomalies were looked for: {reason}"));
+            None
+        }
+    };
+    let result = Survey {
+        answers,
+        found,
+        ..survey
+    };
     if files.json.as_deref() != Some(Path::new("-")) {
         let words = result.words(&parsed.history, voice, start.elapsed());
         say(&words).context("cannot write to stdout")?;
@@ -135,6 +147,9 @@ struct Survey {
     answers: Vec<Answer>,
     /// The part of the command line that is about the levels.
     switches: String,
+    /// Every class of anomaly, unless the budget ended first.
+    found: Option<Found>,
+    expected: Expected,
 }
 
 impl Survey {
@@ -176,6 +191,8 @@ impl Survey {
             asked,
             answers: Vec::new(),
             switches,
+            found: None,
+            expected: Expected::parse(&args.all.expect, &args.all.anomalies)?,
         })
     }
 
@@ -185,6 +202,13 @@ impl Survey {
 
     /// 0 if every level holds that can be asked for, 1 if one is violated, 3 if none is but not all are known.
     fn status(&self) -> u8 {
+        if !self.expected.is_empty() {
+            return match &self.found {
+                None => 3,
+                Some(_) if !self.missed().is_empty() => 1,
+                Some(found) => 3 * u8::from(!found.anomalies.is_complete),
+            };
+        }
         let holds = || self.rows().filter(|(_, answer)| answer.verdict().is_some());
         let mut known = holds().map(|(_, answer)| answer.holds());
         if holds().any(|(_, answer)| answer.holds() == Some(false)) {
@@ -194,6 +218,21 @@ impl Survey {
         } else {
             3
         }
+    }
+
+    /// What is known of every model.
+    fn models(&self) -> Models {
+        let decided = self.rows();
+        let decided = decided.filter_map(|(it, answer)| Some((it.level, answer.holds()?)));
+        Models::new(decided, self.found.as_ref())
+    }
+
+    /// What was expected and is not so.
+    fn missed(&self) -> Vec<String> {
+        let found = self.found.as_ref();
+        found.map_or(Vec::new(), |found| {
+            self.expected.missed(found, &self.models().ruled_out)
+        })
     }
 
     /// A command line that repeats the run.
@@ -251,6 +290,13 @@ impl Survey {
             count(n_checked.count(), "level"),
             lasting(time)
         );
+        let _ = writeln!(out, "\n{}", self.models().words());
+        if let Some(found) = &self.found {
+            out.push_str(&found.words(history, voice));
+        }
+        for line in self.missed() {
+            let _ = writeln!(out, "{line}");
+        }
         let _ = writeln!(out, "\n{}", voice.paint.faint(&how));
         out
     }
@@ -276,12 +322,13 @@ impl Survey {
                 })
             })
             .collect();
-        json!({
+        let mut document = json!({
             "schema": 1,
             "kingsnake": env!("CARGO_PKG_VERSION"),
             "exit_status": self.status(),
             "strongest": self.strongest(),
             "levels": levels,
+            "models": self.models().view(),
             "history": {
                 "path": self.plan.history.display().to_string(),
                 "format": parsed.format.name(),
@@ -293,7 +340,11 @@ impl Survey {
             "seconds": time.as_secs_f64(),
             "peak_memory_bytes": memory::peak(),
             "command": self.command(),
-        })
+        });
+        if let (Some(found), Some(fields)) = (&self.found, document.as_object_mut()) {
+            fields.extend(found.view(history));
+        }
+        document
     }
 }
 

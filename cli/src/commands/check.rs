@@ -15,6 +15,7 @@ use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
 use super::{expect_writable, put};
+use crate::anomalies::{self, Expected, Found};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
 use crate::input::{Loaded, load_within, thinned};
@@ -34,6 +35,7 @@ pub fn run(
     words: fn(&Answer, Voice) -> String,
 ) -> Result<u8> {
     let plan = Plan::new(args)?;
+    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     for path in files(&args.files) {
         expect_writable(path)?;
     }
@@ -45,7 +47,7 @@ pub fn run(
     let mut progress = Drawing::new(start, voice.quiet);
     progress.event(Event::Phase(Phase::Parse));
     let loaded = load_within(&args.history, &args.read, &budget)?;
-    let answer = match loaded {
+    let mut answer = match loaded {
         Loaded::Stopped(reason) => {
             drop(progress);
             stopped(plan, reason, start)
@@ -54,9 +56,14 @@ pub fn run(
             let parsed = thinned(*parsed, &plan);
             let proof = args.files.proof.as_deref();
             let watch = Watch { start, marks };
-            answer(plan, parsed, proof, &budget, progress, voice, watch)?
+            let mut answer = answer(plan, parsed, proof, &budget, progress, voice, watch)?;
+            if args.all.all || !expected.is_empty() {
+                answer.found = found(&answer, &budget, voice)?;
+            }
+            answer
         }
     };
+    answer.expected = expected;
     let status = answer.status();
     deliver(&answer, &args.files, voice, words)?;
     // The process ends here; giving a million transactions back one by one would only take time.
@@ -72,11 +79,27 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         decider: Decider::Nobody,
         stats: CheckStats::default(),
         telling: None,
+        found: None,
+        expected: Expected::default(),
         proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
         processor: Vec::new(),
         time: start.elapsed(),
         peak: memory::peak(),
+    }
+}
+
+/// Every class of anomaly; a warning where the budget ends before they are found.
+fn found(answer: &Answer, budget: &Budget, voice: Voice) -> Result<Option<Found>> {
+    let Some(history) = answer.history() else {
+        return Ok(None);
+    };
+    match anomalies::find(history, budget)? {
+        Ok(found) => Ok(Some(found)),
+        Err(reason) => {
+            voice.warn(&format!("not all anomalies were looked for: {reason}"));
+            Ok(None)
+        }
     }
 }
 
@@ -162,6 +185,8 @@ fn answer(
         decider: report.decider,
         stats: report.stats,
         telling,
+        found: None,
+        expected: Expected::default(),
         proof,
         phases,
         processor: marks.spent(),
@@ -210,6 +235,14 @@ fn deliver(
 ) -> Result<()> {
     if files.json.as_deref() != Some(Path::new("-")) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
+        if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
+            let mut text = format!("\n{}", found.words(history, voice));
+            for line in answer.missed() {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            say(&text).context("cannot write to stdout")?;
+        }
     }
     if let Some(path) = &files.json {
         let mut text = serde_json::to_string_pretty(&json::document(answer))?;

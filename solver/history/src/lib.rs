@@ -4,6 +4,7 @@
 //! This crate is below all others. Crates that must not know each other share only it.
 
 pub mod budget;
+pub mod lattice;
 pub mod level;
 pub mod model;
 pub mod progress;

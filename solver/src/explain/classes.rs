@@ -26,7 +26,8 @@ pub(super) enum Class {
 }
 
 impl Class {
-    const ALL: [Class; 5] = [
+    /// Every class.
+    pub(super) const ALL: [Class; 5] = [
         Class::G0,
         Class::G1c,
         Class::Single,
@@ -47,7 +48,8 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    const ALL: [Scope; 3] = [Scope::Data, Scope::Session, Scope::RealTime];
+    /// Every scope, each with more than the one before.
+    pub(super) const ALL: [Scope; 3] = [Scope::Data, Scope::Session, Scope::RealTime];
 
     /// The kinds of steps that it adds.
     fn kinds(self) -> u8 {
@@ -137,6 +139,64 @@ impl<'r, 'a> Classes<'r, 'a> {
             Class::Nonadjacent => None,
         };
         Ok(found.and_then(|edges| self.relations.steps(&edges)))
+    }
+
+    /// A shortest cycle of a class through each transaction that has one; the same cycle may be met several times.
+    pub(super) fn all(
+        &mut self,
+        class: Class,
+        scope: Scope,
+        effort: &mut Effort<'_>,
+        found: &mut dyn FnMut(Vec<Step>),
+    ) -> Result<(), Spent> {
+        let kinds = kinds(class) | scope.kinds();
+        let relations = self.relations;
+        let groups = self.groups(kinds, effort)?;
+        let points: Vec<u32> = groups.into_iter().flatten().collect();
+        let rw = Dependency::Rw.bit();
+        let (starts, rule) = match class {
+            Class::G0 | Class::G1c => {
+                let rule = Rule {
+                    first: kinds,
+                    kinds,
+                    alternates: false,
+                };
+                (points, rule)
+            }
+            Class::Single => {
+                let rest = kinds & !rw;
+                let rule = Rule {
+                    first: rw,
+                    kinds: rest,
+                    alternates: false,
+                };
+                let order = Order::new(relations, rest);
+                let sources = points.into_iter().filter(|&it| has_rw(relations, it));
+                let sources: Vec<u32> = sources.collect();
+                let mut closing = Vec::new();
+                for some in sources.chunks(64) {
+                    effort.spend((relations.n_nodes() + relations.n_edges()) as u64)?;
+                    closing.extend(order.closing(relations, some));
+                }
+                (closing, rule)
+            }
+            Class::Nonadjacent | Class::G2 => {
+                let rule = Rule {
+                    first: rw,
+                    kinds,
+                    alternates: class == Class::Nonadjacent,
+                };
+                let sources = points.into_iter().filter(|&it| has_rw(relations, it));
+                (sources.collect(), rule)
+            }
+        };
+        for start in starts {
+            let cycle = self.walk.cycle(relations, start, rule, usize::MAX - 1, effort)?;
+            if let Some(steps) = cycle.and_then(|(_, edges)| relations.steps(&edges)) {
+                found(steps);
+            }
+        }
+        Ok(())
     }
 
     /// The points of each component that has several transactions, the smallest component first.

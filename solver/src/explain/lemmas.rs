@@ -108,8 +108,12 @@ impl Lemmas<'_> {
             if matches!(need, Open::No(_)) || round == 0 {
                 continue;
             }
+            // Versions of two families may be forced in several rounds; the earliest reason serves all of them.
             if let Open::Lemma(order) = need
-                && self.lemmas.contains_key(&order)
+                && self
+                    .lemmas
+                    .get(&order)
+                    .is_some_and(|lemma| lemma.round <= round)
             {
                 continue;
             }

@@ -2,6 +2,7 @@
 //!
 //! [`refute`] and [`refute_core`] find a proof; everything else here only names and words proofs.
 
+mod anomalies;
 mod arena;
 mod classes;
 mod closure;
@@ -27,7 +28,8 @@ mod walk;
 mod words;
 mod world;
 
+pub use anomalies::{Anomalies, AnomalyClass, anomalies, local_class, widest_spec};
 pub use labels::Labels;
 pub use name::{AnomalyName, local_name, name, name_by};
 pub use refute::{NoProof, refute, refute_core};
-pub use story::{Line, Story, story};
+pub use story::{Line, Story, story, story_by};

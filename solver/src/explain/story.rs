@@ -44,9 +44,14 @@ pub struct Story {
 
 /// Tells a counterexample.
 pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> Story {
-    let meaning = Meaning::of(history);
-    let name = name_by(&meaning, counterexample);
-    let (txns, keys) = involved(&meaning, counterexample);
+    story_by(&Meaning::of(history), spec, counterexample)
+}
+
+/// Tells a counterexample of a history whose meaning has been read.
+pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Story {
+    let history = meaning.history();
+    let name = name_by(meaning, counterexample);
+    let (txns, keys) = involved(meaning, counterexample);
     let mut teller = Teller {
         words: Words::new(meaning, &txns),
         lines: Vec::new(),
