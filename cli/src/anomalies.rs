@@ -226,7 +226,11 @@ impl Models {
             let others = lattice::implying_models([*name]);
             others.iter().any(|it| it != name && self.hold.contains(it))
         };
-        self.hold.iter().copied().filter(|it| !is_implied(it)).collect()
+        self.hold
+            .iter()
+            .copied()
+            .filter(|it| !is_implied(it))
+            .collect()
     }
 
     /// The weakest that are ruled out.

@@ -71,7 +71,11 @@ impl Answer {
             return match &self.found {
                 None => 3,
                 Some(found) if self.missed().is_empty() => {
-                    if found.anomalies.is_complete { 0 } else { 3 }
+                    if found.anomalies.is_complete {
+                        0
+                    } else {
+                        3
+                    }
                 }
                 Some(_) => 1,
             };

@@ -71,7 +71,10 @@ fn the_anomalies_that_elle_finds_are_found() {
             .filter(|&name| name != "empty-transaction-graph")
             .collect();
         for name in &expected {
-            assert!(present.contains(name), "{file}: {name} is not among {present:?}");
+            assert!(
+                present.contains(name),
+                "{file}: {name} is not among {present:?}"
+            );
         }
         let names = expected.iter().filter_map(|name| lattice::anomaly(name));
         let implied = lattice::boundary(names.map(|it| it.name));

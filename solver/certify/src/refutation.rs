@@ -6,8 +6,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::window;
-pub use super::findings::check_findings;
 use super::families::Families;
+pub use super::findings::check_findings;
 use super::meaning::{Meaning, Version};
 use kingsnake_history::budget::{Budget, StopReason};
 use kingsnake_history::level::{Model, Spec};
@@ -140,7 +140,9 @@ impl<'h> Checker<'h> {
     }
 
     fn is_assumed(&self, assumption: Assumption) -> bool {
-        self.assumed.get(&assumption).is_some_and(|&times| times > 0)
+        self.assumed
+            .get(&assumption)
+            .is_some_and(|&times| times > 0)
     }
 
     fn check_cycle(&self, steps: &[Step]) -> Result<(), String> {

@@ -211,7 +211,11 @@ fn closure(start: impl IntoIterator<Item = &'static str>, next: impl Fn(&str) ->
 pub fn implied_anomalies(names: impl IntoIterator<Item = &'static str>) -> Names {
     closure(names, |name| {
         let found = ANOMALIES.iter().find(|it| it.name == name);
-        found.map_or(&[][..], |it| it.implies).iter().copied().collect()
+        found
+            .map_or(&[][..], |it| it.implies)
+            .iter()
+            .copied()
+            .collect()
     })
 }
 
@@ -219,7 +223,11 @@ pub fn implied_anomalies(names: impl IntoIterator<Item = &'static str>) -> Names
 pub fn implied_models(name: &'static str) -> Names {
     closure([name], |name| {
         let found = MODELS.iter().find(|it| it.name == name);
-        found.map_or(&[][..], |it| it.implies).iter().copied().collect()
+        found
+            .map_or(&[][..], |it| it.implies)
+            .iter()
+            .copied()
+            .collect()
     })
 }
 
@@ -242,7 +250,10 @@ pub fn prohibited(name: &'static str) -> Names {
     let implying = ANOMALIES
         .iter()
         .filter(|it| !implied_anomalies([it.name]).is_disjoint(&direct));
-    implying.map(|it| it.name).chain(direct.iter().copied()).collect()
+    implying
+        .map(|it| it.name)
+        .chain(direct.iter().copied())
+        .collect()
 }
 
 /// What some anomalies rule out.
@@ -281,10 +292,18 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), n_names);
         for it in MODELS {
-            assert!(it.implies.iter().all(|name| model(name).is_some_and(|it| it.name == *name)));
+            assert!(
+                it.implies
+                    .iter()
+                    .all(|name| model(name).is_some_and(|it| it.name == *name))
+            );
         }
         for it in ANOMALIES {
-            assert!(it.implies.iter().all(|name| anomaly(name).is_some()), "{}", it.name);
+            assert!(
+                it.implies.iter().all(|name| anomaly(name).is_some()),
+                "{}",
+                it.name
+            );
         }
     }
 
@@ -300,7 +319,11 @@ mod tests {
             ("G-single", "consistent-view", 8),
             ("G-single-item", "consistent-view repeatable-read", 8),
             ("G-nonadjacent", "snapshot-isolation", 5),
-            ("G-nonadjacent-item", "repeatable-read snapshot-isolation", 5),
+            (
+                "G-nonadjacent-item",
+                "repeatable-read snapshot-isolation",
+                5,
+            ),
             ("G2-item", "repeatable-read", 3),
             ("G2", "serializable", 2),
             ("write-skew", "serializable", 2),
@@ -331,7 +354,10 @@ mod tests {
         ] {
             assert_eq!(model(alias).map(|it| it.name), Some(name));
         }
-        assert_eq!(anomaly("g2-item-session").map(|it| it.name), Some("G2-item-process"));
+        assert_eq!(
+            anomaly("g2-item-session").map(|it| it.name),
+            Some("G2-item-process")
+        );
         assert_eq!(model("nonsense"), None);
     }
 }

@@ -19,7 +19,7 @@ use crate::certify::Meaning;
 use crate::lattice;
 use crate::level::{Model, RealTime, Spec};
 use crate::model::{History, Op, Status, TxnId};
-use crate::polygraph::construct;
+use crate::relate::construct;
 use crate::resolve::Resolved;
 use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
 

@@ -151,8 +151,6 @@ impl<'r, 'a> Classes<'r, 'a> {
     ) -> Result<(), Spent> {
         let kinds = kinds(class) | scope.kinds();
         let relations = self.relations;
-        let groups = self.groups(kinds, effort)?;
-        let points: Vec<u32> = groups.into_iter().flatten().collect();
         let rw = Dependency::Rw.bit();
         let (starts, rule) = match class {
             Class::G0 | Class::G1c => {
@@ -161,7 +159,8 @@ impl<'r, 'a> Classes<'r, 'a> {
                     kinds,
                     alternates: false,
                 };
-                (points, rule)
+                let groups = self.groups(kinds, effort)?;
+                (groups.into_iter().flatten().collect(), rule)
             }
             Class::Single => {
                 let rest = kinds & !rw;
@@ -171,8 +170,7 @@ impl<'r, 'a> Classes<'r, 'a> {
                     alternates: false,
                 };
                 let order = Order::new(relations, rest);
-                let sources = points.into_iter().filter(|&it| has_rw(relations, it));
-                let sources: Vec<u32> = sources.collect();
+                let sources = self.sources(kinds, effort)?;
                 let mut closing = Vec::new();
                 for some in sources.chunks(64) {
                     effort.spend((relations.n_nodes() + relations.n_edges()) as u64)?;
@@ -186,12 +184,13 @@ impl<'r, 'a> Classes<'r, 'a> {
                     kinds,
                     alternates: class == Class::Nonadjacent,
                 };
-                let sources = points.into_iter().filter(|&it| has_rw(relations, it));
-                (sources.collect(), rule)
+                (self.sources(kinds, effort)?, rule)
             }
         };
         for start in starts {
-            let cycle = self.walk.cycle(relations, start, rule, usize::MAX - 1, effort)?;
+            let cycle = self
+                .walk
+                .cycle(relations, start, rule, usize::MAX - 1, effort)?;
             if let Some(steps) = cycle.and_then(|(_, edges)| relations.steps(&edges)) {
                 found(steps);
             }
@@ -201,6 +200,27 @@ impl<'r, 'a> Classes<'r, 'a> {
 
     /// The points of each component that has several transactions, the smallest component first.
     fn groups(&self, kinds: u8, effort: &mut Effort<'_>) -> Result<Vec<Vec<u32>>, Spent> {
+        Ok(self.groups_of(kinds, effort)?.0)
+    }
+
+    /// The points from which an rw step leads to others of their component.
+    fn sources(&self, kinds: u8, effort: &mut Effort<'_>) -> Result<Vec<u32>, Spent> {
+        let relations = self.relations;
+        let (groups, found) = self.groups_of(kinds, effort)?;
+        let is_source = |&point: &u32| {
+            relations.out(point).any(|edge| {
+                let (_, to, kind) = relations.edge(edge);
+                kind == Dependency::Rw && found.of[to as usize] == found.of[point as usize]
+            })
+        };
+        Ok(groups.into_iter().flatten().filter(is_source).collect())
+    }
+
+    fn groups_of(
+        &self,
+        kinds: u8,
+        effort: &mut Effort<'_>,
+    ) -> Result<(Vec<Vec<u32>>, Components), Spent> {
         let relations = self.relations;
         effort.spend((relations.n_nodes() + relations.n_edges()) as u64)?;
         let found = components(
@@ -209,7 +229,8 @@ impl<'r, 'a> Classes<'r, 'a> {
             |_, edge| allowed(relations, edge, kinds),
         );
         let points = (0..relations.n_nodes() as u32).filter(|&node| relations.is_point(node));
-        Ok(self.several(&found, points.collect()))
+        let groups = self.several(&found, points.collect());
+        Ok((groups, found))
     }
 
     fn several(&self, found: &Components, mut points: Vec<u32>) -> Vec<Vec<u32>> {
@@ -257,7 +278,10 @@ impl<'r, 'a> Classes<'r, 'a> {
             if least <= 2 {
                 return Ok(true);
             }
-            match self.walk.cycle(self.relations, start, rule, least - 1, effort) {
+            match self
+                .walk
+                .cycle(self.relations, start, rule, least - 1, effort)
+            {
                 Ok(Some(found)) if found.0 < least => *best = Some(found),
                 Ok(_) => {}
                 // What was found is good enough.
@@ -272,9 +296,7 @@ impl<'r, 'a> Classes<'r, 'a> {
     fn single(&mut self, kinds: u8, effort: &mut Effort<'_>) -> Result<Option<Vec<u32>>, Spent> {
         let relations = self.relations;
         let rest = kinds & !Dependency::Rw.bit();
-        let groups = self.groups(kinds, effort)?;
-        let sources = groups.iter().flatten().copied();
-        let sources: Vec<u32> = sources.filter(|&point| has_rw(relations, point)).collect();
+        let sources = self.sources(kinds, effort)?;
         let order = Order::new(relations, rest);
         let rule = Rule {
             first: Dependency::Rw.bit(),

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::components::components;
 use super::known::KnownGraph;
 use crate::level::Model;
-use crate::polygraph::Polygraph;
+use crate::relate::Polygraph;
 use crate::resolve::Node;
 
 /// How many cycles are offered.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::polygraph::{Edge, Polygraph};
+use crate::relate::{Edge, Polygraph};
 
 /// Edges by one of their ends.
 struct Rows {

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::effort::{Effort, Spent};
-use super::gather::{opposite_path, runs_of};
+use super::gather::opposite_path;
 use super::known::KnownGraph;
 use super::order::{KeyOrder, Known};
 use super::relations::last_written;
 use crate::model::{History, KeyId, TxnId};
-use crate::polygraph::{Edge, Polygraph, Reason};
+use crate::relate::{Edge, Polygraph, Reason, reasons};
 use crate::resolve::VersionId;
 use crate::verdict::{Fact, Proof, Step, StepReason};
 
@@ -117,12 +117,12 @@ impl Lemmas<'_> {
             {
                 continue;
             }
-            let Some((a, b)) = runs_of(self.polygraph, before, after) else {
+            let Some(opposite) = self.polygraph.opposite(before, after) else {
                 continue;
             };
             effort.spend(graph.n_edges().into())?;
             let end = graph.end_of(round - 1);
-            let Some((opposite, path)) = opposite_path(graph, (a, b), end, stamp) else {
+            let Some((opposite, path)) = opposite_path(graph, &opposite, end, stamp) else {
                 continue;
             };
             let mut reason = vec![(opposite, 0)];
@@ -245,29 +245,33 @@ impl Lemmas<'_> {
             Open::Contrary => None,
         };
         Some(match edge.reason {
-            Reason::Begin => StepReason::Begin,
-            Reason::Session => StepReason::Session,
-            Reason::RealTime => StepReason::RealTime,
-            Reason::Wr(version) => {
+            reasons::BEGIN => StepReason::Begin,
+            reasons::SESSION => StepReason::Session,
+            reasons::REAL_TIME => StepReason::RealTime,
+            // The only other kind: the later read a version.
+            Reason::Stated { about, .. } => {
+                let version = VersionId(about);
                 let key = versions.key(version);
                 let txn = resolved.txn(versions.writer(version));
                 let value = last_written(self.history, txn, key)?;
                 StepReason::Wr { key, value }
             }
             Reason::Ww { before, after } => StepReason::Ww {
-                key: versions.key(before),
-                fact: fact(before, after)?,
+                key: versions.key(VersionId(before)),
+                fact: fact(VersionId(before), VersionId(after))?,
             },
-            Reason::Rw { before, after } => StepReason::Rw {
-                key: versions.key(before),
-                writer: (!versions.is_initial(before))
-                    .then(|| resolved.txn(versions.writer(before))),
-                fact: fact(before, after)?,
-            },
+            Reason::Rw { before, after } => {
+                let before = VersionId(before);
+                let writer = versions.writer(before);
+                StepReason::Rw {
+                    key: versions.key(before),
+                    writer: (!versions.is_initial(before)).then(|| resolved.txn(writer)),
+                    fact: fact(before, VersionId(after))?,
+                }
+            }
         })
     }
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -278,9 +282,9 @@ mod tests {
     use crate::budget::Budget;
     use crate::certify::refutation::check_proof;
     use crate::level::{Level, Spec};
-    use crate::polygraph::construct;
     use crate::progress::Silent;
     use crate::prune::{Outcome, PruneOptions, PruneStats, prune};
+    use crate::relate::construct;
     use crate::resolve::{Resolution, resolve};
     use kingsnake_lab::random::{sketch, small};
 

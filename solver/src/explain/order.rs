@@ -147,6 +147,11 @@ impl KeyOrder {
         self.enter[(version.0 - self.start) as usize] > 0
     }
 
+    /// Whether some version was not made of the initial one.
+    pub(super) fn has_several_families(&self) -> bool {
+        self.family.iter().any(|&family| family != 0)
+    }
+
     /// The orders that were given.
     pub(super) fn lists(&self) -> &[ListedOrder] {
         &self.lists

@@ -84,7 +84,13 @@ impl State {
         })
     }
 
-    fn assume(&mut self, arena: &Arena, split: u32, side: usize, work: &mut Effort<'_>) -> Option<()> {
+    fn assume(
+        &mut self,
+        arena: &Arena,
+        split: u32,
+        side: usize,
+        work: &mut Effort<'_>,
+    ) -> Option<()> {
         self.stamps[split as usize][side] = self.clock;
         for &index in arena.side(split, side) {
             let arc = arena.arc(index);
@@ -307,7 +313,9 @@ mod tests {
             0,
             vec![arc(0, 1, None), arc(1, 2, None), arc(2, 0, None)],
         );
-        let Some(Tree::Cycle(cycle)) = prove(&arena, &mut Effort::new(10_000, &Budget::unlimited())) else {
+        let Some(Tree::Cycle(cycle)) =
+            prove(&arena, &mut Effort::new(10_000, &Budget::unlimited()))
+        else {
             panic!("a cycle");
         };
         assert_eq!(cycle.len(), 3);
@@ -334,6 +342,12 @@ mod tests {
     #[test]
     fn an_arena_with_an_order_is_not_refuted() {
         let arcs = vec![arc(0, 1, Some((0, 0))), arc(1, 0, Some((0, 1)))];
-        assert_eq!(prove(&Arena::new(2, 1, arcs), &mut Effort::new(10_000, &Budget::unlimited())), None);
+        assert_eq!(
+            prove(
+                &Arena::new(2, 1, arcs),
+                &mut Effort::new(10_000, &Budget::unlimited())
+            ),
+            None
+        );
     }
 }

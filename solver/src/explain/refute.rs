@@ -19,8 +19,8 @@ use super::world::{Universe, turn};
 use crate::budget::{Budget, StopReason};
 use crate::decide::Side;
 use crate::model::History;
-use crate::polygraph::{Edge, Polygraph};
 use crate::prune::{Contradiction, Pruned};
+use crate::relate::{Edge, Polygraph};
 use crate::resolve::Node;
 use crate::verdict::Proof;
 
@@ -154,7 +154,11 @@ pub fn refute_core(
     let mut gathering = Gathering::new(&mut graph, &mut stamp, usize::MAX);
     gather_tree(&tree, &arena, &ends, &mut gathering);
     let nodes = gathering.into_nodes();
-    reserve("the transactions that a core rests on", 2 * nodes.len(), budget)?;
+    reserve(
+        "the transactions that a core rests on",
+        2 * nodes.len(),
+        budget,
+    )?;
     let proof = best_proof(polygraph, history, &[nodes], u64::MAX, budget)?;
     proof.ok_or(NoProof::NotFound)
 }

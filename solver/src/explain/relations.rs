@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::order::{KeyOrder, Known, ListedOrder};
 use crate::level::Model;
 use crate::model::{History, KeyId, Op, TxnId, ValueId};
-use crate::polygraph::{Polygraph, Reason};
+use crate::relate::{Polygraph, reasons};
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Step, StepReason};
 
@@ -369,7 +369,7 @@ impl Drafts<'_> {
         self.n_nodes += self.polygraph.n_nodes() as u32 - n_txn_nodes;
         let width = width(self.polygraph);
         let edges = self.polygraph.edges().iter();
-        for edge in edges.filter(|edge| edge.reason == Reason::RealTime) {
+        for edge in edges.filter(|edge| edge.reason == reasons::REAL_TIME) {
             let here = |node: u32| match node.checked_sub(n_txn_nodes) {
                 Some(time) => Some(first + time),
                 None => Some(self.place.get(&(node / width))? * width + node % width),
@@ -459,6 +459,7 @@ impl Drafts<'_> {
         let start = range.start;
         let tree = self.new_places(range.len() as u32);
         let others = self.new_places(1);
+        let has_others = order.has_several_families();
         let mut made: Vec<(VersionId, VersionId)> = Vec::new();
         for version in range.map(VersionId) {
             self.add_reads(version);
@@ -469,7 +470,7 @@ impl Drafts<'_> {
             if !order.is_rooted(version) {
                 continue;
             }
-            if order.family(version) == 0 {
+            if has_others && order.family(version) == 0 {
                 self.enter(version, others, 0, None);
             }
             match versions.predecessor(version) {

@@ -14,6 +14,11 @@ use crate::level::Spec;
 use crate::model::{History, KeyId, TxnId};
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason};
 
+/// Of longer cycles only the first and the last steps are told.
+const LONGEST: usize = 60;
+/// What more transactions did is not told.
+const MOST_TXNS: usize = 200;
+
 /// A line of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -51,7 +56,8 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
 pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Story {
     let history = meaning.history();
     let name = name_by(meaning, counterexample);
-    let (txns, keys) = involved(meaning, counterexample);
+    let (mut txns, keys) = involved(meaning, counterexample);
+    txns.truncate(MOST_TXNS);
     let mut teller = Teller {
         words: Words::new(meaning, &txns),
         lines: Vec::new(),
@@ -253,7 +259,16 @@ impl Teller<'_> {
 
     fn tell_cycle(&mut self, steps: &[Step], depth: usize) {
         let n_steps = steps.len();
+        let told =
+            |at: usize| n_steps <= LONGEST || at < LONGEST / 2 || at + LONGEST / 2 >= n_steps;
         for (at, step) in steps.iter().enumerate() {
+            if !told(at) {
+                if told(at - 1) {
+                    let n_more = n_steps - 2 * (LONGEST / 2);
+                    self.say(depth, format!("… and so on, {n_more} more steps …"));
+                }
+                continue;
+            }
             // That a transaction begins before it commits goes without saying, unless it is the end of the story.
             if step.reason == StepReason::Begin && at + 1 < n_steps {
                 continue;

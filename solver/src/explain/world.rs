@@ -10,7 +10,7 @@ use super::prove::Tree;
 use super::relations::last_written;
 use crate::level::{Model, RealTime};
 use crate::model::{History, KeyId, TxnId};
-use crate::polygraph::{Polygraph, earliest, latest};
+use crate::relate::{Polygraph, earliest, latest};
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Proof, Step, StepReason};
 
