@@ -178,7 +178,8 @@ impl Shape {
     fn name(&self, meaning: &Meaning<'_>) -> AnomalyName {
         let (class, suffix) = self.class();
         let plain = cycle_name(class, suffix);
-        if self.is_lost_update(meaning) {
+        let is_pair = matches!(self.kinds.as_slice(), [Kind::Rw, Kind::Rw]);
+        if (class == "G-single" || is_pair) && self.is_lost_update(meaning) {
             // One of the two overwrote the other's write, whichever it was: one of the two rw steps is a ww step as well.
             return AnomalyName {
                 short: "lost update",

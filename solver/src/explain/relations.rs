@@ -420,12 +420,24 @@ impl Drafts<'_> {
     /// the only one there.
     fn enter(&mut self, version: VersionId, places: Places, place: u32, own: Option<VersionId>) {
         let versions = self.polygraph.resolved().versions();
-        let next = own.map(|own| versions.writer(own));
         if !versions.is_initial(version)
             && let Some(from) = self.commit(versions.writer(version))
         {
             self.push(from, places.at(place, 0), Dependency::Ww, version.0);
         }
+        self.enter_read(version, places, place, own);
+    }
+
+    /// The same for its readers alone.
+    fn enter_read(
+        &mut self,
+        version: VersionId,
+        places: Places,
+        place: u32,
+        own: Option<VersionId>,
+    ) {
+        let versions = self.polygraph.resolved().versions();
+        let next = own.map(|own| versions.writer(own));
         for &reader in versions.readers(version) {
             if Some(reader) != next
                 && let Some(from) = self.begin(reader)
@@ -471,7 +483,13 @@ impl Drafts<'_> {
                 continue;
             }
             if has_others && order.family(version) == 0 {
-                self.enter(version, others, 0, None);
+                // Where an order is given, what a read-modify-write says of other versions is told by what it read: a ww step
+                // against that order would hide that some read is part of the contradiction.
+                if order.lists().is_empty() {
+                    self.enter(version, others, 0, None);
+                } else {
+                    self.enter_read(version, others, 0, None);
+                }
             }
             match versions.predecessor(version) {
                 Some(before) => {
@@ -486,12 +504,10 @@ impl Drafts<'_> {
                 None => {}
             }
         }
+        made.retain(|(_, version)| self.place.contains_key(&versions.writer(*version)));
         made.sort_unstable();
         for pair in made.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
-            let writers = [pair[0].1, pair[1].1].map(|it| versions.writer(it));
-            if writers.iter().all(|writer| self.place.contains_key(writer)) {
-                self.rivals.push((pair[0].1, pair[1].1));
-            }
+            self.rivals.push((pair[0].1, pair[1].1));
         }
         for list in order.lists() {
             self.add_list(list, order, (tree, start));
