@@ -13,8 +13,6 @@ pub(super) struct Families {
     /// For each version the first of its family, and when a walk over the family enters and leaves it.
     places: FxHashMap<Version, Place>,
     shown: Vec<Shown>,
-    /// The values by which given orders and lists know the versions, where there is no doubt.
-    values: FxHashMap<TxnId, ValueId>,
 }
 
 #[derive(Clone, Copy)]
@@ -24,13 +22,14 @@ struct Place {
     leave: u32,
 }
 
-/// A given order, or a list that was read.
+/// What a given order, or a list that was read, shows: where the values of each transaction and of each family first stand, and
+/// where they last do.
+#[derive(Default)]
 struct Shown {
-    place: FxHashMap<ValueId, usize>,
-    /// Whether what it lacks comes after what it has.
-    is_list: bool,
-    first: FxHashMap<Version, usize>,
-    last: FxHashMap<Version, usize>,
+    first: FxHashMap<TxnId, usize>,
+    last: FxHashMap<TxnId, usize>,
+    first_of_family: FxHashMap<Version, usize>,
+    last_of_family: FxHashMap<Version, usize>,
 }
 
 impl Families {
@@ -44,21 +43,16 @@ impl Families {
         let mut families = Families {
             places: FxHashMap::default(),
             shown: Vec::new(),
-            values: FxHashMap::default(),
         };
         families.plant(meaning, key, writers);
-        for &txn in writers {
-            let left = meaning.left(txn, key);
-            if let Some(value) = left.filter(|&value| meaning.is_unique(value)) {
-                families.values.insert(txn, value);
-            }
-        }
+        let installed = |&txn: &TxnId| (txn, meaning.installed(txn, key));
+        let installed: Vec<(TxnId, Vec<ValueId>)> = writers.iter().map(installed).collect();
         let orders = meaning.history().version_orders().iter();
         for order in orders.filter(|order| order.key == key) {
-            families.show(&order.values, false);
+            families.show(meaning, &installed, &order.values, false);
         }
         for list in telling(lists) {
-            families.show(list, true);
+            families.show(meaning, &installed, list, true);
         }
         families
     }
@@ -102,28 +96,44 @@ impl Families {
         }
     }
 
-    fn show(&mut self, values: &[ValueId], is_list: bool) {
-        let mut shown = Shown {
-            place: FxHashMap::default(),
-            is_list,
-            first: FxHashMap::default(),
-            last: FxHashMap::default(),
-        };
-        for (place, &value) in values.iter().enumerate() {
-            shown.place.entry(value).or_insert(place);
+    /// Takes down an order. It shows a value if one transaction left it; a list also shows that what it lacks came after all
+    /// that it has.
+    fn show(
+        &mut self,
+        meaning: &Meaning<'_>,
+        installed: &[(TxnId, Vec<ValueId>)],
+        values: &[ValueId],
+        is_list: bool,
+    ) {
+        let mut place: FxHashMap<ValueId, usize> = FxHashMap::default();
+        for (at, &value) in values.iter().enumerate() {
+            place.entry(value).or_insert(at);
         }
-        for (&txn, value) in &self.values {
-            let Some(root) = self.root(Some(txn)) else {
-                continue;
-            };
-            let place = shown.place.get(value).copied();
-            if let Some(place) = place {
-                let first = shown.first.entry(root).or_insert(place);
-                *first = (*first).min(place);
+        let mut shown = Shown::default();
+        for (txn, values) in installed {
+            let place = |value: &ValueId| place.get(value).copied();
+            let known = |value: &ValueId| place(value).filter(|_| meaning.is_unique(*value));
+            let absent =
+                |value: &ValueId| (is_list && place(value).is_none()).then_some(usize::MAX);
+            let first = values.iter().filter_map(known).min();
+            let last = values
+                .iter()
+                .filter_map(|it| known(it).or_else(|| absent(it)));
+            let last = last.max();
+            let root = self.root(Some(*txn));
+            if let Some(first) = first {
+                shown.first.insert(*txn, first);
+                if let Some(root) = root {
+                    let least = shown.first_of_family.entry(root).or_insert(first);
+                    *least = (*least).min(first);
+                }
             }
-            if let Some(place) = place.or(is_list.then_some(usize::MAX)) {
-                let last = shown.last.entry(root).or_insert(place);
-                *last = (*last).max(place);
+            if let Some(last) = last {
+                shown.last.insert(*txn, last);
+                if let Some(root) = root {
+                    let most = shown.last_of_family.entry(root).or_insert(last);
+                    *most = (*most).max(last);
+                }
             }
         }
         self.shown.push(shown);
@@ -142,31 +152,19 @@ impl Families {
         }
     }
 
-    /// Whether some order shows one version before another, or their families. A list also shows that what it lacks came after
-    /// all that it has.
+    /// Whether some order shows one version before another, or their families.
     pub(super) fn is_given(&self, before: TxnId, after: TxnId) -> bool {
-        let values = [before, after].map(|txn| self.values.get(&txn));
-        if let [Some(before), Some(after)] = values
-            && self.shown.iter().any(|it| it.shows(*before, *after))
-        {
+        let less = |first: Option<&usize>, last: Option<&usize>| matches!((first, last), (Some(first), Some(last)) if first < last);
+        let mut orders = self.shown.iter();
+        if orders.any(|it| less(it.first.get(&before), it.last.get(&after))) {
             return true;
         }
         match [before, after].map(|txn| self.root(Some(txn))) {
-            [Some(older), Some(newer)] if older != newer => self.shown.iter().any(|shown| {
-                let places = (shown.first.get(&older), shown.last.get(&newer));
-                matches!(places, (Some(first), Some(last)) if first < last)
+            [Some(older), Some(newer)] if older != newer => self.shown.iter().any(|it| {
+                let (first, last) = (&it.first_of_family, &it.last_of_family);
+                less(first.get(&older), last.get(&newer))
             }),
             _ => false,
-        }
-    }
-}
-
-impl Shown {
-    fn shows(&self, before: ValueId, after: ValueId) -> bool {
-        match (self.place.get(&before), self.place.get(&after)) {
-            (Some(before), Some(after)) => before < after,
-            (Some(_), None) => self.is_list,
-            (None, _) => false,
         }
     }
 }
