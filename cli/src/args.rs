@@ -10,7 +10,7 @@ mod values;
 pub use check::{CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
-pub use study::{AblateArgs, BenchCommand, EncodingsArgs, MeasureArg, ReachArgs, StudyArgs};
+pub use study::{AblateArgs, BenchCommand, EncodingsArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs,
 };
@@ -120,6 +120,9 @@ pub struct ReadArgs {
     /// Ignore the order of versions that the history gives.
     #[arg(long)]
     pub no_version_order: bool,
+    /// Take the rows that predicates returned as plain reads, and ignore which rows their conditions should have chosen.
+    #[arg(long)]
+    pub no_predicates: bool,
 }
 
 /// `kingsnake verify`.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kingsnake_history::rng::Rng;
+use kingsnake_context::rng::Rng;
 use rayon::prelude::*;
 
 use super::super::graph::{Known, Sides};

@@ -16,7 +16,7 @@ mod heat_bath;
 mod line;
 mod thin;
 
-use kingsnake_solver::progress::Event;
+use kingsnake_context::progress::Event;
 use rayon::prelude::*;
 
 pub(crate) use self::line::Line;

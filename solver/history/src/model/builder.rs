@@ -8,9 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build_error::BuildError;
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
-use super::ids::{KeyId, ListId, RangeId, SessionId, ValueId};
+use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::intern::TokenTable;
 use super::names::{Symbols, Token};
+use super::predicates::{RowTables, Stamps};
 use super::ranges::{RangeRow, Span};
 
 /// The scope of names that no key owns.
@@ -45,7 +46,7 @@ impl From<Token> for Installed {
 /// Collects a history. Operations belong to the transaction begun last.
 #[derive(Debug, Default)]
 pub struct HistoryBuilder {
-    history: Parts,
+    pub(super) history: Parts,
     txn_ids: TokenTable,
     session_ids: FxHashMap<Token, SessionId>,
     key_ids: TokenTable,
@@ -56,27 +57,28 @@ pub struct HistoryBuilder {
 }
 
 #[derive(Debug, Default)]
-struct Parts {
-    txns: Vec<TxnRow>,
-    ops: Vec<Op>,
-    session_names: Vec<Token>,
-    key_names: Vec<Token>,
-    value_names: Vec<Token>,
-    value_key: Vec<KeyId>,
-    value_initial: Vec<bool>,
-    list_end: Vec<u32>,
-    list_items: Vec<ValueId>,
-    ranges: Vec<RangeRow>,
-    range_rows: Vec<ValueId>,
-    inserts: Vec<u32>,
-    tombstones: FxHashSet<ValueId>,
-    initial_rows: InitialRows,
-    intervals: Vec<Interval>,
-    has_times: bool,
-    isolation: Vec<Token>,
-    has_isolation: bool,
-    version_orders: Vec<VersionOrder>,
-    symbols: Symbols,
+pub(super) struct Parts {
+    pub(super) txns: Vec<TxnRow>,
+    pub(super) ops: Vec<Op>,
+    pub(super) session_names: Vec<Token>,
+    pub(super) key_names: Vec<Token>,
+    pub(super) value_names: Vec<Token>,
+    pub(super) value_key: Vec<KeyId>,
+    pub(super) value_initial: Vec<bool>,
+    pub(super) list_end: Vec<u32>,
+    pub(super) list_items: Vec<ValueId>,
+    pub(super) ranges: Vec<RangeRow>,
+    pub(super) range_rows: Vec<ValueId>,
+    pub(super) inserts: Vec<u32>,
+    pub(super) tombstones: FxHashSet<ValueId>,
+    pub(super) initial_rows: InitialRows,
+    pub(super) intervals: Vec<Interval>,
+    pub(super) has_times: bool,
+    pub(super) isolation: Vec<Token>,
+    pub(super) has_isolation: bool,
+    pub(super) version_orders: Vec<VersionOrder>,
+    pub(super) symbols: Symbols,
+    pub(super) rows: RowTables,
 }
 
 impl HistoryBuilder {
@@ -374,7 +376,8 @@ impl HistoryBuilder {
     }
 
     /// The finished history, its transactions numbered session by session.
-    pub fn finish(self) -> Result<History, BuildError> {
+    pub fn finish(mut self) -> Result<History, BuildError> {
+        self.intern_initial_rows();
         let parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
@@ -382,6 +385,18 @@ impl HistoryBuilder {
         }
         check_intervals(&parts)?;
         Ok(by_session(parts))
+    }
+
+    /// Where there are tables, every key that has a row at first has a value for it, be it that nobody reads it.
+    fn intern_initial_rows(&mut self) {
+        if self.history.rows.tables.is_empty() {
+            return;
+        }
+        if let Some(value) = self.history.initial_rows.all {
+            for key in 0..self.history.key_names.len() as u32 {
+                self.value(KeyId(key), value);
+            }
+        }
     }
 
     fn last(&mut self) -> &mut TxnRow {
@@ -405,7 +420,7 @@ impl HistoryBuilder {
     }
 
     #[inline]
-    fn key(&mut self, name: Token) -> KeyId {
+    pub(super) fn key(&mut self, name: Token) -> KeyId {
         let names = &mut self.history.key_names;
         let id = self.key_ids.id(GLOBAL, name, names.len() as u32);
         if id as usize == names.len() {
@@ -415,7 +430,7 @@ impl HistoryBuilder {
     }
 
     #[inline]
-    fn value(&mut self, key: KeyId, name: Token) -> ValueId {
+    pub(super) fn value(&mut self, key: KeyId, name: Token) -> ValueId {
         let parts = &mut self.history;
         let id = self.value_ids.id(key, name, parts.value_names.len() as u32);
         if id as usize == parts.value_names.len() {
@@ -429,7 +444,7 @@ impl HistoryBuilder {
     }
 
     /// What a delete leaves. A tombstone's name is no value, though it may look like one.
-    fn tombstone(&mut self, key: KeyId, name: Token) -> ValueId {
+    pub(super) fn tombstone(&mut self, key: KeyId, name: Token) -> ValueId {
         if name == Token::Nil {
             return self.value(key, name);
         }
@@ -490,7 +505,12 @@ fn by_session(parts: Parts) -> History {
         isolation: parts.has_isolation.then_some(parts.isolation),
         version_orders: parts.version_orders,
         symbols: parts.symbols,
+        rows: parts.rows,
     };
+    if !history.rows.stamps.is_empty() {
+        let n_txns = parts.txns.len();
+        history.rows.stamps.resize(n_txns, Stamps::default());
+    }
     if sorted {
         history.txns = parts.txns;
         history.ops = parts.ops;
@@ -525,7 +545,25 @@ fn by_session(parts: Parts) -> History {
     }
     permute(&mut history.intervals, &order);
     permute(&mut history.isolation, &order);
+    permute_rows(&mut history.rows, &order);
     history
+}
+
+fn permute_rows(rows: &mut RowTables, order: &[u32]) {
+    if !rows.stamps.is_empty() {
+        let moved = order.iter().map(|&index| rows.stamps[index as usize]);
+        rows.stamps = moved.collect();
+    }
+    if !rows.predicates.is_empty() {
+        let mut place = vec![TxnId(0); order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old as usize] = TxnId(new as u32);
+        }
+        for (txn, _) in &mut rows.predicates {
+            *txn = place[txn.index()];
+        }
+        rows.predicates.sort_by_key(|it| it.0);
+    }
 }
 
 fn permute<T: Copy>(column: &mut Option<Vec<T>>, order: &[u32]) {

@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::names::{Symbols, Token};
+use super::predicates::RowTables;
 use super::ranges::{RangeQuery, RangeRow};
 
 /// One operation. Values are interned together with their key.
@@ -145,6 +146,7 @@ pub struct History {
     pub(super) isolation: Option<Vec<Token>>,
     pub(super) version_orders: Vec<VersionOrder>,
     pub(super) symbols: Symbols,
+    pub(super) rows: RowTables,
 }
 
 impl History {
