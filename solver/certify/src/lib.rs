@@ -2,6 +2,7 @@
 
 mod clock;
 mod findings;
+pub mod linearizable;
 mod meaning;
 pub mod order;
 pub mod refutation;

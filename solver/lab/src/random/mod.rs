@@ -8,11 +8,13 @@ mod case_split;
 mod draft;
 mod large;
 mod mutate;
+mod registers;
 mod sketch;
 mod small;
 
 pub use case_split::{CaseSplit, Choice};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
+pub use registers::{Registers, registers};
 pub use sketch::sketch;
 pub use small::{Execution, Kind, Rows, Small, small, small_rows};

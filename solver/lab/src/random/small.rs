@@ -4,8 +4,8 @@ use std::ops::{Bound, RangeBounds};
 
 use super::draft::{Draft, DraftOp, DraftRange, DraftTxn, INITIAL};
 use super::mutate::mutate;
-use kingsnake_history::rng::Rng;
 use kingsnake_history::model::{History, Status};
+use kingsnake_history::rng::Rng;
 
 /// What the keys hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
