@@ -1,8 +1,11 @@
 //! How long and how large a check may become, and the word for having stopped.
+//!
+//! Work polls the budget; somebody else watches the process. Time is read by [`Budget::check`] itself. The interrupt flag and the
+//! verdict on memory are raised from outside ([`Budget::exhaust`]), so that polling stays cheap.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Why a check ended without an answer.
@@ -16,6 +19,13 @@ pub enum StopReason {
         what: &'static str,
         /// Its size in bytes.
         needed: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The process itself grew over the memory limit.
+    Resident {
+        /// Its resident size in bytes when that was noticed.
+        resident: u64,
         /// The limit in bytes.
         limit: u64,
     },
@@ -43,6 +53,12 @@ impl fmt::Display for StopReason {
                 needed >> 20,
                 limit >> 20
             ),
+            StopReason::Resident { resident, limit } => write!(
+                f,
+                "the process takes {} MB, over the memory limit of {} MB",
+                resident >> 20,
+                limit >> 20
+            ),
             StopReason::Interrupted => f.write_str("interrupted"),
             StopReason::Unexplained(core) => write!(
                 f,
@@ -53,12 +69,37 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// The limits of one check. Cheap to clone; clones share the interrupt flag.
+/// The limits of one check. Cheap to clone; clones share the interrupt flag and what is known of the process's size.
 #[derive(Clone, Debug)]
 pub struct Budget {
     deadline: Option<(Instant, Duration)>,
     memory: Option<u64>,
     interrupted: Arc<AtomicBool>,
+    /// The resident size that was found to be over the limit, or 0.
+    resident: Arc<AtomicU64>,
+}
+
+/// Polls a budget once in so many steps of a loop, so that a step may be a few nanoseconds.
+#[derive(Debug)]
+pub struct Poll<'a> {
+    budget: &'a Budget,
+    steps: u32,
+}
+
+impl Poll<'_> {
+    /// The clock is read once in this many steps.
+    const EVERY: u32 = 1 << 12;
+
+    /// One step: whether work may go on.
+    #[inline]
+    pub fn step(&mut self) -> Result<(), StopReason> {
+        self.steps += 1;
+        if self.steps < Self::EVERY {
+            return Ok(());
+        }
+        self.steps = 0;
+        self.budget.check()
+    }
 }
 
 impl Budget {
@@ -68,6 +109,7 @@ impl Budget {
             deadline: None,
             memory: None,
             interrupted: Arc::new(AtomicBool::new(false)),
+            resident: Arc::new(AtomicU64::new(0)),
         }
     }
 
@@ -78,7 +120,8 @@ impl Budget {
         self
     }
 
-    /// Refuses to allocate structures over this many bytes.
+    /// Refuses to allocate structures over this many bytes. Who watches the process calls [`Budget::exhaust`] where it grows
+    /// over them all the same.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
@@ -97,10 +140,33 @@ impl Budget {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(StopReason::Interrupted);
         }
+        let resident = self.resident.load(Ordering::Relaxed);
+        if resident > 0 {
+            let limit = self.memory.unwrap_or(0);
+            return Err(StopReason::Resident { resident, limit });
+        }
         match self.deadline {
             Some((at, limit)) if Instant::now() >= at => Err(StopReason::Time(limit)),
             _ => Ok(()),
         }
+    }
+
+    /// For loops whose steps are short.
+    pub fn poll(&self) -> Poll<'_> {
+        Poll {
+            budget: self,
+            steps: 0,
+        }
+    }
+
+    /// Stops everything that has a clone of this budget: the process takes this many bytes, and that is too many.
+    pub fn exhaust(&self, resident: u64) {
+        self.resident.store(resident.max(1), Ordering::Relaxed);
+    }
+
+    /// The most bytes that the process may take, if there is a limit.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
     }
 
     /// Whether a structure of this size may be allocated.
@@ -119,5 +185,31 @@ impl Budget {
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline
             .map(|(at, _)| at.saturating_duration_since(Instant::now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_clone_learns_that_memory_is_exhausted() {
+        let budget = Budget::unlimited().with_memory(1 << 20);
+        let clone = budget.clone();
+        assert_eq!(clone.check(), Ok(()));
+        budget.exhaust(3 << 20);
+        let reason = clone.check().expect_err("the process is too large");
+        assert_eq!(
+            reason.to_string(),
+            "the process takes 3 MB, over the memory limit of 1 MB"
+        );
+    }
+
+    #[test]
+    fn a_poll_looks_at_the_budget_within_a_few_thousand_steps() {
+        let budget = Budget::unlimited().with_timeout(Instant::now(), Duration::ZERO);
+        let mut poll = budget.poll();
+        let stopped = (0..10_000).find_map(|_| poll.step().err());
+        assert_eq!(stopped, Some(StopReason::Time(Duration::ZERO)));
     }
 }
