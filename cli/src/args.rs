@@ -7,7 +7,9 @@ mod study;
 mod techniques;
 mod values;
 
-pub use check::{CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg};
+pub use check::{
+    CheckArgs, FailedCasArg, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
+};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use study::{AblateArgs, BenchCommand, EncodingsArgs, MeasureArg, ReachArgs, StudyArgs};

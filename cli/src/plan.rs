@@ -13,7 +13,9 @@ use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
 
-use crate::args::{CheckArgs, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg};
+use crate::args::{
+    CheckArgs, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
+};
 use crate::memory;
 use crate::profile::{reachability_name, search, techniques};
 
@@ -34,6 +36,8 @@ pub struct Plan {
     pub level: Level,
     /// The level's ingredients.
     pub spec: Spec,
+    /// Whether a refused compare-and-set says that the key held something else.
+    pub refusals_count: bool,
     /// Where the techniques come from that were not typed.
     pub profile: Profile,
     /// Which techniques run.
@@ -70,6 +74,7 @@ impl Plan {
             version_order_share: args.version_order_share,
             level,
             spec: spec(level, &args.level)?,
+            refusals_count: args.level.failed_cas == Some(FailedCasArg::Differs),
             profile: args.techniques.profile,
             techniques: techniques(&args.techniques),
             search: search(&args.techniques),
@@ -80,6 +85,11 @@ impl Plan {
             memory_limit: args.limits.memory_limit,
             threads: args.limits.threads,
         })
+    }
+
+    /// What is promised, in words.
+    pub fn promise(&self) -> String {
+        promise(self.level, self.spec)
     }
 
     /// The limits, counted from the start of the process.
@@ -136,6 +146,15 @@ impl Plan {
                     .real_time
                     .map_or("none", |it| it.times.name())
                     .to_owned(),
+            ),
+            (
+                "failed-cas",
+                if self.refusals_count {
+                    "differs"
+                } else {
+                    "nothing"
+                }
+                .to_owned(),
             ),
             ("profile", self.profile.name().to_owned()),
             ("backend", self.backend.clone()),
@@ -196,6 +215,9 @@ impl Plan {
             switch(self.spec.session_order),
             switch(self.spec.real_time.is_some())
         );
+        if self.refusals_count {
+            line.push_str(" --failed-cas differs");
+        }
         if let Some(real_time) = self.spec.real_time {
             let drift = milliseconds(real_time.drift);
             let times = real_time.times.name();
@@ -294,6 +316,12 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
 pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
     let typed = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
     let Some(mut spec) = level.spec(typed(args.session_order)) else {
+        if level == Level::Linearizable {
+            bail!(
+                "--level linearizable knows only the order of the clock, and --session-order on asks for \
+                 another; use --level strict-ser for both"
+            );
+        }
         bail!(
             "--level {level} demands session order, and --session-order off forbids it; \
              use --level ser or si for the level without session order"
@@ -329,6 +357,18 @@ pub fn clocked(spec: Spec, args: &LevelArgs) -> Result<Spec> {
         times.unwrap_or(real_time.times),
         args.clock_drift.unwrap_or(real_time.drift),
     ))
+}
+
+/// What a level promises, in words.
+pub fn promise(level: Level, spec: Spec) -> String {
+    let drift = spec.real_time.map_or(0, |it| it.drift);
+    match (level, drift) {
+        (Level::Linearizable, 0) => "linearizability".to_owned(),
+        (Level::Linearizable, drift) => {
+            format!("linearizability, up to {} ms of drift", milliseconds(drift))
+        }
+        _ => spec.to_string(),
+    }
 }
 
 /// Nanoseconds, as milliseconds.

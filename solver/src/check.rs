@@ -75,6 +75,10 @@ pub enum Decider {
     Witness,
     /// The back end.
     Backend,
+    /// Linearizability, by sorting.
+    Zones,
+    /// Linearizability, by search.
+    Search,
     /// Nothing did: the check stopped.
     Nobody,
 }
@@ -88,6 +92,8 @@ impl Decider {
             Decider::Prune => "prune",
             Decider::Witness => "witness",
             Decider::Backend => "backend",
+            Decider::Zones => "zones",
+            Decider::Search => "search",
             Decider::Nobody => "nobody",
         }
     }
@@ -146,6 +152,9 @@ pub enum CheckError {
     /// The level needs times.
     #[error("the level needs begin and commit times, and the history has none")]
     NoTimes,
+    /// The history is not one of registers.
+    #[error(transparent)]
+    NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
     /// A back end failed.
     #[error(transparent)]
     Decide(#[from] DecideError),

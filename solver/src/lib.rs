@@ -12,6 +12,7 @@ pub mod explain;
 #[cfg(test)]
 mod fault;
 pub mod heuristic;
+pub mod linearizable;
 pub mod polygraph;
 pub mod prune;
 pub mod resolve;

@@ -37,6 +37,15 @@ pub enum TimesArg {
     Exact,
 }
 
+/// What a compare-and-set says that failed and showed no value, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailedCasArg {
+    /// Nothing: it may have failed for any reason.
+    Nothing,
+    /// The key held something else than what was expected.
+    Differs,
+}
+
 /// What is checked.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Level")]
@@ -57,6 +66,9 @@ pub struct LevelArgs {
     /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
     #[arg(long, value_name = "SWITCH")]
     pub real_time: Option<Switch>,
+    /// What a failed compare-and-set that showed no value says, at `--level linearizable`; `nothing` unless given.
+    #[arg(long, value_name = "READING")]
+    pub failed_cas: Option<FailedCasArg>,
 }
 
 /// How far a check may go.
@@ -124,7 +136,10 @@ pub struct CheckArgs {
 }
 
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
-    let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
+    let names = Level::ALL
+        .into_iter()
+        .map(Level::name)
+        .chain(["linearizable", "auto"]);
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "auto" => Ok(LevelArg::Auto),
         name => name.parse::<Level>().map(LevelArg::One),

@@ -11,6 +11,8 @@ use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
 use kingsnake_solver::decide::Backend;
+use kingsnake_solver::level::Level;
+use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
@@ -22,7 +24,7 @@ use crate::picture::{self, Scene};
 use crate::plan::Plan;
 use crate::processor::{Marks, Metered};
 use crate::progress::Drawing;
-use crate::telling::tell;
+use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, say};
 use crate::{certificate, interrupt, json, memory, page};
 
@@ -123,7 +125,21 @@ fn answer(
             },
         )
     };
+    let is_linearizable = plan.level == Level::Linearizable;
     let (report, proof) = match proof {
+        _ if is_linearizable => {
+            if let Some(path) = proof {
+                let why = "linearizability is decided without a back end";
+                voice.warn(&format!("no proof for {}: {why}", path.display()));
+            }
+            let listener = &mut Metered {
+                marks: &mut marks,
+                inner: &mut progress,
+            };
+            let counts = plan.refusals_count;
+            let report = check_linearizable(&parsed.history, plan.spec, counts, budget, listener)?;
+            (report, None)
+        }
         None => (check(&mut *backend)?, None),
         Some(path) => {
             let about = vec![format!(
@@ -149,7 +165,12 @@ fn answer(
         Verdict::Violated(counterexample) => {
             let begun = Instant::now();
             marks.begin(Phase::Explain);
-            let telling = tell(&parsed.history, plan.spec, counterexample);
+            let history = &parsed.history;
+            let telling = if is_linearizable {
+                tell_linearizable(history, plan.spec, &plan.promise(), counterexample)
+            } else {
+                tell(history, plan.spec, counterexample)
+            };
             spend(&mut phases, Phase::Explain.name(), begun.elapsed());
             Some(telling)
         }
@@ -219,7 +240,14 @@ fn deliver(
     if let Some(path) = &files.certificate {
         match (&answer.verdict, answer.history()) {
             (Verdict::Satisfied(order), Some(history)) => {
-                put(path, &certificate::write(history, answer.plan.spec, order))?;
+                let Plan { level, spec, .. } = answer.plan;
+                let text = if level == Level::Linearizable {
+                    let counts = answer.plan.refusals_count;
+                    certificate::write_linearizable(history, spec, counts, order)
+                } else {
+                    certificate::write(history, spec, order)
+                };
+                put(path, &text)?;
             }
             _ => voice.warn(&format!(
                 "no certificate for {}: not satisfied",
@@ -228,9 +256,15 @@ fn deliver(
         }
     }
     let scene = scene(answer);
+    let timeline = timeline(answer);
+    let mut drawn = &files.svg;
+    if let (Some(path), Some(picture)) = (drawn, &timeline) {
+        put(path, picture)?;
+        drawn = &None;
+    }
     for (path, draw) in [
         (&files.dot, picture::dot::draw as fn(&Scene) -> String),
-        (&files.svg, picture::svg::document),
+        (drawn, picture::svg::document),
     ] {
         match (path, &scene) {
             (Some(path), Some(scene)) => put(path, &draw(scene))?,
@@ -241,9 +275,26 @@ fn deliver(
         }
     }
     if let Some(path) = &files.report {
-        put(path, &page::page(answer, scene.as_ref()))?;
+        put(
+            path,
+            &page::page(answer, scene.as_ref(), timeline.as_deref()),
+        )?;
     }
     Ok(())
+}
+
+/// The operations over time, where linearizability was checked.
+fn timeline(answer: &Answer) -> Option<String> {
+    match (&answer.verdict, answer.history(), &answer.telling) {
+        (Verdict::Violated(counterexample), Some(history), Some(telling))
+            if answer.plan.level == Level::Linearizable =>
+        {
+            let (labels, txns) = (telling.labels(history), &telling.story.txns);
+            let drawn = picture::timeline::document(history, &labels, txns, counterexample);
+            Some(drawn)
+        }
+        _ => None,
+    }
 }
 
 fn scene(answer: &Answer) -> Option<Scene> {

@@ -11,8 +11,6 @@ pub(crate) enum Fault {
     NoInitial,
     /// Only neighbouring zones that go forward are compared.
     NoBackward,
-    /// Two may replace one version.
-    NoDouble,
     /// Operations of unknown end never count.
     NoUnknown,
     /// An operation that ends when another starts precedes it.
@@ -76,7 +74,6 @@ mod tests {
             (Fault::NoReaders, false),
             (Fault::NoInitial, false),
             (Fault::NoBackward, false),
-            (Fault::NoDouble, false),
             (Fault::NoUnknown, false),
             (Fault::Touching, false),
             (Fault::NoState, true),

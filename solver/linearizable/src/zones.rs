@@ -160,7 +160,7 @@ fn link(key: &Key<'_>, counted: &[bool], versions: &mut [Version]) -> Option<Con
     if !unwritten.is_empty() {
         return Some(Conflict::Unwritten(unwritten));
     }
-    let (one, other) = double.filter(|_| !is_on(Fault::NoDouble))?;
+    let (one, other) = double?;
     // What is replaced twice may itself come from a circle, and then the circle is the plainer proof.
     let circle = circle(ops, versions, one);
     Some(circle.map_or(Conflict::DoubleSuccess(one, other), Conflict::Ring))

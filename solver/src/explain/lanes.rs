@@ -78,6 +78,7 @@ pub fn lanes(history: &History, counterexample: &Counterexample) -> Lanes {
             let mut case = usize::from(matches!(proof, Proof::Split { .. }));
             add_arrows(proof, &words, &mut case, &mut arrows);
         }
+        Counterexample::Stuck(_) => {}
     }
     Lanes {
         sessions,

@@ -43,6 +43,11 @@ pub fn name(history: &History, _: Spec, counterexample: &Counterexample) -> Anom
             let agree = names.iter().all(|name| name.short == mildest.short);
             if agree { mildest } else { general(mildest) }
         }
+        Counterexample::Stuck(_) => AnomalyName {
+            short: "no linearization",
+            adya: None,
+            about: "Whatever order the operations on a register took effect in, one of them cannot have seen what it saw.",
+        },
     }
 }
 
