@@ -24,6 +24,8 @@ pub(super) enum Action {
     Read,
     Write,
     Append,
+    /// A compare-and-set of a register.
+    Cas,
 }
 
 /// What a step read or wrote.
@@ -34,6 +36,8 @@ pub(super) enum Content {
     One(Token),
     /// A range of [`Events::items`].
     List(u32, u32),
+    /// What a compare-and-set expects, and what it sets.
+    Pair(Token, Token),
 }
 
 /// One `[:r k v]`, `[:w k v]` or `[:append k v]`.
@@ -202,35 +206,65 @@ impl Events {
             }
             return Ok(Some(true));
         }
+        if let Some([key, txn]) = value.seq()
+            && is_plain(key)
+            && let Some(steps) = txn.seq().filter(|steps| are_steps(steps, Some("")))
+        {
+            // A tuple of jepsen.independent: every key has a history, and so keys, of its own.
+            self.has_txns = true;
+            let group = shown(key);
+            for step in steps {
+                let step = self.read_step(here, step.seq().unwrap_or(&[]), builder)?;
+                let inner = builder.show(step.key);
+                let key = builder.text(&format!("{group}/{inner}"));
+                self.steps.push(Step { key, ..step });
+            }
+            return Ok(Some(true));
+        }
         match (f, value) {
             (Some("txn") | None, Datum::Nil) => return Ok(Some(false)),
-            (Some("read"), plain) if is_plain(plain) => {
-                let content = self.content(plain, builder);
-                self.register(Action::Read, content, builder);
-            }
-            (Some("write"), plain) if is_plain(plain) => {
-                let content = self.content(plain, builder);
-                self.register(Action::Write, content, builder);
-            }
-            (Some("cas"), Datum::Seq(pair, _)) if pair.len() == 2 && pair.iter().all(is_plain) => {
-                for (action, plain) in [(Action::Read, &pair[0]), (Action::Write, &pair[1])] {
-                    let content = self.content(plain, builder);
-                    self.register(action, content, builder);
-                }
+            (Some(f @ ("read" | "write" | "cas")), value) => {
+                let Some(step) = self.register_step(f, value, builder) else {
+                    return Ok(None);
+                };
+                self.steps.push(step);
             }
             _ => return Ok(None),
         }
         Ok(Some(true))
     }
 
-    /// A step of the one register that `:read`, `:write` and `:cas` are about.
-    fn register(&mut self, action: Action, content: Content, builder: &mut HistoryBuilder) {
-        let key = builder.text("register");
-        self.steps.push(Step {
+    /// A step of a register: of the only one, or, in a tuple of jepsen.independent, of the one that the tuple names.
+    fn register_step(
+        &mut self,
+        f: &str,
+        value: &Datum<'_>,
+        builder: &mut HistoryBuilder,
+    ) -> Option<Step> {
+        let pair = value.seq().filter(|pair| pair.len() == 2);
+        let (key, value) = match (f, pair) {
+            ("cas", Some([key, inner])) if inner.seq().is_some() && is_plain(key) => {
+                (token(key, builder), inner)
+            }
+            ("read" | "write", Some([key, inner])) if is_plain(key) && is_plain(inner) => {
+                (token(key, builder), inner)
+            }
+            _ => (builder.text("register"), value),
+        };
+        let (action, content) = match (f, value.seq()) {
+            ("cas", Some([expected, new])) if is_plain(expected) && is_plain(new) => {
+                let pair = Content::Pair(token(expected, builder), token(new, builder));
+                (Action::Cas, pair)
+            }
+            ("read", None) if is_plain(value) => (Action::Read, self.content(value, builder)),
+            ("write", None) if is_plain(value) => (Action::Write, self.content(value, builder)),
+            _ => return None,
+        };
+        Some(Step {
             action,
             key,
             content,
-        });
+        })
     }
 
     fn read_step(
@@ -263,7 +297,7 @@ impl Events {
         let key = token(key, builder);
         let content = match action {
             Action::Read => self.content(content, builder),
-            Action::Write | Action::Append => Content::One(token(content, builder)),
+            _ => Content::One(token(content, builder)),
         };
         Ok(Step {
             action,
@@ -306,7 +340,7 @@ impl Events {
             return Ok(());
         }
         let message = format!(
-            "operation {name} is no transaction over keys; supported are transactions of :r, :w and :append, and :read, :write and :cas of a register"
+            "operation {name} is no transaction over keys; supported are transactions of :r, :w and :append, and :read, :write and :cas of registers; for other workloads of Jepsen say which by --workload"
         );
         Err(input.error_in_line(*at, Problem::Unsupported(message)))
     }
@@ -324,6 +358,20 @@ fn are_steps(steps: &[Datum<'_>], f: Option<&str>) -> bool {
     steps.iter().all(is_step)
 }
 
+/// A key, as it stands in the names of keys of its own history.
+fn shown(datum: &Datum<'_>) -> String {
+    match datum {
+        Datum::Nil => "nil".to_owned(),
+        Datum::Int(number) => number.to_string(),
+        Datum::Text(text) => text.to_string(),
+        Datum::Keyword(word) => format!(":{word}"),
+        Datum::Other(source)
+        | Datum::Seq(_, source)
+        | Datum::Map(_, source)
+        | Datum::Set(source) => (*source).to_owned(),
+    }
+}
+
 fn is_plain(datum: &Datum<'_>) -> bool {
     !matches!(datum, Datum::Seq(..) | Datum::Map(..) | Datum::Set(_))
 }
@@ -334,10 +382,6 @@ fn token(datum: &Datum<'_>, builder: &mut HistoryBuilder) -> Token {
         Datum::Nil => Token::Nil,
         Datum::Int(number) => Token::Int(*number),
         Datum::Text(text) => builder.text(text),
-        Datum::Keyword(word) => builder.text(&format!(":{word}")),
-        Datum::Other(source)
-        | Datum::Seq(_, source)
-        | Datum::Map(_, source)
-        | Datum::Set(source) => builder.text(source),
+        other => builder.text(&shown(other)),
     }
 }

@@ -5,7 +5,7 @@
 use kingsnake_history::model::{HistoryBuilder, NumberOp, SessionId, Status, Token};
 
 use super::kingsnake_rows::{
-    RowBuffers, read_delete, read_insert, read_installed, read_range, read_value,
+    RowBuffers, read_cas, read_delete, read_insert, read_installed, read_range, read_value,
 };
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
@@ -316,10 +316,11 @@ fn feed_ops(
             b"range" => read_range(cursor, builder, rows)?,
             b"insert" => read_insert(cursor, builder)?,
             b"delete" => read_delete(cursor, builder)?,
+            b"cas" => read_cas(cursor, builder)?,
             _ => {
                 cursor.at = name_at;
                 return Err(cursor.wrong(
-                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\" or \"delete\"",
+                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\", \"delete\" or \"cas\"",
                 ));
             }
         }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::ops::Bound;
 
 use kingsnake_history::model::{
-    History, Interval, Op, RangeQuery, SessionId, Status, Token, TxnId, ValueId,
+    CompareAndSet, History, Interval, Op, Outcome, RangeQuery, SessionId, Status, Token, TxnId,
+    ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -163,13 +164,43 @@ impl Show<'_> {
             self.token(out, level)?;
         }
         out.write_all(b",\"ops\":[")?;
-        for (index, &op) in history.ops(txn).iter().enumerate() {
-            if index > 0 {
-                out.write_all(b",")?;
+        let ops = history.ops(txn);
+        let mut compares = history.compares(txn).iter().peekable();
+        let (mut at, mut is_first) = (0, true);
+        while at < ops.len() || compares.peek().is_some() {
+            out.write_all(if is_first { b"" } else { b"," })?;
+            is_first = false;
+            if let Some(compare) = compares.next_if(|it| it.at as usize == at) {
+                self.compare(out, compare)?;
+                at += match compare.outcome {
+                    Outcome::Applied => 2,
+                    Outcome::Shown(_) => 1,
+                    Outcome::Refused => 0,
+                };
+                continue;
             }
-            self.op(out, op, history.is_insert(txn, index))?;
+            self.op(out, ops[at], history.is_insert(txn, at))?;
+            at += 1;
         }
         out.write_all(b"]}\n")
+    }
+
+    fn compare(&self, out: &mut dyn Write, compare: &CompareAndSet) -> io::Result<()> {
+        out.write_all(b"[\"cas\",")?;
+        self.token(out, self.history.key_token(compare.key))?;
+        for value in [compare.expected, compare.new] {
+            out.write_all(b",")?;
+            self.token(out, self.named(value))?;
+        }
+        match compare.outcome {
+            Outcome::Applied => {}
+            Outcome::Refused => out.write_all(b",false")?,
+            Outcome::Shown(current) => {
+                out.write_all(b",false,")?;
+                self.token(out, self.named(current))?;
+            }
+        }
+        out.write_all(b"]")
     }
 
     fn op(&self, out: &mut dyn Write, op: Op, is_insert: bool) -> io::Result<()> {

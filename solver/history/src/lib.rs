@@ -6,6 +6,7 @@
 pub mod budget;
 pub mod level;
 pub mod model;
+pub mod operations;
 pub mod progress;
 pub mod rng;
 pub mod verdict;
