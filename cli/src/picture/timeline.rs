@@ -7,8 +7,8 @@ use kingsnake_solver::model::{History, SessionId, Status, TxnId};
 use kingsnake_solver::verdict::Counterexample;
 
 use super::short;
-use crate::escape::Escaped;
 use crate::telling::op_words;
+use kingsnake_text::Escaped;
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 130.0;
