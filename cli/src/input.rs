@@ -6,9 +6,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
+use kingsnake_datasets::{Parsed, ReadOptions};
 use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_workloads::Workload;
 
 use crate::args::ReadArgs;
 use crate::plan::Plan;
@@ -27,7 +28,7 @@ pub enum Loaded {
 
 /// Reads a history without any limit.
 pub fn load(path: &Path, args: &ReadArgs) -> Result<Parsed> {
-    Ok(open(path, &options(args), args.no_version_order)?)
+    open(path, &options(args), args.workload, args.no_version_order)
 }
 
 /// Reads a history unless the budget ends first.
@@ -37,12 +38,13 @@ pub fn load_within(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Load
     }
     let (sender, receiver) = mpsc::channel();
     let (path, options, ignore) = (path.to_owned(), options(args), args.no_version_order);
+    let workload = args.workload;
     std::thread::Builder::new()
         .name("read".to_owned())
         .stack_size(STACK)
         .spawn(move || {
             // Nobody may be waiting any more, and then nobody needs the answer.
-            let _ = sender.send(open(&path, &options, ignore).map(Box::new));
+            let _ = sender.send(open(&path, &options, workload, ignore).map(Box::new));
         })
         .context("cannot start a thread for reading")?;
     loop {
@@ -78,7 +80,23 @@ pub fn thinned(mut parsed: Parsed, plan: &Plan) -> Parsed {
     parsed
 }
 
-fn open(path: &Path, options: &ReadOptions, ignore_order: bool) -> Result<Parsed, ReadError> {
+fn open(
+    path: &Path,
+    options: &ReadOptions,
+    workload: Option<Workload>,
+    ignore_order: bool,
+) -> Result<Parsed> {
+    if let Some(lock @ (Workload::Mutex | Workload::OwnedMutex)) = workload {
+        let (log, format, bytes) = kingsnake_datasets::open_log(path, options)?;
+        let history = kingsnake_workloads::registers::lock(&log, lock == Workload::OwnedMutex)
+            .with_context(|| path.display().to_string())?;
+        return Ok(Parsed {
+            history,
+            format,
+            warnings: Vec::new(),
+            bytes,
+        });
+    }
     let mut parsed = kingsnake_datasets::open(path, options)?;
     if ignore_order {
         parsed.history.retain_versions(|_| false);
@@ -86,10 +104,12 @@ fn open(path: &Path, options: &ReadOptions, ignore_order: bool) -> Result<Parsed
     Ok(parsed)
 }
 
-fn options(args: &ReadArgs) -> ReadOptions {
+/// How a history is read.
+pub fn options(args: &ReadArgs) -> ReadOptions {
     ReadOptions {
         format: args.format,
         version_order: args.version_order.clone(),
+        ignore_unwritten: args.workload == Some(Workload::RwRegister),
         ..ReadOptions::default()
     }
 }

@@ -12,6 +12,7 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
+use kingsnake_workloads::Workload;
 
 use crate::args::{
     CheckArgs, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
@@ -26,6 +27,8 @@ pub struct Plan {
     pub history: PathBuf,
     /// Its format, if it was given; else it is recognised.
     pub format: Option<Format>,
+    /// The workload of Jepsen that it is read as.
+    pub workload: Option<Workload>,
     /// A file with version orders.
     pub version_order: Option<PathBuf>,
     /// Whether the order of versions that the history gives is ignored.
@@ -61,7 +64,14 @@ pub struct Plan {
 impl Plan {
     /// Settles what was typed.
     pub fn new(args: &CheckArgs) -> Result<Self> {
-        Plan::at(one_level(&args.level)?, args)
+        let level = match (args.level.level, args.read.workload) {
+            (None, Some(Workload::CasRegister | Workload::Mutex | Workload::OwnedMutex)) => {
+                Level::Linearizable
+            }
+            (None, Some(Workload::ListAppend | Workload::RwRegister)) => Level::StrictSer,
+            _ => one_level(&args.level)?,
+        };
+        Plan::at(level, args)
     }
 
     /// Settles what was typed, at this level.
@@ -69,6 +79,7 @@ impl Plan {
         Ok(Plan {
             history: args.history.clone(),
             format: args.read.format,
+            workload: args.read.workload,
             version_order: args.read.version_order.clone(),
             no_version_order: args.read.no_version_order,
             version_order_share: args.version_order_share,
@@ -232,6 +243,9 @@ impl Plan {
         let mut line = String::new();
         if let Some(format) = self.format {
             let _ = write!(line, " --format {format}");
+        }
+        if let Some(workload) = self.workload {
+            let _ = write!(line, " --workload {workload}");
         }
         if let Some(file) = &self.version_order {
             let _ = write!(line, " --version-order {}", quoted_path(file));

@@ -110,6 +110,24 @@ pub struct FileArgs {
     pub report: Option<PathBuf>,
 }
 
+/// What a workload's rule needs to know.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadArgs {
+    /// The sum of all accounts, for `bank`; that of the first read unless given.
+    #[arg(long, value_name = "SUM", allow_negative_numbers = true)]
+    pub total: Option<i64>,
+    /// Let accounts be negative, for `bank`.
+    #[arg(long)]
+    pub allow_negative: bool,
+    /// How many keys a read has, for `long-fork`.
+    #[arg(long, value_name = "N")]
+    pub group_size: Option<usize>,
+    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`.
+    #[arg(long)]
+    pub linearizable: bool,
+}
+
 /// `kingsnake check`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
@@ -121,6 +139,9 @@ pub struct CheckArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// What a workload's rule needs to know.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
     /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
     pub version_order_share: Option<f64>,

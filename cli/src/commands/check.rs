@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use kingsnake_datasets::Parsed;
+use kingsnake_datasets::{Parsed, Problem, ReadError};
 use kingsnake_encodings::Options;
 use kingsnake_encodings::proof::{Checked, Proving};
 use kingsnake_gpu::Gpu;
@@ -16,7 +16,7 @@ use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
-use super::{expect_writable, put};
+use super::{expect_writable, put, workload};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
 use crate::input::{Loaded, load_within, thinned};
@@ -35,6 +35,12 @@ pub fn run(
     start: Instant,
     words: fn(&Answer, Voice) -> String,
 ) -> Result<u8> {
+    if let Some(workload) = args.read.workload.filter(|it| it.has_rule()) {
+        for path in files(&args.files) {
+            expect_writable(path)?;
+        }
+        return workload::run(args, workload, voice, start);
+    }
     let plan = Plan::new(args)?;
     for path in files(&args.files) {
         expect_writable(path)?;
@@ -46,7 +52,24 @@ pub fn run(
     marks.begin(Phase::Parse);
     let mut progress = Drawing::new(start, voice.quiet);
     progress.event(Event::Phase(Phase::Parse));
-    let loaded = load_within(&args.history, &args.read, &budget)?;
+    let loaded = match load_within(&args.history, &args.read, &budget) {
+        Err(error) if is_no_transaction(&error) && args.read.workload.is_none() => {
+            drop(progress);
+            return match workload::recognised(args) {
+                Some(workload) if workload.has_rule() => {
+                    workload::run(args, workload, voice, start)
+                }
+                Some(workload) => {
+                    let mut args = args.clone();
+                    args.read.workload = Some(workload);
+                    args.limits.threads = None; // They have been started.
+                    run(&args, voice, start, words)
+                }
+                None => Err(error),
+            };
+        }
+        loaded => loaded?,
+    };
     let answer = match loaded {
         Loaded::Stopped(reason) => {
             drop(progress);
@@ -64,6 +87,12 @@ pub fn run(
     // The process ends here; giving a million transactions back one by one would only take time.
     std::mem::forget(answer);
     Ok(status)
+}
+
+/// Whether a file was refused because its operations are no transactions.
+fn is_no_transaction(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<ReadError>().map(ReadError::problem);
+    matches!(problem, Some(Problem::Unsupported(_)))
 }
 
 fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {

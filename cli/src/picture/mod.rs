@@ -6,6 +6,7 @@
 mod cycle;
 pub mod dot;
 mod found;
+pub mod plot;
 pub mod svg;
 pub mod timeline;
 

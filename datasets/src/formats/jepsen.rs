@@ -5,9 +5,10 @@
 use kingsnake_history::model::{HistoryBuilder, Token};
 
 use super::datum::{Datum, Dialect, pass_ignored, scan};
-use super::jepsen_pairs;
+use super::{jepsen_fast, jepsen_pairs};
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
+use rustc_hash::FxHashSet;
 
 /// What an event says of its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub(super) enum Content {
     One(Token),
     /// A range of [`Events::items`].
     List(u32, u32),
+    /// A value that nobody wrote, which is to be ignored.
+    Unwritten,
     /// What a compare-and-set expects, and what it sets.
     Pair(Token, Token),
 }
@@ -63,6 +66,8 @@ pub(super) struct Event {
     pub(super) has_steps: bool,
     /// A range of [`Events::steps`].
     pub(super) steps: (u32, u32),
+    /// Where the steps stand, if they were passed over.
+    pub(super) skipped: Option<usize>,
 }
 
 /// The events of one file.
@@ -72,7 +77,11 @@ pub(super) struct Events {
     pub(super) steps: Vec<Step>,
     pub(super) items: Vec<Token>,
     /// Some step is `[:r k v]` or the like, so the history is of transactions.
-    has_txns: bool,
+    pub(super) has_txns: bool,
+    /// Events whose steps were passed over and are not of the usual form.
+    pub(super) unread: Vec<usize>,
+    /// The key of the only register, once there was one.
+    only_register: Option<Token>,
     n_nemesis: usize,
     /// Events of operations that are no transactions: how many, and the first one's place and name.
     n_others: usize,
@@ -90,6 +99,7 @@ impl Events {
 pub(crate) fn read(
     input: Input<'_>,
     is_json: bool,
+    ignore_unwritten: bool,
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
@@ -106,7 +116,9 @@ pub(crate) fn read(
             (b'(', None) => (close, cursor.at) = (Some(b')'), cursor.at + 1),
             (byte, Some(end)) if byte == end => (close, cursor.at) = (None, cursor.at + 1),
             _ => {
-                events.read_event(&mut cursor, dialect, number, builder)?;
+                if !jepsen_fast::read_event(&mut events, &mut cursor, dialect, number, builder) {
+                    events.read_event(&mut cursor, dialect, number, builder)?;
+                }
                 number += 1;
             }
         }
@@ -117,7 +129,11 @@ pub(crate) fn read(
     if number == 0 {
         return Err(input.empty());
     }
+    events.read_skipped(input, dialect, builder)?;
     events.judge_others(input, warnings)?;
+    if ignore_unwritten {
+        events.drop_unwritten(warnings);
+    }
     jepsen_pairs::build(input, &events, builder, warnings)
 }
 
@@ -186,8 +202,39 @@ impl Events {
             at,
             has_steps,
             steps: (first, self.steps.len() as u32),
+            skipped: None,
         });
         Ok(())
+    }
+
+    /// Reads the steps of invocations that were passed over and are needed.
+    fn read_skipped(
+        &mut self,
+        input: Input<'_>,
+        dialect: Dialect,
+        builder: &mut HistoryBuilder,
+    ) -> Result<(), ReadError> {
+        jepsen_fast::read_skipped(self, input.cursor(), dialect, builder);
+        for at in std::mem::take(&mut self.unread) {
+            let mut cursor = input.cursor();
+            cursor.at = self.all[at].skipped.take().unwrap_or(0);
+            let here = Cursor {
+                at: self.all[at].at,
+                ..cursor
+            };
+            let value = scan(&mut cursor, dialect)?;
+            let first = self.steps.len() as u32;
+            self.read_steps(&here, Some("txn"), &value, builder)?;
+            self.all[at].steps = (first, self.steps.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// The key of the only register.
+    pub(super) fn register(&mut self, builder: &mut HistoryBuilder) -> Token {
+        *self
+            .only_register
+            .get_or_insert_with(|| builder.text("register"))
     }
 
     /// Reads the steps of an event. `None`: the event is none of a transaction; `Some(false)`: it leaves them out.
@@ -249,7 +296,7 @@ impl Events {
             ("read" | "write", Some([key, inner])) if is_plain(key) && is_plain(inner) => {
                 (token(key, builder), inner)
             }
-            _ => (builder.text("register"), value),
+            _ => (self.register(builder), value),
         };
         let (action, content) = match (f, value.seq()) {
             ("cas", Some([expected, new])) if is_plain(expected) && is_plain(new) => {
@@ -321,6 +368,33 @@ impl Events {
         }
     }
 
+    /// Makes reads of values that no event writes reads of nothing known.
+    fn drop_unwritten(&mut self, warnings: &mut Vec<String>) {
+        let written: FxHashSet<(Token, Token)> = self
+            .steps
+            .iter()
+            .filter_map(|step| match (step.action, step.content) {
+                (Action::Write, Content::One(value)) => Some((step.key, value)),
+                (Action::Cas, Content::Pair(_, new)) => Some((step.key, new)),
+                _ => None,
+            })
+            .collect();
+        let mut n_dropped = 0;
+        for step in &mut self.steps {
+            if let (Action::Read, Content::One(value)) = (step.action, step.content)
+                && !written.contains(&(step.key, value))
+            {
+                step.content = Content::Unwritten;
+                n_dropped += 1;
+            }
+        }
+        if n_dropped > 0 {
+            warnings.push(format!(
+                "{n_dropped} reads of values that nobody wrote were ignored"
+            ));
+        }
+    }
+
     /// Events of other operations: skipped beside transactions, refused where registers could not be judged without.
     fn judge_others(&self, input: Input<'_>, warnings: &mut Vec<String>) -> Result<(), ReadError> {
         if self.n_nemesis > 0 {
@@ -368,12 +442,12 @@ fn shown(datum: &Datum<'_>) -> String {
         Datum::Other(source)
         | Datum::Seq(_, source)
         | Datum::Map(_, source)
-        | Datum::Set(source) => (*source).to_owned(),
+        | Datum::Set(_, source) => (*source).to_owned(),
     }
 }
 
 fn is_plain(datum: &Datum<'_>) -> bool {
-    !matches!(datum, Datum::Seq(..) | Datum::Map(..) | Datum::Set(_))
+    !matches!(datum, Datum::Seq(..) | Datum::Map(..) | Datum::Set(..))
 }
 
 /// A key or a value. Keywords keep their colon, and compound values stand for themselves by their source.

@@ -254,6 +254,7 @@ fn feed_steps(
         };
         match (step.action, step.content) {
             (Action::Read, _) if !keeps_read => {}
+            (_, Content::Unwritten) => {}
             (Action::Read, Content::Nil) if is_list => builder.read_list(step.key, []),
             (Action::Read, Content::Nil) => {
                 builder.read(step.key, Token::Nil);
