@@ -286,3 +286,121 @@ fn a_failed_compare_and_set_can_say_that_the_value_differed() {
     ];
     assert_eq!(status(&args), 1);
 }
+
+#[test]
+fn every_bug_of_the_store_is_seen_through_mini_transactions() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.jsonl");
+    let path = path.to_str().unwrap();
+    let generate = |more: &[&str]| {
+        let mut args = vec![
+            "generate",
+            "mini",
+            "--shapes",
+            "all",
+            "--keys",
+            "10",
+            "--clients",
+            "10",
+            "--txns",
+            "2000",
+            "--aborted",
+            "--out",
+            path,
+            "-q",
+        ];
+        args.extend(more);
+        assert_eq!(status(&args), 0, "{more:?}");
+        status(&["check", path, "--level", "strict-ser", "-q"])
+    };
+    assert_eq!(generate(&[]), 0);
+    for bug in kingsnake_datasets::store::Bug::all() {
+        let typed = format!("{}:0.05", bug.name());
+        assert_eq!(generate(&["--bug", &typed]), 1, "{typed}");
+        let never = format!("{}:0", bug.name());
+        assert_eq!(generate(&["--bug", &never]), 0, "{never}");
+    }
+}
+
+#[test]
+fn generated_compare_and_sets_are_linearizable_unless_a_fault_breaks_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history");
+    let path = path.to_str().unwrap();
+    for format in ["kingsnake", "jepsen-edn", "jepsen-json"] {
+        let generate = |more: &[&str]| {
+            let mut args = vec![
+                "generate",
+                "lwt",
+                "--txns",
+                "1000",
+                "--clients",
+                "20",
+                "--keys",
+                "3",
+                "--read-share",
+                "0.2",
+                "--fail-share",
+                "0.1",
+                "--unknown-share",
+                "0.05",
+                "--out",
+                path,
+                "--format",
+                format,
+                "-q",
+            ];
+            args.extend(more);
+            assert_eq!(status(&args), 0, "{format} {more:?}");
+            status(&["check", path, "--level", "linearizable", "-q"])
+        };
+        assert_eq!(generate(&[]), 0, "{format}");
+        for fault in kingsnake_datasets::workloads::LwtFault::ALL {
+            assert_eq!(
+                generate(&["--lwt-fault", fault.name()]),
+                1,
+                "{format} {fault}"
+            );
+        }
+    }
+}
+
+#[test]
+fn zones_and_strict_serializability_agree_on_unique_values() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history");
+    let path = path.to_str().unwrap();
+    for seed in ["1", "2", "3"] {
+        for fault in [
+            None,
+            Some("late-effect"),
+            Some("stale-read"),
+            Some("lost-cas"),
+        ] {
+            let mut args = vec![
+                "generate",
+                "lwt",
+                "--txns",
+                "300",
+                "--clients",
+                "9",
+                "--keys",
+                "2",
+                "--read-share",
+                "0.3",
+                "--unknown-share",
+                "0.05",
+                "--seed",
+                seed,
+                "--out",
+                path,
+                "-q",
+            ];
+            args.extend(fault.iter().flat_map(|fault| ["--lwt-fault", *fault]));
+            assert_eq!(status(&args), 0);
+            let [one, other] = ["linearizable", "strict-ser"]
+                .map(|level| status(&["check", path, "--level", level, "-q"]));
+            assert_eq!(one, other, "{fault:?}, seed {seed}");
+        }
+    }
+}
