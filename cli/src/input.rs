@@ -1,64 +1,70 @@
-//! Brings a history in, within the budget: reading happens in a thread of its own, so that a time limit or Ctrl-C ends
-//! the wait even in the middle of a large file.
+//! Brings a history in, within the budget.
 
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use kingsnake_datasets::{Parsed, ReadOptions};
+use anyhow::{Context, Result};
+use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
 use kingsnake_history::rng::Rng;
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::budget::Budget;
 use kingsnake_workloads::Workload;
 
 use crate::args::ReadArgs;
+use crate::limits::Stopped;
 use crate::plan::Plan;
 
-const POLL: Duration = Duration::from_millis(20);
-/// As much as a main thread usually has.
-const STACK: usize = 8 << 20;
-
-/// A history, or the reason why reading it stopped.
-pub enum Loaded {
-    /// It was read.
-    Parsed(Box<Parsed>),
-    /// The budget ended first.
-    Stopped(StopReason),
-}
-
-/// Reads a history without any limit.
-pub fn load(path: &Path, args: &ReadArgs) -> Result<Parsed> {
-    open(path, &options(args), args.workload, args.no_version_order)
-}
-
 /// Reads a history unless the budget ends first.
-pub fn load_within(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Loaded> {
-    if let Err(reason) = budget.check() {
-        return Ok(Loaded::Stopped(reason));
-    }
-    let (sender, receiver) = mpsc::channel();
-    let (path, options, ignore) = (path.to_owned(), options(args), args.no_version_order);
-    let workload = args.workload;
-    std::thread::Builder::new()
-        .name("read".to_owned())
-        .stack_size(STACK)
-        .spawn(move || {
-            // Nobody may be waiting any more, and then nobody needs the answer.
-            let _ = sender.send(open(&path, &options, workload, ignore).map(Box::new));
-        })
-        .context("cannot start a thread for reading")?;
-    loop {
-        match receiver.recv_timeout(POLL) {
-            Ok(parsed) => return Ok(Loaded::Parsed(parsed?)),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                bail!("internal error: the reader stopped without an answer")
+pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
+    let options = options(args, budget);
+    let mut parsed = match args.workload {
+        Some(lock @ (Workload::Mutex | Workload::OwnedMutex)) => {
+            let opened = kingsnake_datasets::open_log(path, &options);
+            let (log, format, bytes) = opened.map_err(stopped_or_wrong)?;
+            let is_owned = lock == Workload::OwnedMutex;
+            let history = kingsnake_workloads::registers::lock(&log, is_owned)
+                .with_context(|| path.display().to_string())?;
+            Parsed {
+                history,
+                format,
+                warnings: Vec::new(),
+                bytes,
             }
         }
-        if let Err(reason) = budget.check() {
-            return Ok(Loaded::Stopped(reason));
-        }
+        _ => kingsnake_datasets::open(path, &options).map_err(stopped_or_wrong)?,
+    };
+    if args.no_version_order {
+        parsed.history.retain_versions(|_| false);
     }
+    if args.no_predicates {
+        parsed.history.forget_predicates();
+    }
+    Ok(parsed)
+}
+
+/// How a history is read.
+pub fn options(args: &ReadArgs, budget: &Budget) -> ReadOptions {
+    ReadOptions {
+        format: args.format,
+        version_order: args.version_order.clone(),
+        ignore_unwritten: args.workload == Some(Workload::RwRegister),
+        // The budget knows how much memory there is.
+        max_decompressed: u64::MAX,
+        budget: budget.clone(),
+    }
+}
+
+/// What stopped reading, or what is wrong with the file.
+pub fn stopped_or_wrong(error: ReadError) -> anyhow::Error {
+    match error.stopped() {
+        Some(reason) => Stopped(reason.clone()).into(),
+        None => error.into(),
+    }
+}
+
+/// The files that reading a history touches.
+pub fn files<'a>(history: &'a Path, args: &'a ReadArgs) -> Vec<&'a Path> {
+    std::iter::once(history)
+        .chain(args.version_order.as_deref())
+        .collect()
 }
 
 /// The history with as much of its version orders as the plan keeps, chosen at random.
@@ -78,38 +84,4 @@ pub fn thinned(mut parsed: Parsed, plan: &Plan) -> Parsed {
         }
     }
     parsed
-}
-
-fn open(
-    path: &Path,
-    options: &ReadOptions,
-    workload: Option<Workload>,
-    ignore_order: bool,
-) -> Result<Parsed> {
-    if let Some(lock @ (Workload::Mutex | Workload::OwnedMutex)) = workload {
-        let (log, format, bytes) = kingsnake_datasets::open_log(path, options)?;
-        let history = kingsnake_workloads::registers::lock(&log, lock == Workload::OwnedMutex)
-            .with_context(|| path.display().to_string())?;
-        return Ok(Parsed {
-            history,
-            format,
-            warnings: Vec::new(),
-            bytes,
-        });
-    }
-    let mut parsed = kingsnake_datasets::open(path, options)?;
-    if ignore_order {
-        parsed.history.retain_versions(|_| false);
-    }
-    Ok(parsed)
-}
-
-/// How a history is read.
-pub fn options(args: &ReadArgs) -> ReadOptions {
-    ReadOptions {
-        format: args.format,
-        version_order: args.version_order.clone(),
-        ignore_unwritten: args.workload == Some(Workload::RwRegister),
-        ..ReadOptions::default()
-    }
 }

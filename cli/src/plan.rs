@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Format;
 use kingsnake_encodings::PropagatorOptions;
 use kingsnake_gpu::Choice;
-use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
@@ -17,7 +16,6 @@ use kingsnake_workloads::Workload;
 use crate::args::{
     CheckArgs, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
 };
-use crate::memory;
 use crate::profile::{reachability_name, search, techniques};
 
 /// A check, ready to run.
@@ -92,8 +90,8 @@ impl Plan {
             device: args.techniques.device.clone(),
             backend: args.techniques.backend.clone(),
             seed: args.techniques.seed,
-            timeout: args.limits.timeout,
-            memory_limit: args.limits.memory_limit,
+            timeout: args.limits.bounds.timeout,
+            memory_limit: args.limits.bounds.memory_limit,
             threads: args.limits.threads,
         })
     }
@@ -101,22 +99,6 @@ impl Plan {
     /// What is promised, in words.
     pub fn promise(&self) -> String {
         promise(self.level, self.spec)
-    }
-
-    /// The limits, counted from the start of the process.
-    pub fn budget(&self, start: Instant) -> Budget {
-        limited(self.timeout, self.memory_limit, start)
-    }
-
-    /// Starts as many threads as were asked for.
-    pub fn start_threads(&self) -> Result<()> {
-        let Some(threads) = self.threads else {
-            return Ok(());
-        };
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()
-            .context("cannot start the threads")
     }
 
     /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.
@@ -300,21 +282,15 @@ impl Plan {
     }
 }
 
-/// The limits that were typed, counted from the start of the process.
-pub fn budget(args: &LimitArgs, start: Instant) -> Budget {
-    limited(args.timeout, args.memory_limit, start)
-}
-
-fn limited(timeout: Option<Duration>, memory_limit: Option<u64>, start: Instant) -> Budget {
-    let mut budget = Budget::unlimited();
-    if let Some(limit) = timeout {
-        budget = budget.with_timeout(start, limit);
-    }
-    // Without a limit the check would rather answer `unknown` than be killed by the system.
-    if let Some(bytes) = memory_limit.or_else(memory::available) {
-        budget = budget.with_memory(bytes);
-    }
-    budget
+/// Starts as many threads as were asked for.
+pub fn start_threads(limits: &LimitArgs) -> Result<()> {
+    let Some(threads) = limits.threads else {
+        return Ok(());
+    };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(usize::from(threads))
+        .build_global()
+        .context("cannot start the threads")
 }
 
 /// The level, where there must be one.
@@ -395,10 +371,9 @@ pub fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it. No argument holds the byte 0, the only one that cannot be quoted.
 fn quoted(word: &str) -> String {
-    // Only a NUL byte cannot be quoted, and no argument holds one.
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }
 
 #[cfg(test)]
@@ -490,7 +465,7 @@ mod tests {
     fn words_are_quoted_for_the_shell() {
         assert_eq!(quoted("a/b.log"), "a/b.log");
         assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("it's"), "\"it's\"");
         assert_eq!(quoted(""), "''");
     }
 }

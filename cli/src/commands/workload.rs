@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use kingsnake_datasets::open_log;
 use kingsnake_history::operations::Operation;
+use kingsnake_solver::budget::Budget;
 use kingsnake_text::Escaped;
 use kingsnake_workloads::{Options, Report, Verdict, Workload, check, recognise};
 use serde_json::{Value, json};
 
-use super::put;
 use crate::answer::base_name;
 use crate::args::{CheckArgs, FileArgs};
-use crate::input::options;
-use crate::page;
+use crate::input::{options, stopped_or_wrong};
+use crate::limits;
+use crate::output::put;
 use crate::picture::plot;
 use crate::voice::{Voice, count, lasting, printable, say};
 
@@ -23,14 +24,16 @@ use crate::voice::{Voice, count, lasting, printable, say};
 const TOLD: usize = 10;
 
 /// The workload of a log that is no history of transactions, if its operations tell.
-pub fn recognised(args: &CheckArgs) -> Option<Workload> {
-    let (log, ..) = open_log(&args.history, &options(&args.read)).ok()?;
+pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<Workload> {
+    let (log, ..) = open_log(&args.history, &options(&args.read, budget)).ok()?;
     recognise(&log)
 }
 
 /// Checks a workload that has a rule.
 pub fn run(args: &CheckArgs, workload: Workload, voice: Voice, start: Instant) -> Result<u8> {
-    let (log, ..) = open_log(&args.history, &options(&args.read))?;
+    let budget = limits::budget(&args.limits.bounds, start)?;
+    let opened = open_log(&args.history, &options(&args.read, &budget));
+    let (log, ..) = opened.map_err(stopped_or_wrong)?;
     let asked = Options {
         total: args.workload.total,
         allow_negative: args.workload.allow_negative,
@@ -167,7 +170,7 @@ impl Answer<'_> {
         }
         body.push_str("</tbody></table></section>");
         let title = format!("{}: {}", self.word(), self.subject());
-        page::whole(&title, "", self.word(), &body)
+        kingsnake_text::page(&title, "", self.word(), &body)
     }
 }
 

@@ -12,6 +12,7 @@ mod jepsen_fast;
 pub(crate) mod jepsen_log;
 mod jepsen_pairs;
 pub(crate) mod kingsnake;
+mod kingsnake_predicates;
 mod kingsnake_rows;
 pub(crate) mod list_append;
 pub(crate) mod text;

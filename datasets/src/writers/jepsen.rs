@@ -25,6 +25,9 @@ pub(super) fn plan(
     format: &'static str,
 ) -> Result<Plan, WriteError> {
     let limits = Limits { history, format };
+    if history.n_txns() == 0 {
+        return limits.refuse("an empty history".to_owned());
+    }
     limits.no_rows()?;
     limits.no_extras()?;
     let registers = !history.all_compares().is_empty();

@@ -8,6 +8,7 @@ mod case_split;
 mod draft;
 mod large;
 mod mutate;
+mod predicates;
 mod registers;
 mod sketch;
 mod small;
@@ -15,6 +16,10 @@ mod small;
 pub use case_split::{CaseSplit, Choice};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
+pub use predicates::{Wrong, small_predicates};
 pub use registers::{Registers, registers};
 pub use sketch::sketch;
-pub use small::{Execution, Kind, Misread, Rows, Small, small, small_rows, small_rows_misread};
+pub use small::{
+    Execution, Kind, Misread, Rows, Small, small, small_repeats, small_repeats_committed,
+    small_rows, small_rows_misread,
+};
