@@ -315,7 +315,7 @@ fn every_bug_of_the_store_is_seen_through_mini_transactions() {
     };
     assert_eq!(generate(&[]), 0);
     for bug in kingsnake_datasets::store::Bug::all() {
-        let typed = format!("{}:0.05", bug.name());
+        let typed = format!("{}:0.5", bug.name());
         assert_eq!(generate(&["--bug", &typed]), 1, "{typed}");
         let never = format!("{}:0", bug.name());
         assert_eq!(generate(&["--bug", &never]), 0, "{never}");

@@ -202,6 +202,9 @@ fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
     }
 }
 
+/// A client that runs nothing else.
+const ELSEWHERE: usize = 1 << 30;
+
 /// Breaks a history near its middle.
 fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
     let middle = ops.len() / 2;
@@ -249,7 +252,7 @@ fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
             }
             let (begin, end) = (ops[at].begin, ops[at].end);
             ops.push(Drawn {
-                client: usize::MAX >> 33,
+                client: ELSEWHERE,
                 key,
                 action: Action::Cas(expected, again),
                 status: Status::Committed,
@@ -263,6 +266,8 @@ fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
                 matches!(op.action, Action::Cas(_, it) if it == expected) && op.key == key
             });
             let before = source.map_or(0, |source| ops[source].begin) - 10;
+            // Its client was busy then, so another ran it.
+            ops[at].client = ELSEWHERE;
             ops[at].begin = before - 10;
             ops[at].end = before;
             if source.is_none() {
