@@ -171,6 +171,7 @@ impl Plan {
             ),
             ("combine", switch(techniques.combine)),
             ("coalesce", switch(techniques.coalesce)),
+            ("unread", switch(techniques.unread)),
             ("merge", switch(techniques.merge)),
             ("linear", switch(techniques.linear)),
             ("estimate", switch(techniques.estimate)),
@@ -260,6 +261,7 @@ impl Plan {
         for (name, on) in [
             ("combine", techniques.combine),
             ("coalesce", techniques.coalesce),
+            ("unread", techniques.unread),
             ("merge", techniques.merge),
             ("linear", techniques.linear),
             ("estimate", techniques.estimate),
@@ -427,6 +429,7 @@ mod tests {
     fn what_is_typed_overrides_the_profile_wherever_it_stands() {
         let cobra = plan("kingsnake check h --profile cobra").unwrap();
         assert_eq!(cobra.techniques.prune_rounds, Some(1));
+        assert!(!cobra.techniques.unread);
         assert!(!cobra.techniques.merge && cobra.techniques.coalesce);
         let king = plan("kingsnake check h --profile king-cobra").unwrap();
         assert_eq!(king.techniques.prune_rounds, Some(5));

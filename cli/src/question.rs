@@ -32,7 +32,7 @@ pub fn question(
         Err(ResolveError::Stopped(reason)) => return Err(Stopped(reason).into()),
         Err(error) => return Err(error.into()),
     };
-    let polygraph = construct(history, resolved, spec, techniques.combine);
+    let polygraph = construct(history, resolved, spec, techniques.shape());
     let options = PruneOptions {
         reachability: techniques.reachability,
         rounds: techniques.prune_rounds,

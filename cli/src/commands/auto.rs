@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::Options;
 use kingsnake_gpu::Gpu;
@@ -185,6 +185,8 @@ impl Survey {
             propagator: plan.search,
         };
         let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
+        kingsnake_gpu::expect(&plan.device)
+            .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
         let mut device = Gpu::new(plan.device.clone());
         let mut engines = Engines {
             device: Some(&mut device),

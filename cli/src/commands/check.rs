@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use kingsnake_datasets::{Parsed, Pending, Problem, ReadError};
 use kingsnake_encodings::Options;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
@@ -154,6 +154,8 @@ fn answer(
             propagator: plan.search,
         },
     )?;
+    kingsnake_gpu::expect(&plan.device)
+        .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
     let mut device = Gpu::new(plan.device.clone());
     let mut check = |backend: &mut dyn Backend| {
         let engines = Engines {
