@@ -134,7 +134,7 @@ fn a_format_that_is_only_read_says_so() {
     let error = write(&history, Format::Viper, "nowhere".as_ref()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the viper format is read, not written; written are kingsnake, text, dbcop, cobra"
+        "the viper format is read, not written; written are kingsnake, text, dbcop, cobra, jepsen-edn, jepsen-json"
     );
 }
 
