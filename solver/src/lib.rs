@@ -15,6 +15,7 @@ pub mod prune;
 pub mod relate;
 pub mod resolve;
 pub mod shared;
+pub mod weak;
 
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};

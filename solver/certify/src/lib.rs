@@ -9,5 +9,6 @@ pub mod order;
 pub mod refutation;
 mod rows;
 mod table;
+pub mod weak;
 
 pub use meaning::Meaning;

@@ -7,5 +7,6 @@ pub mod adya;
 pub mod level;
 pub mod model;
 pub mod verdict;
+pub mod weak;
 
 pub use kingsnake_context::{budget, progress, rng};

@@ -186,6 +186,13 @@ pub enum LocalAnomaly {
     ScatteredAppends,
 }
 
+impl LocalAnomaly {
+    /// Whether even read committed forbids it. A non-repeatable read is the one that it allows.
+    pub fn breaks_read_committed(self) -> bool {
+        self != LocalAnomaly::NonRepeatableRead
+    }
+}
+
 /// Why the history breaks the level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counterexample {
