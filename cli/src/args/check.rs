@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_solver::level::Level;
+use kingsnake_solver::weak::WeakLevel;
 
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
@@ -24,6 +25,8 @@ pub enum Switch {
 pub enum LevelArg {
     /// One.
     One(Level),
+    /// One that a sort decides.
+    Weak(WeakLevel),
     /// All of them.
     Auto,
 }
@@ -124,9 +127,19 @@ pub struct CheckArgs {
 }
 
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
-    let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
+    let weak = WeakLevel::ALL.into_iter().map(|level| {
+        let (name, aliases) = level.names().split_first().expect("a level has a name");
+        PossibleValue::new(name).aliases(aliases)
+    });
+    let strong = Level::ALL
+        .into_iter()
+        .map(|level| PossibleValue::new(level.name()));
+    let names = strong.chain(weak).chain([PossibleValue::new("auto")]);
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "auto" => Ok(LevelArg::Auto),
-        name => name.parse::<Level>().map(LevelArg::One),
+        name => match name.parse::<WeakLevel>() {
+            Ok(level) => Ok(LevelArg::Weak(level)),
+            Err(_) => name.parse::<Level>().map(LevelArg::One),
+        },
     })
 }

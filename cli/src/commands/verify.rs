@@ -3,9 +3,11 @@
 use anyhow::{Context, Result};
 use kingsnake_solver::certify::order::replay;
 
+use super::weak;
 use crate::answer::base_name;
 use crate::args::VerifyArgs;
 use crate::certificate;
+use crate::commit_certificate;
 use crate::input::load;
 use crate::plan::{clocked, one_level, spec};
 use crate::voice::{Voice, count, printable, say};
@@ -17,6 +19,15 @@ pub fn run(args: &VerifyArgs, voice: Voice) -> Result<u8> {
         voice.warn(warning);
     }
     let history = &parsed.history;
+    if let Some(claim) = commit_certificate::read(&args.certificate, history)? {
+        if !claim.same_history {
+            voice.warn(&format!(
+                "{} was made for another history; it is replayed against this one all the same",
+                args.certificate.display()
+            ));
+        }
+        return weak::verify(args, &claim, history, voice);
+    }
     let claim = certificate::read(&args.certificate, history)?;
     if !claim.same_history {
         voice.warn(&format!(

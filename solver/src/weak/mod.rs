@@ -1,6 +1,6 @@
 //! The weak levels: read committed, read atomic, causal consistency.
 //!
-//! Each level gives edges between commits that follow from the reads alone ([`rc`], [`ra`], [`cc`]; Biswas and Enea's saturation, with
+//! Each level gives edges between commits that follow from the reads alone (`rc`, `ra`, `cc`; Biswas and Enea's saturation, with
 //! AWDIT's bounds). The history satisfies the level iff they form no cycle with session order and reads-from, and any
 //! topological order is then the certificate. Nothing is searched.
 
@@ -9,11 +9,17 @@ mod cycle;
 mod past;
 mod ra;
 mod rc;
+mod story;
 #[cfg(test)]
 mod tests;
 
+pub use kingsnake_certify::weak::replay;
+pub use kingsnake_history::weak::{
+    Because, CommitReason, CommitStep, PathStep, WeakLevel, WeakSpec, WeakVerdict,
+};
+pub use story::{CommitStory, story};
+
 use kingsnake_certify::weak as certify;
-use kingsnake_history::weak::{WeakLevel, WeakSpec, WeakVerdict};
 
 use crate::budget::{Budget, Poll, StopReason};
 use crate::check::CheckError;
