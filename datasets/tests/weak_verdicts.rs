@@ -47,8 +47,12 @@ fn every_row_of_the_table_holds_at_every_weak_level() {
         }
         let verdicts: Vec<&str> = fields.collect();
         let parsed = open(&path, &ReadOptions::default());
-        let history = parsed.unwrap_or_else(|error| panic!("{name}: {error}")).history;
-        let has_unknown = history.txns().any(|txn| history.status(txn) == Status::Unknown);
+        let history = parsed
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+            .history;
+        let has_unknown = history
+            .txns()
+            .any(|txn| history.status(txn) == Status::Unknown);
         let is_other = verdicts == ["read-anomaly:not registers"];
         if is_other || has_unknown || !history.version_orders().is_empty() {
             eprintln!("skipped, not for the oracle: {name}");
@@ -61,7 +65,11 @@ fn every_row_of_the_table_holds_at_every_weak_level() {
         };
         let columns = ["rc", "rc004", "ra", "cc"];
         for (level, column) in WeakLevel::ALL.into_iter().zip(columns) {
-            assert_eq!(holds(&history, level), expected(column), "{name} at {level}");
+            assert_eq!(
+                holds(&history, level),
+                expected(column),
+                "{name} at {level}"
+            );
         }
         for (at, pair) in columns.windows(2).enumerate() {
             apart[at] += usize::from(expected(pair[0]) && !expected(pair[1]));
@@ -70,5 +78,8 @@ fn every_row_of_the_table_holds_at_every_weak_level() {
     }
     eprintln!("{n_checked} rows checked, {n_absent} files absent, {n_other} not for the oracle");
     eprintln!("rc but not rc-so, rc-so but not ra, ra but not cc: {apart:?}");
-    assert!(n_checked > 60, "the corpus alone has more rows than {n_checked}");
+    assert!(
+        n_checked > 60,
+        "the corpus alone has more rows than {n_checked}"
+    );
 }

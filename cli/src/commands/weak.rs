@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::verdict::Counterexample;
@@ -13,12 +13,13 @@ use kingsnake_solver::weak::{
 };
 use serde_json::{Value, json};
 
-use super::{expect_writable, put};
+use super::check::expect_outputs;
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
 use crate::commit_certificate::{Claim, write};
-use crate::input::{Loaded, load_within};
-use crate::interrupt;
+use crate::input::load;
+use crate::limits::{self, within};
+use crate::output::put;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
 
@@ -57,23 +58,23 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             );
         }
     }
-    for path in files.json.iter().chain(&files.certificate) {
-        expect_writable(path)?;
-    }
-    let asked = interrupt::listen().context("cannot listen to signals")?;
-    let mut budget = Budget::unlimited().with_interrupt(asked);
-    if let Some(limit) = args.limits.timeout {
-        budget = budget.with_timeout(start, limit);
-    }
-    if let Some(limit) = args.limits.memory_limit {
-        budget = budget.with_memory(limit);
-    }
-    let (parsed, verdict) = match load_within(&args.history, &args.read, &budget)? {
-        Loaded::Stopped(reason) => (None, WeakVerdict::Unknown(reason)),
-        Loaded::Parsed(parsed) => {
+    expect_outputs(args)?;
+    let bounds = &args.limits.bounds;
+    let budget = limits::budget(bounds, start)?;
+    let work = {
+        let (args, budget) = (args.clone(), budget.clone());
+        move || {
+            let parsed = load(&args.history, &args.read, &budget)?;
             let verdict = check(&parsed.history, spec, &budget)?;
-            (Some(parsed), verdict)
+            Ok((parsed, verdict))
         }
+    };
+    let (parsed, verdict) = match within(&budget, work) {
+        Ok((parsed, verdict)) => (Some(parsed), verdict),
+        Err(error) => match limits::stopped(&error) {
+            Some(reason) => (None, WeakVerdict::Unknown(reason.clone())),
+            None => return Err(error),
+        },
     };
     for warning in parsed.iter().flat_map(|parsed| &parsed.warnings) {
         voice.warn(warning);
@@ -89,7 +90,8 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         let mut words = answer.words(voice);
         if !voice.quiet {
             words.push_str(&format!(
-                "one topological sort decided · {}\n",
+                "{} · {}\n",
+                answer.how(),
                 lasting(start.elapsed())
             ));
         }
@@ -185,6 +187,14 @@ impl Weak<'_> {
         }
     }
 
+    fn how(&self) -> &'static str {
+        match self.verdict {
+            WeakVerdict::Satisfied(_) | WeakVerdict::Cycle(_) => "one topological sort decided",
+            WeakVerdict::Local(_) => "some reads cannot have happened at this level",
+            WeakVerdict::Unknown(_) => "nobody decided",
+        }
+    }
+
     fn words(&self, voice: Voice) -> String {
         let word = match self.verdict {
             WeakVerdict::Satisfied(_) => voice.paint.good(self.word()),
@@ -231,7 +241,7 @@ impl Weak<'_> {
                 let telling = tell(history, spec, &Counterexample::Local(findings.clone()));
                 let lines = telling.story.lines.into_iter().map(|line| line.text);
                 Some((
-                    telling.story.headline,
+                    telling.name.short.to_owned(),
                     lines.collect(),
                     telling.story.operations,
                 ))

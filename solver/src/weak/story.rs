@@ -124,7 +124,7 @@ impl Teller<'_> {
                     "which is impossible, since nothing comes before it".to_owned()
                 };
                 format!(
-                    "{saw}, so it must not miss {from}'s {key}; yet it read {key} from {to}, {consequence}."
+                    "{saw}, so {who} must not miss {from}'s {key}; yet it read {key} from {to}, {consequence}."
                 )
             }
         }
