@@ -19,5 +19,5 @@ pub mod weak;
 
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
-pub use kingsnake_history::{budget, level, model, progress, verdict};
+pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
 pub use relate as polygraph;
