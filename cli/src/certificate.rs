@@ -306,7 +306,7 @@ fn model(name: &str) -> Result<Model> {
 
 /// Sixteen hexadecimal digits (FNV-1a) over every transaction's name, session and operations. It only serves to warn
 /// about a mix-up of files: what a certificate proves, it proves by being replayed.
-fn fingerprint(history: &History) -> String {
+pub(crate) fn fingerprint(history: &History) -> String {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     for txn in history.txns() {
         hash.token(history, history.txn_token(txn));

@@ -300,6 +300,10 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
         Some(LevelArg::One(level)) => Ok(level),
+        Some(LevelArg::Weak(level)) => bail!(
+            "--level {} is for `check` and `verify`; here a level with a graph to search is needed",
+            level.name()
+        ),
         Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
     }
 }

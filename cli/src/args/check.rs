@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_solver::level::Level;
+use kingsnake_solver::weak::WeakLevel;
 
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
@@ -24,6 +25,8 @@ pub enum Switch {
 pub enum LevelArg {
     /// One.
     One(Level),
+    /// One that a sort decides.
+    Weak(WeakLevel),
     /// All of them.
     Auto,
 }
@@ -137,6 +140,21 @@ pub struct WorkloadArgs {
     pub linearizable: bool,
 }
 
+/// Anomalies of every class.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Anomalies")]
+pub struct AllArgs {
+    /// List every class of anomaly, the worst first, with its count and one example, and the models that they rule out.
+    #[arg(long)]
+    pub all: bool,
+    /// Exit with 1 only if one of these models is ruled out, such as `snapshot-isolation,PL-2`; docs/levels.md lists them.
+    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    pub expect: Vec<String>,
+    /// Exit with 1 only if one of these anomalies, or a worse one, is there, such as `G1,lost-update`.
+    #[arg(long, value_name = "ANOMALY", value_delimiter = ',')]
+    pub anomalies: Vec<String>,
+}
+
 /// `kingsnake check`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
@@ -154,6 +172,9 @@ pub struct CheckArgs {
     /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
     pub version_order_share: Option<f64>,
+    /// What is looked for besides the level.
+    #[command(flatten)]
+    pub all: AllArgs,
     /// What is written.
     #[command(flatten)]
     pub files: FileArgs,
@@ -166,12 +187,21 @@ pub struct CheckArgs {
 }
 
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
-    let names = Level::ALL
+    let weak = WeakLevel::ALL.into_iter().map(|level| {
+        let (name, aliases) = level.names().split_first().expect("a level has a name");
+        PossibleValue::new(name).aliases(aliases)
+    });
+    let strong = Level::ALL
         .into_iter()
-        .map(Level::name)
-        .chain(["linearizable", "auto"]);
+        .map(|level| PossibleValue::new(level.name()));
+    let names = strong
+        .chain(weak)
+        .chain(["linearizable", "auto"].map(PossibleValue::new));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "auto" => Ok(LevelArg::Auto),
-        name => name.parse::<Level>().map(LevelArg::One),
+        name => match name.parse::<WeakLevel>() {
+            Ok(level) => Ok(LevelArg::Weak(level)),
+            Err(_) => name.parse::<Level>().map(LevelArg::One),
+        },
     })
 }

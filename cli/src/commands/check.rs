@@ -17,6 +17,7 @@ use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
+use crate::anomalies::{self, Expected};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
 use crate::input::{self, load, thinned};
@@ -42,6 +43,7 @@ pub fn run(
         return workload::run(args, workload, voice, start);
     }
     let plan = Plan::new(args)?;
+    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
     start_threads(&args.limits)?;
     let bounds = &args.limits.bounds;
@@ -54,7 +56,7 @@ pub fn run(
     };
     let answered = within(&budget, work);
     drop(drawing);
-    let (answer, warnings) = match answered {
+    let (mut answer, warnings) = match answered {
         Ok(answered) => answered,
         Err(error) => match limits::stopped(&error) {
             Some(reason) => (stopped(plan, reason.clone(), start), Vec::new()),
@@ -78,6 +80,7 @@ pub fn run(
     for warning in &warnings {
         voice.warn(warning);
     }
+    answer.expected = expected;
     let (status, verdict, files) = (answer.status(), answer.word(), args.files.clone());
     let writing = limits::for_writing(&budget, bounds);
     let delivered = within(&writing, move || {
@@ -124,6 +127,8 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         decider: Decider::Nobody,
         stats: CheckStats::default(),
         telling: None,
+        found: None,
+        expected: Expected::default(),
         proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
         processor: Vec::new(),
@@ -214,6 +219,14 @@ fn answer(
     for &(name, time) in &report.stats.phases {
         spend(&mut phases, name, time);
     }
+    let mut found = None;
+    let expects = !args.all.expect.is_empty() || !args.all.anomalies.is_empty();
+    if args.all.all || expects {
+        match anomalies::find(&parsed.history, budget)? {
+            Ok(all) => found = Some(all),
+            Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
+        }
+    }
     let answer = Answer {
         plan,
         parsed: Some(parsed),
@@ -221,6 +234,8 @@ fn answer(
         decider: report.decider,
         stats: report.stats,
         telling: None,
+        found,
+        expected: Expected::default(),
         proof,
         phases,
         processor: marks.spent(),
@@ -295,6 +310,14 @@ fn deliver(
     // What goes to stdout by request stands alone there.
     if !outputs(files).any(|it| is_stdio(it.path)) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
+        if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
+            let mut text = format!("\n{}", found.words(history, voice));
+            for line in answer.missed() {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            say(&text).context("cannot write to stdout")?;
+        }
     }
     if let Some(path) = &files.json {
         let mut text = serde_json::to_string_pretty(&json::document(answer))?;

@@ -3,6 +3,7 @@
 pub mod adya;
 mod adya_reading;
 mod clock;
+mod families;
 mod findings;
 pub mod linearizable;
 mod meaning;
@@ -10,5 +11,6 @@ pub mod order;
 pub mod refutation;
 mod rows;
 mod table;
+pub mod weak;
 
 pub use meaning::Meaning;
