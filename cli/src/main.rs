@@ -71,6 +71,9 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
             commands::auto::run(&args, voice, start)
         }
+        Command::Check(args) | Command::Explain(args) if commands::white_box::is_asked(&args) => {
+            commands::white_box::run(&args, voice, start)
+        }
         Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
         Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
         Command::Verify(args) => commands::verify::run(&args, voice),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
 
 use super::values::{bytes, milliseconds, seconds, share};
@@ -24,6 +25,8 @@ pub enum Switch {
 pub enum LevelArg {
     /// One.
     One(Level),
+    /// One of Adya's, on the version order that is given.
+    Pl(PlLevel),
     /// All of them.
     Auto,
 }
@@ -35,6 +38,13 @@ pub enum TimesArg {
     Bounds,
     /// They are the true ones.
     Exact,
+}
+
+/// Where a certificate comes from, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CertificateFrom {
+    /// The version order and the snapshots that the history gives.
+    History,
 }
 
 /// What is checked.
@@ -106,6 +116,19 @@ pub struct CheckArgs {
     /// What is checked.
     #[command(flatten)]
     pub level: LevelArgs,
+    /// Judge the version order and the snapshots that the history gives, as Emme does, instead of searching any; says also
+    /// whether some other order would explain the history.
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        conflicts_with = "along",
+        help_heading = "Level"
+    )]
+    pub certificate_from: Option<CertificateFrom>,
+    /// Replay the history in an expected serial order, as Enne does: `commit-ts`, `start-ts`, or a file with a transaction a
+    /// line.
+    #[arg(long, value_name = "ORDER", help_heading = "Level")]
+    pub along: Option<String>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -124,9 +147,14 @@ pub struct CheckArgs {
 }
 
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
-    let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
+    let names = Level::ALL.into_iter().map(Level::name);
+    let names = names.chain(PlLevel::ALL.into_iter().map(PlLevel::name));
+    let names = names.chain(["auto"]);
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "auto" => Ok(LevelArg::Auto),
-        name => name.parse::<Level>().map(LevelArg::One),
+        name => match name.parse::<PlLevel>() {
+            Ok(level) => Ok(LevelArg::Pl(level)),
+            Err(()) => name.parse::<Level>().map(LevelArg::One),
+        },
     })
 }

@@ -12,6 +12,7 @@ pub mod generate;
 pub mod stats;
 pub mod verify;
 pub mod verify_proof;
+pub mod white_box;
 
 use std::path::Path;
 

@@ -27,6 +27,8 @@ pub struct Run {
     pub rollbacks: usize,
     /// Whether aborted transactions are recorded. Those that a fault needs always are.
     pub keep_aborted: bool,
+    /// Whether conditions are validated, so that no phantom comes through.
+    pub predicate_locks: bool,
     /// Whether every client is a thread; then the machine decides how they interleave, and a seed does not repeat it.
     pub threads: bool,
     /// The seed.
@@ -42,6 +44,7 @@ impl Default for Run {
             fault: None,
             rollbacks: 0,
             keep_aborted: false,
+            predicate_locks: true,
             threads: false,
             seed: 0,
         }
@@ -88,6 +91,7 @@ impl Run {
             Clock::Steps
         };
         let mut store = Store::new(self.isolation, clock, self.keep_aborted);
+        store.predicate_locks = self.predicate_locks;
         let new_client = |id| Client::new(id, workload, self.rollbacks, self.seed);
         let mut clients: Vec<Client<'_>> = (0..self.n_clients).map(new_client).collect();
         let mut done = 0;
