@@ -8,8 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build_error::BuildError;
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
-use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
+use super::ids::{KeyId, RangeId, SessionId, TxnId, ValueId};
 use super::intern::TokenTable;
+use super::lists::LongestList;
 use super::names::{Symbols, Token};
 use super::predicates::{RowTables, Stamps};
 use super::ranges::{RangeRow, Span};
@@ -54,6 +55,7 @@ pub struct HistoryBuilder {
     tombstone_ids: FxHashMap<(KeyId, Token), ValueId>,
     initial_everywhere: Vec<Token>,
     ordered_keys: FxHashSet<KeyId>,
+    pub(super) lists: FxHashMap<KeyId, LongestList>,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +67,7 @@ pub(super) struct Parts {
     pub(super) value_names: Vec<Token>,
     pub(super) value_key: Vec<KeyId>,
     pub(super) value_initial: Vec<bool>,
-    pub(super) list_end: Vec<u32>,
+    pub(super) lists: Vec<(u32, u32)>,
     pub(super) list_items: Vec<ValueId>,
     pub(super) ranges: Vec<RangeRow>,
     pub(super) range_rows: Vec<ValueId>,
@@ -328,20 +330,6 @@ impl HistoryBuilder {
         value
     }
 
-    /// The transaction begun last read this list.
-    pub fn read_list(&mut self, key: Token, values: impl IntoIterator<Item = Token>) {
-        let key = self.key(key);
-        for value in values {
-            let value = self.value(key, value);
-            self.history.list_items.push(value);
-        }
-        self.history
-            .list_end
-            .push(self.history.list_items.len() as u32);
-        let list = ListId(self.history.list_end.len() as u32 - 1);
-        self.push(Op::ReadList { key, list });
-    }
-
     /// Gives the order in which the database installed a key's values; it may leave values out.
     pub fn version_order(
         &mut self,
@@ -378,12 +366,13 @@ impl HistoryBuilder {
     /// The finished history, its transactions numbered session by session.
     pub fn finish(mut self) -> Result<History, BuildError> {
         self.intern_initial_rows();
-        let parts = self.history;
+        let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
             return Err(BuildError::TooMany { what: "operations" });
         }
         check_intervals(&parts)?;
+        parts.rows_are_there();
         Ok(by_session(parts))
     }
 
@@ -407,7 +396,7 @@ impl HistoryBuilder {
     }
 
     #[inline]
-    fn push(&mut self, op: Op) {
+    pub(super) fn push(&mut self, op: Op) {
         self.history.ops.push(op);
         let ops_end = self.history.ops.len() as u32;
         self.last().ops_end = ops_end;
@@ -460,6 +449,24 @@ impl HistoryBuilder {
     }
 }
 
+impl Parts {
+    /// A key that has a row before any transaction is not also without one, whatever the other keys are.
+    pub(super) fn rows_are_there(&mut self) {
+        let rows = &self.initial_rows;
+        let has_ranges = !self.ranges.is_empty();
+        if rows.some.is_empty() && !(rows.all.is_some() && has_ranges) {
+            return;
+        }
+        for (value, name) in self.value_names.iter().enumerate() {
+            let is_there =
+                rows.all.is_some() && has_ranges || rows.some.contains(&self.value_key[value]);
+            if *name == Token::Nil && is_there {
+                self.value_initial[value] = false;
+            }
+        }
+    }
+}
+
 fn check_intervals(parts: &Parts) -> Result<(), BuildError> {
     if !parts.has_times {
         return Ok(());
@@ -494,7 +501,7 @@ fn by_session(parts: Parts) -> History {
         value_names: parts.value_names,
         value_key: parts.value_key,
         value_initial: parts.value_initial,
-        list_end: parts.list_end,
+        lists: parts.lists,
         list_items: parts.list_items,
         ranges: parts.ranges,
         range_rows: parts.range_rows,

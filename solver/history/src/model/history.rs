@@ -135,7 +135,8 @@ pub struct History {
     pub(super) value_names: Vec<Token>,
     pub(super) value_key: Vec<KeyId>,
     pub(super) value_initial: Vec<bool>,
-    pub(super) list_end: Vec<u32>,
+    /// Where each list starts among the items, and its length. Lists that begin with each other share items.
+    pub(super) lists: Vec<(u32, u32)>,
     pub(super) list_items: Vec<ValueId>,
     pub(super) ranges: Vec<RangeRow>,
     pub(super) range_rows: Vec<ValueId>,
@@ -213,11 +214,8 @@ impl History {
 
     /// The items of a list that was read.
     pub fn list(&self, list: ListId) -> &[ValueId] {
-        let start = match list.index() {
-            0 => 0,
-            index => self.list_end[index - 1] as usize,
-        };
-        &self.list_items[start..self.list_end[list.index()] as usize]
+        let (start, length) = self.lists[list.index()];
+        &self.list_items[start as usize..(start + length) as usize]
     }
 
     /// A range query.

@@ -5,6 +5,7 @@ mod builder;
 mod history;
 mod ids;
 mod intern;
+mod lists;
 mod names;
 mod predicates;
 mod ranges;

@@ -17,4 +17,7 @@ pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
 pub use predicates::{Wrong, small_predicates};
 pub use sketch::sketch;
-pub use small::{Execution, Kind, Misread, Rows, Small, small, small_rows, small_rows_misread};
+pub use small::{
+    Execution, Kind, Misread, Rows, Small, small, small_repeats, small_repeats_committed,
+    small_rows, small_rows_misread,
+};
