@@ -347,5 +347,6 @@ fn finding_name(anomaly: LocalAnomaly) -> &'static str {
         LocalAnomaly::IncompatibleOrder => "incompatible order",
         LocalAnomaly::AbortedVersion => "aborted version",
         LocalAnomaly::MissingRow => "missing row",
+        LocalAnomaly::ScatteredAppends => "scattered appends",
     }
 }
