@@ -16,13 +16,14 @@ use kingsnake_solver::verdict::Verdict;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::put;
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, Switch};
-use crate::input::{Loaded, load_within};
-use crate::plan::Plan;
+use crate::input::{self, load};
+use crate::limits::{self, within};
+use crate::output::{Output, expect_apart, put};
+use crate::plan::start_threads;
 use crate::voice::{Voice, count, printable, say};
-use crate::{interrupt, memory, words};
+use crate::{memory, words};
 
 /// Whether the question is one about a certificate or an expected order.
 pub fn is_asked(args: &CheckArgs) -> bool {
@@ -40,47 +41,96 @@ struct Answer {
     decider: &'static str,
 }
 
+/// Where the work led.
+enum Outcome {
+    /// To an answer.
+    Told(Answer),
+    /// To the ordinary check, for this reason.
+    Search(String),
+}
+
+/// How large the history was, and how long reading it took.
+struct Sizes {
+    n_txns: usize,
+    n_ops: usize,
+    n_predicates: usize,
+    parse: Duration,
+}
+
 /// Checks, and tells the answer.
 pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let level = level(args)?;
     expect_plain(args)?;
-    let plan = Plan::new(&fallen_through(args, PlLevel::Pl3))?;
-    plan.start_threads()?;
-    let asked = interrupt::listen().context("cannot listen to signals")?;
-    let budget = plan.budget(start).with_interrupt(asked);
-    let parsed = match load_within(&args.history, &args.read, &budget)? {
-        Loaded::Parsed(parsed) => parsed,
-        Loaded::Stopped(reason) => return deliver(args, voice, &stopped(&reason), start, None),
-    };
-    for warning in &parsed.warnings {
-        voice.warn(warning);
+    if let Some(path) = args.files.json.as_deref() {
+        let option = "--json";
+        expect_apart(
+            &input::files(&args.history, &args.read),
+            &[Output { option, path }],
+        )?;
     }
-    let history = &parsed.history;
-    let parse = start.elapsed();
-    let answered = match &args.along {
-        Some(order) => replayed(history, order, &budget),
-        None => certified(history, level, args, &budget),
+    start_threads(&args.limits)?;
+    let budget = limits::budget(&args.limits.bounds, start)?;
+    let work = {
+        let (args, budget) = (args.clone(), budget.clone());
+        move || worked(&args, level, &budget, start)
     };
-    let answer = match answered {
-        Ok(answer) => answer,
+    let (outcome, sizes, warnings) = match within(&budget, work) {
+        Ok((outcome, sizes, warnings)) => (outcome, Some(sizes), warnings),
+        Err(error) => match limits::stopped(&error) {
+            Some(reason) => (Outcome::Told(stopped(reason)), None, Vec::new()),
+            None => return Err(error),
+        },
+    };
+    match outcome {
+        Outcome::Search(why) => {
+            voice.warn(&format!(
+                "{why}; judged as {} instead, where an order of versions is searched",
+                searched(level)
+            ));
+            let args = fallen_through(args, level);
+            super::check::run(&args, voice, start, words::brief)
+        }
+        Outcome::Told(answer) => {
+            for warning in &warnings {
+                voice.warn(warning);
+            }
+            deliver(args, voice, &answer, start, sizes.as_ref())
+        }
+    }
+}
+
+fn worked(
+    args: &CheckArgs,
+    level: PlLevel,
+    budget: &Budget,
+    start: Instant,
+) -> Result<(Outcome, Sizes, Vec<String>)> {
+    let parsed = load(&args.history, &args.read, budget)?;
+    let history = &parsed.history;
+    let sizes = Sizes {
+        n_txns: history.n_txns(),
+        n_ops: history.n_ops(),
+        n_predicates: history.n_predicates(),
+        parse: start.elapsed(),
+    };
+    let answered = match &args.along {
+        Some(order) => replayed(history, order, budget),
+        None => certified(history, level, args, budget),
+    };
+    let outcome = match answered {
+        Ok(answer) => Outcome::Told(answer),
         Err(error) => match error.downcast::<AdyaError>() {
-            Ok(AdyaError::Stopped(reason)) => stopped(&reason),
+            Ok(AdyaError::Stopped(reason)) => Outcome::Told(stopped(&reason)),
             Ok(error) if may_fall_through(&error, level, args) => {
-                let words = format!(
-                    "{error}; judged as {} instead, where an order of versions is searched",
-                    searched(level)
-                );
-                voice.warn(&words);
-                let args = fallen_through(args, level);
-                return super::check::run(&args, voice, start, words::brief);
+                Outcome::Search(error.to_string())
             }
             Ok(error) => return Err(error.into()),
             Err(error) => return Err(error),
         },
     };
-    let status = deliver(args, voice, &answer, start, Some((history, parse)))?;
-    std::mem::forget(parsed); // The process ends here.
-    Ok(status)
+    let warnings = parsed.warnings.clone();
+    std::mem::forget(parsed); // The process ends soon.
+    Ok((outcome, sizes, warnings))
 }
 
 /// The level, in Adya's terms.
@@ -382,7 +432,7 @@ fn deliver(
     voice: Voice,
     answer: &Answer,
     start: Instant,
-    history: Option<(&History, Duration)>,
+    sizes: Option<&Sizes>,
 ) -> Result<u8> {
     let time = start.elapsed();
     if args.files.json.as_deref() != Some(Path::new("-")) {
@@ -393,12 +443,12 @@ fn deliver(
             }
         }
         if voice.verbose
-            && let Some((_, parse)) = history
+            && let Some(sizes) = sizes
         {
             text.push_str(&format!(
                 "reading {:.3} s, checking {:.3} s\n",
-                parse.as_secs_f64(),
-                (time - parse).as_secs_f64()
+                sizes.parse.as_secs_f64(),
+                (time - sizes.parse).as_secs_f64()
             ));
         }
         say(&printable(&text)).context("cannot write to stdout")?;
@@ -420,15 +470,15 @@ fn deliver(
             let kind = if is_time { "time" } else { "other" };
             document["reason"] = json!({ "kind": kind, "words": words });
         }
-        if let Some((history, parse)) = history {
+        if let Some(sizes) = sizes {
             document["history"] = json!({
-                "transactions": history.n_txns(),
-                "operations": history.n_ops(),
-                "predicates": history.n_predicates(),
+                "transactions": sizes.n_txns,
+                "operations": sizes.n_ops,
+                "predicates": sizes.n_predicates,
             });
             document["stats"]["phases"] = json!([
-                { "name": "parse", "seconds": parse.as_secs_f64() },
-                { "name": "certify", "seconds": (time - parse).as_secs_f64() },
+                { "name": "parse", "seconds": sizes.parse.as_secs_f64() },
+                { "name": "certify", "seconds": (time - sizes.parse).as_secs_f64() },
             ]);
         }
         let mut text = serde_json::to_string_pretty(&document)?;
