@@ -4,6 +4,7 @@ pub mod adya;
 mod adya_reading;
 pub mod along;
 mod clock;
+mod families;
 mod findings;
 mod meaning;
 pub mod order;
