@@ -39,10 +39,11 @@ fn fits(history: &History) -> bool {
 }
 
 #[test]
-fn a_serializable_store_holds_at_every_level_and_along_its_commits() {
+fn a_serializable_store_is_serializable_on_its_certificate_and_along_its_commits() {
     for workload in ["emme-items", "emme-predicates", "emme-predicates-100"] {
         let history = recorded(workload, &run(Isolation::Serializable, true));
-        for level in PlLevel::ALL {
+        // The store lets blind writers of one row overlap, which is serializable and no snapshot isolation.
+        for level in PlLevel::ALL.into_iter().filter(|&it| it != PlLevel::PlSi) {
             assert!(
                 matches!(verdict(&history, level), PlVerdict::Holds(_)),
                 "{workload} at {level}"
