@@ -12,4 +12,6 @@ pub mod generate;
 pub mod stats;
 pub mod verify;
 pub mod verify_proof;
+pub mod weak;
 pub mod white_box;
+pub mod workload;
