@@ -76,7 +76,7 @@ fn a_log_without_mistakes_is_left_alone() {
 #[test]
 fn a_history_may_come_from_stdin_and_a_level_by_another_name() {
     let text = std::fs::read(corpus("none/lost-update.jsonl")).expect("the corpus is there");
-    for level in ["serializable", "snapshot-isolation", "PL-3"] {
+    for level in ["serializable", "snapshot-isolation"] {
         let mut child = kingsnake(&["check", "-", "--level", level])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

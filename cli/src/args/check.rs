@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
+use kingsnake_solver::weak::WeakLevel;
 
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
@@ -24,6 +26,10 @@ pub enum Switch {
 pub enum LevelArg {
     /// One.
     One(Level),
+    /// One of Adya's, on the version order that is given.
+    Pl(PlLevel),
+    /// One that a sort decides.
+    Weak(WeakLevel),
     /// All of them.
     Auto,
 }
@@ -35,6 +41,22 @@ pub enum TimesArg {
     Bounds,
     /// They are the true ones.
     Exact,
+}
+
+/// Where a certificate comes from, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CertificateFrom {
+    /// The version order and the snapshots that the history gives.
+    History,
+}
+
+/// What a compare-and-set says that failed and showed no value, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailedCasArg {
+    /// Nothing: it may have failed for any reason.
+    Nothing,
+    /// The key held something else than what was expected.
+    Differs,
 }
 
 /// What is checked.
@@ -57,6 +79,9 @@ pub struct LevelArgs {
     /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
     #[arg(long, value_name = "SWITCH")]
     pub real_time: Option<Switch>,
+    /// What a failed compare-and-set that showed no value says, at `--level linearizable`; `nothing` unless given.
+    #[arg(long, value_name = "READING")]
+    pub failed_cas: Option<FailedCasArg>,
 }
 
 /// How far a command may go.
@@ -107,6 +132,24 @@ pub struct FileArgs {
     pub report: Option<PathBuf>,
 }
 
+/// What a workload's rule needs to know.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadArgs {
+    /// The sum of all accounts, for `bank`; that of the first read unless given.
+    #[arg(long, value_name = "SUM", allow_negative_numbers = true)]
+    pub total: Option<i64>,
+    /// Let accounts be negative, for `bank`.
+    #[arg(long)]
+    pub allow_negative: bool,
+    /// How many keys a read has, for `long-fork`.
+    #[arg(long, value_name = "N")]
+    pub group_size: Option<usize>,
+    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`.
+    #[arg(long)]
+    pub linearizable: bool,
+}
+
 /// Anomalies of every class.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Anomalies")]
@@ -130,9 +173,25 @@ pub struct CheckArgs {
     /// What is checked.
     #[command(flatten)]
     pub level: LevelArgs,
+    /// Judge the version order and the snapshots that the history gives, as Emme does, instead of searching any; says also
+    /// whether some other order would explain the history.
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        conflicts_with = "along",
+        help_heading = "Level"
+    )]
+    pub certificate_from: Option<CertificateFrom>,
+    /// Replay the history in an expected serial order, as Enne does: `commit-ts`, `start-ts`, or a file with a transaction a
+    /// line.
+    #[arg(long, value_name = "ORDER", help_heading = "Level")]
+    pub along: Option<String>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// What a workload's rule needs to know.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
     /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
     pub version_order_share: Option<f64>,
@@ -152,13 +211,13 @@ pub struct CheckArgs {
 
 /// What people also call the levels.
 const ALIASES: [(&str, &[&str]); 7] = [
-    ("ser", &["serializable", "serializability", "PL-3"]),
+    ("ser", &["serializable", "serializability"]),
     ("strong-session-ser", &["strong-session-serializable"]),
     (
         "strict-ser",
         &["strict-serializable", "strict-serializability"],
     ),
-    ("si", &["snapshot", "snapshot-isolation", "PL-SI"]),
+    ("si", &["snapshot", "snapshot-isolation"]),
     ("strong-session-si", &["strong-session-snapshot-isolation"]),
     (
         "gsi",
@@ -171,16 +230,29 @@ const ALIASES: [(&str, &[&str]); 7] = [
 ];
 
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
-    let aliases = |name: &str| ALIASES.iter().find(|it| it.0 == name).map(|it| it.1);
-    let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
-    let values = names.map(move |name| {
-        PossibleValue::new(name).aliases(aliases(name).unwrap_or_default().iter().copied())
+    let weak = WeakLevel::ALL.into_iter().map(|level| {
+        let (name, aliases) = level.names().split_first().expect("a level has a name");
+        PossibleValue::new(name).aliases(aliases)
     });
-    PossibleValuesParser::new(values).try_map(|typed| {
-        let alias = ALIASES.iter().find(|it| it.1.contains(&typed.as_str()));
-        match alias.map_or(typed.as_str(), |it| it.0) {
-            "auto" => Ok(LevelArg::Auto),
-            name => name.parse::<Level>().map(LevelArg::One),
-        }
+    let strong = Level::ALL.into_iter().map(|level| {
+        let also = ALIASES.iter().find(|it| it.0 == level.name());
+        let also = also.map_or(&[][..], |it| it.1);
+        PossibleValue::new(level.name()).aliases(also.iter().copied())
+    });
+    let names = strong
+        .chain(PlLevel::ALL.map(|level| PossibleValue::new(level.name())))
+        .chain(weak)
+        .chain(["linearizable", "auto"].map(PossibleValue::new));
+    let plain = |typed: &str| -> String {
+        let alias = ALIASES.iter().find(|it| it.1.contains(&typed));
+        alias.map_or(typed, |it| it.0).to_owned()
+    };
+    PossibleValuesParser::new(names).try_map(move |name| match plain(&name).as_str() {
+        "auto" => Ok(LevelArg::Auto),
+        name => match (name.parse::<PlLevel>(), name.parse::<WeakLevel>()) {
+            (Ok(level), _) => Ok(LevelArg::Pl(level)),
+            (_, Ok(level)) => Ok(LevelArg::Weak(level)),
+            _ => name.parse::<Level>().map(LevelArg::One),
+        },
     })
 }

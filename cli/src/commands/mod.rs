@@ -13,3 +13,6 @@ pub mod lint;
 pub mod stats;
 pub mod verify;
 pub mod verify_proof;
+pub mod weak;
+pub mod white_box;
+pub mod workload;
