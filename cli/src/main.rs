@@ -78,6 +78,7 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Stats(args) => commands::stats::run(&args, voice),
         Command::Convert(args) => commands::convert::run(&args, voice),
         Command::Export(args) => commands::export::run(&args, voice, start),
+        Command::Solve(args) => commands::solve::run(&args, voice, start),
         Command::Generate(args) => commands::generate::run(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),
         Command::Bench { what } => commands::bench::run(&what, voice),

@@ -138,7 +138,7 @@ pub(crate) fn specs(history: &History, seed: u64) -> Vec<Spec> {
     }
     clocks.truncate(if history.has_times() { clocks.len() } else { 1 });
     let mut specs = Vec::new();
-    for (model, n_clocks) in [(Model::Ser, 2), (Model::Si, clocks.len())] {
+    for (model, n_clocks) in [(Model::Ser, 2), (Model::Si, clocks.len()), (Model::Pc, 1)] {
         for session_order in [false, true] {
             specs.extend(clocks.iter().take(n_clocks).map(|&real_time| Spec {
                 model,
@@ -291,7 +291,7 @@ fn agree(n_histories: u64, draw: fn(u64) -> History) {
     for (what, count) in &tally {
         println!("{count:8} {what}");
     }
-    for spec in [Model::Ser, Model::Si].map(|model| Spec {
+    for spec in Model::ALL.map(|model| Spec {
         model,
         session_order: true,
         real_time: None,

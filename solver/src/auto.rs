@@ -213,7 +213,7 @@ fn imply(
 fn order_at(model: Model, certificate: &Certificate) -> Certificate {
     let halves = |&Point { txn, moment }: &Point| {
         match (model, moment) {
-            (Model::Si, Moment::Whole) => [Some(Moment::Begin), Some(Moment::Commit)],
+            (Model::Si | Model::Pc, Moment::Whole) => [Some(Moment::Begin), Some(Moment::Commit)],
             _ => [Some(moment), None],
         }
         .into_iter()
@@ -246,7 +246,10 @@ fn refuted_at(
 /// A proof at a model: where transactions are wholes, their begins and commits fall together.
 fn proof_at(model: Model, proof: &Proof) -> Proof {
     match (model, proof) {
-        (Model::Si, _) => proof.clone(),
+        (Model::Pc, _) => proof.clone(),
+        (Model::Si, Proof::Cycle(steps)) => {
+            Proof::Cycle(steps.iter().flat_map(installed).collect())
+        }
         (Model::Ser, Proof::Cycle(steps)) => {
             let whole = |point: Point| Point {
                 moment: Moment::Whole,
@@ -261,7 +264,7 @@ fn proof_at(model: Model, proof: &Proof) -> Proof {
             Proof::Cycle(steps.collect())
         }
         (
-            Model::Ser,
+            Model::Ser | Model::Si,
             Proof::Split {
                 key,
                 one,
@@ -277,6 +280,26 @@ fn proof_at(model: Model, proof: &Proof) -> Proof {
             other_first: Box::new(proof_at(model, other_first)),
         },
     }
+}
+
+/// A step where versions are installed at begins: what ends at a writer's commit ends at its begin, which is before.
+fn installed(step: &Step) -> impl Iterator<Item = Step> + use<> {
+    let is_late = matches!(step.reason, StepReason::Ww { .. }) && step.to.moment == Moment::Commit;
+    let begin = Point {
+        moment: Moment::Begin,
+        ..step.to
+    };
+    let (first, second) = if is_late {
+        let begun = Step {
+            from: begin,
+            to: step.to,
+            reason: StepReason::Begin,
+        };
+        (Step { to: begin, ..*step }, Some(begun))
+    } else {
+        (*step, None)
+    };
+    std::iter::once(first).chain(second)
 }
 
 /// The levels that hold and that no other level that holds implies.

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::clock::window;
 pub use super::findings::check_findings;
 use super::meaning::{Lineage, Meaning, Version};
-use kingsnake_history::level::{Model, Spec};
+use kingsnake_history::level::Spec;
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::verdict::{Fact, Moment, Proof, Step, StepReason};
 
@@ -148,17 +148,19 @@ impl<'h> Checker<'h> {
 
     /// Whether a step's moments are those that its reason orders.
     fn check_moments(&self, step: &Step) -> Result<(), String> {
-        let wanted = match (self.spec.model, step.reason) {
-            (Model::Ser, StepReason::Begin) => {
+        let model = self.spec.model;
+        let wanted = match (model.has_begin(), step.reason) {
+            (false, StepReason::Begin) => {
                 return Err("transactions have no begin of their own at this level".to_owned());
             }
-            (Model::Ser, _) => (Moment::Whole, Moment::Whole),
+            (false, _) => (Moment::Whole, Moment::Whole),
             // The clock may order any two moments; their windows tell.
-            (Model::Si, StepReason::RealTime) => return expect_halves(step),
-            (Model::Si, StepReason::Begin | StepReason::Rw { .. }) => {
-                (Moment::Begin, Moment::Commit)
+            (true, StepReason::RealTime) => return expect_halves(step),
+            (true, StepReason::Begin | StepReason::Rw { .. }) => (Moment::Begin, Moment::Commit),
+            (true, StepReason::Ww { .. }) if !model.installs_at_begin() => {
+                (Moment::Commit, Moment::Commit)
             }
-            (Model::Si, _) => (Moment::Commit, Moment::Begin),
+            (true, _) => (Moment::Commit, Moment::Begin),
         };
         if (step.from.moment, step.to.moment) == wanted {
             return Ok(());
@@ -180,8 +182,8 @@ impl<'h> Checker<'h> {
         if before == Some(after) {
             return false;
         }
-        let older = self.meaning.lineage(before, key);
-        let newer = self.meaning.lineage(Some(after), key);
+        let older = self.lineage(before, key);
+        let newer = self.lineage(Some(after), key);
         match fact {
             Fact::Initial => before.is_none() || is_initial(&older) && newer.root != Some(None),
             Fact::Run => {
@@ -201,10 +203,21 @@ impl<'h> Checker<'h> {
         }
     }
 
+    /// A version and those that it must directly follow. Where an update may be lost, read-modify-writes tie nothing.
+    fn lineage(&self, version: Version, key: KeyId) -> Lineage {
+        if self.spec.model.is_atomic() {
+            return self.meaning.lineage(version, key);
+        }
+        Lineage {
+            versions: vec![version],
+            root: Some(version),
+        }
+    }
+
     /// Whether a version belongs to the group of a lineage.
     fn is_akin(&self, key: KeyId, txn: TxnId, lineage: &Lineage) -> bool {
         lineage.versions.contains(&Some(txn))
-            || lineage.root.is_some() && self.meaning.lineage(Some(txn), key).root == lineage.root
+            || lineage.root.is_some() && self.lineage(Some(txn), key).root == lineage.root
     }
 
     /// Whether a version order or a list puts one before the other, or members of their groups.
@@ -229,7 +242,7 @@ impl<'h> Checker<'h> {
         }
         let mut groups = [Vec::new(), Vec::new()];
         for txn in self.meaning.writers_of(key) {
-            let root = self.meaning.lineage(Some(txn), key).root;
+            let root = self.lineage(Some(txn), key).root;
             for (group, lineage) in groups.iter_mut().zip([older, newer]) {
                 if root == lineage.root {
                     group.push(left(txn));

@@ -7,7 +7,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::model::KeyId;
-use crate::resolve::{Resolved, VersionId};
+use crate::relate::Polygraph;
+use crate::resolve::VersionId;
 use crate::verdict::Fact;
 
 /// What is known about `before` ≪ `after`.
@@ -44,7 +45,8 @@ struct ListedOrder {
 
 impl KeyOrder {
     /// Reads off what is known of a key.
-    pub(super) fn of(resolved: &Resolved, key: KeyId) -> Self {
+    pub(super) fn of(polygraph: &Polygraph, key: KeyId) -> Self {
+        let (resolved, places) = (polygraph.resolved(), polygraph.places());
         let versions = resolved.versions();
         let range = versions.of_key(key);
         let (start, n_versions) = (range.start, range.len());
@@ -56,7 +58,10 @@ impl KeyOrder {
             lists: Vec::new(),
         };
         let parents: Vec<Option<u32>> = range
-            .map(|version| versions.predecessor(VersionId(version)))
+            .map(|version| {
+                let is_tied = |_: &VersionId| places.is_atomic(versions.writer(VersionId(version)));
+                versions.predecessor(VersionId(version)).filter(is_tied)
+            })
             .map(|parent| parent.map(|it| it.0 - start))
             .collect();
         order.walk(&parents);
