@@ -237,7 +237,7 @@ fn every_back_end_decides_problems_with_choices_guarded_edges_and_clauses() {
     };
     let names: Vec<&str> = BACKENDS.iter().filter(decides).copied().collect();
     let mut counts = [0; 2];
-    for seed in 0..6_000 {
+    for seed in 0..4_000 {
         let problem = problem(&mut Rng::new(seed));
         let truth = can_be_met(&problem);
         counts[usize::from(truth)] += 1;
@@ -251,7 +251,7 @@ fn every_back_end_decides_problems_with_choices_guarded_edges_and_clauses() {
         }
     }
     println!("{} cannot be met, {} can", counts[0], counts[1]);
-    assert!(counts[0] > 800 && counts[1] > 800, "{counts:?}");
+    assert!(counts[0] > 500 && counts[1] > 500, "{counts:?}");
 }
 
 /// A mistake in a problem.
