@@ -4,7 +4,6 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use kingsnake_encodings::import::Gnf;
@@ -16,8 +15,6 @@ use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::{PruneOptions, PruneStats, Variable};
 
 use crate::args::SolveArgs;
-use crate::interrupt;
-use crate::plan::budget;
 use crate::voice::{Voice, complain, say};
 
 /// What was found, in the instance's own terms.
@@ -29,9 +26,7 @@ enum Solved {
 }
 
 /// Decides the instance.
-pub fn run(args: &SolveArgs, voice: Voice, start: Instant) -> Result<u8> {
-    let asked = interrupt::listen().context("cannot listen to signals")?;
-    let budget = budget(&args.limits, start).with_interrupt(asked);
+pub fn run(args: &SolveArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let name = args.instance.display();
     let text = text(&args.instance).with_context(|| format!("cannot read {name}"))?;
     let gnf = Gnf::read(&text).map_err(|error| anyhow!("{name}: {error}"))?;
@@ -40,8 +35,8 @@ pub fn run(args: &SolveArgs, voice: Voice, start: Instant) -> Result<u8> {
         seed: args.seed,
         ..Options::default()
     };
-    let solved = match solve(gnf.problem(), &args.backend, rounds, &options, &budget)? {
-        Solved::Core(_) => confirmed(&gnf, &args.backend, &options, &budget)?,
+    let solved = match solve(gnf.problem(), &args.backend, rounds, &options, budget)? {
+        Solved::Core(_) => confirmed(&gnf, &args.backend, &options, budget)?,
         solved => solved,
     };
     match solved {
