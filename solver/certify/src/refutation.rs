@@ -186,6 +186,11 @@ impl<'h> Checker<'h> {
         let newer = self.lineage(Some(after), key);
         match fact {
             Fact::Initial => before.is_none() || is_initial(&older) && newer.root != Some(None),
+            // Whoever read a version commits after its writer, and so does whoever read what that one wrote.
+            Fact::Run if !self.spec.model.is_atomic() => {
+                let lineage = self.meaning.lineage(Some(after), key);
+                lineage.versions.contains(&before)
+            }
             Fact::Run => {
                 // If neither came from the other, both continue one version. Then each is directly after it and the
                 // other further behind: a contradiction that either order shows.

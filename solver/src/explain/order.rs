@@ -3,6 +3,7 @@
 //! A transaction that read a version and then wrote the key put its own version directly after. So versions linked by
 //! read-modify-writes form a *family*: a tree, and a path unless two transactions overwrote one version. No other version
 //! of the key comes between two of a family, so what is known, or assumed, of one member against another family holds for all.
+//! Where a level lets updates be lost, a version still comes after the one that its writer read, but begins a family of its own.
 
 use rustc_hash::FxHashMap;
 
@@ -57,14 +58,18 @@ impl KeyOrder {
             leave: vec![0; n_versions],
             lists: Vec::new(),
         };
-        let parents: Vec<Option<u32>> = range
+        let is_tied: Vec<bool> = range
+            .clone()
             .map(|version| {
-                let is_tied = |_: &VersionId| places.is_atomic(versions.writer(VersionId(version)));
-                versions.predecessor(VersionId(version)).filter(is_tied)
+                let version = VersionId(version);
+                !versions.is_initial(version) && places.is_atomic(versions.writer(version))
             })
+            .collect();
+        let parents: Vec<Option<u32>> = range
+            .map(|version| versions.predecessor(VersionId(version)))
             .map(|parent| parent.map(|it| it.0 - start))
             .collect();
-        order.walk(&parents);
+        order.walk(&parents, &is_tied);
         let given = resolved.given();
         let from = given.partition_point(|it| it.key < key);
         for list in given[from..].iter().take_while(|it| it.key == key) {
@@ -76,7 +81,7 @@ impl KeyOrder {
 
     /// Numbers the trees from their roots. Versions in a circle of read-modify-writes have no root: each stays a family of
     /// its own, since the reads alone contradict each other.
-    fn walk(&mut self, parents: &[Option<u32>]) {
+    fn walk(&mut self, parents: &[Option<u32>], is_tied: &[bool]) {
         let n_versions = parents.len();
         let mut children_start = vec![0_u32; n_versions + 1];
         for parent in parents.iter().flatten() {
@@ -109,7 +114,9 @@ impl KeyOrder {
                 let child = children[next[top] as usize] as usize;
                 next[top] += 1;
                 self.enter[child] = clock;
-                self.family[child] = root as u32;
+                if is_tied[child] {
+                    self.family[child] = self.family[top];
+                }
                 stack.push(child);
             }
         }
@@ -159,7 +166,7 @@ impl KeyOrder {
             return Some((Fact::Initial, 0));
         }
         let (family, other) = (self.family_of(before), self.family_of(after));
-        if family == other && self.is_ancestor(before, after) {
+        if self.is_ancestor(before, after) {
             return Some((Fact::Run, 1));
         }
         if self.lists.iter().any(|list| list.shows(before, after)) {
