@@ -38,6 +38,9 @@ pub struct Document {
     story: Option<StoryView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
+    /// With `--all`: every class of anomaly, and what they rule out.
+    #[serde(flatten)]
+    all: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     transactions: Vec<TxnView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,6 +250,10 @@ pub fn document(answer: &Answer) -> Document {
                 .collect(),
         }),
         counterexample,
+        all: match (&answer.found, history) {
+            (Some(found), Some(history)) => found.view(history),
+            _ => Map::new(),
+        },
         transactions: match (telling, history) {
             (Some(telling), Some(history)) => telling
                 .story
@@ -469,7 +476,7 @@ fn op_view(history: &History, op: Op, is_insert: bool) -> Value {
     }
 }
 
-fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
+pub fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
     match counterexample {
         Counterexample::Cyclic(proof) => proof_view(history, proof),
         Counterexample::Local(findings) => {

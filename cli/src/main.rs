@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 satisfied (or done), 1 violated (or a certificate that does not hold), 2 error, 3 unknown.
 
+mod anomalies;
 mod answer;
 mod args;
 mod certificate;

@@ -1,6 +1,6 @@
 //! What happened, as the solver's `explain` tells it. Words, page and pictures all take their names from its labels.
 
-use kingsnake_solver::explain::{AnomalyName, Labels, Story, name, story};
+use kingsnake_solver::explain::{AnomalyName, Labels, Story, story};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_solver::verdict::Counterexample;
@@ -18,9 +18,10 @@ pub struct Telling {
 
 /// Tells a counterexample.
 pub fn tell(history: &History, spec: Spec, counterexample: &Counterexample) -> Telling {
+    let story = story(history, spec, counterexample);
     Telling {
-        name: name(history, spec, counterexample),
-        story: story(history, spec, counterexample),
+        name: story.name,
+        story,
         keys: keys(counterexample),
     }
 }

@@ -236,7 +236,7 @@ fn an_injected_phantom_is_called_one() {
             let Verdict::Violated(found) = verdict(&history, spec(level)) else {
                 panic!("{fault} is a violation of {level}");
             };
-            let name = explain::name(&history, spec(level), &found);
+            let name = explain::name(&history, &found);
             assert_eq!(
                 (name.short, name.adya),
                 ("phantom", Some(letters)),

@@ -245,41 +245,26 @@ fn refuted_at(
 
 /// A proof at a model: where transactions are wholes, their begins and commits fall together.
 fn proof_at(model: Model, proof: &Proof) -> Proof {
-    match (model, proof) {
-        (Model::Pc, _) => proof.clone(),
-        (Model::Si, Proof::Cycle(steps)) => {
-            Proof::Cycle(steps.iter().flat_map(installed).collect())
+    match model {
+        Model::Pc => return proof.clone(),
+        Model::Si => {
+            return proof.map_cycles(|steps| steps.iter().flat_map(installed).collect());
         }
-        (Model::Ser, Proof::Cycle(steps)) => {
-            let whole = |point: Point| Point {
-                moment: Moment::Whole,
-                ..point
-            };
-            let kept = steps.iter().filter(|step| step.reason != StepReason::Begin);
-            let steps = kept.map(|step| Step {
-                from: whole(step.from),
-                to: whole(step.to),
-                reason: step.reason,
-            });
-            Proof::Cycle(steps.collect())
-        }
-        (
-            Model::Ser | Model::Si,
-            Proof::Split {
-                key,
-                one,
-                other,
-                one_first,
-                other_first,
-            },
-        ) => Proof::Split {
-            key: *key,
-            one: *one,
-            other: *other,
-            one_first: Box::new(proof_at(model, one_first)),
-            other_first: Box::new(proof_at(model, other_first)),
-        },
+        Model::Ser => {}
     }
+    let whole = |point: Point| Point {
+        moment: Moment::Whole,
+        ..point
+    };
+    proof.map_cycles(|steps| {
+        let kept = steps.iter().filter(|step| step.reason != StepReason::Begin);
+        let steps = kept.map(|step| Step {
+            from: whole(step.from),
+            to: whole(step.to),
+            reason: step.reason,
+        });
+        steps.collect()
+    })
 }
 
 /// A step where versions are installed at begins: what ends at a writer's commit ends at its begin, which is before.

@@ -6,8 +6,9 @@ use thiserror::Error;
 
 use crate::budget::{Budget, StopReason};
 use crate::certify;
+use crate::certify::refutation::{Refusal, check_proof_within};
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Origin, Side};
-use crate::explain;
+use crate::explain::{self, NoProof};
 use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::{Model, Spec};
 use crate::model::History;
@@ -438,13 +439,30 @@ impl Line<'_> {
 
     fn contradicted(&mut self, decider: Decider, found: &Contradiction) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        let proof = explain::refute(found, self.history);
-        self.violated(decider, proof)
+        let proof = explain::refute(found, self.history, self.budget);
+        self.proved(decider, proof)
+    }
+
+    /// Goes on with a proof, if there is one.
+    fn proved(&mut self, decider: Decider, proof: Result<Proof, NoProof>) -> Result<Answer, Stop> {
+        match proof {
+            Ok(proof) => self.violated(decider, proof),
+            Err(NoProof::Stopped(reason)) => Err(reason.into()),
+            Err(NoProof::NotFound) => {
+                let holds = Err("its reasons cannot be found again".to_owned());
+                Ok(certified(decider, "violated", holds)?)
+            }
+        }
     }
 
     fn violated(&mut self, decider: Decider, proof: Proof) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Certify);
-        let holds = certify::refutation::check_proof(self.history, self.spec, &proof);
+        let (history, spec, budget) = (self.history, self.spec, self.budget);
+        let holds = match check_proof_within(history, spec, &proof, budget) {
+            Err(Refusal::Stopped(reason)) => return Err(reason.into()),
+            Err(Refusal::Wrong(why)) => Err(why),
+            Ok(()) => Ok(()),
+        };
         certified(decider, "violated", holds)?;
         let verdict = Verdict::Violated(Counterexample::Cyclic(proof));
         Ok((decider, verdict))
@@ -494,10 +512,8 @@ impl Line<'_> {
 
     fn refuted(&mut self, pruned: &Pruned, core: &[u32]) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        match explain::refute_core(pruned, core, self.history) {
-            Some(proof) => self.violated(Decider::Backend, proof),
-            None => Err(StopReason::Unexplained(core.len()).into()),
-        }
+        let proof = explain::refute_core(pruned, core, self.history, self.budget);
+        self.proved(Decider::Backend, proof)
     }
 
     /// Turns choices into an order, and replays it.

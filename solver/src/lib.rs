@@ -18,7 +18,7 @@ pub mod shared;
 
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
-pub use kingsnake_history::{budget, level, model, progress, verdict};
+pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
 pub use relate as polygraph;
 
 /// Problems that do not come from a history.

@@ -107,6 +107,21 @@ pub struct FileArgs {
     pub report: Option<PathBuf>,
 }
 
+/// Anomalies of every class.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Anomalies")]
+pub struct AllArgs {
+    /// List every class of anomaly, the worst first, with its count and one example, and the models that they rule out.
+    #[arg(long)]
+    pub all: bool,
+    /// Exit with 1 only if one of these models is ruled out, such as `snapshot-isolation,PL-2`; docs/levels.md lists them.
+    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    pub expect: Vec<String>,
+    /// Exit with 1 only if one of these anomalies, or a worse one, is there, such as `G1,lost-update`.
+    #[arg(long, value_name = "ANOMALY", value_delimiter = ',')]
+    pub anomalies: Vec<String>,
+}
+
 /// `kingsnake check`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
@@ -121,6 +136,9 @@ pub struct CheckArgs {
     /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
     pub version_order_share: Option<f64>,
+    /// What is looked for besides the level.
+    #[command(flatten)]
+    pub all: AllArgs,
     /// What is written.
     #[command(flatten)]
     pub files: FileArgs,

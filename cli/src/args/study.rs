@@ -13,6 +13,7 @@ use super::values::{bytes, seconds};
 /// How a study runs.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Study")]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct StudyArgs {
     /// Where rows, figures and the report go; a study that stopped there goes on.
     #[arg(long, value_name = "DIR")]

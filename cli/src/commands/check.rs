@@ -14,6 +14,7 @@ use kingsnake_solver::decide::Backend;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
+use crate::anomalies::{self, Expected};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
 use crate::input::{self, load, thinned};
@@ -35,6 +36,7 @@ pub fn run(
     words: fn(&Answer, Voice) -> String,
 ) -> Result<u8> {
     let plan = Plan::new(args)?;
+    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
     start_threads(&args.limits)?;
     let bounds = &args.limits.bounds;
@@ -47,7 +49,7 @@ pub fn run(
     };
     let answered = within(&budget, work);
     drop(drawing);
-    let (answer, warnings) = match answered {
+    let (mut answer, warnings) = match answered {
         Ok(answered) => answered,
         Err(error) => match limits::stopped(&error) {
             Some(reason) => (stopped(plan, reason.clone(), start), Vec::new()),
@@ -57,6 +59,7 @@ pub fn run(
     for warning in &warnings {
         voice.warn(warning);
     }
+    answer.expected = expected;
     let (status, verdict, files) = (answer.status(), answer.word(), args.files.clone());
     let writing = limits::for_writing(&budget, bounds);
     let delivered = within(&writing, move || {
@@ -97,6 +100,8 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         decider: Decider::Nobody,
         stats: CheckStats::default(),
         telling: None,
+        found: None,
+        expected: Expected::default(),
         proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
         processor: Vec::new(),
@@ -173,6 +178,14 @@ fn answer(
     for &(name, time) in &report.stats.phases {
         spend(&mut phases, name, time);
     }
+    let mut found = None;
+    let expects = !args.all.expect.is_empty() || !args.all.anomalies.is_empty();
+    if args.all.all || expects {
+        match anomalies::find(&parsed.history, budget)? {
+            Ok(all) => found = Some(all),
+            Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
+        }
+    }
     let answer = Answer {
         plan,
         parsed: Some(parsed),
@@ -180,6 +193,8 @@ fn answer(
         decider: report.decider,
         stats: report.stats,
         telling: None,
+        found,
+        expected: Expected::default(),
         proof,
         phases,
         processor: marks.spent(),
@@ -249,6 +264,14 @@ fn deliver(
     // What goes to stdout by request stands alone there.
     if !outputs(files).any(|it| is_stdio(it.path)) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
+        if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
+            let mut text = format!("\n{}", found.words(history, voice));
+            for line in answer.missed() {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            say(&text).context("cannot write to stdout")?;
+        }
     }
     if let Some(path) = &files.json {
         let mut text = serde_json::to_string_pretty(&json::document(answer))?;

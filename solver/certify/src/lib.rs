@@ -3,6 +3,7 @@
 pub mod adya;
 mod adya_reading;
 mod clock;
+mod families;
 mod findings;
 mod meaning;
 pub mod order;

@@ -288,7 +288,7 @@ impl<'h> Meaning<'h> {
     }
 
     /// The version that a transaction read and overwrote: no other comes between.
-    fn overwrote(&self, txn: TxnId, key: KeyId) -> Option<Version> {
+    pub(super) fn overwrote(&self, txn: TxnId, key: KeyId) -> Option<Version> {
         self.left(txn, key)?;
         self.version_read(txn, key)
     }
