@@ -79,6 +79,7 @@ fn crowded_by(workload: &str, granularity: Option<Granularity>, run: &Run) -> Re
             "zipf:1.5".parse().expect("a distribution")
         },
         granularity,
+        shapes: None,
     };
     let workload = entry.make(&parameters).expect("there are enough keys");
     run.run(&*workload).expect("there are enough clients")

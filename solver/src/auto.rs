@@ -240,6 +240,7 @@ fn refuted_at(
             certify::refutation::check_proof(history, spec, &proof)?;
             Ok(Counterexample::Cyclic(proof))
         }
+        Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
     }
 }
 

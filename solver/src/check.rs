@@ -89,6 +89,10 @@ pub enum Decider {
     Witness,
     /// The back end.
     Backend,
+    /// Linearizability, by sorting.
+    Zones,
+    /// Linearizability, by search.
+    Search,
     /// Nothing did: the check stopped.
     Nobody,
 }
@@ -102,6 +106,8 @@ impl Decider {
             Decider::Prune => "prune",
             Decider::Witness => "witness",
             Decider::Backend => "backend",
+            Decider::Zones => "zones",
+            Decider::Search => "search",
             Decider::Nobody => "nobody",
         }
     }
@@ -160,6 +166,9 @@ pub enum CheckError {
     /// The level needs times.
     #[error("the level needs begin and commit times, and the history has none")]
     NoTimes,
+    /// The history is not one of registers.
+    #[error(transparent)]
+    NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
     /// Orders explain all reads, and nothing has compared them with the conditions that chose rows.
     #[error(
         "some order explains every row that was read, but whether it explains the rows that {n} did not return is not decided at this level; \

@@ -9,12 +9,14 @@ mod agreement;
 pub mod auto;
 pub mod check;
 pub mod explain;
+pub mod linearizable;
 #[cfg(test)]
 mod mutants;
 pub mod prune;
 pub mod relate;
 pub mod resolve;
 pub mod shared;
+pub mod weak;
 
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};

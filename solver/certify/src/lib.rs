@@ -5,10 +5,12 @@ mod adya_reading;
 mod clock;
 mod families;
 mod findings;
+pub mod linearizable;
 mod meaning;
 pub mod order;
 pub mod refutation;
 mod rows;
 mod table;
+pub mod weak;
 
 pub use meaning::Meaning;

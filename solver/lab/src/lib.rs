@@ -4,3 +4,4 @@ pub mod adya;
 pub mod axioms;
 pub mod oracle;
 pub mod random;
+pub mod registers;
