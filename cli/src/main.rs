@@ -75,6 +75,9 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
             commands::auto::run(&args, voice, start)
         }
+        Command::Check(args) | Command::Explain(args) if commands::white_box::is_asked(&args) => {
+            commands::white_box::run(&args, voice, start)
+        }
         Command::Check(args) | Command::Explain(args)
             if commands::weak::typed(&args.level).is_some() =>
         {

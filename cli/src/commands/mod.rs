@@ -14,4 +14,5 @@ pub mod stats;
 pub mod verify;
 pub mod verify_proof;
 pub mod weak;
+pub mod white_box;
 pub mod workload;
