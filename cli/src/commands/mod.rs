@@ -9,6 +9,7 @@ pub mod convert;
 pub mod devices;
 pub mod export;
 pub mod generate;
+pub mod solve;
 pub mod stats;
 pub mod verify;
 pub mod verify_proof;
