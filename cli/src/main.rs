@@ -108,6 +108,11 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
                 commands::export::run(&args, voice, start, budget)
             })
         }
+        Command::Solve(args) => {
+            limits::command(&args.limits.bounds.clone(), start, move |budget| {
+                commands::solve::run(&args, voice, budget)
+            })
+        }
         Command::Generate(args) => limits::command(&args.bounds.clone(), start, move |_| {
             commands::generate::run(&args, voice)
         }),

@@ -286,7 +286,7 @@ pub fn check_on(
 pub fn origin(spec: Spec) -> Origin {
     match spec.model {
         Model::Si => Origin::SnapshotIsolation,
-        Model::Ser => Origin::Other,
+        Model::Ser | Model::Pc => Origin::Other,
     }
 }
 

@@ -79,10 +79,10 @@ struct Lemmas<'a> {
 impl Lemmas<'_> {
     /// What a fact needs.
     fn open(&mut self, before: VersionId, after: VersionId) -> Open {
-        let resolved = self.polygraph.resolved();
-        let key = resolved.versions().key(before);
+        let polygraph = self.polygraph;
+        let key = polygraph.resolved().versions().key(before);
         let order = self.orders.entry(key);
-        let order = order.or_insert_with(|| KeyOrder::of(resolved, key));
+        let order = order.or_insert_with(|| KeyOrder::of(polygraph, key));
         match order.known(before, after) {
             Known::Yes(fact, _) => Open::No(fact),
             Known::Open(one, other) => Open::Lemma((key, one, other)),
