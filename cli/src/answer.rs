@@ -134,6 +134,12 @@ impl Answer {
                     count(stats.n_open, "constraint")
                 )
             }
+            Decider::Zones => {
+                "every value is written once, so sorting the operations decided".to_owned()
+            }
+            Decider::Search => {
+                "values are written more than once, so a search over orders decided".to_owned()
+            }
             Decider::Nobody => "nobody decided".to_owned(),
         }
     }

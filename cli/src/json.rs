@@ -3,7 +3,7 @@
 use kingsnake_encodings::proof::instance_path;
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::explain::local_name;
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
 use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
@@ -288,16 +288,13 @@ fn level(plan: &Plan) -> LevelView {
     } = plan.spec;
     LevelView {
         name: plan.level.name(),
-        model: match model {
-            Model::Ser => "ser",
-            Model::Si => "si",
-        },
+        model: model.name(),
         session_order,
         real_time: real_time.is_some(),
         snapshots: real_time.map(|it| it.snapshots.name()),
         times: real_time.map(|it| it.times.name()),
         clock_drift_ms: real_time.map(|it| it.drift as f64 / 1e6),
-        words: plan.spec.to_string(),
+        words: plan.promise(),
     }
 }
 
@@ -482,6 +479,16 @@ fn op_view(history: &History, op: Op, is_insert: bool) -> Value {
 pub fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
     match counterexample {
         Counterexample::Cyclic(proof) => proof_view(history, proof),
+        Counterexample::Stuck(stuck) => json!({
+            "kind": "stuck",
+            "key": token(history, history.key_token(stuck.key)),
+            "transaction": txn_name(history, stuck.last),
+            "possible": stuck.possible.iter().map(|state| match state {
+                None => json!("initial"),
+                Some(value) => json!([token(history, history.value_token(*value))]),
+            }).collect::<Vec<Value>>(),
+            "concurrent": stuck.concurrent.iter().map(|&txn| txn_name(history, txn)).collect::<Vec<Value>>(),
+        }),
         Counterexample::Local(findings) => {
             let findings: Vec<Value> = findings
                 .iter()

@@ -7,6 +7,7 @@ mod answer;
 mod args;
 mod certificate;
 mod commands;
+mod commit_certificate;
 mod input;
 mod interrupt;
 mod json;
@@ -32,6 +33,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use args::{Command, LevelArg, Typed};
+use kingsnake_solver::weak::WeakLevel;
 use voice::Voice;
 
 /// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
@@ -73,6 +75,15 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
             commands::auto::run(&args, voice, start)
         }
+        Command::Check(args) | Command::Explain(args) if commands::white_box::is_asked(&args) => {
+            commands::white_box::run(&args, voice, start)
+        }
+        Command::Check(args) | Command::Explain(args)
+            if commands::weak::typed(&args.level).is_some() =>
+        {
+            let level = commands::weak::typed(&args.level).unwrap_or(WeakLevel::Rc);
+            commands::weak::run(&args, level, voice, start)
+        }
         Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
         Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
         Command::Verify(args) => limits::command(&args.bounds.clone(), start, move |budget| {
@@ -92,6 +103,11 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Export(args) => {
             limits::command(&args.limits.bounds.clone(), start, move |budget| {
                 commands::export::run(&args, voice, start, budget)
+            })
+        }
+        Command::Solve(args) => {
+            limits::command(&args.limits.bounds.clone(), start, move |budget| {
+                commands::solve::run(&args, voice, budget)
             })
         }
         Command::Generate(args) => limits::command(&args.bounds.clone(), start, move |_| {

@@ -9,14 +9,22 @@ mod agreement;
 pub mod auto;
 pub mod check;
 pub mod explain;
+pub mod linearizable;
 #[cfg(test)]
 mod mutants;
 pub mod prune;
 pub mod relate;
 pub mod resolve;
 pub mod shared;
+pub mod weak;
 
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
 pub use relate as polygraph;
+
+/// Problems that do not come from a history.
+pub mod problem {
+    pub use kingsnake_graph::Problem;
+    pub use kingsnake_graph::prune::{Outcome, Pruned, prune};
+}

@@ -3,6 +3,11 @@
 /// The studies that have a name: the name, the file, its text.
 pub const BUILT_IN: &[(&str, &str, &str)] = &[
     (
+        "emme",
+        "benches/studies/emme.toml",
+        include_str!("../emme.toml"),
+    ),
+    (
         "encodings",
         "benches/studies/encodings.toml",
         include_str!("../encodings.toml"),
@@ -16,6 +21,16 @@ pub const BUILT_IN: &[(&str, &str, &str)] = &[
         "king-cobra",
         "benches/studies/king-cobra.toml",
         include_str!("../king-cobra.toml"),
+    ),
+    (
+        "mini-vs-general",
+        "benches/studies/mini-vs-general.toml",
+        include_str!("../mini-vs-general.toml"),
+    ),
+    (
+        "mtc",
+        "benches/studies/mtc.toml",
+        include_str!("../mtc.toml"),
     ),
     (
         "sizes",

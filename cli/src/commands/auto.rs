@@ -165,6 +165,7 @@ impl Survey {
             real_time: None,
             clock_drift: None,
             times: None,
+            failed_cas: None,
         };
         Ok(Survey {
             plan: Plan::at(Level::Ser, &args)?,

@@ -3,8 +3,10 @@
 //! A workload makes transactions from a stream of random numbers and from nothing else, so that a transaction which was
 //! aborted can be made again.
 
+mod emme;
 mod keys;
 mod lists;
+mod lwt;
 mod mini;
 mod mix;
 mod plan;
@@ -18,6 +20,8 @@ use thiserror::Error;
 
 use keys::Keys;
 pub use keys::{BadDistribution, Distribution};
+pub use lwt::{Lwt, LwtFault};
+pub use mini::Shapes;
 
 use crate::store::Transaction;
 
@@ -30,6 +34,8 @@ pub enum Kind {
     Lists,
     /// Rows of a table that come and go, and are asked for by ranges of keys.
     Rows,
+    /// Rows of a table with columns, which conditions choose.
+    Table,
 }
 
 /// Makes transactions.
@@ -63,6 +69,8 @@ pub struct Parameters {
     pub distribution: Distribution,
     /// What the percentages apply to.
     pub granularity: Option<Granularity>,
+    /// Which shapes mini-transactions have.
+    pub shapes: Option<Shapes>,
 }
 
 /// Why a workload cannot be had with these parameters.
@@ -111,6 +119,8 @@ enum Make {
     Mix([usize; 3], Granularity),
     /// Weights of inserts, reads, updates, deletes and range queries.
     Ranges([usize; 5]),
+    /// Emme's; which percentage of the reads and updates chooses rows by a condition.
+    Emme(Option<usize>),
     Mini,
     Lists,
     /// A schema of its own.
@@ -175,6 +185,11 @@ pub const WORKLOADS: &[Entry] = &[
     ranges("v-range-rqh", "the same with 50 % range queries, 12.5 % each of the others", [1, 1, 1, 1, 4]),
     ranges("v-range-idh", "the same with 35 % inserts, 35 % deletes, 10 % each of the others", [35, 10, 10, 35, 10]),
     Entry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Lists },
+    Entry { name: "emme-items", about: "Emme's: 30 % updates, 40 % reads, 20 % increments, 10 % inserts of a table's rows", n_keys: 1_000, n_ops: 5, make: Make::Emme(None) },
+    Entry { name: "emme-predicates", about: "Emme's: 10 % inserts, reads and updates in equal parts, half of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(50)) },
+    Entry { name: "emme-predicates-25", about: "the same with a quarter of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(25)) },
+    Entry { name: "emme-predicates-75", about: "the same with three quarters of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(75)) },
+    Entry { name: "emme-predicates-100", about: "the same with all of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(100)) },
     schema("tpcc", "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", |it| Box::new(tpcc::Tpcc::new(it))),
     schema("rubis", "a compact RUBiS: 20,000 users, 80,000 items", |it| Box::new(rubis::Rubis::new(it))),
     schema("twitter", "a compact Twitter: 1,000 users", |it| Box::new(twitter::Twitter::new(it))),
@@ -217,6 +232,9 @@ impl Entry {
         if self.n_ops == 0 {
             fixed(parameters.n_ops.is_some(), "number of operations")?;
         }
+        if !matches!(self.make, Make::Mini) {
+            fixed(parameters.shapes.is_some(), "shapes")?;
+        }
         if !matches!(self.make, Make::Mix(..) | Make::Ranges(_)) {
             fixed(parameters.granularity.is_some(), "granularity")?;
         }
@@ -233,7 +251,15 @@ impl Entry {
                 weights,
                 granularity: parameters.granularity.unwrap_or(Whole),
             }),
-            Make::Mini => Box::new(mini::Mini { keys: keys(2)? }),
+            Make::Emme(predicates) => Box::new(emme::Emme {
+                keys: keys(1)?,
+                n_ops,
+                predicates,
+            }),
+            Make::Mini => Box::new(mini::Mini {
+                keys: keys(2)?,
+                shapes: parameters.shapes.unwrap_or_default(),
+            }),
             Make::Lists => Box::new(lists::Lists {
                 keys: keys(1)?,
                 n_ops: n_ops.max(1),

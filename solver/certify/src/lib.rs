@@ -2,13 +2,16 @@
 
 pub mod adya;
 mod adya_reading;
+pub mod along;
 mod clock;
 mod families;
 mod findings;
+pub mod linearizable;
 mod meaning;
 pub mod order;
 pub mod refutation;
 mod rows;
 mod table;
+pub mod weak;
 
 pub use meaning::Meaning;

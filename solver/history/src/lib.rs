@@ -7,6 +7,8 @@ pub mod adya;
 pub mod lattice;
 pub mod level;
 pub mod model;
+pub mod operations;
 pub mod verdict;
+pub mod weak;
 
 pub use kingsnake_context::{budget, progress, rng};

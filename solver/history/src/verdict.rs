@@ -302,6 +302,13 @@ pub enum LocalAnomaly {
     ScatteredAppends,
 }
 
+impl LocalAnomaly {
+    /// Whether even read committed forbids it. A non-repeatable read is the one that it allows.
+    pub fn breaks_read_committed(self) -> bool {
+        self != LocalAnomaly::NonRepeatableRead
+    }
+}
+
 /// Why the history breaks the level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counterexample {
@@ -309,6 +316,22 @@ pub enum Counterexample {
     Local(Vec<Finding>),
     /// A cycle, or cases that all end in one.
     Cyclic(Proof),
+    /// An operation on a register that no order reaches.
+    Stuck(Stuck),
+}
+
+/// No order of the operations on a register that had begun when `last` ended explains all of them that had ended by then,
+/// though some order explains all that had ended before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The register.
+    pub key: KeyId,
+    /// The operation.
+    pub last: TxnId,
+    /// What the register can have held when `last` ended, all possible orders considered; `None` is the initial state.
+    pub possible: Vec<Option<ValueId>>,
+    /// The operations that had begun when `last` ended and had not ended before.
+    pub concurrent: Vec<TxnId>,
 }
 
 /// An order that explains the history: of transactions (SER), or of their begins and commits (SI).

@@ -192,7 +192,7 @@ impl Collected<'_, '_> {
 
 fn n_steps(example: &Counterexample) -> usize {
     match example {
-        Counterexample::Local(_) => 0,
+        Counterexample::Local(_) | Counterexample::Stuck(_) => 0,
         Counterexample::Cyclic(proof) => proof.steps().count(),
     }
 }

@@ -35,6 +35,11 @@ pub(super) fn involved(
             }
         }
         Counterexample::Cyclic(proof) => cast.visit(proof),
+        Counterexample::Stuck(stuck) => {
+            cast.txns.insert(stuck.last);
+            cast.txns.extend(stuck.concurrent.iter().take(TOLD * 4));
+            cast.keys.insert(stuck.key);
+        }
     }
     (
         cast.txns.into_iter().collect(),

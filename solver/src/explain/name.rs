@@ -46,6 +46,11 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
             let agree = names.iter().all(|name| name.short == mildest.short);
             if agree { mildest } else { general(mildest) }
         }
+        Counterexample::Stuck(_) => AnomalyName {
+            short: "no linearization",
+            adya: None,
+            about: "Whatever order the operations on a register took effect in, one of them cannot have seen what it saw.",
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::Spec;
 use crate::model::{History, KeyId, TxnId};
-use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason};
+use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
 /// Of longer cycles only the first and the last steps are told.
 const LONGEST: usize = 60;
@@ -67,6 +67,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
     match counterexample {
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
+        Counterexample::Stuck(stuck) => teller.tell_stuck(history, stuck),
     }
     let mut headline = name.short.to_owned();
     if let Some(first) = headline.get_mut(..1) {
@@ -77,7 +78,9 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
     }
     let _ = match counterexample {
         Counterexample::Local(_) => write!(headline, " breaks every level"),
-        Counterexample::Cyclic(_) => write!(headline, " breaks {spec}"),
+        Counterexample::Cyclic(_) | Counterexample::Stuck(_) => {
+            write!(headline, " breaks {spec}")
+        }
     };
     let mut about = name.about.to_owned();
     if let Counterexample::Cyclic(proof) = counterexample
@@ -288,6 +291,37 @@ impl Teller<'_> {
                 format!("{claim}{because}.")
             };
             self.say(depth, text);
+        }
+    }
+
+    /// What a register can have held, and what the operation saw.
+    fn tell_stuck(&mut self, history: &History, stuck: &Stuck) {
+        const LISTED: usize = 12;
+        let key = self.words.labels.key(stuck.key);
+        let who = self.words.with_session(stuck.last);
+        let held = |state: &Option<crate::model::ValueId>| match state {
+            None => "its initial value".to_owned(),
+            Some(value) => history.value_name(*value),
+        };
+        let mut states: Vec<String> = stuck.possible.iter().take(LISTED).map(held).collect();
+        if stuck.possible.len() > LISTED {
+            states.push(format!("{} more", stuck.possible.len() - LISTED));
+        }
+        let did = self.words.operations(stuck.last, &[stuck.key]);
+        let concurrent = match stuck.concurrent.len() {
+            0 => "no other operation on it was under way".to_owned(),
+            1 => "one other operation on it was under way".to_owned(),
+            n => format!("{n} other operations on it were under way"),
+        };
+        for text in [
+            format!("{who}: {did}. When it ended, {concurrent}."),
+            format!(
+                "In every order of the operations on {key} that fits their times, up to then {key} held one of: {}.",
+                states.join(", ")
+            ),
+            "None of these orders lets it see what it saw.".to_owned(),
+        ] {
+            self.lines.push(Line { depth: 0, text });
         }
     }
 
