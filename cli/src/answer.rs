@@ -70,13 +70,10 @@ impl Answer {
         if !self.expected.is_empty() {
             return match &self.found {
                 None => 3,
-                Some(found) if self.missed().is_empty() => {
-                    if found.anomalies.is_complete {
+                Some(found) if self.missed().is_empty()
+                    && found.anomalies.is_complete => {
                         0
-                    } else {
-                        3
                     }
-                }
                 Some(_) => 1,
             };
         }

@@ -241,10 +241,10 @@ fn read_file(
         }
         Format::Awdit => formats::awdit::read(input, builder, warnings)?,
         Format::JepsenEdn => {
-            formats::jepsen::read(input, false, ignore_unwritten, builder, warnings)?
+            formats::jepsen::read(input, false, ignore_unwritten, builder, warnings)?;
         }
         Format::JepsenJson => {
-            formats::jepsen::read(input, true, ignore_unwritten, builder, warnings)?
+            formats::jepsen::read(input, true, ignore_unwritten, builder, warnings)?;
         }
         Format::ListAppendText => formats::list_append::read(input, builder, warnings)?,
     }

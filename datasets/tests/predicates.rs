@@ -164,7 +164,7 @@ fn predicates_that_mean_nothing_are_refused_by_line_and_field() {
         ),
     ];
     for (ops, words) in wrong {
-        let error = error(Format::Kingsnake, &txn(ops));
+        let error = error(Format::Kingsnake, txn(ops));
         assert_eq!(error.place(), Place::Line(3), "{ops}: {error}");
         assert!(error.to_string().contains(words), "{ops}: {error}");
     }
@@ -183,7 +183,7 @@ fn predicates_that_mean_nothing_are_refused_by_line_and_field() {
     for (table, words) in tables {
         let error = error(
             Format::Kingsnake,
-            &format!("{{\"kingsnake\":1,\"tables\":{table}}}\n"),
+            format!("{{\"kingsnake\":1,\"tables\":{table}}}\n"),
         );
         assert_eq!(error.place(), Place::Line(1));
         assert!(error.to_string().contains(words), "{table}: {error}");

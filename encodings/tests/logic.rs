@@ -186,10 +186,10 @@ fn options(turn: u64) -> PruneOptions {
     PruneOptions {
         reachability: [Reachability::Dense, Reachability::Chains][turn as usize % 2],
         rounds: [None, Some(0), Some(1)][turn as usize % 3],
-        estimate: turn % 5 != 0,
-        merge: turn % 7 != 0,
-        coalesce: turn % 11 != 0,
-        linear: turn % 13 != 0,
+        estimate: !turn.is_multiple_of(5),
+        merge: !turn.is_multiple_of(7),
+        coalesce: !turn.is_multiple_of(11),
+        linear: !turn.is_multiple_of(13),
     }
 }
 

@@ -224,15 +224,12 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
                 Some(0 | 1 | 3) => serde_json::from_str::<Document>(&ended.stdout).ok(),
                 _ => None,
             };
-            match document {
-                Some(document) => fill(&mut row, document)?,
-                None => {
-                    // A limit that ends the check while it writes its answer leaves no document.
-                    if status.code() == Some(3) && ended.stderr.contains("memory limit") {
-                        row.outcome = Outcome::Memory;
-                    }
-                    row.reason = complaint(&status.to_string(), &ended.stderr);
+            if let Some(document) = document { fill(&mut row, document)? } else {
+                // A limit that ends the check while it writes its answer leaves no document.
+                if status.code() == Some(3) && ended.stderr.contains("memory limit") {
+                    row.outcome = Outcome::Memory;
                 }
+                row.reason = complaint(&status.to_string(), &ended.stderr);
             }
         }
     }

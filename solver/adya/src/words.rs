@@ -144,10 +144,7 @@ impl<'h> Teller<'h> {
             )
         });
         let told: Vec<String> = told.collect();
-        match told.is_empty() {
-            true => format!("it to {}", self.version(value)),
-            false => format!("its {}", told.join(", its ")),
-        }
+        if told.is_empty() { format!("it to {}", self.version(value)) } else { format!("its {}", told.join(", its ")) }
     }
 
     /// A predicate that did not return what it should.

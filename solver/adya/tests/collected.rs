@@ -1,4 +1,4 @@
-//! Predicates that PostgreSQL answered at two levels (`shared/data/collected/pred-*`, whose format is converted here).
+//! Predicates that `PostgreSQL` answered at two levels (`shared/data/collected/pred-*`, whose format is converted here).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
