@@ -1,6 +1,7 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
 mod check;
+mod collect;
 mod export;
 mod generate;
 mod study;
@@ -8,6 +9,7 @@ mod techniques;
 mod values;
 
 pub use check::{CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg};
+pub use collect::CollectArgs;
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use study::{AblateArgs, BenchCommand, EncodingsArgs, MeasureArg, ReachArgs, StudyArgs};
@@ -90,6 +92,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Run a workload on an embedded store that keeps its promise, or breaks it once on request.
     Generate(Box<GenerateArgs>),
+    /// Run a workload on a real database, record what its clients saw, and check it.
+    Collect(Box<CollectArgs>),
     /// Run a study: workloads times switches, with figures and a report.
     Ablate(AblateArgs),
     /// Measure, with figures and a report.

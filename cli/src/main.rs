@@ -79,6 +79,7 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Convert(args) => commands::convert::run(&args, voice),
         Command::Export(args) => commands::export::run(&args, voice, start),
         Command::Generate(args) => commands::generate::run(&args, voice),
+        Command::Collect(args) => commands::collect::run(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),
         Command::Bench { what } => commands::bench::run(&what, voice),
         Command::Devices => commands::devices::run(),

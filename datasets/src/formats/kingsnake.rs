@@ -160,6 +160,15 @@ fn read_line(
                 let level = cursor.json_text()?;
                 fields.isolation.replace(builder.text(&level)).is_some()
             }
+            // What a collector notes beside it orders nothing.
+            "node" | "name" => {
+                cursor.json_text()?;
+                false
+            }
+            "snapshots" => {
+                cursor.json_skip()?;
+                false
+            }
             "ops" => read_ops(cursor, builder, &mut fields, buffers)?,
             "initial" if fields.is_empty() => {
                 read_initial(cursor, builder)?;
@@ -169,8 +178,12 @@ fn read_line(
                 read_version_order(cursor, builder)?;
                 return cursor.json_punct(b'}');
             }
+            "event" if fields.is_empty() => {
+                cursor.json_skip()?;
+                return cursor.json_punct(b'}');
+            }
             other => {
-                let known = "id, session, status, begin, commit, isolation, ops; or initial or version_order alone";
+                let known = "id, session, status, begin, commit, isolation, node, name, snapshots, ops; or initial, version_order or event alone";
                 cursor.at = name_at;
                 return Err(unknown_field(cursor, other, known));
             }
