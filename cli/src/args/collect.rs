@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use kingsnake_collect::{ADAPTERS, LOADS, OrderBy};
+use kingsnake_collect::{ADAPTERS, Fault, LOADS, OrderBy};
 
 use super::values::seconds;
 
@@ -65,6 +65,12 @@ pub struct CollectArgs {
     /// A setting of the database in place of the adapter's own; the list is below.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
+    /// What goes wrong meanwhile: kill, backend, pause (of servers that --start made), cut, delay, half-close (of connections).
+    #[arg(long, value_name = "FAULT,…", value_delimiter = ',', value_parser = faults())]
+    pub fault: Vec<Fault>,
+    /// Seconds between two faults.
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    pub every: Duration,
     /// Where journals and the history go.
     #[arg(long, value_name = "DIR", required_unless_present_any = ["merge", "self_test"])]
     pub out: Option<PathBuf>,
@@ -80,6 +86,13 @@ fn orders() -> impl TypedValueParser<Value = OrderBy> {
     PossibleValuesParser::new(OrderBy::ALL.map(OrderBy::name)).map(|name| {
         let found = OrderBy::ALL.into_iter().find(|it| it.name() == name);
         found.unwrap_or_default()
+    })
+}
+
+fn faults() -> impl TypedValueParser<Value = Fault> {
+    PossibleValuesParser::new(Fault::ALL.map(Fault::name)).map(|name| {
+        let found = Fault::ALL.into_iter().find(|it| it.name() == name);
+        found.unwrap_or(Fault::Cut)
     })
 }
 

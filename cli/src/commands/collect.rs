@@ -3,14 +3,16 @@
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
-    Adapter, Broken, Collected, Database, Load, Mistake, OrderBy, Promise, Request, Run, Tally,
-    Target, adapter, merge, self_test,
+    Adapter, Beside, Broken, Collected, Database, Events, Load, Mistake, OrderBy, Promise, Request,
+    Run, Schedule, Tally, Target, adapter, merge, self_test,
 };
 use kingsnake_datasets::workloads::Kind;
 
@@ -42,13 +44,29 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     let load = load(args)?;
     let check = check_level(args, level)?;
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    let target = target(args, adapter, level, &load, directory);
+    let mut target = target(args, adapter, level, &load, directory);
+    let server = start(args, adapter)?;
+    if let Some(server) = &server {
+        target.urls.clone_from(&server.urls);
+    }
+    let proxies = proxies(args, adapter, &mut target.urls)?;
     let database = adapter.connect(&target)?;
     announce(&*database, voice)?;
     let request = request(args, adapter, level, target.version_order, directory);
+    let schedule = Schedule {
+        faults: args.fault.clone(),
+        every: args.every,
+        seed: args.seed,
+        server: server.as_ref(),
+        proxies: &proxies,
+    };
+    let beside = |events: &Events, done: &AtomicBool| schedule.run(events, done);
+    let beside: Option<Beside<'_>> = if args.fault.is_empty() { None } else { Some(&beside) };
     let line = Line::new(voice.quiet);
-    let collected = request.collect(&*database, &load, &stop, None, &mut |tally| line.draw(tally))?;
+    let collected =
+        request.collect(&*database, &load, &stop, beside, &mut |tally| line.draw(tally))?;
     line.clear();
+    drop((database, proxies, server));
     let mut status = report(&collected, voice)?;
     if let Some(level) = check {
         status = status.max(check_history(&collected, directory, level, voice)?);
@@ -57,6 +75,59 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
         bail!("the collection ended early: {why}\nWhat was recorded by then is in {}", collected.history.display());
     }
     Ok(status)
+}
+
+/// The private server, where one is to be started.
+fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
+    let needs_process = args.fault.iter().find(|fault| fault.needs_process());
+    if let (Some(fault), false) = (needs_process, args.start) {
+        bail!(
+            "--fault {} is done to processes, and only to those that --start made; cut, delay and half-close work with --url",
+            fault.name()
+        );
+    }
+    if !args.start {
+        return Ok(None);
+    }
+    if adapter.is_embedded {
+        bail!("{} has no server to start: it runs within this process", adapter.name);
+    }
+    if args.nodes > 1 && !adapter.is_cluster {
+        bail!("{} is started with one node", adapter.name);
+    }
+    let wanted = Wanted {
+        database: adapter.name,
+        nodes: usize::from(args.nodes),
+        sessions: usize::from(args.sessions),
+    };
+    Ok(Some(Private::start(&wanted)?))
+}
+
+/// A proxy before each node, where connections are to suffer; the addresses then are those of the proxies.
+fn proxies(args: &CollectArgs, adapter: &Adapter, urls: &mut [String]) -> Result<Vec<Proxy>> {
+    if args.fault.iter().all(|fault| fault.needs_process()) {
+        return Ok(Vec::new());
+    }
+    if adapter.is_embedded {
+        bail!("{} has no connections to cut: it runs within this process", adapter.name);
+    }
+    let mut proxies = Vec::new();
+    for url in urls {
+        let place = host_and_port(url)
+            .with_context(|| format!("no host:port in the address of {}", adapter.name))?
+            .to_owned();
+        let proxy = Proxy::start(&*place).with_context(|| format!("cannot reach {place}"))?;
+        *url = url.replace(&place, &format!("127.0.0.1:{}", proxy.port()));
+        proxies.push(proxy);
+    }
+    Ok(proxies)
+}
+
+fn host_and_port(url: &str) -> Option<&str> {
+    let rest = url.split_once("://")?.1;
+    let place = rest.split(['/', '?']).next()?;
+    let place = place.rsplit('@').next()?;
+    place.contains(':').then_some(place)
 }
 
 fn load(args: &CollectArgs) -> Result<Load> {
@@ -291,7 +362,11 @@ fn test_in(
     voice: Voice,
 ) -> Result<u8> {
     let load = Load::new("mini", Some(4), None)?;
-    let target = target(args, adapter, level, &load, directory);
+    let mut target = target(args, adapter, level, &load, directory);
+    let server = start(args, adapter)?;
+    if let Some(server) = &server {
+        target.urls.clone_from(&server.urls);
+    }
     let database = adapter.connect(&target)?;
     let test = self_test(&*database)?;
     for failed in &test.failed {
@@ -299,7 +374,9 @@ fn test_in(
     }
     let mut n_failed = test.failed.len();
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    for mistake in Mistake::ALL {
+    // A second connection would wait for redb's only writer.
+    let possible = |it: &Mistake| adapter.name != "redb" || *it != Mistake::WrongSession;
+    for mistake in Mistake::ALL.into_iter().filter(possible) {
         let place = directory.join(mistake.name().replace(' ', "-"));
         let request = Request {
             run: Run { txns: 2_000, sessions: 4, limit: Some(Duration::from_secs(20)), ..Run::default() },

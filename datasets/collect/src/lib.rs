@@ -11,12 +11,14 @@ mod adapter;
 mod adapters;
 mod collection;
 mod driver;
+mod fault;
 mod journal;
 mod merge;
 mod meta;
 mod read;
 mod script;
 mod selftest;
+pub mod server;
 mod workload;
 
 pub use adapter::{
@@ -26,6 +28,7 @@ pub use adapters::broken::{Broken, Mistake};
 pub use adapters::{ADAPTERS, Adapter, Promise, Target, adapter};
 pub use collection::{Beside, CollectError, Collected, Events, HISTORY, Request, merge};
 pub use driver::{Clock, Run, Tally};
+pub use fault::{Fault, Schedule};
 pub use merge::{Finding, Merged};
 pub use meta::Meta;
 pub use read::BadJournal;

@@ -1,6 +1,18 @@
 //! The table of databases; each adapter is a file behind a cargo feature of its own.
 
 pub mod broken;
+#[cfg(any(feature = "fjall", feature = "redb", feature = "etcd"))]
+mod encode;
+#[cfg(feature = "etcd")]
+mod etcd;
+#[cfg(feature = "fjall")]
+mod fjall;
+#[cfg(feature = "mariadb")]
+mod mariadb;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redb")]
+mod redb;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -60,6 +72,16 @@ pub struct Adapter {
 pub const ADAPTERS: &[Adapter] = &[
     #[cfg(feature = "sqlite")]
     sqlite::ADAPTER,
+    #[cfg(feature = "fjall")]
+    fjall::ADAPTER,
+    #[cfg(feature = "redb")]
+    redb::ADAPTER,
+    #[cfg(feature = "postgres")]
+    postgres::ADAPTER,
+    #[cfg(feature = "mariadb")]
+    mariadb::ADAPTER,
+    #[cfg(feature = "etcd")]
+    etcd::ADAPTER,
 ];
 
 /// The adapter of a name.
@@ -138,4 +160,19 @@ fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
         .map(|number| number.parse())
         .collect::<Result<_, _>>()
         .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which nobody appended")))
+}
+
+/// An address as it may be shown: without the password.
+#[allow(dead_code)] // Embedded databases have none.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    match rest.rsplit_once('@') {
+        Some((who, place)) => {
+            let user = who.split(':').next().unwrap_or("");
+            format!("{scheme}://{user}@{place}")
+        }
+        None => url.to_owned(),
+    }
 }
