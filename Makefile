@@ -3,7 +3,8 @@
 # make lint    rustfmt, clippy and rustdoc, warnings denied
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
-# make setup   install the system packages that are missing (the targets above do it by themselves)
+# make setup   install the system packages that the build lacks (the targets above do it by themselves; make test also
+#              installs what its tests start, says so first, and skips loudly what it may not install)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,7 +14,8 @@ SHELL := /bin/bash
 demo: setup
 	scripts/demo
 
-test: setup
+test:
+	@scripts/setup test
 	scripts/test
 
 # Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
@@ -32,4 +34,4 @@ doc: setup
 	cargo doc --locked --workspace --no-deps
 
 setup:
-	@scripts/setup
+	@scripts/setup demo

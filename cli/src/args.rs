@@ -12,7 +12,7 @@ pub use check::{CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, Tim
 pub use collect::CollectArgs;
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
-pub use study::{AblateArgs, BenchCommand, EncodingsArgs, MeasureArg, ReachArgs, StudyArgs};
+pub use study::{AblateArgs, BenchCommand, EncodingsArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs,
 };

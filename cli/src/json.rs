@@ -313,7 +313,7 @@ fn history_view(answer: &Answer) -> Option<HistoryView> {
 fn reason_kind(reason: &StopReason) -> &'static str {
     match reason {
         StopReason::Time(_) => "time",
-        StopReason::Memory { .. } => "memory",
+        StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
         StopReason::Interrupted => "interrupted",
         StopReason::Backend(_) => "backend",
         StopReason::Unexplained(_) => "unexplained",

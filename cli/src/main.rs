@@ -6,7 +6,6 @@ mod answer;
 mod args;
 mod certificate;
 mod commands;
-mod escape;
 mod input;
 mod interrupt;
 mod json;
@@ -18,7 +17,8 @@ mod processor;
 mod profile;
 mod progress;
 mod question;
-mod study;
+mod study_bar;
+mod study_rules;
 mod telling;
 mod voice;
 mod words;
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.voice);
     if typed.leash {
-        study::stay_on_leash();
+        kingsnake_studies::stay_on_leash();
     }
     match typed.command {
         Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {

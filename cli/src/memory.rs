@@ -5,11 +5,6 @@ pub fn peak() -> Option<u64> {
     field("/proc/self/status", "VmHWM:")
 }
 
-/// The largest resident size of another process so far, in bytes; `None` where the system does not tell.
-pub fn peak_of(process: u32) -> Option<u64> {
-    field(&format!("/proc/{process}/status"), "VmHWM:")
-}
-
 /// What new structures may take without swapping, in bytes; `None` where the system does not tell.
 pub fn available() -> Option<u64> {
     field("/proc/meminfo", "MemAvailable:")

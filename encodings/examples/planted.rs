@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
 use kingsnake_encodings::{BACKENDS, Decide, Options, PropagatorOptions, backend};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Constraints, Decision, Question};
-use kingsnake_solver::polygraph::{Edge, Reason};
-use kingsnake_solver::progress::Silent;
+use kingsnake_graph::decide::{Constraints, Decision, Question};
+use kingsnake_graph::{Edge, Reason};
 
 struct Random(u64);
 
@@ -222,7 +222,7 @@ fn main() {
     let edge = |&(from, to): &(u32, u32)| Edge {
         from,
         to,
-        reason: Reason::Session,
+        reason: Reason::NONE,
     };
     for [either, or] in pairs.values() {
         constraints.push(either.iter().map(edge), or.iter().map(edge));

@@ -4,11 +4,11 @@
 
 use std::time::Instant;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Progress;
+use kingsnake_graph::decide::{
     Backend, Constraints, DecideError, DecideStats, Decision, Question, Side,
 };
-use kingsnake_solver::progress::Progress;
 
 pub(crate) const NAME: &str = "search/backtrack";
 

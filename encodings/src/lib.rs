@@ -29,7 +29,7 @@ use cnf::closure::Closure;
 use cnf::elimination::Elimination;
 use cnf::order_binary::OrderBinary;
 use cnf::order_unary::OrderUnary;
-use kingsnake_solver::decide::Backend;
+use kingsnake_graph::decide::Backend;
 use measured::Measured;
 use portfolio::Portfolio;
 pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};

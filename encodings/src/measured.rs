@@ -4,10 +4,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-use kingsnake_solver::level::Spec;
-use kingsnake_solver::progress::Progress;
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Progress;
+use kingsnake_graph::decide::{
+    Backend, DecideError, DecideStats, Decision, Origin, Question, Side,
+};
 
 /// How often the size is looked at, first and at most.
 const EVERY: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
@@ -20,8 +21,8 @@ impl<B: Backend> Backend for Measured<B> {
         self.0.name()
     }
 
-    fn refuses(&self, spec: Spec) -> Option<String> {
-        self.0.refuses(spec)
+    fn refuses(&self, origin: Origin) -> Option<String> {
+        self.0.refuses(origin)
     }
 
     fn decide(

@@ -1,6 +1,6 @@
 //! Deliberate mistakes in the plain encodings and in `lazy`, each of which the suite of the back ends must notice.
 
-use kingsnake_solver::decide::Backend;
+use kingsnake_graph::decide::Backend;
 
 use crate::cadical::plain::Plain;
 use crate::cnf::Encoding;

@@ -10,10 +10,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
-use kingsnake_solver::level::Spec;
-use kingsnake_solver::progress::{Progress, Silent};
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::{Progress, Silent};
+use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Origin, Question};
 
 use crate::{Options, UnknownBackend, backend};
 
@@ -133,9 +132,9 @@ impl Backend for Portfolio {
         &self.name
     }
 
-    fn refuses(&self, spec: Spec) -> Option<String> {
+    fn refuses(&self, origin: Origin) -> Option<String> {
         self.members.iter().find_map(|member| {
-            let refused = backend(member, &self.options).ok()?.refuses(spec)?;
+            let refused = backend(member, &self.options).ok()?.refuses(origin)?;
             Some(format!("{member}: {refused}"))
         })
     }

@@ -9,12 +9,11 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{
-    Backend, Constraints, DecideError, DecideStats, Decision, Question, Side,
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Event, Progress};
+use kingsnake_graph::decide::{
+    Backend, Constraints, DecideError, DecideStats, Decision, Origin, Question, Side,
 };
-use kingsnake_solver::level::Spec;
-use kingsnake_solver::progress::{Event, Progress};
 
 use crate::{Make, Options};
 
@@ -165,8 +164,8 @@ impl Backend for Punctual {
         self.model.name()
     }
 
-    fn refuses(&self, spec: Spec) -> Option<String> {
-        self.model.refuses(spec)
+    fn refuses(&self, origin: Origin) -> Option<String> {
+        self.model.refuses(origin)
     }
 
     fn decide(
@@ -192,7 +191,7 @@ impl Backend for Punctual {
 
 #[cfg(test)]
 mod tests {
-    use kingsnake_solver::progress::Silent;
+    use kingsnake_context::progress::Silent;
 
     use super::*;
 

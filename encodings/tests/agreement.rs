@@ -3,7 +3,7 @@
 mod support;
 
 use kingsnake_encodings::{BACKENDS, Options, backend};
-use kingsnake_solver::decide::Backend;
+use kingsnake_graph::decide::Backend;
 use support::suite;
 
 fn make(name: &'static str) -> impl Fn(&Options) -> Box<dyn Backend> {

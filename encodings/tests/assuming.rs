@@ -3,10 +3,10 @@
 
 mod support;
 
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
 use kingsnake_encodings::{Faults, Options, Propagator};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Side};
-use kingsnake_solver::progress::Silent;
+use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Side};
 use support::{Owned, Random, planted, small};
 
 /// A random side of about half of the constraints.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use batsat::{BasicSolver, SolverInterface, lbool};
+use kingsnake_context::budget::Budget;
 use kingsnake_encodings::export::{ENCODINGS, Instance, dimacs, dot, gnf, smtlib2};
-use kingsnake_solver::budget::Budget;
 use support::{Owned, Random, planted, small};
 
 fn name(node: u32) -> String {

@@ -1,13 +1,13 @@
 //! Engines against each other on histories that no oracle can decide: every choice of techniques gives the same verdict,
 //! and the one that the history was made for.
 
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
 use kingsnake_encodings::{Options, backend};
 use kingsnake_lab::random::{Injected, Large};
-use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
 use kingsnake_solver::level::{Model, RealTime, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::Reachability;
 use kingsnake_solver::verdict::Verdict;
 

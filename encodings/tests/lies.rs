@@ -5,10 +5,10 @@ mod support;
 use std::cell::Cell;
 use std::time::Duration;
 
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Progress;
 use kingsnake_encodings::{Options, backend};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-use kingsnake_solver::progress::Progress;
+use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use support::suite::{self, Make};
 
 /// One way to be wrong.

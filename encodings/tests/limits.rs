@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Event, Progress, Silent};
 use kingsnake_encodings::{BACKENDS, Decide, Options, PropagatorOptions, backend};
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{Constraints, Decision};
-use kingsnake_solver::progress::{Event, Progress, Silent};
+use kingsnake_graph::decide::{Constraints, Decision};
 use support::{Owned, Random, edge, judge, pigeons, planted};
 
 fn every_way() -> Vec<(&'static str, Options)> {

@@ -4,11 +4,11 @@ mod support;
 
 use std::path::PathBuf;
 
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
 use kingsnake_encodings::proof::{Instance, Proving, check, instance_path, same_question};
 use kingsnake_encodings::{BACKENDS, Options, backend};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, Decision};
-use kingsnake_solver::progress::Silent;
+use kingsnake_graph::decide::{Backend, Decision};
 use support::{Owned, Random, pigeons, planted, small};
 
 struct Scratch(PathBuf);

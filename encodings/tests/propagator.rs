@@ -2,10 +2,10 @@
 
 mod support;
 
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
 use kingsnake_encodings::{Decide, Faults, Options, Phase, Propagator, PropagatorOptions};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, Decision};
-use kingsnake_solver::progress::Silent;
+use kingsnake_graph::decide::{Backend, Decision};
 use support::{Owned, Random, judge, planted, small};
 
 fn all_options() -> Vec<Options> {

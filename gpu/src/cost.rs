@@ -1,7 +1,8 @@
 //! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas, and a test holds its tables to
 //! this code.
 
-use kingsnake_solver::prune::{Dag, Task};
+use kingsnake_graph::prune::Task;
+use kingsnake_graph::reach::Dag;
 
 use crate::adapter::Kind;
 use crate::closure::Form;

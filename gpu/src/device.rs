@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::polygraph::Edge;
-use kingsnake_solver::prune::{
-    Dag, Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, Task,
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::Edge;
+use kingsnake_graph::prune::{
+    Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, Task,
 };
+use kingsnake_graph::reach::Dag;
 
 use crate::Choice;
 use crate::adapter::{About, Kind};

@@ -1,6 +1,6 @@
 //! How the bit matrix is cut: into strips of columns, and the strips into bands, each a buffer within the device's limit.
 
-use kingsnake_solver::prune::DeviceError;
+use kingsnake_graph::prune::DeviceError;
 
 use crate::layout::{Shape, THREADS};
 use crate::recording::{BufferId, Executor};

@@ -5,8 +5,8 @@ use std::time::Duration;
 #[cfg(feature = "wgpu")]
 use std::time::Instant;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::Dag;
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::reach::Dag;
 
 use crate::adapter::About;
 use crate::{Choice, Form};

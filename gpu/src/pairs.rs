@@ -1,7 +1,7 @@
 //! The pairs of runs on the device: judged against the closure, listed while they are open.
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::{DeviceError, Judgement, PairEdge, Task};
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::prune::{DeviceError, Judgement, PairEdge, Task};
 
 use crate::closure::a_thread_each;
 use crate::kernel::Kernel;

@@ -1,8 +1,8 @@
 //! A recorded list of uploads, dispatches and downloads, which wgpu runs, or the CPU twins do.
 
 use bytemuck::Pod;
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::DeviceError;
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::prune::DeviceError;
 
 use crate::kernel::Kernel;
 use crate::layout::{PARAMS_BYTES, Params};

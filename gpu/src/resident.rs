@@ -3,8 +3,8 @@
 //! The graph and the runs go up once. A round sends the new edges and the order of the rows that they change, and fetches
 //! the edges that became known. The matrix is never fetched.
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::{DeviceError, Judgement, PairEdge, Relatives, Task};
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::prune::{DeviceError, Judgement, PairEdge, Relatives, Task};
 
 use crate::closure::{Closing, Form, GraphBuffers, Used};
 use crate::cost;

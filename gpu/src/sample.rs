@@ -1,15 +1,16 @@
 //! Random graphs and pairs, for the self-test and the tests.
 
-use kingsnake_history::rng::Rng;
-use kingsnake_solver::polygraph::{Edge, Reason};
-use kingsnake_solver::prune::{Dag, RunNodes, Task};
+use kingsnake_context::rng::Rng;
+use kingsnake_graph::prune::{RunNodes, Task};
+use kingsnake_graph::reach::Dag;
+use kingsnake_graph::{Edge, Reason};
 
 /// An edge without a story.
 pub(crate) fn edge(from: u32, to: u32) -> Edge {
     Edge {
         from,
         to,
-        reason: Reason::Session,
+        reason: Reason::NONE,
     }
 }
 

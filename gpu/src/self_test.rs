@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use kingsnake_history::rng::Rng;
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::{Dag, DeviceError, Judgement, PairEdge, Relatives, Task};
+use kingsnake_context::budget::Budget;
+use kingsnake_context::rng::Rng;
+use kingsnake_graph::prune::{DeviceError, Judgement, PairEdge, Relatives, Task};
+use kingsnake_graph::reach::Dag;
 
 use crate::adapter::About;
 use crate::closure::Form;

@@ -3,7 +3,7 @@
 //! A node's level is the longest way from it to the end, over nodes that have to be computed. After a round only the
 //! nodes that reach a new edge's source have to: the rows of the others cannot have changed.
 
-use kingsnake_solver::prune::Dag;
+use kingsnake_graph::reach::Dag;
 
 /// The nodes to compute, level by level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,17 +6,17 @@ use thiserror::Error;
 
 use crate::budget::{Budget, StopReason};
 use crate::certify;
-use crate::decide::{Backend, DecideError, DecideStats, Decision, Side};
+use crate::decide::{Backend, DecideError, DecideStats, Decision, Origin, Side};
 use crate::explain;
 use crate::heuristic::{self, Heuristic, HeuristicStats};
-use crate::level::Spec;
+use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::polygraph::{Polygraph, construct};
 use crate::progress::{Event, Phase, Progress};
 use crate::prune::{
     Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
     prune_on,
 };
+use crate::relate::{Edge, Polygraph, construct};
 use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
 use crate::shared::Shared;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
@@ -185,6 +185,31 @@ pub struct Engines<'e> {
     pub backend: &'e mut dyn Backend,
 }
 
+/// The line from a graph on, whoever made it: tests damage graphs and see that the line notices.
+#[cfg(test)]
+pub(crate) fn settle(
+    history: &History,
+    polygraph: Polygraph,
+    techniques: &Techniques,
+    backend: &mut dyn Backend,
+) -> Result<(Decider, Verdict), CheckError> {
+    let (budget, mut silent) = (Budget::unlimited(), crate::progress::Silent);
+    let mut line = Line {
+        history,
+        spec: polygraph.spec(),
+        techniques,
+        budget: &budget,
+        clock: Clock::new(&mut silent),
+        stats: CheckStats::default(),
+    };
+    let device = None;
+    match line.settle(polygraph, Engines { device, backend }) {
+        Ok(answer) => Ok(answer),
+        Err(Stop::Budget(reason)) => Ok((Decider::Nobody, Verdict::Unknown(reason))),
+        Err(Stop::Error(error)) => Err(error),
+    }
+}
+
 /// Checks a history at a level, with all engines. What it has in common with other levels may be there already.
 pub fn check_on(
     history: &History,
@@ -198,7 +223,8 @@ pub fn check_on(
     if spec.real_time.is_some() && !history.has_times() {
         return Err(CheckError::NoTimes);
     }
-    if let Some(what) = engines.backend.refuses(spec) {
+    if let Some(what) = engines.backend.refuses(origin(spec)) {
+        let what = format!("{what} and cannot decide {spec}; use another back end");
         let backend = engines.backend.name().to_owned();
         return Err(DecideError { backend, what }.into());
     }
@@ -222,6 +248,14 @@ pub fn check_on(
         decider,
         stats: line.stats,
     })
+}
+
+/// Whose rules the question will follow.
+pub fn origin(spec: Spec) -> Origin {
+    match spec.model {
+        Model::Si => Origin::SnapshotIsolation,
+        Model::Ser => Origin::Other,
+    }
 }
 
 /// Why the line was left early.
@@ -294,15 +328,19 @@ impl Line<'_> {
             Some(shared) => self.shared_graph(shared),
             None => self.own_graph()?,
         };
-        let polygraph = match graph {
-            Ok(polygraph) => polygraph,
-            Err(findings) => return self.local(findings),
-        };
+        match graph {
+            Ok(polygraph) => self.settle(polygraph, engines),
+            Err(findings) => self.local(findings),
+        }
+    }
+
+    /// The line from the graph on.
+    fn settle(&mut self, polygraph: Polygraph, engines: Engines<'_>) -> Result<Answer, Stop> {
         self.note_resolved(polygraph.resolved());
         self.stats.n_nodes = polygraph.n_nodes();
         self.stats.n_known_edges = polygraph.edges().len();
         self.stats.n_pairs = polygraph.runs().n_pairs();
-        let settled = polygraph.runs().is_empty() && self.techniques.linear;
+        let settled = polygraph.problem().is_settled() && self.techniques.linear;
         let decider = if settled {
             Decider::Linear
         } else {
@@ -407,12 +445,19 @@ impl Line<'_> {
             return self.satisfied(Decider::Witness, pruned, &choices);
         }
         self.budget.check()?;
+        let chains = pruned.polygraph.sessions();
         let (budget, progress) = (self.budget, &mut *self.clock.progress);
         let (decision, stats) = match self.techniques.heuristic {
             Heuristic::Off => backend.decide(pruned.question(), budget, progress)?,
             heuristic => {
-                let (decision, stats, assumed) =
-                    heuristic::decide(heuristic, pruned, backend, budget, progress)?;
+                let (decision, stats, assumed) = heuristic::decide(
+                    heuristic,
+                    pruned.question(),
+                    &chains,
+                    backend,
+                    budget,
+                    progress,
+                )?;
                 self.stats.heuristic = Some(assumed);
                 (decision, stats)
             }
@@ -447,8 +492,6 @@ impl Line<'_> {
         } else {
             chosen_order(pruned, choices).map_err(|Cyclic| "the choices have a cycle".to_owned())
         };
-        #[cfg(test)]
-        let order = order.map(crate::agreement::swapped);
         let certificate = order.map(|order| Certificate {
             order: order
                 .into_iter()
@@ -467,8 +510,8 @@ fn chosen_order(pruned: &Pruned, choices: &[Side]) -> Result<Vec<u32>, Cyclic> {
     let constraints = &pruned.constraints;
     let chosen = choices.iter().enumerate();
     let chosen = chosen.flat_map(|(at, &side)| constraints.side(at, side));
-    let edges = pruned.polygraph.edges().iter().chain(chosen);
-    Dag::new(pruned.dag.n_nodes(), edges).map(|dag| dag.order().to_vec())
+    let edges: Vec<Edge> = pruned.question().known().chain(chosen.copied()).collect();
+    Dag::new(pruned.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec())
 }
 
 fn certified<T>(

@@ -4,7 +4,7 @@
 
 use crate::level::Spec;
 use crate::model::History;
-use crate::polygraph::{Polygraph, add_clock, construct};
+use crate::relate::{Polygraph, add_clock, construct};
 use crate::resolve::Resolution;
 use crate::verdict::Finding;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use kingsnake_gpu::Choice;
+use kingsnake_studies::{Measure, Request};
 
 use super::techniques::BackendParser;
 use super::values::{bytes, seconds};
@@ -43,6 +44,28 @@ pub struct StudyArgs {
     /// Delete the rows that are in DIR first.
     #[arg(long)]
     pub restart: bool,
+}
+
+impl StudyArgs {
+    /// What the study is asked for.
+    pub fn request(&self) -> Request {
+        Request {
+            out: self.out.clone(),
+            repeat: self.repeat,
+            seeds: self.seeds,
+            timeout: self.timeout,
+            memory: self.memory,
+            measure: self.measure.map(|typed| match typed {
+                MeasureArg::Seconds => Measure::Seconds,
+                MeasureArg::Cpu => Measure::Cpu,
+                MeasureArg::Solver => Measure::Solver,
+            }),
+            jobs: usize::from(self.jobs),
+            set: self.set.clone(),
+            list: self.list,
+            restart: self.restart,
+        }
+    }
 }
 
 /// Which time is compared.

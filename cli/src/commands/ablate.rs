@@ -1,20 +1,37 @@
 //! `kingsnake ablate`: runs a study, built in or from a file.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use kingsnake_studies::{Ablation, Caller};
 
 use crate::args::AblateArgs;
-use crate::study;
+use crate::interrupt;
+use crate::study_bar::StudyBar;
+use crate::study_rules::CommandLine;
 use crate::voice::Voice;
 
 /// Runs the study.
 pub fn run(args: &AblateArgs, voice: Voice) -> Result<u8> {
-    let mut more = Vec::new();
+    let mut request = args.study.request();
     for (name, value) in [
         ("profile", args.profile.clone()),
         ("txns", args.txns.map(|n| n.to_string())),
         ("keys", args.keys.map(|n| n.to_string())),
     ] {
-        more.extend(value.map(|value| (name.to_owned(), value)));
+        let given = value.map(|value| (name.to_owned(), value));
+        request.set.extend(given);
     }
-    study::ablate(args, more, voice)
+    let asked = Ablation {
+        name: args.name.clone(),
+        figures: args.figure.clone(),
+        paper_sizes: args.paper_sizes,
+        request,
+    };
+    let stop = interrupt::listen().context("cannot listen to signals")?;
+    let caller = Caller {
+        rules: &CommandLine,
+        listener: &mut StudyBar::new(voice),
+        stop: &stop,
+        paint: voice.paint,
+    };
+    Ok(kingsnake_studies::ablate(&asked, caller)?)
 }

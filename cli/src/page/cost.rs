@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::answer::Answer;
-use crate::escape::Escaped;
 use crate::voice::{count, grouped, lasting, sized};
+use kingsnake_text::Escaped;
 
 /// The section.
 pub fn section(out: &mut String, answer: &Answer) {

@@ -10,15 +10,13 @@ use std::fmt::Write;
 use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::verdict::Verdict;
+use kingsnake_text::{Escaped, page as whole};
 
 use crate::answer::{Answer, status_word};
-use crate::escape::Escaped;
 use crate::picture::{Kind, Scene, short, svg};
 use crate::telling::{Telling, op_words};
 use crate::voice::{count, lasting};
 
-/// The look of every page.
-const STYLE: &str = include_str!("page.css");
 /// More transactions than this are not spelt out.
 const MOST_TXNS: usize = 24;
 /// More operations than this of one transaction are not spelt out.
@@ -44,30 +42,6 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
     run::section(&mut body, answer);
     let title = format!("{}: {}", answer.word(), answer.subject());
     whole(&title, "", answer.word(), &body)
-}
-
-/// A whole page around a body that is HTML already; `mood` colours its head as that verdict would.
-pub fn whole(title: &str, more_style: &str, mood: &str, body: &str) -> String {
-    format!(
-        r#"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{STYLE}{more_style}</style>
-</head>
-<body class="{mood}">
-<main>
-{body}</main>
-<footer>kingsnake {version}</footer>
-</body>
-</html>
-"#,
-        title = Escaped(title),
-        version = env!("CARGO_PKG_VERSION"),
-    )
 }
 
 fn head(out: &mut String, answer: &Answer) {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use kingsnake_solver::level::Model;
 
 use crate::answer::Answer;
-use crate::escape::Escaped;
 use crate::plan::quoted_path;
 use crate::voice::count;
+use kingsnake_text::Escaped;
 
 /// How to check the certificate again.
 pub fn certificate(out: &mut String, answer: &Answer, n_points: usize) {

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use kingsnake_solver::verdict::Moment;
 
 use super::{Arrow, Card, Kind, Panel, Scene};
-use crate::escape::Escaped;
+use kingsnake_text::Escaped;
 
 /// The style of the drawing; it follows the reader's light or dark scheme.
 const STYLE: &str = include_str!("picture.css");

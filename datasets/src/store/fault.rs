@@ -7,8 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kingsnake_history::rng::Rng;
 use kingsnake_history::model::Status;
+use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
 use super::Key;

@@ -4,8 +4,8 @@
 //! asked again alone, fewer may fail; and of a small core each member is left out once. Everything is limited by counted
 //! conflicts, never by time, so that runs can be repeated.
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::DecideStats;
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::decide::DecideStats;
 use rustsat::solvers::{LimitConflicts, SolveIncremental};
 use rustsat::types::Lit;
 

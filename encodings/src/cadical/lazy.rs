@@ -8,9 +8,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-use kingsnake_solver::progress::{Event, Progress};
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Event, Progress};
+use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use rustsat::solvers::Solve;
 use rustsat::types::{Lit, TernaryVal};
 

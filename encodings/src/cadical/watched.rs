@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::DecideStats;
-use kingsnake_solver::progress::{Event, Progress};
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Event, Progress};
+use kingsnake_graph::decide::DecideStats;
 use rustsat::solvers::{
     ControlSignal, GetInternalStats, SolveIncremental, SolverResult, Terminate,
 };

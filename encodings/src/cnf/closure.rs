@@ -6,7 +6,7 @@
 //! direction is enough: r may hold without a path, but every path makes it hold. Arcs times tails instead of the cube of the nodes,
 //! because one arc at a time is added at a path's front.
 
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_context::budget::{Budget, StopReason};
 use rustsat::encodings::CollectClauses;
 use rustsat::types::Lit;
 

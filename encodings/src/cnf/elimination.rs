@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_context::budget::{Budget, StopReason};
 use rustsat::encodings::CollectClauses;
 use rustsat::types::Lit;
 

@@ -11,7 +11,7 @@ pub(crate) mod order_unary;
 #[cfg(test)]
 mod sizes;
 
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_context::budget::{Budget, StopReason};
 use rustsat::encodings::CollectClauses;
 use rustsat::instances::{BasicVarManager, ManageVars};
 use rustsat::types::{Clause, Lit};

@@ -5,7 +5,7 @@
 //! is less than v's, bit by bit from the highest: while all higher bits are equal, u's bit must not be above v's, and unless
 //! u's is 0 and v's is 1 the next bit decides. t(i), for each arc and each bit but the highest, says that bit i decides.
 
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_context::budget::{Budget, StopReason};
 use rustsat::encodings::CollectClauses;
 use rustsat::types::Lit;
 

@@ -5,7 +5,7 @@
 //! longest known path that ends in it and the component's size less one less that of the longest that starts in it; the
 //! longest chain of any acyclic choice fits. p(u,k+1) implies p(u,k); an arc u → v and p(u,k) imply p(v,k+1).
 
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_context::budget::{Budget, StopReason};
 use rustsat::encodings::CollectClauses;
 use rustsat::types::Lit;
 

@@ -1,7 +1,7 @@
 //! The size formulas of docs/encodings.md against what is really written.
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::Constraints;
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::decide::Constraints;
 use rustsat::instances::Cnf;
 
 use super::closure::Closure;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::Question;
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_graph::decide::Question;
 use rustsat::instances::Cnf;
 use rustsat::types::Lit;
 use thiserror::Error;

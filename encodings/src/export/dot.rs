@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use kingsnake_solver::decide::Side;
+use kingsnake_graph::decide::Side;
 
 use super::{Instance, SIDES};
 

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub use dimacs::{ENCODINGS, ExportError, dimacs};
 pub use dot::dot;
 pub use gnf::gnf;
-use kingsnake_solver::decide::{Constraints, Side};
+use kingsnake_graph::decide::{Constraints, Side};
 pub use smtlib2::smtlib2;
 
 /// What is exported: known edges, which may have a cycle, and constraints.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use kingsnake_solver::decide::{Question, Side};
+use kingsnake_graph::decide::{Question, Side};
 
 use super::instance::{Instance, number};
 

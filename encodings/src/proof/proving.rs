@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
-use kingsnake_solver::level::Spec;
-use kingsnake_solver::progress::Progress;
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Progress;
+use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Origin, Question};
 
 use super::check::Checked;
 use super::write::{ProofError, write};
@@ -42,8 +41,8 @@ impl Backend for Proving {
         self.backend.name()
     }
 
-    fn refuses(&self, spec: Spec) -> Option<String> {
-        self.backend.refuses(spec)
+    fn refuses(&self, origin: Origin) -> Option<String> {
+        self.backend.refuses(origin)
     }
 
     fn decide(

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{Constraints, Question, Side};
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_graph::decide::{Constraints, Question, Side};
 use rustsat::solvers::{ControlSignal, Solve, SolverResult, Terminate};
 use rustsat::types::Lit;
 use thiserror::Error;

@@ -9,7 +9,7 @@
 //!
 //! Nothing depends on the result but speed: it is only ever a linear extension of the known graph.
 
-use kingsnake_solver::progress::Event;
+use kingsnake_context::progress::Event;
 
 use super::line::Line;
 use super::watch::Watch;

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use cadical_sys::{CaDiCal, Status};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Constraints, DecideStats};
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::decide::{Constraints, DecideStats};
 use rustsat::types::Lit;
 
 use super::graph::{Known, Sides};

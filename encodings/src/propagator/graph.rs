@@ -2,7 +2,7 @@
 //!
 //! Invariant: an edge of a side has one index everywhere, and the edges of one literal are consecutive.
 
-use kingsnake_solver::decide::{Constraints, Question, Side};
+use kingsnake_graph::decide::{Constraints, Question, Side};
 use rustsat::types::Lit;
 
 /// The known edges, by source and by target.

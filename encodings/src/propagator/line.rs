@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use kingsnake_history::rng::Rng;
+use kingsnake_context::rng::Rng;
 use rustsat::types::Var;
 
 use super::graph::{Known, Sides};

@@ -22,9 +22,9 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-use kingsnake_solver::progress::{Event, Progress};
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Event, Progress};
+use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 pub use phase::Phase;
 use rustsat::types::Lit;
 

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use cadical_sys::{CaDiCal, Status};
-use kingsnake_solver::budget::StopReason;
-use kingsnake_solver::decide::DecideStats;
+use kingsnake_context::budget::StopReason;
+use kingsnake_graph::decide::DecideStats;
 use rustsat::types::Lit;
 
 use super::graph::{Known, Sides, acyclic};

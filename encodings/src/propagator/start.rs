@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use kingsnake_solver::decide::{Question, Side};
+use kingsnake_graph::decide::{Question, Side};
 
 /// Each node's place in a linear extension of the known graph: by the estimate where there is one, else the question's own
 /// order. Neither is believed: an estimate that is no extension becomes the priority of a topological sort. `None` if the known graph has a cycle.

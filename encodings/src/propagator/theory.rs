@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use cadical_sys::ExternalPropagator;
-use kingsnake_solver::progress::Event;
+use kingsnake_context::progress::Event;
 use rustsat::types::Lit;
 
 use super::Faults;
@@ -354,9 +354,9 @@ impl ExternalPropagator for Theory {
 
 #[cfg(test)]
 mod tests {
-    use kingsnake_solver::budget::Budget;
-    use kingsnake_solver::decide::{Constraints, Question};
-    use kingsnake_solver::polygraph::{Edge, Reason};
+    use kingsnake_context::budget::Budget;
+    use kingsnake_graph::decide::{Constraints, Question};
+    use kingsnake_graph::{Edge, Reason};
 
     use super::super::graph::Known;
     use super::*;
@@ -365,7 +365,7 @@ mod tests {
     fn triangle(faults: Faults, propagate: usize) -> Theory {
         let mut constraints = Constraints::default();
         for (from, to) in [(0, 1), (1, 2), (2, 0)] {
-            let reason = Reason::Session;
+            let reason = Reason::NONE;
             constraints.push(
                 [Edge { from, to, reason }],
                 [Edge {

@@ -6,8 +6,8 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use cadical_sys::Terminator;
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::progress::Event;
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::Event;
 
 /// How often somebody is told about progress.
 const EVERY: Duration = Duration::from_millis(100);

@@ -1,8 +1,8 @@
 //! The known graph among the endpoints alone: which of them reach which, and the fewest arcs that say so (the transitive
 //! reduction, which is unique: Aho, Garey and Ullman, 1972).
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::Question;
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_graph::decide::Question;
 
 use super::rows::Rows;
 

@@ -14,8 +14,8 @@ mod contract;
 mod graph;
 mod rows;
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{Question, Side};
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_graph::decide::{Question, Side};
 use rustsat::types::Lit;
 
 use self::contract::Contraction;

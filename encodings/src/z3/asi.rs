@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use kingsnake_solver::decide::Side;
+use kingsnake_graph::decide::Side;
 use z3::ast::{Bool, Int};
 
 use super::gsi::Installed;
@@ -37,7 +37,7 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
     for at in 0..asked.chosen.len() {
         for side in [Side::Either, Side::Or] {
             let ww = taken.side(at, side);
-            let Some(installed) = Installed::of(asked, at, side)? else {
+            let Some(installed) = Installed::of(asked, at, side) else {
                 for (from, to) in asked.side(at, side) {
                     session.assert(&ww.implies(before(from, to)))?;
                 }

@@ -5,8 +5,8 @@
 //! before that version or after the reader began. Committing: of two writers of a key, one commits before the other begins.
 //! There is no Boolean for an order of versions; `--prune-rounds 0 --no-combine` states the rules of the whole history.
 
-use kingsnake_solver::decide::Side;
-use kingsnake_solver::polygraph::Reason;
+use kingsnake_graph::Reason;
+use kingsnake_graph::decide::Side;
 use z3::ast::{Bool, Int};
 
 use super::session::{Halt, Session};
@@ -33,8 +33,8 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
     let mut either = Vec::with_capacity(n);
     for (at, demand) in demands.iter().enumerate() {
         let (Some(one), Some(other)) = (
-            Installed::of(asked, at, Side::Either)?,
-            Installed::of(asked, at, Side::Or)?,
+            Installed::of(asked, at, Side::Either),
+            Installed::of(asked, at, Side::Or),
         ) else {
             either.push(state_plainly(asked, session, at, demand, before)?);
             continue;
@@ -75,33 +75,28 @@ pub(super) struct Installed {
 
 impl Installed {
     /// A side of an open constraint of snapshot isolation has one ww edge, which no path implies, and any number of rw
-    /// edges. `None` for a question that does not come from a history.
-    pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Result<Option<Installed>, Halt> {
+    /// edges. `None` for any other, which is stated edge by edge.
+    pub fn of(asked: &Asked<'_>, at: usize, side: Side) -> Option<Installed> {
         let constraint = asked.chosen[at] as usize;
         let edges = asked.question.constraints.side(constraint, side);
         let count = |kind: fn(Reason) -> bool| edges.iter().filter(|it| kind(it.reason)).count();
         let n_ww = count(|reason| matches!(reason, Reason::Ww { .. }));
         let n_rw = count(|reason| matches!(reason, Reason::Rw { .. }));
-        if n_ww + n_rw == 0 {
-            return Ok(None);
-        }
         let mut ww = edges
             .iter()
             .filter(|it| matches!(it.reason, Reason::Ww { .. }));
         let (Some(ww), None, true) = (ww.next(), ww.next(), n_ww + n_rw == edges.len()) else {
-            return Err(Halt::Failed(format!(
-                "constraint {constraint} is not about two versions and their readers"
-            )));
+            return None;
         };
         let (commit, next_begin) = (ww.from as usize, ww.to as usize);
         let readers = asked
             .side(at, side)
             .filter(|&it| it != (commit, next_begin));
-        Ok(Some(Installed {
+        Some(Installed {
             commit,
             next_begin,
             readers: readers.collect(),
-        }))
+        })
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a no that needs one of them is not believed; the ones that it needs are given up, and the solver is asked again.
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{DecideStats, Side};
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::decide::{DecideStats, Side};
 use z3::ast::Bool;
 
 use super::Stated;

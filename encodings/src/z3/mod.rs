@@ -18,10 +18,11 @@ mod sides;
 use std::thread;
 use std::time::Instant;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-use kingsnake_solver::level::{Model, Spec};
-use kingsnake_solver::progress::Progress;
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Progress;
+use kingsnake_graph::decide::{
+    Backend, DecideError, DecideStats, Decision, Origin, Question, Side,
+};
 use rustsat::types::Lit;
 use z3::ast::Bool;
 
@@ -274,10 +275,9 @@ impl Backend for Z3 {
         self.encoding.name
     }
 
-    fn refuses(&self, spec: Spec) -> Option<String> {
-        (self.encoding.only_si && spec.model != Model::Si).then(|| {
-            format!("it states the rules of snapshot isolation and cannot decide {spec}; use another back end")
-        })
+    fn refuses(&self, origin: Origin) -> Option<String> {
+        let refuses = self.encoding.only_si && origin != Origin::SnapshotIsolation;
+        refuses.then(|| "it states the rules of snapshot isolation".to_owned())
     }
 
     fn decide(

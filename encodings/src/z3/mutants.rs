@@ -1,8 +1,8 @@
 //! Deliberate mistakes in what Z3 is told and in what is believed of its answers, each of which must be noticed.
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, DecideError, Decision, Side};
-use kingsnake_solver::progress::Silent;
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
+use kingsnake_graph::decide::{Backend, DecideError, Decision, Side};
 
 use super::{ASI, DIFFERENCE, Encoding, Faults, GSI, ORDER, PROPAGATOR, Z3};
 use crate::Options;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::rc::Rc;
 
-use kingsnake_solver::decide::Side;
+use kingsnake_graph::decide::Side;
 use rustsat::types::Lit;
 use z3::ast::{Ast, Bool};
 use z3_sys as sys;

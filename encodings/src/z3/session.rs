@@ -15,8 +15,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::DecideStats;
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_graph::decide::DecideStats;
 use z3::Context;
 use z3::ast::{Ast, Bool};
 use z3_sys as sys;

@@ -2,7 +2,7 @@
 //!
 //! Counted conflicts limit each question, not time, so that the same seed gives the same core.
 
-use kingsnake_solver::budget::Budget;
+use kingsnake_context::budget::Budget;
 use z3::ast::Bool;
 
 use super::session::{Found, Session};

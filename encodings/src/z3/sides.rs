@@ -1,6 +1,6 @@
 //! The Booleans of the constraints: each demand asks for one of the constraint's sides.
 
-use kingsnake_solver::decide::Side;
+use kingsnake_graph::decide::Side;
 use z3::ast::Bool;
 
 use super::session::{Halt, Session};

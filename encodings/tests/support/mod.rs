@@ -3,11 +3,11 @@
 
 pub mod suite;
 
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
 use kingsnake_encodings::{Options, Propagator};
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::decide::{Backend, Constraints, Decision, Question, Side};
-use kingsnake_solver::polygraph::{Edge, Reason};
-use kingsnake_solver::progress::Silent;
+use kingsnake_graph::decide::{Backend, Constraints, Decision, Question, Side};
+use kingsnake_graph::{Edge, Reason};
 
 /// Xorshift: enough for tests, and the same on every machine.
 pub struct Random(u64);
@@ -40,7 +40,7 @@ pub fn edge(from: u32, to: u32) -> Edge {
     Edge {
         from,
         to,
-        reason: Reason::Session,
+        reason: Reason::NONE,
     }
 }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::Silent;
 use kingsnake_encodings::Options;
+use kingsnake_graph::decide::{Backend, Constraints, DecideStats, Decision};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{CaseSplit, Injected, Large, Rng, small as small_history};
-use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{CheckError, Decider, Techniques, check};
-use kingsnake_solver::decide::{Backend, Constraints, DecideStats, Decision};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
 
 use super::{Owned, Random, cnf, edge, judge, pigeons, planted, small};
@@ -72,7 +72,11 @@ const SPECS: [Spec; 4] = [
 /// Those of the levels that the back end decides.
 fn specs(make: Make, of: &[Spec]) -> Vec<Spec> {
     let backend = make(&Options::default());
-    let decided = of.iter().filter(|&&spec| backend.refuses(spec).is_none());
+    let decided = of.iter().filter(|&&spec| {
+        backend
+            .refuses(kingsnake_solver::check::origin(spec))
+            .is_none()
+    });
     decided.copied().collect()
 }
 

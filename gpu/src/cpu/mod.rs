@@ -5,8 +5,8 @@ mod estimate;
 mod prune;
 mod warshall;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::DeviceError;
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::prune::DeviceError;
 
 use crate::kernel::Kernel;
 use crate::layout::{Params, Shape};

@@ -9,8 +9,8 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::DeviceError;
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::prune::DeviceError;
 
 use crate::adapter::{About, Kind};
 use crate::kernel::{Access, Kernel};

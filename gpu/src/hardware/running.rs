@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::prune::DeviceError;
+use kingsnake_context::budget::Budget;
+use kingsnake_graph::prune::DeviceError;
 
 use super::{Hardware, PATIENCE};
 use crate::kernel::Kernel;

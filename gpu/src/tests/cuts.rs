@@ -1,6 +1,6 @@
 //! How the matrix is cut, and which rows a round computes.
 
-use kingsnake_history::rng::Rng;
+use kingsnake_context::rng::Rng;
 use kingsnake_solver::prune::Dag;
 
 use crate::matrix::Cut;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Progress, Silent};
+use kingsnake_graph::Edge;
+use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question};
 use kingsnake_lab::random::{Large, Rng};
-use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{Engines, Report, Techniques, check_on};
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
 use kingsnake_solver::level::{Model, Spec};
-use kingsnake_solver::polygraph::Edge;
-use kingsnake_solver::progress::{Progress, Silent};
 use kingsnake_solver::prune::{
     Dag, Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, Task,
 };

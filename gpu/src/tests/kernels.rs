@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use kingsnake_history::rng::Rng;
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::polygraph::Edge;
+use kingsnake_context::budget::Budget;
+use kingsnake_context::rng::Rng;
+use kingsnake_graph::Edge;
 use kingsnake_solver::prune::{Dag, Dense, Relatives, Task};
 
 use super::hardware;

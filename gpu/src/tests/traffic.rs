@@ -1,8 +1,8 @@
 //! The counters against the formulas of docs/gpu.md, kernel by kernel, exactly.
 
-use kingsnake_history::rng::Rng;
-use kingsnake_solver::budget::Budget;
-use kingsnake_solver::polygraph::Edge;
+use kingsnake_context::budget::Budget;
+use kingsnake_context::rng::Rng;
+use kingsnake_graph::Edge;
 use kingsnake_solver::prune::{Dag, Task};
 
 use crate::closure::Form;

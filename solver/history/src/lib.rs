@@ -1,11 +1,10 @@
 //! Plain data that every part shares: what clients saw ([`model`]), what was promised ([`level`]), the answer and its
 //! evidence ([`verdict`]), how long a check may take ([`budget`]), and who listens ([`progress`]).
 //!
-//! This crate is below all others. Crates that must not know each other share only it.
+//! Only the context of a run is below this crate. Crates that must not know each other share only these two.
 
-pub mod budget;
 pub mod level;
 pub mod model;
-pub mod progress;
-pub mod rng;
 pub mod verdict;
+
+pub use kingsnake_context::{budget, progress, rng};

@@ -3,15 +3,12 @@
 //! A run of versions was forced before another because some edge of the opposite order closed a cycle with edges of earlier
 //! rounds. So reasons lead to earlier rounds, and the recursion ends.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
 use super::known::KnownGraph;
-use crate::level::Model;
-use crate::model::KeyId;
-use crate::polygraph::{Edge, Polygraph, Run};
+use crate::polygraph::{Edge, Polygraph};
 use crate::resolve::{Node, VersionId};
 
 /// How many forced orders are followed back.
@@ -44,7 +41,7 @@ impl<'g, 'a> Gathering<'g, 'a> {
     /// Adds the transactions of two nodes.
     pub(super) fn add_nodes(&mut self, from: u32, to: u32) {
         for node in [from, to] {
-            self.nodes.extend(transaction(self.graph.polygraph, node));
+            self.nodes.extend(self.graph.polygraph.transaction(node));
         }
     }
 
@@ -102,11 +99,10 @@ impl<'g, 'a> Gathering<'g, 'a> {
         if !self.justified.insert((before, after)) {
             return Vec::new();
         }
-        let Some((a, b)) = runs_of(polygraph, before, after) else {
+        let Some(opposite) = polygraph.opposite(before, after) else {
             return Vec::new();
         };
         let end = self.graph.end_of(round - 1);
-        let opposite: Vec<Edge> = polygraph.order_edges(b, a).collect();
         let mut best: Option<Vec<u32>> = None;
         // The edges of an order end at the begin or at the commit of one transaction: one search for each.
         for target in [opposite.first(), opposite.get(1)].into_iter().flatten() {
@@ -122,7 +118,7 @@ impl<'g, 'a> Gathering<'g, 'a> {
             {
                 best = Some(path);
             }
-            if polygraph.spec().model == Model::Ser {
+            if polygraph.places().width() == 1 {
                 break;
             }
         }
@@ -137,38 +133,4 @@ impl<'g, 'a> Gathering<'g, 'a> {
         }
         path
     }
-}
-
-/// The transaction of a node; `None` for a node of the time chain.
-fn transaction(polygraph: &Polygraph, node: u32) -> Option<Node> {
-    polygraph.point(node)?;
-    Some(match polygraph.spec().model {
-        Model::Ser => node,
-        Model::Si => node / 2,
-    })
-}
-
-/// The run that ends with one version and the run that begins with the other.
-fn runs_of(polygraph: &Polygraph, before: VersionId, after: VersionId) -> Option<(Run, Run)> {
-    let runs = polygraph.runs();
-    let key = polygraph.resolved().versions().key(before);
-    let of_key = runs.of(place_of_key(polygraph, key)?);
-    let a = of_key.iter().find(|run| run.last == before)?;
-    let b = of_key.iter().find(|run| run.head == after)?;
-    Some((*a, *b))
-}
-
-/// Where a key stands among those that are not settled, which are sorted.
-fn place_of_key(polygraph: &Polygraph, key: KeyId) -> Option<usize> {
-    let runs = polygraph.runs();
-    let (mut low, mut high) = (0, runs.n_keys());
-    while low < high {
-        let middle = usize::midpoint(low, high);
-        match runs.key(middle).cmp(&key) {
-            Ordering::Less => low = middle + 1,
-            Ordering::Greater => high = middle,
-            Ordering::Equal => return Some(middle),
-        }
-    }
-    None
 }

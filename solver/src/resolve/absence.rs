@@ -7,8 +7,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ResolveError;
 use super::attribute::Writers;
-#[cfg(test)]
-use crate::fault::{self, Fault};
 use crate::model::{History, KeyId, Op, RangeQuery, Span, Status, TxnId, compare};
 
 /// A delete that was its transaction's last write of the key.
@@ -90,8 +88,6 @@ impl Absences {
         let place = |key: KeyId| span.place(history.symbols(), history.key_token(key));
         let start = self.order.partition_point(|&key| place(key).is_lt());
         let length = self.order[start..].partition_point(|&key| place(key).is_le());
-        #[cfg(test)]
-        let length = length.saturating_sub(fault::is(Fault::ShortRange).into());
         &self.order[start..start + length]
     }
 

@@ -24,10 +24,6 @@ impl Walk<'_> {
             self.returned_by[key.index()] = range;
             self.read(node, txn, at, key, value)?;
         }
-        #[cfg(test)]
-        if crate::fault::is(crate::fault::Fault::ForgottenAbsence) {
-            return Ok(());
-        }
         for &key in absences.within(history, query.span) {
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;

@@ -5,8 +5,8 @@
 //! reads from the writer that the other choice puts last, which closes a cycle iff both are made. Known edges lead only
 //! from writers to readers, so pruning forces nothing; and the order exists, for SER as for SI, iff the clauses can be met.
 
-use kingsnake_history::rng::Rng;
 use kingsnake_history::model::{History, HistoryBuilder, Status, Token};
+use kingsnake_history::rng::Rng;
 
 /// A choice: pair `pair` is ordered as `first` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,6 +102,40 @@ impl Draft {
         values
     }
 
+    /// Makes range queries end one key too early, or reads of the rows that they returned and nothing more.
+    pub(super) fn misread(&mut self, shorten: bool) {
+        for txn in &mut self.txns {
+            let ops = std::mem::take(&mut txn.ops);
+            for op in ops {
+                let DraftOp::Range(query) = op else {
+                    txn.ops.push(op);
+                    continue;
+                };
+                let last = match query.high {
+                    Bound::Included(high) => high.checked_sub(1),
+                    Bound::Excluded(high) => high.checked_sub(2),
+                    Bound::Unbounded => Some(1),
+                };
+                let is_kept = |key: usize| shorten && last.is_some_and(|last| key <= last);
+                let (kept, apart): (Vec<_>, Vec<_>) = query
+                    .rows
+                    .iter()
+                    .copied()
+                    .partition(|&(key, _)| is_kept(key));
+                let reads = apart.into_iter();
+                txn.ops
+                    .extend(reads.map(|(key, value)| DraftOp::Read(key, value)));
+                if let Some(last) = last.filter(|_| shorten) {
+                    txn.ops.push(DraftOp::Range(DraftRange {
+                        high: Bound::Included(last),
+                        rows: kept,
+                        ..query
+                    }));
+                }
+            }
+        }
+    }
+
     pub(super) fn build(&self) -> History {
         let mut builder = HistoryBuilder::new();
         let initial = if self.starts_empty {

@@ -1,7 +1,7 @@
 //! Large histories that are valid by construction, with their serial order, and one anomaly on request.
 
-use kingsnake_history::rng::Rng;
 use kingsnake_history::model::{History, HistoryBuilder, SessionId, Status, Token, TxnId};
+use kingsnake_history::rng::Rng;
 
 /// An anomaly that makes the whole history invalid, whatever the other transactions do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

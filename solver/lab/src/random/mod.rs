@@ -15,4 +15,4 @@ pub use case_split::{CaseSplit, Choice};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
 pub use sketch::sketch;
-pub use small::{Execution, Kind, Rows, Small, small, small_rows};
+pub use small::{Execution, Kind, Misread, Rows, Small, small, small_rows, small_rows_misread};

@@ -3,8 +3,8 @@
 use std::ops::RangeBounds;
 
 use super::draft::{Draft, DraftOp, DraftRange, INITIAL};
-use kingsnake_history::rng::Rng;
 use kingsnake_history::model::Status;
+use kingsnake_history::rng::Rng;
 
 /// Makes one random change. Values stay as unique as they were.
 pub(super) fn mutate(draft: &mut Draft, rng: &mut Rng) {

@@ -4,8 +4,8 @@ use std::ops::{Bound, RangeBounds};
 
 use super::draft::{Draft, DraftOp, DraftRange, DraftTxn, INITIAL};
 use super::mutate::mutate;
-use kingsnake_history::rng::Rng;
 use kingsnake_history::model::{History, Status};
+use kingsnake_history::rng::Rng;
 
 /// What the keys hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +116,15 @@ impl Small {
             (1..=3).contains(&self.n_keys),
             "small histories have 1 to 3 keys"
         );
+        self.draft(rng).build()
+    }
+
+    fn draft(&self, rng: &mut Rng) -> Draft {
         let mut draft = Simulation::new(self).run(rng);
         for _ in 0..self.n_mutations {
             mutate(&mut draft, rng);
         }
-        draft.build()
+        draft
     }
 }
 
@@ -130,8 +134,28 @@ pub fn small(seed: u64) -> History {
     Small::draw(&mut rng).history(&mut rng)
 }
 
+/// How range queries can be misread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// They end one key too early.
+    ShortRanges,
+    /// What they did not return is not taken for a read.
+    ForgottenAbsences,
+}
+
+/// What is left of [`small_rows`] where range queries are misread: fewer reads, the same transactions.
+pub fn small_rows_misread(seed: u64, misread: Misread) -> History {
+    let mut draft = rows_draft(seed);
+    draft.misread(misread == Misread::ShortRanges);
+    draft.build()
+}
+
 /// The small history of a seed with range queries, inserts and deletes.
 pub fn small_rows(seed: u64) -> History {
+    rows_draft(seed).build()
+}
+
+fn rows_draft(seed: u64) -> Draft {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
     small.kind = Kind::Rows(Rows {
@@ -139,7 +163,7 @@ pub fn small_rows(seed: u64) -> History {
         hidden: [0, 0, 20, 100][rng.below(4)],
         nameless: rng.chance(15),
     });
-    small.history(&mut rng)
+    small.draft(&mut rng)
 }
 
 /// What a key held after a number of commits: nothing for the initial state, one value for a register.

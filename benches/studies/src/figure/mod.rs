@@ -1,0 +1,31 @@
+//! Figures of a study: grouped bars, lines and cactus plots over a logarithmic time axis, stacked bars over a linear one, as SVG
+//! and PNG.
+//!
+//! Colours are those of Okabe and Ito, which the colour-blind tell apart; marks and dashes repeat the distinction, so
+//! that a figure survives a black-and-white printer.
+
+mod bars;
+mod cactus;
+mod canvas;
+mod lines;
+pub mod png;
+pub mod scale;
+mod stack;
+
+pub use bars::Bars;
+pub use cactus::Cactus;
+pub use lines::{Line, Lines};
+pub use stack::Stack;
+
+use crate::row::Outcome;
+use crate::summary::Spread;
+
+/// Why a mark has no time.
+fn lacking(spread: &Spread, limit: f64) -> String {
+    match spread.lacks {
+        Some(Outcome::Memory) => "memory".to_owned(),
+        Some(Outcome::Failed) => "failed".to_owned(),
+        Some(Outcome::Unknown) => "unknown".to_owned(),
+        _ => format!("> {}", scale::time(limit)),
+    }
+}

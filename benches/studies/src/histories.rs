@@ -1,0 +1,70 @@
+//! Makes the histories of a study, each once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::error::{Context, Result, bail};
+
+use crate::design::{Origin, Source};
+use crate::ledger::put_whole;
+use crate::process::{Ending, Limits, run};
+use crate::switches::generate_line;
+
+/// Making a history takes seconds; this is for one that never ends.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Where a history is, or will be.
+pub fn place(directory: &Path, source: &Source, seed: u32) -> PathBuf {
+    match &source.origin {
+        Origin::File(path) => path.clone(),
+        Origin::Generated(_) => directory
+            .join("histories")
+            .join(format!("{}-{seed}.jsonl", source.name)),
+        Origin::Corpus { .. } => directory
+            .join("histories")
+            .join(format!("{}.jsonl", source.name)),
+    }
+}
+
+/// Makes a history that is not there yet. Whether it was stopped instead.
+pub fn make(
+    directory: &Path,
+    source: &Source,
+    seed: u32,
+    executable: &Path,
+    stop: &AtomicBool,
+) -> Result<bool> {
+    let path = place(directory, source, seed);
+    if path.exists() {
+        return Ok(false);
+    }
+    let parent = directory.join("histories");
+    fs::create_dir_all(&parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    match &source.origin {
+        Origin::File(_) => bail!("{} is gone", path.display()),
+        Origin::Corpus { text, .. } => put_whole(&path, text)?,
+        Origin::Generated(words) => {
+            let part = parent.join(format!("{}-{seed}.part", source.name));
+            let line = generate_line(words, &part.display().to_string(), seed);
+            let limits = Limits {
+                timeout: PATIENCE,
+                memory: None,
+            };
+            let ended =
+                run(executable, &line, limits, stop).context("cannot start kingsnake generate")?;
+            match ended.ending {
+                Ending::Stopped => return Ok(true),
+                Ending::Exited(status) if status.success() => {}
+                _ => bail!(
+                    "kingsnake {} failed: {}",
+                    line.join(" "),
+                    ended.stderr.trim()
+                ),
+            }
+            fs::rename(&part, &path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,332 @@
+//! The rows of a study on disk: `study.json` says whose they are, `rows.jsonl` is the truth, `rows.csv` repeats it.
+//!
+//! Invariant: a row is on disk before anybody hears of it, and a line that a crash tore is cut off, so that its cell
+//! runs again.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::hash::Hasher;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context, Result, bail};
+use rustc_hash::FxHasher;
+use serde_json::{Map, Value, json};
+
+use crate::design::{Origin, Study};
+use crate::row::{COLUMNS, Row, parse};
+
+const CSV: &str = "cannot write rows.csv";
+
+/// Where the rows of a study go, held by one process at a time.
+pub struct Ledger {
+    rows: Vec<Row>,
+    done: BTreeSet<String>,
+    jsonl: File,
+    csv: csv::Writer<File>,
+    _lock: Option<File>,
+}
+
+impl Ledger {
+    /// Opens the directory for this study: as it was left, or empty after `restart`.
+    pub fn open(directory: &Path, study: &Study, restart: bool) -> Result<Ledger> {
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        let lock = lock(directory)?;
+        let about = directory.join("study.json");
+        let rows_at = directory.join("rows.jsonl");
+        if restart {
+            for path in [&about, &rows_at] {
+                if path.exists() {
+                    fs::remove_file(path)
+                        .with_context(|| format!("cannot remove {}", path.display()))?;
+                }
+            }
+        }
+        let identity = identity(study)?;
+        if about.exists() {
+            expect_same(&about, &identity, directory)?;
+        } else if rows_at.exists() {
+            bail!(
+                "{} is there without study.json, so nobody can tell which study its rows are of; choose another --out, or pass --restart to delete them",
+                rows_at.display()
+            );
+        } else {
+            put_whole(&about, format!("{identity:#}\n"))?;
+        }
+        let rows = read_rows(&rows_at)?;
+        let jsonl = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&rows_at)
+            .with_context(|| format!("cannot write {}", rows_at.display()))?;
+        let csv_at = directory.join("rows.csv");
+        let file =
+            File::create(&csv_at).with_context(|| format!("cannot write {}", csv_at.display()))?;
+        let mut csv = csv::Writer::from_writer(file);
+        csv.write_record(COLUMNS).context(CSV)?;
+        for row in &rows {
+            csv.write_record(row.record()).context(CSV)?;
+        }
+        csv.flush().context(CSV)?;
+        Ok(Ledger {
+            done: rows.iter().map(|row| row.cell.clone()).collect(),
+            rows,
+            jsonl,
+            csv,
+            _lock: lock,
+        })
+    }
+
+    /// Whether this cell has its row.
+    pub fn has(&self, cell: &str) -> bool {
+        self.done.contains(cell)
+    }
+
+    /// The rows so far, in the order in which they finished.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Writes a row. A second row of a cell is refused.
+    pub fn add(&mut self, row: Row) -> Result<()> {
+        if !self.done.insert(row.cell.clone()) {
+            bail!("internal error: the cell {:?} ran twice", row.cell);
+        }
+        let mut line = serde_json::to_string(&row).context("cannot write rows.jsonl")?;
+        line.push('\n');
+        // One write, so that a crash leaves at most one torn line.
+        self.jsonl
+            .write_all(line.as_bytes())
+            .and_then(|()| self.jsonl.flush())
+            .context("cannot write rows.jsonl")?;
+        self.csv.write_record(row.record()).context(CSV)?;
+        self.csv.flush().context(CSV)?;
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+/// Writes a file under another name first, so that it is there whole or not at all.
+pub fn put_whole(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part: PathBuf = path.with_file_name(name);
+    fs::write(&part, text).with_context(|| format!("cannot write {}", part.display()))?;
+    fs::rename(&part, path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(unix)]
+fn lock(directory: &Path) -> Result<Option<File>> {
+    use rustix::fs::{FlockOperation, flock};
+    use rustix::io::Errno;
+    let path = directory.join(".lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    // On a file system without locks nothing is lost but this check.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        bail!(
+            "another process is working on a study in {}",
+            directory.display()
+        );
+    }
+    Ok(Some(file))
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps)] // The other one can fail.
+fn lock(_: &Path) -> Result<Option<File>> {
+    Ok(None)
+}
+
+fn read_rows(path: &Path) -> Result<Vec<Row>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let whole = bytes
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |at| at + 1);
+    if whole < bytes.len() {
+        OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|file| file.set_len(whole as u64))
+            .with_context(|| format!("cannot cut the torn last line off {}", path.display()))?;
+    }
+    let text = std::str::from_utf8(&bytes[..whole])
+        .with_context(|| format!("{} is not text", path.display()))?;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (at, line) in text.lines().enumerate() {
+        let row = parse(line)
+            .with_context(|| format!("{}:{}: this is no row of a study", path.display(), at + 1))?;
+        if !seen.insert(row.cell.clone()) {
+            bail!(
+                "{}:{}: a second row of the cell {:?}",
+                path.display(),
+                at + 1,
+                row.cell
+            );
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// The parts of an identity; what causes other differences comes before what follows from it.
+const PARTS: [&str; 8] = [
+    "study",
+    "kingsnake",
+    "executable",
+    "timeout_seconds",
+    "memory_limit_bytes",
+    "parameters",
+    "histories",
+    "checks",
+];
+
+/// What makes rows comparable: the executable, the histories, the checks and the limits; not how often they run, nor how they are shown.
+fn identity(study: &Study) -> Result<Value> {
+    let mut histories = Map::new();
+    for source in &study.sources {
+        let what = match &source.origin {
+            Origin::Generated(words) => json!({"generate": words.join(" ")}),
+            Origin::File(path) => {
+                json!({"file": path.display().to_string(), "content": content(path)?})
+            }
+            Origin::Corpus { name, .. } => json!({"corpus": name}),
+        };
+        histories.insert(source.name.clone(), what);
+    }
+    let checks: Vec<Value> = study
+        .points
+        .iter()
+        .map(|point| {
+            let mut words = vec![study.sources[point.source].name.clone()];
+            words.extend(point.check.iter().cloned());
+            words.join(" ").into()
+        })
+        .collect();
+    let executable = std::env::current_exe().context("cannot find the executable")?;
+    Ok(json!({
+        "study": study.name,
+        "kingsnake": env!("CARGO_PKG_VERSION"),
+        "executable": content(&executable)?,
+        "timeout_seconds": study.timeout.as_secs_f64(),
+        "memory_limit_bytes": study.memory,
+        "parameters": study.parameters,
+        "histories": histories,
+        "checks": checks,
+    }))
+}
+
+/// A file's fingerprint, or that of a directory's files together.
+fn content(path: &Path) -> Result<String> {
+    let mut hasher = FxHasher::default();
+    let mut size = 0;
+    add_content(path, &mut hasher, &mut size)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(format!("{size} bytes, {:016x}", hasher.finish()))
+}
+
+fn add_content(path: &Path, hasher: &mut FxHasher, size: &mut u64) -> std::io::Result<()> {
+    if path.is_dir() {
+        let mut inside: Vec<PathBuf> = fs::read_dir(path)?
+            .map(|entry| entry.map(|it| it.path()))
+            .collect::<Result<_, _>>()?;
+        inside.sort();
+        for path in inside {
+            hasher.write(path.file_name().unwrap_or_default().as_encoded_bytes());
+            add_content(&path, hasher, size)?;
+        }
+        return Ok(());
+    }
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let n = file.read(&mut buffer)?;
+        if n == 0 {
+            return Ok(());
+        }
+        *size += n as u64;
+        hasher.write(&buffer[..n]);
+    }
+}
+
+fn expect_same(path: &Path, identity: &Value, directory: &Path) -> Result<()> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let there: Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not what a study left", path.display()))?;
+    let at = |of: &Value, name: &str| of.get(name).cloned().unwrap_or_default();
+    let differing = |name: &&str| difference(name, &at(&there, name), &at(identity, name));
+    if let Some((name, was, is)) = PARTS.iter().find_map(differing) {
+        bail!(
+            "{} holds the rows of another study: {name} was {was} and is now {is}\n\
+             Continue it with the options that it began with, choose another --out, or pass --restart to delete its rows.",
+            directory.display()
+        );
+    }
+    Ok(())
+}
+
+/// The first place where two values differ.
+fn difference(name: &str, one: &Value, other: &Value) -> Option<(String, String, String)> {
+    match (one, other) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let keys: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+            keys.into_iter().find_map(|key| {
+                let inner = if name.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{name}.{key}")
+                };
+                difference(
+                    &inner,
+                    ours.get(key).unwrap_or(&Value::Null),
+                    theirs.get(key).unwrap_or(&Value::Null),
+                )
+            })
+        }
+        (Value::Array(ours), Value::Array(theirs)) if ours != theirs => {
+            let longer = ours.len().max(theirs.len());
+            let at = (0..longer).find(|&at| ours.get(at) != theirs.get(at))?;
+            let item = |of: &Vec<Value>| of.get(at).map_or("absent".to_owned(), Value::to_string);
+            Some((format!("{name}[{at}]"), item(ours), item(theirs)))
+        }
+        _ if one != other => Some((name.to_owned(), one.to_string(), other.to_string())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let one = json!({"a": 1, "b": {"c": 2}, "d": ["x", "y"]});
+        assert_eq!(difference("", &one, &one), None);
+        let other = json!({"a": 1, "b": {"c": 3}, "d": ["x", "y"]});
+        let (name, was, is) = difference("", &one, &other).unwrap();
+        assert_eq!(
+            (name.as_str(), was.as_str(), is.as_str()),
+            ("b.c", "2", "3")
+        );
+        let longer = json!({"a": 1, "b": {"c": 2}, "d": ["x", "y", "z"]});
+        assert_eq!(difference("", &one, &longer).unwrap().0, "d[2]");
+    }
+
+    #[test]
+    fn a_torn_line_is_cut_off_and_a_broken_one_is_an_error() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("rows.jsonl");
+        fs::write(&path, "{\"cell\":\"a").unwrap();
+        assert!(read_rows(&path).unwrap().is_empty());
+        assert_eq!(fs::read(&path).unwrap().len(), 0);
+        fs::write(&path, "nonsense\n").unwrap();
+        let error = format!("{:#}", read_rows(&path).unwrap_err());
+        assert!(error.contains("rows.jsonl:1"), "{error}");
+    }
+}

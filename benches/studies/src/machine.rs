@@ -1,0 +1,41 @@
+//! What the system tells of this machine and its processes; `None` where it does not tell.
+
+/// The largest resident size of a process so far, in bytes.
+#[cfg(target_os = "linux")]
+pub fn peak_of(process: u32) -> Option<u64> {
+    let process = procfs::process::Process::new(process.try_into().ok()?).ok()?;
+    Some(process.status().ok()?.vmhwm? * 1024)
+}
+
+/// What new structures may take without swapping, in bytes.
+#[cfg(target_os = "linux")]
+pub fn available() -> Option<u64> {
+    use procfs::Current;
+    procfs::Meminfo::current().ok()?.mem_available
+}
+
+/// The processor's name.
+#[cfg(target_os = "linux")]
+pub fn processor() -> Option<String> {
+    use procfs::Current;
+    let all = procfs::CpuInfo::current().ok()?;
+    Some(all.model_name(0)?.to_owned())
+}
+
+/// The largest resident size of a process so far, in bytes.
+#[cfg(not(target_os = "linux"))]
+pub fn peak_of(_: u32) -> Option<u64> {
+    None
+}
+
+/// What new structures may take without swapping, in bytes.
+#[cfg(not(target_os = "linux"))]
+pub fn available() -> Option<u64> {
+    None
+}
+
+/// The processor's name.
+#[cfg(not(target_os = "linux"))]
+pub fn processor() -> Option<String> {
+    None
+}

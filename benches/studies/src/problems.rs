@@ -1,0 +1,202 @@
+//! What must not happen in a study: a verdict other than the known one, two answers to one question, a check that fails.
+
+use std::collections::HashMap;
+
+use crate::design::{Cell, Study};
+use crate::row::{Outcome, Row};
+
+/// Something that must not happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Another verdict than the right one.
+    Wrong {
+        /// The right one.
+        expected: &'static str,
+        /// The one given.
+        given: String,
+        /// How to see it again.
+        command: String,
+    },
+    /// Two verdicts on the same history at the same level.
+    Disagreement {
+        /// Who says satisfied.
+        satisfied: String,
+        /// Who says violated.
+        violated: String,
+    },
+    /// A check that ended without an answer.
+    Failed {
+        /// What it said.
+        reason: String,
+        /// How to see it again.
+        command: String,
+    },
+}
+
+impl Problem {
+    /// Whether an answer is wrong, rather than missing.
+    pub fn is_wrong(&self) -> bool {
+        !matches!(self, Problem::Failed { .. })
+    }
+
+    /// In a sentence, and the commands that show it.
+    pub fn words(&self) -> (String, Vec<&str>) {
+        match self {
+            Problem::Wrong {
+                expected,
+                given,
+                command,
+            } => (
+                format!("WRONG VERDICT: {given}, though {expected} is known to be right"),
+                vec![command],
+            ),
+            Problem::Disagreement {
+                satisfied,
+                violated,
+            } => (
+                "DISAGREEMENT: satisfied by the first and violated by the second".to_owned(),
+                vec![satisfied, violated],
+            ),
+            Problem::Failed { reason, command } => (format!("FAILED: {reason}"), vec![command]),
+        }
+    }
+}
+
+/// Every problem of these rows.
+pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut answers: HashMap<(usize, u32, String), [Option<&Row>; 2]> = HashMap::new();
+    for (cell, row) in rows {
+        let point = &study.points[cell.point];
+        if row.outcome == Outcome::Failed {
+            found.push(Problem::Failed {
+                reason: row.reason.clone(),
+                command: row.command.clone(),
+            });
+        }
+        if row.outcome != Outcome::Answered {
+            continue;
+        }
+        if let Some(expected) = point.expect
+            && expected.word() != row.verdict
+        {
+            found.push(Problem::Wrong {
+                expected: expected.word(),
+                given: row.verdict.clone(),
+                command: row.command.clone(),
+            });
+        }
+        let question = (point.source, cell.seed, question(row));
+        let both = answers.entry(question).or_default();
+        let mine = usize::from(row.verdict != "satisfied");
+        if both[mine].is_none() {
+            both[mine] = Some(row);
+            if let [Some(satisfied), Some(violated)] = *both {
+                found.push(Problem::Disagreement {
+                    satisfied: satisfied.command.clone(),
+                    violated: violated.command.clone(),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The part of the plan that the verdict depends on. What is not in this list is a technique, and changes no verdict.
+fn question(row: &Row) -> String {
+    const PARTS: [&str; 7] = [
+        "level",
+        "session-order",
+        "real-time",
+        "clock-drift",
+        "times",
+        "version-order",
+        "version-order-share",
+    ];
+    let part = |name: &str| {
+        row.plan
+            .get(name)
+            .map_or(String::new(), ToString::to_string)
+    };
+    let mut parts: Vec<String> = PARTS.iter().map(|name| part(name)).collect();
+    // Which versions a share keeps is drawn with the check's seed.
+    if !["", "\"0\"", "\"1\""].contains(&part("version-order-share").as_str()) {
+        parts.push(row.repeat.to_string());
+    }
+    parts.join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blame::Page;
+    use crate::design::{Override, design};
+    use crate::recipe::read;
+    use crate::rules::{Refusal, Rules};
+
+    const TWO: &str = r#"
+name = "two"
+title = "Two back ends"
+check = ["--backend", "{backend}"]
+[parameters]
+backend = ""
+[[workload]]
+name = "w"
+corpus = "strong-session-ser/blind-writes.jsonl"
+[[experiment]]
+name = "e"
+title = "e"
+[[experiment.axis]]
+name = "back end"
+parameter = "backend"
+values = ["cadical/propagator", "search/backtrack"]
+"#;
+
+    struct Anything;
+
+    impl Rules for Anything {
+        fn accepts(&self, _: &[String]) -> Result<Option<String>, Refusal> {
+            Ok(None)
+        }
+    }
+
+    fn rows(study: &Study, verdicts: [&str; 2], sessions: [&str; 2]) -> Vec<(Cell, Row)> {
+        let each = study.cells.iter().zip(verdicts.into_iter().zip(sessions));
+        each.map(|(&cell, (verdict, sessions))| {
+            let outcome = if verdict == "unknown" {
+                "time"
+            } else {
+                "answered"
+            };
+            let row = serde_json::json!({
+                "cell": "", "history": "w", "check": [], "seed": 0, "repeat": 0,
+                "outcome": outcome, "verdict": verdict, "wall_seconds": 0.0,
+                "peak_memory_bytes": null, "plan": {"session-order": sessions}, "command": verdict,
+            });
+            (cell, serde_json::from_value(row).unwrap())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn two_answers_to_one_question_are_a_disagreement() {
+        let page = Page {
+            name: "two.toml",
+            text: TWO,
+        };
+        let recipe = read(page).unwrap();
+        let study = design(&recipe, page, &Anything, "".as_ref(), &Override::default()).unwrap();
+        let found = |verdicts, sessions| problems(&study, &rows(&study, verdicts, sessions));
+        assert_eq!(
+            found(["violated", "satisfied"], ["on", "on"]),
+            [Problem::Disagreement {
+                satisfied: "satisfied".to_owned(),
+                violated: "violated".to_owned(),
+            }]
+        );
+        assert_eq!(found(["satisfied", "satisfied"], ["on", "on"]), []);
+        assert_eq!(found(["satisfied", "unknown"], ["on", "on"]), []);
+        // Another question may have another answer.
+        assert_eq!(found(["violated", "satisfied"], ["on", "off"]), []);
+    }
+}

@@ -1,0 +1,167 @@
+//! Runs one command in a process of its own, within a time and a memory limit, and measures how large it becomes.
+//!
+//! A child is told the same limits and nearly always answers `unknown` by itself; the watcher here is for those that do
+//! not. Invariant: no child outlives this process. It is on a leash: its stdin is a pipe that closes when this process
+//! ends, however it ends, and a child that was started with `--leash` ends then too.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::machine;
+
+/// How often a child is looked at.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// How far a child may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The wall time that it may take, as it was told.
+    pub timeout: Duration,
+    /// The resident size that it may reach, in bytes, where the system tells it.
+    pub memory: Option<u64>,
+}
+
+/// How a child ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// By itself.
+    Exited(ExitStatus),
+    /// Killed: it took longer than it was told.
+    Late,
+    /// Killed: it became too large.
+    Large,
+    /// Somebody wanted the study or the child to stop.
+    Stopped,
+}
+
+/// A child that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub ending: Ending,
+    /// What it wrote.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+    /// From its start to its end.
+    pub wall: Duration,
+    /// The largest resident size seen, in bytes.
+    pub peak: Option<u64>,
+}
+
+/// Runs the executable with these arguments to its end, or to its limits.
+pub fn run(
+    executable: &Path,
+    line: &[String],
+    limits: Limits,
+    stop: &AtomicBool,
+) -> io::Result<Ended> {
+    let mut command = Command::new(executable);
+    command
+        .args(line)
+        .args(["--leash", "--color", "never"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // A Ctrl-C on the terminal is for the study, which decides what becomes of its children.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let begun = Instant::now();
+    let mut child = command.spawn()?;
+    let (closed, ended) = mpsc::channel();
+    let stdout = drain(child.stdout.take(), Some(closed));
+    let stderr = drain(child.stderr.take(), None);
+    let (ending, peak) = watch(&mut child, begun, limits, stop, &ended)?;
+    let wall = begun.elapsed();
+    Ok(Ended {
+        ending,
+        stdout: stdout.join().unwrap_or_default(),
+        stderr: stderr.join().unwrap_or_default(),
+        wall,
+        peak,
+    })
+}
+
+fn drain(
+    from: Option<impl Read + Send + 'static>,
+    closed: Option<mpsc::Sender<()>>,
+) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            // What cannot be read is not there; the exit status tells the rest.
+            let _ = from.read_to_end(&mut bytes);
+        }
+        drop(closed);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn watch(
+    child: &mut Child,
+    begun: Instant,
+    limits: Limits,
+    stop: &AtomicBool,
+    ended: &mpsc::Receiver<()>,
+) -> io::Result<(Ending, Option<u64>)> {
+    // A child that was told a limit needs a moment to stop and to write its answer.
+    let grace = (limits.timeout / 10).clamp(Duration::from_secs(5), Duration::from_secs(30));
+    let mut peak = None;
+    loop {
+        let closed = ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Disconnected);
+        if closed {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if let Some(status) = child.try_wait()? {
+            let ending = if was_asked_to_stop(status) {
+                Ending::Stopped
+            } else {
+                Ending::Exited(status)
+            };
+            return Ok((ending, peak));
+        }
+        peak = peak.max(machine::peak_of(child.id()));
+        let ending = if stop.load(Ordering::Relaxed) {
+            Ending::Stopped
+        } else if begun.elapsed() > limits.timeout.saturating_add(grace) {
+            Ending::Late
+        } else if limits
+            .memory
+            .is_some_and(|most| peak.is_some_and(|it| it > most))
+        {
+            Ending::Large
+        } else {
+            continue;
+        };
+        child.kill()?;
+        child.wait()?;
+        return Ok((ending, peak));
+    }
+}
+
+/// Whether somebody else sent it a signal that says so; such a child has nothing to answer and must run again.
+#[cfg(unix)]
+fn was_asked_to_stop(status: ExitStatus) -> bool {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use std::os::unix::process::ExitStatusExt;
+    let signal = status.signal();
+    signal.is_some_and(|signal| [SIGHUP, SIGINT, SIGTERM].contains(&signal))
+}
+
+#[cfg(not(unix))]
+fn was_asked_to_stop(_: ExitStatus) -> bool {
+    false
+}
+
+/// Ends this process when its stdin closes: its parent is gone.
+pub fn stay_on_leash() {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(3);
+    });
+}

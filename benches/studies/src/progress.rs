@@ -1,0 +1,68 @@
+//! An estimate of what is left of a study.
+
+use std::collections::HashMap;
+
+/// How long the cells still take: as long as others of the same point did, or else as long as all did on average.
+#[derive(Debug, Default)]
+pub struct Estimate {
+    waiting: HashMap<usize, usize>,
+    known: HashMap<usize, (f64, usize)>,
+}
+
+impl Estimate {
+    /// A cell of this point waits.
+    pub fn waits(&mut self, point: usize) {
+        *self.waiting.entry(point).or_default() += 1;
+    }
+
+    /// A cell of this point took this long, in this run or an earlier one.
+    pub fn took(&mut self, point: usize, seconds: f64) {
+        let (sum, n) = self.known.entry(point).or_default();
+        *sum += seconds;
+        *n += 1;
+    }
+
+    /// A waiting cell of this point has ended after this many seconds.
+    pub fn ended(&mut self, point: usize, seconds: f64) {
+        if let Some(n) = self.waiting.get_mut(&point) {
+            *n = n.saturating_sub(1);
+        }
+        self.took(point, seconds);
+    }
+
+    /// Seconds left, were the cells to run one after the other.
+    pub fn left(&self) -> f64 {
+        let (sum, n) = self
+            .known
+            .values()
+            .fold((0.0, 0), |(sum, n), (s, m)| (sum + s, n + m));
+        let mean = if n == 0 { 0.0 } else { sum / n as f64 };
+        let each = |(point, &n): (&usize, &usize)| {
+            let one = self
+                .known
+                .get(point)
+                .map_or(mean, |&(sum, n)| sum / n as f64);
+            one * n as f64
+        };
+        self.waiting.iter().map(each).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_takes_as_long_as_its_like() {
+        let mut estimate = Estimate::default();
+        for point in [0, 0, 1, 2] {
+            estimate.waits(point);
+        }
+        assert!(estimate.left().abs() < 1e-9);
+        estimate.ended(0, 2.0);
+        // One more of the same, and two of which nothing is known.
+        assert!((estimate.left() - 6.0).abs() < 1e-9);
+        estimate.ended(1, 8.0);
+        assert!((estimate.left() - (2.0 + 5.0)).abs() < 1e-9);
+    }
+}

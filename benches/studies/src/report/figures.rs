@@ -1,0 +1,199 @@
+//! Draws an experiment as its file says: one picture for each value of the axes that are neither along it nor in colour.
+
+use super::combinations;
+use crate::design::{Drawn, Shown, Study};
+use crate::figure::{Bars, Cactus, Line, Lines, Stack};
+use crate::phases::{self, PARTS};
+use crate::recipe::Kind;
+use crate::row::Row;
+use crate::settle::slug;
+use crate::summary::{Spread, spread};
+
+/// The pictures, each with the name of its file.
+pub fn draw(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Vec<(String, String)> {
+    let Some(drawn) = &shown.figure else {
+        return Vec::new();
+    };
+    let artist = Artist {
+        shown,
+        drawn,
+        points,
+        limit: study.timeout.as_secs_f64(),
+    };
+    match drawn.x {
+        None => vec![(shown.name.clone(), artist.cactus())],
+        Some(x) => artist.panels(x),
+    }
+}
+
+struct Artist<'a> {
+    shown: &'a Shown,
+    drawn: &'a Drawn,
+    points: &'a [Vec<&'a Row>],
+    limit: f64,
+}
+
+impl Artist<'_> {
+    fn names(&self, axis: usize) -> Vec<String> {
+        let values = &self.shown.axes[axis].values;
+        values.iter().map(|label| label.name.clone()).collect()
+    }
+
+    fn spread(&self, at: &[usize]) -> Option<Spread> {
+        let rows = &self.points[self.shown.point(at)];
+        spread(rows, self.drawn.figure.measure)
+    }
+
+    fn cactus(&self) -> String {
+        let series = self.drawn.series;
+        let mut times: Vec<(String, Vec<f64>)> = self
+            .names(series)
+            .into_iter()
+            .map(|name| (name, Vec::new()))
+            .collect();
+        for (at, _) in combinations(self.shown) {
+            if let Some(spread) = self.spread(&at)
+                && spread.is_answered()
+            {
+                times[at[series]].1.push(spread.median);
+            }
+        }
+        // An instance that pruning decides is nobody's; those that the best series was asked are all there are.
+        let asked = |at: usize| {
+            let mut n = 0;
+            for (combination, _) in combinations(self.shown) {
+                n += usize::from(combination[series] == at && self.spread(&combination).is_some());
+            }
+            n
+        };
+        let n_instances = (0..times.len()).map(asked).max().unwrap_or(0);
+        Cactus {
+            id: &self.shown.name,
+            title: &self.shown.title,
+            y_label: self.drawn.figure.measure.label(),
+            n_instances,
+            series: times,
+            limit: self.limit,
+        }
+        .draw()
+    }
+
+    fn panels(&self, x: usize) -> Vec<(String, String)> {
+        let series = self.drawn.series;
+        let mut panels = Vec::new();
+        for (at, _) in combinations(self.shown) {
+            if at[x] != 0 || at[series] != 0 {
+                continue;
+            }
+            let others: Vec<&str> = (0..at.len())
+                .filter(|&axis| axis != x && axis != series)
+                .filter(|&axis| self.shown.axes[axis].values.len() > 1)
+                .map(|axis| self.shown.axes[axis].values[at[axis]].name.as_str())
+                .collect();
+            let (name, title) = if others.is_empty() {
+                (self.shown.name.clone(), self.shown.title.clone())
+            } else {
+                let others = others.join(", ");
+                (
+                    format!("{}-{}", self.shown.name, slug(&others)),
+                    format!("{}: {others}", self.shown.title),
+                )
+            };
+            let svg = self.panel(&name, &title, x, at);
+            panels.push((name, svg));
+        }
+        panels
+    }
+
+    fn panel(&self, id: &str, title: &str, x: usize, mut at: Vec<usize>) -> String {
+        let figure = &self.drawn.figure;
+        let series = self.drawn.series;
+        let x_label = figure
+            .x_label
+            .as_deref()
+            .unwrap_or(&self.shown.axes[x].name);
+        let y_label = figure.measure.label();
+        let n_along = self.shown.axes[x].values.len();
+        if figure.kind == Kind::Phases {
+            return self.phases(id, title, x_label, x, at);
+        }
+        let n_series = self.shown.axes[series].values.len();
+        let mut spread_at = |along: usize, of: usize| {
+            at[x] = along;
+            at[series] = of;
+            self.spread(&at)
+        };
+        if figure.kind == Kind::Bars {
+            let spreads = (0..n_along)
+                .map(|along| (0..n_series).map(|of| spread_at(along, of)).collect())
+                .collect();
+            return Bars {
+                id,
+                title,
+                y_label,
+                x_label,
+                groups: self.names(x),
+                series: self.names(series),
+                spreads,
+                limit: self.limit,
+            }
+            .draw();
+        }
+        let lines = (0..n_series).map(|of| {
+            let along = self.shown.axes[x].values.iter().enumerate();
+            let mut points: Vec<(f64, String, Spread)> = along
+                .filter_map(|(place, label)| {
+                    Some((label.number?, label.name.clone(), spread_at(place, of)?))
+                })
+                .collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Line {
+                name: self.shown.axes[series].values[of].name.clone(),
+                points,
+            }
+        });
+        Lines {
+            id,
+            title,
+            y_label,
+            x_label,
+            x_log: figure.x_log,
+            all: lines.collect(),
+            limit: self.limit,
+        }
+        .draw()
+    }
+
+    /// Parts that no bar has are not drawn.
+    fn phases(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
+        let measure = self.drawn.figure.measure;
+        let mut bars = Vec::new();
+        for (along, name) in self.names(x).into_iter().enumerate() {
+            at[x] = along;
+            let rows = &self.points[self.shown.point(&at)];
+            bars.push((name, phases::medians(rows, measure)));
+        }
+        let is_there = |part: &usize| {
+            let mut times = bars.iter().filter_map(|(_, times)| times.as_ref());
+            times.any(|times| times[*part] > 0.0)
+        };
+        let drawn: Vec<usize> = (0..PARTS.len()).filter(is_there).collect();
+        Stack {
+            id,
+            title,
+            y_label: &format!("{}, by phase", measure.label()),
+            x_label,
+            parts: drawn.iter().map(|&part| PARTS[part].to_owned()).collect(),
+            bars: bars
+                .into_iter()
+                .map(|(name, times)| {
+                    (
+                        name,
+                        times.map(|times| drawn.iter().map(|&part| times[part]).collect()),
+                    )
+                })
+                .collect(),
+        }
+        .draw()
+    }
+}

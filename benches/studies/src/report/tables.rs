@@ -1,0 +1,230 @@
+//! The tables of an experiment.
+
+use std::fmt::Write;
+
+use super::matrix;
+use crate::claims::{seconds, short};
+use crate::design::{Shown, Study};
+use crate::figure::scale::time;
+use crate::phases::{self, PARTS};
+use crate::recipe::Table;
+use crate::row::{Outcome, Row};
+use crate::summary::{Spread, middle, spread};
+use kingsnake_text::{Escaped, grouped, sized};
+
+const NOTHING: &str = "–";
+
+/// Writes a table.
+pub fn table(out: &mut String, table: Table, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {
+    match table {
+        Table::Medians => medians(out, study, shown, points),
+        Table::Split => each(
+            out,
+            "Median time to encode + to solve",
+            shown,
+            points,
+            split,
+        ),
+        Table::Sizes => each(
+            out,
+            "Variables / clauses / conflicts (medians)",
+            shown,
+            points,
+            sizes,
+        ),
+        Table::Memory => each(out, "Peak memory (median)", shown, points, memory),
+        Table::Rounds => rounds(out, shown, points),
+        Table::Phases => by_phase(out, shown, points),
+    }
+}
+
+fn columns(shown: &Shown) -> Vec<String> {
+    let values = &shown.axes[matrix::across(shown)].values;
+    values.iter().map(|label| label.name.clone()).collect()
+}
+
+fn each(
+    out: &mut String,
+    caption: &str,
+    shown: &Shown,
+    points: &[Vec<&Row>],
+    cell: fn(&[&Row]) -> String,
+) {
+    matrix::open(out, caption, &columns(shown));
+    for (name, along) in matrix::lines(shown) {
+        let cells: Vec<String> = along.iter().map(|&point| cell(&points[point])).collect();
+        matrix::line(out, &name, &cells);
+    }
+    matrix::close(out);
+}
+
+fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {
+    let measure = super::measure(shown);
+    let limit = study.timeout.as_secs_f64();
+    let columns = columns(shown);
+    let caption = format!(
+        "Median {}, and its ratio to {}",
+        measure.label(),
+        columns.first().map_or("the first", String::as_str)
+    );
+    matrix::open(out, &caption, &columns);
+    let mut answered = vec![0; columns.len()];
+    let mut ratios = vec![Vec::new(); columns.len()];
+    for (name, along) in matrix::lines(shown) {
+        let spreads: Vec<Option<Spread>> = along
+            .iter()
+            .map(|&point| spread(&points[point], measure))
+            .collect();
+        let first = spreads.first().copied().flatten();
+        let mut cells = Vec::new();
+        for (at, (spread, &point)) in spreads.iter().zip(&along).enumerate() {
+            let Some(spread) = spread else {
+                cells.push(if let Some(why) = &study.points[point].refused {
+                    format!(r#"<abbr title="{}">refused</abbr>"#, Escaped(why))
+                } else if points[point].is_empty() {
+                    NOTHING.to_owned()
+                } else {
+                    r#"<span class="soft">not asked</span>"#.to_owned()
+                });
+                continue;
+            };
+            let ratio = ratio(spread, first).filter(|_| at > 0);
+            answered[at] += usize::from(spread.is_answered());
+            ratios[at].extend(ratio);
+            cells.push(median_cell(spread, ratio, limit));
+        }
+        matrix::line(out, &name, &cells);
+    }
+    let counts: Vec<String> = answered.iter().map(ToString::to_string).collect();
+    matrix::line(out, "answered", &counts);
+    let means: Vec<String> = ratios.iter().map(|ratios| mean(ratios)).collect();
+    matrix::line(
+        out,
+        "geometric mean of the ratios, where both answer",
+        &means,
+    );
+    matrix::close(out);
+}
+
+fn ratio(spread: &Spread, base: Option<Spread>) -> Option<f64> {
+    let base = base.filter(|base| base.is_answered() && base.median > 0.0)?;
+    spread.is_answered().then(|| spread.median / base.median)
+}
+
+fn mean(ratios: &[f64]) -> String {
+    if ratios.is_empty() {
+        return NOTHING.to_owned();
+    }
+    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    format!("× {}", short((sum / ratios.len() as f64).exp()))
+}
+
+fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> String {
+    let mut cell = match spread.lacks {
+        Some(outcome) if !spread.is_answered() && outcome != Outcome::Time => {
+            format!(r#"<b class="lacks">{}</b>"#, outcome.word())
+        }
+        _ if !spread.is_answered() => {
+            format!(r#"<b class="lacks">{}</b>"#, seconds(f64::INFINITY, limit))
+        }
+        _ => time(spread.median),
+    };
+    if let Some(ratio) = ratio {
+        let _ = write!(cell, "<br><small>× {}</small>", short(ratio));
+    }
+    if spread.n > 1 && spread.is_answered() {
+        let _ = write!(
+            cell,
+            "<br><small>{} – {}</small>",
+            time(spread.low),
+            seconds(spread.high, limit)
+        );
+    }
+    cell
+}
+
+fn split(rows: &[&Row]) -> String {
+    let encode = middle(rows, |row| Some(row.stats.solver.as_ref()?.encode_seconds));
+    let solve = middle(rows, |row| Some(row.stats.solver.as_ref()?.solve_seconds));
+    match (encode, solve) {
+        (Some(encode), Some(solve)) => format!("{} + {}", time(encode), time(solve)),
+        _ => NOTHING.to_owned(),
+    }
+}
+
+fn sizes(rows: &[&Row]) -> String {
+    let of = |count: fn(&Row) -> Option<u64>| {
+        let number = middle(rows, |row| count(row).map(|it| it as f64));
+        number.map(|it| grouped(it as u64))
+    };
+    let all = [
+        of(|row| Some(row.stats.solver.as_ref()?.variables)),
+        of(|row| Some(row.stats.solver.as_ref()?.clauses)),
+        of(|row| Some(row.stats.solver.as_ref()?.conflicts)),
+    ];
+    match all.into_iter().collect::<Option<Vec<String>>>() {
+        Some(all) => all.join(" / "),
+        None => NOTHING.to_owned(),
+    }
+}
+
+fn memory(rows: &[&Row]) -> String {
+    let peak = middle(rows, |row| row.peak_memory_bytes.map(|it| it as f64));
+    peak.map_or(NOTHING.to_owned(), |it| sized(it as u64))
+}
+
+fn by_phase(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
+    let mut columns = PARTS.map(str::to_owned).to_vec();
+    columns.extend(["all".to_owned(), "decided by".to_owned()]);
+    matrix::open(out, "Time by phase (medians)", &columns);
+    for (at, point) in super::combinations(shown) {
+        let rows = &points[point];
+        let (Some(first), Some(times)) =
+            (rows.first(), phases::medians(rows, super::measure(shown)))
+        else {
+            continue;
+        };
+        let mut cells: Vec<String> = times
+            .iter()
+            .map(|&it| {
+                if it > 0.0 {
+                    time(it)
+                } else {
+                    NOTHING.to_owned()
+                }
+            })
+            .collect();
+        cells.push(time(times.iter().sum()));
+        cells.push(Escaped(&first.decider).to_string());
+        matrix::line(out, &matrix::line_name(shown, &at, None), &cells);
+    }
+    matrix::close(out);
+}
+
+fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
+    let all = || shown.grid.iter().flat_map(|&point| &points[point]);
+    let n_rounds = all().map(|row| row.stats.rounds.len()).max().unwrap_or(0);
+    let mut columns = vec!["pairs before".to_owned()];
+    columns.extend((1..=n_rounds).map(|round| format!("open after {round}")));
+    columns.push("left to the solver".to_owned());
+    columns.push("decided by".to_owned());
+    matrix::open(
+        out,
+        "Constraints before and after each pruning round (first run)",
+        &columns,
+    );
+    for (at, point) in super::combinations(shown) {
+        let Some(row) = points[point].first() else {
+            continue;
+        };
+        let mut cells = vec![grouped(row.stats.pairs)];
+        cells.extend((0..n_rounds).map(|round| {
+            let round = row.stats.rounds.get(round);
+            round.map_or(String::new(), |round| grouped(round.open))
+        }));
+        cells.push(grouped(row.stats.open_constraints));
+        cells.push(Escaped(&row.decider).to_string());
+        matrix::line(out, &matrix::line_name(shown, &at, None), &cells);
+    }
+    matrix::close(out);
+}

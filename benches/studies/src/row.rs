@@ -1,0 +1,433 @@
+//! One finished cell: what was run, what it answered, what it took.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::process::{Ended, Ending};
+
+/// A line of `rows.jsonl`. Fields that the check's own document has are named as docs/json.md names them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// The cell's name: history, switches and seeds.
+    pub cell: String,
+    /// The history's name in the study.
+    pub history: String,
+    /// The switches.
+    pub check: Vec<String>,
+    /// The seed of the history.
+    pub seed: u32,
+    /// The seed of the check.
+    pub repeat: u32,
+    /// How the run went.
+    pub outcome: Outcome,
+    /// `satisfied`, `violated` or `unknown`.
+    pub verdict: String,
+    /// Why it is unknown, or what went wrong.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Who gave the answer.
+    #[serde(default)]
+    pub decider: String,
+    /// The program's version.
+    #[serde(default)]
+    pub kingsnake: String,
+    /// From the start of the process to its end, seen from outside.
+    pub wall_seconds: f64,
+    /// The largest resident size in bytes, by its own account or seen from outside.
+    pub peak_memory_bytes: Option<u64>,
+    /// What was read.
+    #[serde(default)]
+    pub sizes: BTreeMap<String, Value>,
+    /// What it took.
+    #[serde(default)]
+    pub stats: Stats,
+    /// Every option as it was settled.
+    #[serde(default)]
+    pub plan: BTreeMap<String, Value>,
+    /// A command line that repeats the run.
+    pub command: String,
+}
+
+/// How a run went.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// With a verdict.
+    Answered,
+    /// Out of time.
+    Time,
+    /// Out of memory.
+    Memory,
+    /// Unknown for another reason.
+    Unknown,
+    /// The process ended as it should not.
+    Failed,
+}
+
+impl Outcome {
+    /// In one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Answered => "answered",
+            Outcome::Time => "time",
+            Outcome::Memory => "memory",
+            Outcome::Unknown => "unknown",
+            Outcome::Failed => "failed",
+        }
+    }
+}
+
+/// What a check took; see docs/json.md. Fields that this version does not know are kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stats {
+    /// The check by its own clock.
+    pub seconds: f64,
+    /// The same in time of all processors.
+    pub cpu_seconds: Option<f64>,
+    /// Time by phase.
+    pub phases: Vec<Phase>,
+    /// Known edges before pruning.
+    pub known_edges_before: u64,
+    /// Known edges after it.
+    pub known_edges_after: u64,
+    /// Constraints before pruning.
+    pub pairs: u64,
+    /// Constraints after it.
+    pub open_constraints: u64,
+    /// Pruning rounds.
+    pub rounds: Vec<Round>,
+    /// The solver, if it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub solver: Option<Solver>,
+    /// The rest.
+    #[serde(flatten)]
+    pub rest: BTreeMap<String, Value>,
+}
+
+/// A phase.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Its time.
+    pub seconds: f64,
+    /// The same in time of all processors.
+    #[serde(default)]
+    pub cpu_seconds: Option<f64>,
+}
+
+/// A pruning round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Round {
+    /// Edges that became known.
+    pub new_edges: u64,
+    /// Constraints still open.
+    pub open: u64,
+    /// Its time.
+    pub seconds: f64,
+}
+
+/// The solver's account.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Solver {
+    /// Its name.
+    pub backend: String,
+    /// Boolean variables.
+    pub variables: u64,
+    /// Clauses before solving.
+    pub clauses: u64,
+    /// Conflicts.
+    pub conflicts: u64,
+    /// Decisions.
+    pub decisions: u64,
+    /// Propagations.
+    pub propagations: u64,
+    /// Cycles that became clauses.
+    pub cycles: u64,
+    /// Time for building the instance.
+    pub encode_seconds: f64,
+    /// Time for solving it.
+    pub solve_seconds: f64,
+    /// The rest.
+    #[serde(flatten)]
+    pub rest: BTreeMap<String, Value>,
+}
+
+/// The parts of a check's document that a row keeps.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    kingsnake: String,
+    verdict: String,
+    decider: String,
+    reason: Option<Reason>,
+    history: Option<BTreeMap<String, Value>>,
+    stats: Stats,
+    plan: BTreeMap<String, Value>,
+    command: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Reason {
+    kind: String,
+    words: String,
+}
+
+/// What a row says before its check has run.
+#[derive(Clone, Debug)]
+pub struct Heading {
+    /// See [`Row::cell`].
+    pub cell: String,
+    /// See [`Row::history`].
+    pub history: String,
+    /// See [`Row::check`].
+    pub check: Vec<String>,
+    /// See [`Row::seed`].
+    pub seed: u32,
+    /// See [`Row::repeat`].
+    pub repeat: u32,
+    /// The command line.
+    pub line: Vec<String>,
+}
+
+/// The row of a process that has ended; `None` if it was stopped, and so has to run again.
+pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
+    let mut row = Row {
+        cell: heading.cell.clone(),
+        history: heading.history.clone(),
+        check: heading.check.clone(),
+        seed: heading.seed,
+        repeat: heading.repeat,
+        outcome: Outcome::Failed,
+        verdict: "unknown".to_owned(),
+        reason: String::new(),
+        decider: String::new(),
+        kingsnake: env!("CARGO_PKG_VERSION").to_owned(),
+        wall_seconds: ended.wall.as_secs_f64(),
+        peak_memory_bytes: ended.peak,
+        sizes: BTreeMap::new(),
+        stats: Stats::default(),
+        plan: BTreeMap::new(),
+        command: format!("kingsnake {}", heading.line.join(" ")),
+    };
+    match ended.ending {
+        Ending::Stopped => return None,
+        Ending::Late => {
+            row.outcome = Outcome::Time;
+            "killed: it went on after its time limit".clone_into(&mut row.reason);
+        }
+        Ending::Large => {
+            row.outcome = Outcome::Memory;
+            "killed: its process became larger than its memory limit".clone_into(&mut row.reason);
+        }
+        Ending::Exited(status) => {
+            let document = match status.code() {
+                Some(0 | 1 | 3) => serde_json::from_str::<Document>(&ended.stdout).ok(),
+                _ => None,
+            };
+            match document {
+                Some(document) => fill(&mut row, document)?,
+                None => row.reason = complaint(&status.to_string(), &ended.stderr),
+            }
+        }
+    }
+    Some(row)
+}
+
+fn complaint(status: &str, stderr: &str) -> String {
+    let said: String = stderr.trim().chars().take(2000).collect();
+    if said.is_empty() {
+        format!("no answer ({status})")
+    } else {
+        format!("no answer ({status}): {said}")
+    }
+}
+
+/// `None` if the check was interrupted.
+fn fill(row: &mut Row, document: Document) -> Option<()> {
+    let reason = document.reason.unwrap_or_default();
+    row.outcome = match (document.verdict.as_str(), reason.kind.as_str()) {
+        ("satisfied" | "violated", _) => Outcome::Answered,
+        (_, "time") => Outcome::Time,
+        (_, "memory") => Outcome::Memory,
+        (_, "interrupted") => return None,
+        _ => Outcome::Unknown,
+    };
+    row.verdict = document.verdict;
+    row.reason = reason.words;
+    row.decider = document.decider;
+    row.kingsnake = document.kingsnake;
+    if let Some(own) = document.stats.rest.get("peak_memory_bytes") {
+        row.peak_memory_bytes = own.as_u64().or(row.peak_memory_bytes);
+    }
+    row.sizes = document.history.unwrap_or_default();
+    row.stats = document.stats;
+    row.plan = document.plan;
+    row.command = document.command;
+    Some(())
+}
+
+/// The columns of `rows.csv`.
+pub const COLUMNS: [&str; 37] = [
+    "cell",
+    "history",
+    "check",
+    "seed",
+    "repeat",
+    "outcome",
+    "verdict",
+    "reason",
+    "decider",
+    "kingsnake",
+    "seconds",
+    "cpu_seconds",
+    "wall_seconds",
+    "peak_memory_bytes",
+    "transactions",
+    "sessions",
+    "operations",
+    "keys",
+    "known_edges_before",
+    "known_edges_after",
+    "pairs",
+    "open_constraints",
+    "rounds",
+    "open_by_round",
+    "new_edges_by_round",
+    "phases",
+    "cpu_phases",
+    "backend",
+    "variables",
+    "clauses",
+    "conflicts",
+    "decisions",
+    "propagations",
+    "cycles",
+    "encode_seconds",
+    "solve_seconds",
+    "command",
+];
+
+impl Row {
+    /// The row in the order of [`COLUMNS`]; lists have spaces between their items.
+    pub fn record(&self) -> Vec<String> {
+        let size = |name: &str| self.sizes.get(name).map_or(String::new(), Value::to_string);
+        let stats = &self.stats;
+        let spaced = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(" ");
+        let mut record = vec![
+            self.cell.clone(),
+            self.history.clone(),
+            self.check.join(" "),
+            self.seed.to_string(),
+            self.repeat.to_string(),
+            self.outcome.word().to_owned(),
+            self.verdict.clone(),
+            self.reason.clone(),
+            self.decider.clone(),
+            self.kingsnake.clone(),
+            stats.seconds.to_string(),
+            stats.cpu_seconds.map_or(String::new(), |it| it.to_string()),
+            self.wall_seconds.to_string(),
+            self.peak_memory_bytes
+                .map_or(String::new(), |it| it.to_string()),
+            size("transactions"),
+            size("sessions"),
+            size("operations"),
+            size("keys"),
+            stats.known_edges_before.to_string(),
+            stats.known_edges_after.to_string(),
+            stats.pairs.to_string(),
+            stats.open_constraints.to_string(),
+            stats.rounds.len().to_string(),
+            spaced(&mut stats.rounds.iter().map(|round| round.open.to_string())),
+            spaced(&mut stats.rounds.iter().map(|round| round.new_edges.to_string())),
+            spaced(
+                &mut stats
+                    .phases
+                    .iter()
+                    .map(|phase| format!("{}={}", phase.name, phase.seconds)),
+            ),
+            spaced(&mut stats.phases.iter().filter_map(|phase| {
+                let seconds = phase.cpu_seconds?;
+                Some(format!("{}={seconds}", phase.name))
+            })),
+        ];
+        match &stats.solver {
+            Some(solver) => record.extend([
+                solver.backend.clone(),
+                solver.variables.to_string(),
+                solver.clauses.to_string(),
+                solver.conflicts.to_string(),
+                solver.decisions.to_string(),
+                solver.propagations.to_string(),
+                solver.cycles.to_string(),
+                solver.encode_seconds.to_string(),
+                solver.solve_seconds.to_string(),
+            ]),
+            None => record.extend(std::iter::repeat_n(String::new(), 9)),
+        }
+        record.push(self.command.clone());
+        record
+    }
+}
+
+/// Reads a line of `rows.jsonl`.
+pub fn parse(line: &str) -> serde_json::Result<Row> {
+    serde_json::from_str(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heading() -> Heading {
+        Heading {
+            cell: "h --no-witness 0 0".to_owned(),
+            history: "h".to_owned(),
+            check: vec!["--no-witness".to_owned()],
+            seed: 0,
+            repeat: 0,
+            line: vec!["check".to_owned(), "h.jsonl".to_owned()],
+        }
+    }
+
+    fn ended(ending: Ending, stderr: &str) -> Ended {
+        Ended {
+            ending,
+            stdout: String::new(),
+            stderr: stderr.to_owned(),
+            wall: std::time::Duration::from_millis(1500),
+            peak: Some(7),
+        }
+    }
+
+    #[test]
+    fn a_record_has_a_field_for_every_column() {
+        let mut row = row(&heading(), &ended(Ending::Late, "")).unwrap();
+        assert_eq!(row.record().len(), COLUMNS.len());
+        row.stats.solver = Some(Solver::default());
+        assert_eq!(row.record().len(), COLUMNS.len());
+    }
+
+    #[test]
+    fn a_killed_process_is_told_from_a_stopped_one() {
+        assert!(row(&heading(), &ended(Ending::Stopped, "")).is_none());
+        let late = row(&heading(), &ended(Ending::Late, "")).unwrap();
+        assert_eq!(late.outcome, Outcome::Time);
+        let large = row(&heading(), &ended(Ending::Large, "")).unwrap();
+        assert_eq!(large.outcome, Outcome::Memory);
+    }
+
+    #[test]
+    fn a_row_survives_being_written_and_read() {
+        let mut row = row(&heading(), &ended(Ending::Large, "")).unwrap();
+        row.stats.rest.insert("nodes".to_owned(), 3.into());
+        let text = serde_json::to_string(&row).unwrap();
+        assert_eq!(serde_json::to_string(&parse(&text).unwrap()).unwrap(), text);
+    }
+}

@@ -1,0 +1,435 @@
+//! Multiplies an experiment's workloads and axes out into points, and finds what its figure and claims speak of.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use crate::error::Result;
+use toml::Spanned;
+
+use crate::blame::Page;
+use crate::design::{Drawn, Label, Labels, Origin, Point, Runs, Shown, Source, WORKLOAD, listed};
+use crate::embedded;
+use crate::recipe::{Axis, Experiment, Figure, Kind, Recipe, Skip, Words, Workload};
+use crate::rules::Rules;
+use crate::switches::{Filler, expect_check, expect_generate, plain};
+use kingsnake_text::grouped;
+
+/// Collects histories and points while experiments are settled.
+pub struct Settler<'a> {
+    pub(crate) page: Page<'a>,
+    rules: &'a dyn Rules,
+    base: &'a Path,
+    recipe: &'a Recipe,
+    parameters: &'a BTreeMap<String, String>,
+    backends: Vec<String>,
+    sources: Vec<Source>,
+    points: Vec<Point>,
+}
+
+/// What one value of an axis does.
+struct Choice {
+    label: Label,
+    set: Vec<(String, String)>,
+    check: Words,
+}
+
+impl<'a> Settler<'a> {
+    /// Nothing collected yet.
+    pub fn new(
+        recipe: &'a Recipe,
+        page: Page<'a>,
+        rules: &'a dyn Rules,
+        base: &'a Path,
+        parameters: &'a BTreeMap<String, String>,
+        backends: Vec<String>,
+    ) -> Self {
+        Settler {
+            page,
+            rules,
+            base,
+            recipe,
+            parameters,
+            backends,
+            sources: Vec::new(),
+            points: Vec::new(),
+        }
+    }
+
+    /// What was collected.
+    pub fn finish(self) -> (Vec<Source>, Vec<Point>) {
+        (self.sources, self.points)
+    }
+
+    /// Settles one experiment, whose checks are run so often.
+    pub fn experiment(&mut self, experiment: &Experiment, runs: Runs) -> Result<Shown> {
+        let workloads = self.workloads(experiment)?;
+        let mut axes = vec![Labels {
+            name: WORKLOAD.to_owned(),
+            values: workloads
+                .iter()
+                .map(|workload| Label {
+                    name: workload.name.get_ref().clone(),
+                    number: None,
+                })
+                .collect(),
+        }];
+        let mut choices: Vec<Vec<Choice>> = Vec::new();
+        for axis in &experiment.axes {
+            if axes.iter().any(|other| other.name == *axis.name.get_ref()) {
+                let words = "there is another axis of this name";
+                return Err(self.page.blame(axis.name.span(), words));
+            }
+            let of = self.choices(axis)?;
+            axes.push(Labels {
+                name: axis.name.get_ref().clone(),
+                values: of.iter().map(|choice| choice.label.clone()).collect(),
+            });
+            choices.push(of);
+        }
+        let left_out = LeftOut::all(self, &experiment.skips, &axes)?;
+        let mut grid = Vec::new();
+        for (which, workload) in workloads.into_iter().enumerate() {
+            let mut at = vec![0; choices.len()];
+            loop {
+                let labels = std::iter::once(which).chain(at.iter().copied());
+                let labels: Vec<&Label> = axes
+                    .iter()
+                    .zip(labels)
+                    .map(|(axis, at)| &axis.values[at])
+                    .collect();
+                let runs = if left_out.iter().any(|it| it.covers(&labels)) {
+                    Runs::default()
+                } else {
+                    runs
+                };
+                let chosen = choices.iter().zip(&at).map(|(of, &at)| &of[at]);
+                grid.push(self.point(experiment, workload, chosen.collect(), runs)?);
+                if !step(&mut at, &choices) {
+                    break;
+                }
+            }
+        }
+        let mut shown = Shown {
+            name: experiment.name.get_ref().clone(),
+            title: experiment.title.clone(),
+            about: experiment.about.clone(),
+            axes,
+            grid,
+            figure: None,
+            tables: experiment.tables.clone(),
+            claims: Vec::new(),
+        };
+        if let Some(figure) = &experiment.figure {
+            shown.figure = Some(self.drawn(figure, &shown, experiment.name.span())?);
+        }
+        for claim in &experiment.claims {
+            let stated = self.stated(claim, &shown)?;
+            shown.claims.push(stated);
+        }
+        Ok(shown)
+    }
+
+    fn workloads(&self, experiment: &Experiment) -> Result<Vec<&'a Workload>> {
+        let Some(wanted) = &experiment.workloads else {
+            return Ok(self.recipe.workloads.iter().collect());
+        };
+        wanted
+            .iter()
+            .map(|name| {
+                let mut all = self.recipe.workloads.iter();
+                all.find(|it| it.name.get_ref() == name.get_ref())
+                    .ok_or_else(|| {
+                        let all = self.recipe.workloads.iter().map(|it| it.name.get_ref());
+                        let words = format!(
+                            "there is no workload of this name; there is {}",
+                            listed(all)
+                        );
+                        self.page.blame(name.span(), &words)
+                    })
+            })
+            .collect()
+    }
+
+    fn choices(&self, axis: &Axis) -> Result<Vec<Choice>> {
+        let sets = |value: &str| match &axis.parameter {
+            Some(parameter) => vec![(parameter.get_ref().clone(), value.to_owned())],
+            None => Vec::new(),
+        };
+        if let Some(parameter) = &axis.parameter {
+            self.expect_parameter(parameter)?;
+        } else if axis.values.is_some() || axis.backends {
+            let words = "`values` and `backends` need a `parameter` that takes them";
+            return Err(self.page.blame(axis.name.span(), words));
+        }
+        let mut all: Vec<Choice> = Vec::new();
+        for value in axis.values.iter().flat_map(Spanned::get_ref) {
+            let number = value
+                .number
+                .map(|it| if axis.percent { it * 100.0 } else { it });
+            let name = match (axis.percent, number) {
+                (true, Some(percent)) => format!("{} %", (percent * 10.0).round() / 10.0),
+                (false, Some(whole)) if whole >= 1000.0 && whole.fract() == 0.0 => {
+                    grouped(whole as u64)
+                }
+                _ => value.word.clone(),
+            };
+            all.push(Choice {
+                label: Label { name, number },
+                set: sets(&value.word),
+                check: Vec::new(),
+            });
+        }
+        for name in self.backends.iter().filter(|_| axis.backends) {
+            all.push(Choice {
+                label: Label {
+                    name: name.clone(),
+                    number: None,
+                },
+                set: sets(name),
+                check: Vec::new(),
+            });
+        }
+        for named in &axis.named {
+            let mut set = Vec::new();
+            for (parameter, value) in &named.set {
+                self.expect_parameter(parameter)?;
+                set.push((parameter.get_ref().clone(), value.word.clone()));
+            }
+            all.push(Choice {
+                label: Label {
+                    name: named.name.get_ref().clone(),
+                    number: None,
+                },
+                set,
+                check: named.check.clone(),
+            });
+        }
+        if all.is_empty() {
+            let words = "this axis has no values: give `values`, `[[…value]]` or `backends = true`";
+            return Err(self.page.blame(axis.name.span(), words));
+        }
+        Ok(all)
+    }
+
+    fn expect_parameter(&self, name: &Spanned<String>) -> Result<()> {
+        if self.parameters.contains_key(name.get_ref()) {
+            return Ok(());
+        }
+        let words = format!(
+            "there is no parameter {:?} in [parameters]; there is {}",
+            name.get_ref(),
+            listed(self.parameters.keys())
+        );
+        Err(self.page.blame(name.span(), &words))
+    }
+
+    fn point(
+        &mut self,
+        experiment: &Experiment,
+        workload: &Workload,
+        chosen: Vec<&Choice>,
+        runs: Runs,
+    ) -> Result<usize> {
+        let mut parameters = self.parameters.clone();
+        for (name, value) in chosen.iter().flat_map(|choice| &choice.set) {
+            parameters.insert(name.clone(), value.clone());
+        }
+        let filler = Filler {
+            page: self.page,
+            parameters: &parameters,
+        };
+        let source = self.source(workload, &filler)?;
+        let mut check = filler.fill(&self.recipe.check)?;
+        check.extend(filler.fill(&workload.check)?);
+        check.extend(filler.fill(&experiment.check)?);
+        for choice in chosen {
+            check.extend(filler.fill(&choice.check)?);
+        }
+        let refused = expect_check(self.rules, &check, self.page, workload.name.span())?;
+        let point = Point {
+            source,
+            check: plain(check),
+            expect: workload.expect,
+            refused,
+            runs,
+        };
+        let same = |other: &Point| {
+            other.source == point.source
+                && other.check == point.check
+                && other.expect == point.expect
+        };
+        if let Some(known) = self.points.iter().position(same) {
+            let asked = &mut self.points[known].runs;
+            asked.seeds = asked.seeds.max(runs.seeds);
+            asked.repeats = asked.repeats.max(runs.repeats);
+            return Ok(known);
+        }
+        self.points.push(point);
+        Ok(self.points.len() - 1)
+    }
+
+    fn source(&mut self, workload: &Workload, filler: &Filler<'_>) -> Result<usize> {
+        let origin = match (&workload.generate, &workload.file, &workload.corpus) {
+            (Some(words), None, None) => {
+                let words = filler.fill(words)?;
+                expect_generate(self.rules, &words, self.page, workload.name.span())?;
+                Origin::Generated(plain(words))
+            }
+            (None, Some(file), None) => {
+                let path = self.base.join(file.get_ref());
+                if !path.exists() {
+                    let words = format!("there is no {}", path.display());
+                    return Err(self.page.blame(file.span(), &words));
+                }
+                Origin::File(path)
+            }
+            (None, None, Some(name)) => {
+                let Some((name, text)) = embedded::corpus(name.get_ref()) else {
+                    let words = format!(
+                        "the executable carries {} of the corpus; for others use `file`",
+                        embedded::corpus_names().join(", ")
+                    );
+                    return Err(self.page.blame(name.span(), &words));
+                };
+                Origin::Corpus {
+                    name: name.to_owned(),
+                    text,
+                }
+            }
+            _ => {
+                let words = "a workload has exactly one of `generate`, `file` and `corpus`";
+                return Err(self.page.blame(workload.name.span(), words));
+            }
+        };
+        if let Some(known) = self.sources.iter().position(|it| it.origin == origin) {
+            return Ok(known);
+        }
+        let stem = slug(workload.name.get_ref());
+        let taken = |name: &str| self.sources.iter().any(|it| it.name == name);
+        let mut name = stem.clone();
+        let mut number = 1;
+        while taken(&name) {
+            number += 1;
+            name = format!("{stem}-{number}");
+        }
+        self.sources.push(Source { name, origin });
+        Ok(self.sources.len() - 1)
+    }
+
+    pub(crate) fn axis(&self, name: &Spanned<String>, axes: &[Labels]) -> Result<usize> {
+        let place = axes.iter().position(|it| it.name == *name.get_ref());
+        place.ok_or_else(|| {
+            let all = listed(axes.iter().map(|axis| &axis.name));
+            let words = format!("there is no axis of this name; there is {all}");
+            self.page.blame(name.span(), &words)
+        })
+    }
+
+    fn drawn(&self, figure: &Figure, shown: &Shown, shown_span: Range<usize>) -> Result<Drawn> {
+        let axis = |name| self.axis(name, &shown.axes);
+        let (x, series) = match (&figure.x, &figure.series, figure.kind) {
+            (None, Some(series), Kind::Cactus) => (None, axis(series)?),
+            (Some(x), _, Kind::Cactus) => {
+                let words = "a cactus has no `x`: it counts instances";
+                return Err(self.page.blame(x.span(), words));
+            }
+            // The phases are its colours.
+            (Some(x), None, Kind::Phases) => (Some(axis(x)?), axis(x)?),
+            (_, Some(series), Kind::Phases) => {
+                let words = "a figure of phases has no `series`: the phases are its colours";
+                return Err(self.page.blame(series.span(), words));
+            }
+            (Some(x), Some(series), kind) => {
+                let (at, series) = (axis(x)?, axis(series)?);
+                if at == series {
+                    let words = "`x` and `series` must be different axes";
+                    return Err(self.page.blame(x.span(), words));
+                }
+                let numbers = shown.axes[at].values.iter().all(|it| it.number.is_some());
+                if kind == Kind::Lines && !numbers {
+                    let words = "lines need an axis of numbers";
+                    return Err(self.page.blame(x.span(), words));
+                }
+                (Some(at), series)
+            }
+            (x, series, _) => {
+                let words = "bars and lines need `x` and `series`, a cactus `series`, phases `x`";
+                let named = x.as_ref().or(series.as_ref());
+                let span = named.map_or(shown_span, Spanned::span);
+                return Err(self.page.blame(span, words));
+            }
+        };
+        Ok(Drawn {
+            figure: figure.clone(),
+            x,
+            series,
+        })
+    }
+}
+
+/// Some combinations that are not run, their axes found.
+struct LeftOut {
+    of: Vec<(usize, String)>,
+    above: Vec<(usize, f64)>,
+}
+
+impl LeftOut {
+    fn all(settler: &Settler<'_>, skips: &[Skip], axes: &[Labels]) -> Result<Vec<LeftOut>> {
+        let mut all = Vec::new();
+        for skip in skips {
+            let mut left_out = LeftOut {
+                of: Vec::new(),
+                above: Vec::new(),
+            };
+            for (name, value) in &skip.of {
+                let axis = settler.axis(name, axes)?;
+                let values = &axes[axis].values;
+                if !values.iter().any(|label| label.name == value.word) {
+                    let words = format!("this axis has no value {:?}", value.word);
+                    return Err(settler.page.blame(name.span(), &words));
+                }
+                left_out.of.push((axis, value.word.clone()));
+            }
+            for (name, &limit) in &skip.above {
+                left_out.above.push((settler.axis(name, axes)?, limit));
+            }
+            all.push(left_out);
+        }
+        Ok(all)
+    }
+
+    fn covers(&self, labels: &[&Label]) -> bool {
+        let is_above =
+            |&(axis, limit): &(usize, f64)| labels[axis].number.is_some_and(|it| it > limit);
+        self.of
+            .iter()
+            .all(|(axis, name)| labels[*axis].name == *name)
+            && self.above.iter().all(is_above)
+    }
+}
+
+fn step(at: &mut [usize], choices: &[Vec<Choice>]) -> bool {
+    for place in (0..at.len()).rev() {
+        at[place] += 1;
+        if at[place] < choices[place].len() {
+            return true;
+        }
+        at[place] = 0;
+    }
+    false
+}
+
+/// A name as a file name has it.
+pub fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_alphanumeric() {
+            out.push(letter.to_ascii_lowercase());
+        } else if !out.ends_with('-') && !out.is_empty() {
+            out.push('-');
+        }
+    }
+    let out = out.trim_end_matches('-');
+    if out.is_empty() { "history" } else { out }.to_owned()
+}

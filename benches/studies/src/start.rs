@@ -1,0 +1,198 @@
+//! From what was asked to a study that runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use kingsnake_text::Paint;
+use toml::Spanned;
+
+use crate::blame::Page;
+use crate::conduct::{Options, conduct};
+use crate::design::{Override, design};
+use crate::embedded::{BUILT_IN, built_in};
+use crate::error::{Context, Result, bail};
+use crate::listener::Listener;
+use crate::recipe::{Measure, Recipe, Workload, enlarge, read};
+use crate::rules::Rules;
+
+/// How a study is to run.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Where everything goes.
+    pub out: PathBuf,
+    /// Runs of each check; the study's own number unless given.
+    pub repeat: Option<u32>,
+    /// Histories of each recipe; the study's own number unless given.
+    pub seeds: Option<u32>,
+    /// The time limit of a check; the study's own unless given.
+    pub timeout: Option<Duration>,
+    /// The memory limit of a check, in bytes; what is free unless given.
+    pub memory: Option<u64>,
+    /// Which time is shown; the study's own choice unless given.
+    pub measure: Option<Measure>,
+    /// Checks at a time.
+    pub jobs: usize,
+    /// Parameters that take another value.
+    pub set: Vec<(String, String)>,
+    /// Only list what would run.
+    pub list: bool,
+    /// Delete the rows that are there first.
+    pub restart: bool,
+}
+
+/// A study to run.
+#[derive(Clone, Debug)]
+pub struct Ablation {
+    /// A built-in study or a file.
+    pub name: PathBuf,
+    /// The figures that are run and shown; all unless given.
+    pub figures: Option<Vec<String>>,
+    /// Whether the paper's sizes and limit are taken.
+    pub paper_sizes: bool,
+    /// How it runs.
+    pub request: Request,
+}
+
+/// The benchmark of back ends.
+#[derive(Clone, Debug)]
+pub struct Encodings {
+    /// Histories in place of the built-in set.
+    pub histories: Vec<PathBuf>,
+    /// The back ends, the base of the ratios first; all unless given.
+    pub backends: Option<Vec<String>>,
+    /// How it runs.
+    pub request: Request,
+}
+
+/// Who runs a study.
+pub struct Caller<'a> {
+    /// What the command line takes.
+    pub rules: &'a dyn Rules,
+    /// Who hears of progress.
+    pub listener: &'a mut dyn Listener,
+    /// Raised when the study is to stop.
+    pub stop: &'a AtomicBool,
+    /// Whether the answer is in colours.
+    pub paint: Paint,
+}
+
+/// Runs a built-in study, or one from a file.
+pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
+    let (name, request) = (&asked.name, &asked.request);
+    let mut over = overrides(request);
+    over.figures.clone_from(&asked.figures);
+    let recipe = |page: Page<'_>| -> Result<Recipe> {
+        let mut recipe = read(page)?;
+        if asked.paper_sizes {
+            enlarge(&mut recipe, page)?;
+        }
+        Ok(recipe)
+    };
+    let word = name.display().to_string();
+    if let Some((file, text)) = built_in(&word) {
+        let page = Page { name: file, text };
+        return start(
+            &recipe(page)?,
+            page,
+            Path::new(""),
+            &over,
+            request,
+            &mut caller,
+        );
+    }
+    if !name.exists() {
+        let names: Vec<&str> = BUILT_IN.iter().map(|(name, ..)| *name).collect();
+        bail!(
+            "there is neither a file nor a built-in study {word:?}; built in are {}",
+            names.join(", ")
+        );
+    }
+    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {word}"))?;
+    let page = Page {
+        name: &word,
+        text: &text,
+    };
+    let base = name.parent().unwrap_or(Path::new(""));
+    start(&recipe(page)?, page, base, &over, request, &mut caller)
+}
+
+/// Runs the benchmark of back ends, on its own set or on these histories.
+pub fn encodings(asked: &Encodings, mut caller: Caller<'_>) -> Result<u8> {
+    let Some((file, text)) = built_in("encodings") else {
+        bail!("internal error: the study of encodings is not built in");
+    };
+    let page = Page { name: file, text };
+    let mut recipe = read(page)?;
+    if !asked.histories.is_empty() {
+        recipe.workloads = asked
+            .histories
+            .iter()
+            .map(|path| workload(path))
+            .collect::<Result<_>>()?;
+    }
+    let mut over = overrides(&asked.request);
+    over.backends.clone_from(&asked.backends);
+    start(
+        &recipe,
+        page,
+        Path::new(""),
+        &over,
+        &asked.request,
+        &mut caller,
+    )
+}
+
+/// A history that was named on the command line.
+fn workload(path: &Path) -> Result<Workload> {
+    if !path.exists() {
+        bail!("there is no {}", path.display());
+    }
+    let base_name = path.file_name().unwrap_or(path.as_os_str());
+    let base_name = base_name.to_string_lossy().into_owned();
+    let unplaced = |word: String| Spanned::new(0..0, word);
+    Ok(Workload {
+        name: unplaced(base_name),
+        generate: None,
+        file: Some(unplaced(path.display().to_string())),
+        corpus: None,
+        check: Vec::new(),
+        expect: None,
+    })
+}
+
+fn start(
+    recipe: &Recipe,
+    page: Page<'_>,
+    base: &Path,
+    over: &Override,
+    request: &Request,
+    caller: &mut Caller<'_>,
+) -> Result<u8> {
+    let mut study = design(recipe, page, caller.rules, base, over)?;
+    if let Some(measure) = request.measure {
+        let drawn = study.experiments.iter_mut();
+        for drawn in drawn.filter_map(|experiment| experiment.figure.as_mut()) {
+            drawn.figure.measure = measure;
+        }
+    }
+    let options = Options {
+        directory: request.out.clone(),
+        jobs: request.jobs,
+        list: request.list,
+        restart: request.restart,
+    };
+    conduct(&study, &options, caller)
+}
+
+fn overrides(request: &Request) -> Override {
+    Override {
+        repeat: request.repeat,
+        seeds: request.seeds,
+        timeout: request.timeout,
+        memory: request.memory,
+        set: request.set.clone(),
+        backends: None,
+        figures: None,
+    }
+}

@@ -1,0 +1,95 @@
+//! Finds the cells that a paper's claim speaks of.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use toml::Spanned;
+
+use crate::design::{Label, Quantity, Shown, Stated, listed};
+use crate::recipe::{Claim, Scalar};
+use crate::settle::Settler;
+
+impl Settler<'_> {
+    /// Settles a claim of an experiment.
+    pub(crate) fn stated(&self, claim: &Claim, shown: &Shown) -> Result<Stated> {
+        let axis = |name| self.axis(name, &shown.axes);
+        let of = match (&claim.over, &claim.least, &claim.most) {
+            (None, None, None) => Quantity::Time(self.selected(&claim.of, shown, None)?[0].1),
+            (Some(over), None, None) => Quantity::Ratio(
+                self.selected(&claim.of, shown, None)?[0].1,
+                self.selected(over, shown, None)?[0].1,
+            ),
+            (None, Some(least), None) => {
+                Quantity::Least(self.selected(&claim.of, shown, Some(axis(least)?))?)
+            }
+            (Some(over), None, Some(most)) => {
+                let along = Some(axis(most)?);
+                Quantity::Most(
+                    self.selected(&claim.of, shown, along)?,
+                    self.selected(over, shown, along)?,
+                )
+            }
+            (Some(_), Some(least), _) => {
+                let words = "a claim has `over` or `least`, not both";
+                return Err(self.page.blame(least.span(), words));
+            }
+            (None, _, Some(most)) => {
+                let words = "`most` compares, so it needs `over`";
+                return Err(self.page.blame(most.span(), words));
+            }
+        };
+        Ok(Stated {
+            says: claim.says.clone(),
+            of,
+            paper: claim.paper,
+            more: claim.more,
+            longest: claim.longest,
+        })
+    }
+
+    /// The points at these values, over all values of the free axis.
+    fn selected(
+        &self,
+        values: &BTreeMap<Spanned<String>, Scalar>,
+        shown: &Shown,
+        free: Option<usize>,
+    ) -> Result<Vec<(String, usize)>> {
+        let mut at: Vec<Option<usize>> = shown
+            .axes
+            .iter()
+            .map(|axis| (axis.values.len() == 1).then_some(0))
+            .collect();
+        let mut span = 0..0;
+        for (name, value) in values {
+            span = name.span();
+            let axis = self.axis(name, &shown.axes)?;
+            let is = |label: &Label| {
+                label.name == value.word || (label.number.is_some() && label.number == value.number)
+            };
+            let place = shown.axes[axis].values.iter().position(is);
+            at[axis] = Some(place.ok_or_else(|| {
+                let all = listed(shown.axes[axis].values.iter().map(|label| &label.name));
+                let words = format!("this axis has no value {:?}; it has {all}", value.word);
+                self.page.blame(name.span(), &words)
+            })?);
+        }
+        if let Some(free) = free {
+            at[free] = Some(0);
+        }
+        if let Some(missing) = at.iter().position(Option::is_none) {
+            let words = format!("no value of the axis {:?}", shown.axes[missing].name);
+            return Err(self.page.blame(span, &words));
+        }
+        let mut at: Vec<usize> = at.into_iter().flatten().collect();
+        let Some(free) = free else {
+            return Ok(vec![(String::new(), shown.point(&at))]);
+        };
+        let along = shown.axes[free].values.iter().enumerate();
+        Ok(along
+            .map(|(place, label)| {
+                at[free] = place;
+                (label.name.clone(), shown.point(&at))
+            })
+            .collect())
+    }
+}

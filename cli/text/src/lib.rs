@@ -1,0 +1,12 @@
+//! Text for people, shared by the command line and the studies: numbers, durations, sizes, colours, harmless markup, and
+//! the frame of a page. Nothing here prints.
+
+mod colour;
+mod escape;
+mod measure;
+mod page;
+
+pub use colour::Paint;
+pub use escape::{Escaped, printable};
+pub use measure::{count, grouped, lasting, sized};
+pub use page::page;

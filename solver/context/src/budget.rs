@@ -1,0 +1,215 @@
+//! How long and how large a check may become, and the word for having stopped.
+//!
+//! Work polls the budget; somebody else watches the process. Time is read by [`Budget::check`] itself. The interrupt flag and the
+//! verdict on memory are raised from outside ([`Budget::exhaust`]), so that polling stays cheap.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Why a check ended without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The time limit passed.
+    Time(Duration),
+    /// A structure would not have fitted; it was not allocated.
+    Memory {
+        /// What was to be allocated.
+        what: &'static str,
+        /// Its size in bytes.
+        needed: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The process itself grew over the memory limit.
+    Resident {
+        /// Its resident size in bytes when that was noticed.
+        resident: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Somebody asked it to stop.
+    Interrupted,
+    /// The back end says no, but no proof was found that could be checked again, so the no is withheld.
+    Unexplained(usize),
+    /// The back end gave up, and says why.
+    Backend(String),
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StopReason::Time(limit) => {
+                write!(f, "the time limit of {} s passed", limit.as_secs_f64())
+            }
+            StopReason::Memory {
+                what,
+                needed,
+                limit,
+            } => write!(
+                f,
+                "{what} would take {} MB, over the memory limit of {} MB",
+                needed >> 20,
+                limit >> 20
+            ),
+            StopReason::Resident { resident, limit } => write!(
+                f,
+                "the process takes {} MB, over the memory limit of {} MB",
+                resident >> 20,
+                limit >> 20
+            ),
+            StopReason::Interrupted => f.write_str("interrupted"),
+            StopReason::Unexplained(core) => write!(
+                f,
+                "the back end finds that {core} constraints cannot all be met, but that could not be checked again"
+            ),
+            StopReason::Backend(why) => f.write_str(why),
+        }
+    }
+}
+
+/// The limits of one check. Cheap to clone; clones share the interrupt flag and what is known of the process's size.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    deadline: Option<(Instant, Duration)>,
+    memory: Option<u64>,
+    interrupted: Arc<AtomicBool>,
+    /// The resident size that was found to be over the limit, or 0.
+    resident: Arc<AtomicU64>,
+}
+
+/// Polls a budget once in so many steps of a loop, so that a step may be a few nanoseconds.
+#[derive(Debug)]
+pub struct Poll<'a> {
+    budget: &'a Budget,
+    steps: u32,
+}
+
+impl Poll<'_> {
+    /// The clock is read once in this many steps.
+    const EVERY: u32 = 1 << 12;
+
+    /// One step: whether work may go on.
+    #[inline]
+    pub fn step(&mut self) -> Result<(), StopReason> {
+        self.steps += 1;
+        if self.steps < Self::EVERY {
+            return Ok(());
+        }
+        self.steps = 0;
+        self.budget.check()
+    }
+}
+
+impl Budget {
+    /// No limits.
+    pub fn unlimited() -> Self {
+        Budget {
+            deadline: None,
+            memory: None,
+            interrupted: Arc::new(AtomicBool::new(false)),
+            resident: Arc::new(AtomicU64::new(0)),
+        }
+    }
+
+    /// Stops this long after `start`.
+    #[must_use]
+    pub fn with_timeout(mut self, start: Instant, limit: Duration) -> Self {
+        self.deadline = start.checked_add(limit).map(|at| (at, limit));
+        self
+    }
+
+    /// Refuses to allocate structures over this many bytes. Who watches the process calls [`Budget::exhaust`] where it grows
+    /// over them all the same.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Stops when this flag becomes true.
+    #[must_use]
+    pub fn with_interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.interrupted = flag;
+        self
+    }
+
+    /// Whether work may go on. Call it often enough that a second's work lies between two calls.
+    pub fn check(&self) -> Result<(), StopReason> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(StopReason::Interrupted);
+        }
+        let resident = self.resident.load(Ordering::Relaxed);
+        if resident > 0 {
+            let limit = self.memory.unwrap_or(0);
+            return Err(StopReason::Resident { resident, limit });
+        }
+        match self.deadline {
+            Some((at, limit)) if Instant::now() >= at => Err(StopReason::Time(limit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// For loops whose steps are short.
+    pub fn poll(&self) -> Poll<'_> {
+        Poll {
+            budget: self,
+            steps: 0,
+        }
+    }
+
+    /// Stops everything that has a clone of this budget: the process takes this many bytes, and that is too many.
+    pub fn exhaust(&self, resident: u64) {
+        self.resident.store(resident.max(1), Ordering::Relaxed);
+    }
+
+    /// The most bytes that the process may take, if there is a limit.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
+    }
+
+    /// Whether a structure of this size may be allocated.
+    pub fn reserve(&self, what: &'static str, needed: u64) -> Result<(), StopReason> {
+        match self.memory {
+            Some(limit) if needed > limit => Err(StopReason::Memory {
+                what,
+                needed,
+                limit,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The time that is left, if there is a limit.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline
+            .map(|(at, _)| at.saturating_duration_since(Instant::now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_clone_learns_that_memory_is_exhausted() {
+        let budget = Budget::unlimited().with_memory(1 << 20);
+        let clone = budget.clone();
+        assert_eq!(clone.check(), Ok(()));
+        budget.exhaust(3 << 20);
+        let reason = clone.check().expect_err("the process is too large");
+        assert_eq!(
+            reason.to_string(),
+            "the process takes 3 MB, over the memory limit of 1 MB"
+        );
+    }
+
+    #[test]
+    fn a_poll_looks_at_the_budget_within_a_few_thousand_steps() {
+        let budget = Budget::unlimited().with_timeout(Instant::now(), Duration::ZERO);
+        let mut poll = budget.poll();
+        let stopped = (0..10_000).find_map(|_| poll.step().err());
+        assert_eq!(stopped, Some(StopReason::Time(Duration::ZERO)));
+    }
+}

@@ -1,0 +1,20 @@
+//! SAT modulo acyclicity: is there a way to settle everything that is open so that the graph has no cycle?
+//!
+//! A [`Problem`] is nodes, known edges, two-sided orders and logic over guarded edges. [`prune`] settles what
+//! reachability settles, a [`decide::Backend`] the rest. Nothing here knows a history, a transaction or a level.
+
+pub mod decide;
+mod edge;
+pub mod heuristic;
+mod logic;
+mod orders;
+mod problem;
+pub mod prune;
+pub mod reach;
+pub mod session_graph;
+pub mod witness;
+
+pub use edge::{Edge, Reason};
+pub use logic::{Guarded, Literal, Logic};
+pub use orders::{Orders, Run, RunOf};
+pub use problem::Problem;

@@ -1,0 +1,69 @@
+//! Who keeps the closure in a round: the CPU (`local`) or a device (`remote`).
+
+use super::PruneOptions;
+use super::Variable;
+use super::device::DeviceError;
+use crate::decide::Constraints;
+use crate::edge::Edge;
+use crate::problem::Problem;
+use crate::reach::Dag;
+use kingsnake_context::budget::{Budget, StopReason};
+
+/// What a round found.
+pub(super) struct Round {
+    pub(super) edges: Vec<Edge>,
+    pub(super) n_open: usize,
+    /// Whether a clause has no literal left that could hold.
+    pub(super) is_contradiction: bool,
+}
+
+/// Why an engine gave no answer: the budget, or a device that failed.
+pub(super) type Halt = DeviceError;
+
+/// What is left: the constraints, and the position estimate if it was wanted.
+#[derive(Default)]
+pub(super) struct Rest {
+    pub(super) constraints: Constraints,
+    pub(super) estimate: Vec<f32>,
+    /// The known graph with the nodes that logic needs, if it needs any.
+    pub(super) dag: Option<Dag>,
+    pub(super) variables: Vec<Variable>,
+    /// Whether a clause has no literal left that could hold.
+    pub(super) is_contradiction: bool,
+}
+
+/// Keeps the closure over the rounds. Every engine finds the same.
+pub(super) trait Engine {
+    /// Brings the closure up to date with the edges of the last round, and judges.
+    fn round(
+        &mut self,
+        problem: &Problem,
+        dag: &Dag,
+        new: &[Edge],
+        budget: &Budget,
+    ) -> Result<Round, Halt>;
+
+    /// Lists what is open. `new` are the edges that the closure does not know yet: `None` where it is up to date.
+    fn finish(
+        &mut self,
+        problem: &Problem,
+        dag: &Dag,
+        new: Option<&[Edge]>,
+        options: PruneOptions,
+        budget: &Budget,
+    ) -> Result<Rest, Halt>;
+}
+
+/// The position estimate: ancestors minus descendants, a linear extension close to the real execution.
+pub(super) fn positions(ancestors: &[u32], descendants: &[u32]) -> Vec<f32> {
+    let pairs = ancestors.iter().zip(descendants);
+    pairs
+        .map(|(&before, &after)| before as f32 - after as f32)
+        .collect()
+}
+
+/// Memory for the list of all pairs, before it is made.
+pub(super) fn reserve_pairs(problem: &Problem, budget: &Budget) -> Result<(), StopReason> {
+    let pairs = problem.orders.n_pairs();
+    budget.reserve("the list of constraints", pairs.saturating_mul(64))
+}

@@ -1,0 +1,307 @@
+//! The closure on this CPU: bits (`dense`) or clocks (`chains`), chosen from the sizes.
+
+use std::ops::Range;
+
+use super::engine::{Engine, Halt, Rest, Round, positions, reserve_pairs};
+use super::judge::{Judge, Judged, Pair, Reaches};
+use super::logic::Settling;
+use super::open::{Form, Placed, constraints, list_pairs};
+use super::residue::{Value, residue};
+use super::{PruneOptions, Reachability};
+use crate::decide::Constraints;
+use crate::edge::Edge;
+use crate::logic::Literal;
+use crate::problem::Problem;
+use crate::reach::{Clocks, Dag, Dense};
+use kingsnake_context::budget::{Budget, StopReason};
+
+/// Dense rows are read by the bit, clocks by the word: clocks pay once chains are this many times fewer than nodes.
+const NODES_PER_CHAIN: usize = 32;
+
+/// The closure in one of its forms.
+enum Closure {
+    Dense(Dense),
+    Clocks(Clocks),
+}
+
+/// The engine of this CPU.
+pub(super) struct Local {
+    /// The chains, if clocks were chosen.
+    chains: Option<Vec<Range<u32>>>,
+    pub(super) why: String,
+    /// The pairs still open, once they have been listed.
+    open: Option<Vec<Pair>>,
+    closure: Option<Closure>,
+    settling: Settling,
+}
+
+impl Local {
+    /// Chooses the form.
+    pub(super) fn new(
+        problem: &Problem,
+        wanted: Reachability,
+        budget: &Budget,
+    ) -> Result<Self, StopReason> {
+        let n_nodes = problem.n_nodes;
+        let chains = &problem.chains;
+        let take_chains = match wanted {
+            Reachability::Auto => chains.len() * NODES_PER_CHAIN <= n_nodes,
+            Reachability::Chains => true,
+            Reachability::Dense => false,
+        };
+        let (chains, why) = if take_chains {
+            // Those that look the other way are alive beside them.
+            budget.reserve("the clocks", 2 * Clocks::bytes(n_nodes, chains.len()))?;
+            let why = format!("{n_nodes} nodes on {} chains", chains.len());
+            (Some(chains.clone()), why)
+        } else {
+            let bytes = Dense::bytes(n_nodes);
+            budget.reserve("the bit matrix", bytes)?;
+            (None, format!("{n_nodes} nodes, {} MB of bits", bytes >> 20))
+        };
+        Ok(Local {
+            chains,
+            why,
+            open: None,
+            closure: None,
+            settling: Settling::new(&problem.logic),
+        })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self.chains {
+            Some(_) => "chains",
+            None => "dense",
+        }
+    }
+
+    /// Computes the closure, or brings it up to date.
+    fn close(&mut self, dag: &Dag) {
+        match (&mut self.closure, &self.chains) {
+            (Some(Closure::Clocks(clocks)), _) => clocks.update(dag),
+            (_, Some(chains)) => self.closure = Some(Closure::Clocks(Clocks::new(dag, chains))),
+            (Some(Closure::Dense(dense)), None) => dense.update(dag),
+            (None, None) => self.closure = Some(Closure::Dense(Dense::new(dag))),
+        }
+    }
+
+    fn judge(
+        &mut self,
+        problem: &Problem,
+        dag: &Dag,
+        budget: &Budget,
+    ) -> Result<Judged, StopReason> {
+        let logic = &problem.logic;
+        match self.closure.as_ref() {
+            Some(Closure::Dense(reach)) => {
+                let judge = judge_with(problem, reach, budget);
+                let mut judged = match &self.open {
+                    Some(open) => judge.again(open),
+                    None => judge.all_pairs(),
+                }?;
+                self.settling.round(logic, &judge, &mut judged.edges);
+                Ok(judged)
+            }
+            Some(Closure::Clocks(reach)) => {
+                let judge = judge_with(problem, reach, budget);
+                let mut judged = match &self.open {
+                    Some(open) => judge.again(open),
+                    None => judge.along_chains(&reach.descending(dag)),
+                }?;
+                self.settling.round(logic, &judge, &mut judged.edges);
+                Ok(judged)
+            }
+            None => Ok(Judged::default()),
+        }
+    }
+
+    /// What is open where no round was run: every pair, and reachability serves the estimate only.
+    pub(super) fn finish_unpruned(
+        problem: &Problem,
+        dag: &Dag,
+        options: PruneOptions,
+        budget: &Budget,
+    ) -> Result<Rest, StopReason> {
+        reserve_pairs(problem, budget)?;
+        let open = list_pairs(&problem.orders);
+        let is_open = !open.is_empty() || !problem.logic.is_empty();
+        let mut estimate = Vec::new();
+        if options.estimate && is_open {
+            let mut engine = Local::new(problem, options.reachability, budget)?;
+            engine.close(dag);
+            estimate = engine.estimate(dag);
+        }
+        budget.check()?;
+        let mut placed = Placed::default();
+        let form = Form::of(options, problem);
+        let constraints =
+            constraints::<Clocks>(&problem.orders, &open, None, form, Some(&mut placed));
+        let settling = Settling::new(&problem.logic);
+        Ok(settling_rest::<Clocks>(
+            problem,
+            &settling,
+            None,
+            constraints,
+            &placed,
+            estimate,
+        ))
+    }
+
+    fn estimate(&self, dag: &Dag) -> Vec<f32> {
+        match &self.closure {
+            Some(Closure::Clocks(clocks)) => {
+                positions(&clocks.totals(), &clocks.descending(dag).totals())
+            }
+            Some(Closure::Dense(dense)) => {
+                let ancestors = Dense::count_descendants(&dag.reversed());
+                positions(&ancestors, &dense.descendants())
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// What is left, given the closure of the known graph if there is one.
+    fn rest<R: Reaches>(
+        &self,
+        problem: &Problem,
+        open: &[Pair],
+        reach: Option<&R>,
+        estimate: Vec<f32>,
+        options: PruneOptions,
+        budget: &Budget,
+    ) -> Rest {
+        let form = Form::of(options, problem);
+        if problem.logic.is_empty() {
+            return Rest {
+                constraints: constraints(&problem.orders, open, reach, form, None),
+                estimate,
+                ..Rest::default()
+            };
+        }
+        let mut placed = Placed::default();
+        let listed = constraints(&problem.orders, open, reach, form, Some(&mut placed));
+        let judge = reach.map(|reach| judge_with(problem, reach, budget));
+        settling_rest(
+            problem,
+            &self.settling,
+            judge.as_ref(),
+            listed,
+            &placed,
+            estimate,
+        )
+    }
+}
+
+/// Adds the logic to the constraints of the orders.
+fn settling_rest<R: Reaches>(
+    problem: &Problem,
+    settling: &Settling,
+    judge: Option<&Judge<'_, R>>,
+    orders: Constraints,
+    placed: &Placed,
+    estimate: Vec<f32>,
+) -> Rest {
+    if problem.logic.is_empty() {
+        return Rest {
+            constraints: orders,
+            estimate,
+            ..Rest::default()
+        };
+    }
+    let order = |a: u32, b: u32| match placed.get(&(a.min(b), a.max(b))) {
+        Some(&(constraint, side)) if a < b => Value::Open(constraint, side),
+        Some(&(constraint, side)) => Value::Open(constraint, side.other()),
+        None => {
+            let value = judge.and_then(|judge| settling.value(Literal::Order(a, b), judge));
+            Value::Settled(value.unwrap_or(true))
+        }
+    };
+    let left = residue(
+        problem,
+        &orders,
+        estimate,
+        &|variable| settling.variable(variable),
+        &order,
+        &|guarded| settling.is_done(guarded),
+    );
+    match left {
+        Some(left) => Rest {
+            constraints: left.constraints,
+            estimate: left.estimate,
+            dag: Some(left.dag),
+            variables: left.variables,
+            is_contradiction: false,
+        },
+        None => Rest {
+            is_contradiction: true,
+            ..Rest::default()
+        },
+    }
+}
+
+impl Engine for Local {
+    fn round(
+        &mut self,
+        problem: &Problem,
+        dag: &Dag,
+        _: &[Edge],
+        budget: &Budget,
+    ) -> Result<Round, Halt> {
+        self.close(dag);
+        let judged = self.judge(problem, dag, budget)?;
+        let n_open = judged.open.len();
+        self.open = Some(judged.open);
+        Ok(Round {
+            edges: judged.edges,
+            n_open,
+            is_contradiction: self.settling.is_contradiction,
+        })
+    }
+
+    fn finish(
+        &mut self,
+        problem: &Problem,
+        dag: &Dag,
+        new: Option<&[Edge]>,
+        options: PruneOptions,
+        budget: &Budget,
+    ) -> Result<Rest, Halt> {
+        let open = self.open.take().unwrap_or_default();
+        let mut positions = Vec::new();
+        if new.is_some() {
+            self.closure = None;
+        }
+        let has_logic = !problem.logic.is_empty();
+        if has_logic && self.closure.is_none() {
+            self.close(dag);
+        }
+        if options.estimate && (has_logic || !open.is_empty()) {
+            if self.closure.is_none() {
+                self.close(dag);
+            }
+            positions = self.estimate(dag);
+        }
+        budget.check()?;
+        Ok(match &self.closure {
+            Some(Closure::Dense(reach)) => {
+                self.rest(problem, &open, Some(reach), positions, options, budget)
+            }
+            Some(Closure::Clocks(reach)) => {
+                self.rest(problem, &open, Some(reach), positions, options, budget)
+            }
+            None => self.rest::<Clocks>(problem, &open, None, positions, options, budget),
+        })
+    }
+}
+
+fn judge_with<'a, R: Reaches>(
+    problem: &'a Problem,
+    reach: &'a R,
+    budget: &'a Budget,
+) -> Judge<'a, R> {
+    Judge {
+        orders: &problem.orders,
+        reach,
+        budget,
+    }
+}

@@ -1,0 +1,180 @@
+//! Settles variables and guarded edges by reachability: an edge that would close a cycle makes its guard impossible, a
+//! clause with one literal left makes it true, and a guard that holds makes its edge known.
+//!
+//! Where a clause has no literal left, the edge that ruled out one of them becomes known: the cycle is the contradiction.
+
+use rustc_hash::FxHashSet;
+
+use super::judge::{Judge, Reaches};
+use crate::edge::Edge;
+use crate::logic::{Guarded, Literal, Logic};
+
+/// What is settled so far.
+#[derive(Debug, Default)]
+pub(super) struct Settling {
+    values: Vec<Option<bool>>,
+    /// For each variable that an edge made false, or true, that edge.
+    culprits: Vec<Option<Edge>>,
+    /// Orders that were forced and that reachability may not show yet.
+    orders: FxHashSet<(u32, u32)>,
+    /// Guarded edges that are known, implied or never needed.
+    is_done: Vec<bool>,
+    /// Whether a clause has no literal left, and no edge is to blame.
+    pub(super) is_contradiction: bool,
+}
+
+impl Settling {
+    pub(super) fn new(logic: &Logic) -> Self {
+        Settling {
+            values: vec![None; logic.n_variables()],
+            culprits: vec![None; logic.n_variables()],
+            is_done: vec![false; logic.guarded().len()],
+            ..Settling::default()
+        }
+    }
+
+    /// Settles what follows from the closure; appends the edges that become known.
+    pub(super) fn round<R: Reaches>(
+        &mut self,
+        logic: &Logic,
+        judge: &Judge<'_, R>,
+        edges: &mut Vec<Edge>,
+    ) {
+        loop {
+            let mut changed = false;
+            for (at, guarded) in logic.guarded().enumerate() {
+                if !self.is_done[at] {
+                    changed |= self.edge(at, guarded, judge, edges);
+                }
+            }
+            for clause in logic.clauses() {
+                changed |= self.clause(clause, judge, edges);
+                if self.is_contradiction {
+                    return;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// What is known of a literal.
+    pub(super) fn value<R: Reaches>(&self, literal: Literal, judge: &Judge<'_, R>) -> Option<bool> {
+        match literal {
+            Literal::Variable(variable, holds) => {
+                self.values[variable as usize].map(|value| value == holds)
+            }
+            Literal::Order(a, b) => {
+                if self.orders.contains(&(a, b)) || judge.is_impossible(b, a) {
+                    Some(true)
+                } else if self.orders.contains(&(b, a)) || judge.is_impossible(a, b) {
+                    Some(false)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    /// What is settled of a variable.
+    pub(super) fn variable(&self, variable: u32) -> Option<bool> {
+        self.values[variable as usize]
+    }
+
+    /// Whether a guarded edge says nothing more.
+    pub(super) fn is_done(&self, guarded: usize) -> bool {
+        self.is_done[guarded]
+    }
+
+    fn edge<R: Reaches>(
+        &mut self,
+        at: usize,
+        Guarded { edge, guard }: Guarded<'_>,
+        judge: &Judge<'_, R>,
+        edges: &mut Vec<Edge>,
+    ) -> bool {
+        let (mut open, mut n_open) = (None, 0);
+        for &literal in guard {
+            match self.value(literal, judge) {
+                Some(true) => {}
+                Some(false) => {
+                    self.is_done[at] = true;
+                    return false;
+                }
+                None if open == Some(literal) => {}
+                None => {
+                    n_open += 1;
+                    open = Some(literal);
+                }
+            }
+        }
+        if judge.reach.reaches(edge.from, edge.to) {
+            self.is_done[at] = true;
+            return false;
+        }
+        let is_impossible = edge.from == edge.to || judge.reach.reaches(edge.to, edge.from);
+        match open {
+            None => {
+                self.is_done[at] = true;
+                edges.push(edge);
+                true
+            }
+            Some(literal) if n_open == 1 && is_impossible => {
+                self.is_done[at] = true;
+                self.force(!literal, Some(edge), judge, edges);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
+    fn clause<R: Reaches>(
+        &mut self,
+        clause: &[Literal],
+        judge: &Judge<'_, R>,
+        edges: &mut Vec<Edge>,
+    ) -> bool {
+        let mut open = None;
+        for &literal in clause {
+            match self.value(literal, judge) {
+                Some(true) => return false,
+                Some(false) => {}
+                None if open.is_none() || open == Some(literal) => open = Some(literal),
+                None => return false,
+            }
+        }
+        if let Some(literal) = open {
+            self.force(literal, None, judge, edges);
+            return true;
+        }
+        let culprits = clause.iter().filter_map(|literal| match *literal {
+            Literal::Variable(variable, _) => self.culprits[variable as usize],
+            Literal::Order(..) => None,
+        });
+        let before = edges.len();
+        edges.extend(culprits);
+        self.is_contradiction = edges.len() == before;
+        // Once is enough: the cycle is found before the next round.
+        false
+    }
+
+    fn force<R: Reaches>(
+        &mut self,
+        literal: Literal,
+        culprit: Option<Edge>,
+        judge: &Judge<'_, R>,
+        edges: &mut Vec<Edge>,
+    ) {
+        match literal {
+            Literal::Variable(variable, holds) => {
+                self.values[variable as usize] = Some(holds);
+                self.culprits[variable as usize] = culprit;
+            }
+            Literal::Order(a, b) => {
+                self.orders.insert((a, b));
+                judge.force(a, b, edges);
+            }
+        }
+    }
+}

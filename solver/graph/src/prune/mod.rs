@@ -1,0 +1,115 @@
+//! Settles constraints by reachability, to the fixpoint: if one way to order two runs closes a cycle, the other is forced.
+//!
+//! Run *a* cannot come before run *b* if *b*'s head already reaches *a*'s last writer or one of its readers. If one way
+//! is impossible the other's edges become known; if both are, the known edges get a cycle, which the next round finds.
+
+mod device;
+mod engine;
+mod judge;
+mod local;
+mod logic;
+mod open;
+mod remote;
+mod residue;
+mod rounds;
+
+use std::time::Duration;
+
+pub use device::{
+    Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, Relatives, RunNodes, Task,
+};
+pub use rounds::{PruneOptions, prune, prune_on};
+
+use crate::decide::{Constraints, Question};
+use crate::problem::Problem;
+use crate::reach::Dag;
+
+/// How reachability is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reachability {
+    /// Chosen from the sizes.
+    #[default]
+    Auto,
+    /// A bit for every pair of nodes.
+    Dense,
+    /// For every node, a position on each chain.
+    Chains,
+}
+
+/// What one pruning round did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoundStats {
+    /// Edges that became known.
+    pub new_edges: u64,
+    /// Pairs still open.
+    pub open: u64,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// What pruning did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PruneStats {
+    /// How reachability was kept: `none` (not needed), `dense`, `chains`, `device`.
+    pub reachability: &'static str,
+    /// Why it was chosen.
+    pub why: String,
+    /// The rounds.
+    pub rounds: Vec<RoundStats>,
+    /// Whether nothing more could be forced.
+    pub fixpoint: bool,
+    /// What a device did, or why none was used.
+    pub device: DeviceStats,
+}
+
+/// The known edges have a cycle, or a clause has no literal left that could hold.
+#[derive(Clone, Debug)]
+pub struct Contradiction {
+    /// The problem with every edge that became known.
+    pub problem: Problem,
+    /// Where each round's edges end in `problem.edges`; the first entry is the end of what was known before pruning.
+    /// An edge added in a round was forced by the edges of the rounds before it.
+    pub round_ends: Vec<usize>,
+}
+
+/// An acyclic known graph and the constraints still open.
+#[derive(Clone, Debug)]
+pub struct Pruned {
+    /// The problem with every edge that became known.
+    pub problem: Problem,
+    /// As in [`Contradiction`].
+    pub round_ends: Vec<usize>,
+    /// The known graph.
+    pub dag: Dag,
+    /// What is open.
+    pub constraints: Constraints,
+    /// What became of each variable of the problem's logic.
+    pub variables: Vec<Variable>,
+    /// The position estimate, or empty.
+    pub estimate: Vec<f32>,
+}
+
+impl Pruned {
+    /// What a back end is asked.
+    pub fn question(&self) -> Question<'_> {
+        Question::new(&self.dag, &self.constraints, &self.estimate)
+    }
+}
+
+/// What became of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// It is settled.
+    Settled(bool),
+    /// It is this constraint: true is its first side.
+    Open(u32),
+}
+
+/// What pruning ended with.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// A cycle of known edges.
+    Contradiction(Contradiction),
+    /// An acyclic graph.
+    Pruned(Pruned),
+}

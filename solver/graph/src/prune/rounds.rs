@@ -1,0 +1,253 @@
+//! The rounds: compute reachability, judge, add what is forced, until nothing is.
+
+use std::time::Instant;
+
+use super::device::{Device, Offer, Task};
+use super::engine::{Engine, Halt, Rest};
+use super::local::Local;
+use super::remote::Remote;
+use super::{Contradiction, Outcome, PruneStats, Pruned, Reachability, RoundStats};
+use crate::problem::Problem;
+use crate::reach::{Cyclic, Dag};
+use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_context::progress::{Event, Progress};
+
+/// The choices that pruning leaves to its caller.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
+pub struct PruneOptions {
+    /// How reachability is kept.
+    pub reachability: Reachability,
+    /// How many rounds at most.
+    pub rounds: Option<usize>,
+    /// Whether one topological sort decides where every key is settled.
+    pub linear: bool,
+    /// Whether positions are estimated for what is left open.
+    pub estimate: bool,
+    /// Whether all readers of two runs share one constraint.
+    pub coalesce: bool,
+    /// Whether all keys of two transactions share one constraint.
+    pub merge: bool,
+}
+
+impl Default for PruneOptions {
+    fn default() -> Self {
+        PruneOptions {
+            reachability: Reachability::Auto,
+            rounds: None,
+            linear: true,
+            estimate: true,
+            coalesce: true,
+            merge: true,
+        }
+    }
+}
+
+/// Prunes to the fixpoint, or as long as the options allow, on this CPU.
+pub fn prune(
+    problem: Problem,
+    options: PruneOptions,
+    stats: &mut PruneStats,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, StopReason> {
+    prune_on(None, problem, options, stats, budget, progress)
+}
+
+/// Prunes on a device if it takes the task. If it fails the CPU answers, and the statistics say why.
+pub fn prune_on(
+    device: Option<&mut dyn Device>,
+    problem: Problem,
+    options: PruneOptions,
+    stats: &mut PruneStats,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, StopReason> {
+    let mut problem = problem;
+    problem.bind_orders();
+    let mut rounds = Rounds {
+        round_ends: vec![problem.edges.len()],
+        problem,
+    };
+    let Ok(dag) = rounds.dag() else {
+        return Ok(rounds.contradiction());
+    };
+    stats.reachability = "none";
+    if rounds.problem.is_settled() && options.linear {
+        "every key is ordered already".clone_into(&mut stats.why);
+        stats.fixpoint = true;
+        return Ok(rounds.pruned(dag, Rest::default()));
+    }
+    if options.rounds == Some(0) {
+        "no rounds were asked for".clone_into(&mut stats.why);
+        let rest = Local::finish_unpruned(&rounds.problem, &dag, options, budget)?;
+        return Ok(rounds.pruned(dag, rest));
+    }
+    if let Some(device) = device
+        && let Some(task) = offer(device, &rounds.problem, &dag, stats, budget)
+    {
+        let mut engine = Remote {
+            device,
+            task,
+            is_loaded: false,
+        };
+        stats.reachability = "device";
+        stats.why = format!("{} nodes, bits on the device", dag.n_nodes());
+        let ended = rounds.run(&mut engine, dag.clone(), options, stats, budget, progress);
+        let why = std::mem::take(&mut stats.device.why);
+        stats.device = engine.device.stats();
+        stats.device.why = why;
+        match ended {
+            Ok(end) => return Ok(rounds.outcome(end)),
+            Err(Halt::Stopped(reason)) => return Err(reason),
+            Err(Halt::Failed(why)) => {
+                stats.device.warning = Some(format!("{why}; the CPU computes instead"));
+                rounds.restart(stats);
+            }
+        }
+    }
+    let mut engine = Local::new(&rounds.problem, options.reachability, budget)?;
+    stats.reachability = engine.name();
+    stats.why.clone_from(&engine.why);
+    match rounds.run(&mut engine, dag, options, stats, budget, progress) {
+        Ok(end) => Ok(rounds.outcome(end)),
+        Err(Halt::Stopped(reason)) => Err(reason),
+        // No device is asked here, so none can have failed.
+        Err(Halt::Failed(what)) => Err(StopReason::Backend(what)),
+    }
+}
+
+/// Asks a device whether it takes the task, and notes what it says.
+fn offer(
+    device: &mut dyn Device,
+    problem: &Problem,
+    dag: &Dag,
+    stats: &mut PruneStats,
+    budget: &Budget,
+) -> Option<Task> {
+    if !problem.logic.is_empty() {
+        "the CPU prunes problems with choices".clone_into(&mut stats.device.why);
+        return None;
+    }
+    let Some(task) = Task::new(problem) else {
+        "there are too many pairs for a device to number".clone_into(&mut stats.device.why);
+        return None;
+    };
+    match device.offer(&task, dag, budget) {
+        Offer::Taken(why) => {
+            stats.device.why = why;
+            return Some(task);
+        }
+        Offer::Declined(why) => stats.device.why = why,
+        Offer::Failed(why) => {
+            stats.device.warning = Some(format!("{why}; the CPU computes instead"));
+            stats.device.why = why;
+        }
+    }
+    None
+}
+
+/// How the rounds ended.
+enum End {
+    Cyclic,
+    Rest(Dag, Rest),
+}
+
+struct Rounds {
+    problem: Problem,
+    round_ends: Vec<usize>,
+}
+
+impl Rounds {
+    fn dag(&self) -> Result<Dag, Cyclic> {
+        Dag::new(self.problem.n_nodes, self.problem.edges.iter())
+    }
+
+    fn run(
+        &mut self,
+        engine: &mut dyn Engine,
+        mut dag: Dag,
+        options: PruneOptions,
+        stats: &mut PruneStats,
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Result<End, Halt> {
+        let mut round = 0;
+        // Where the edges start that the engine's closure does not know yet.
+        let mut known = self.problem.edges.len();
+        let is_closed = loop {
+            round += 1;
+            let start = Instant::now();
+            let new = &self.problem.edges[known..];
+            let found = engine.round(&self.problem, &dag, new, budget)?;
+            known = self.problem.edges.len();
+            let new_edges = found.edges.len();
+            let open = found.n_open;
+            self.problem.edges.extend(found.edges);
+            self.round_ends.push(self.problem.edges.len());
+            stats.rounds.push(RoundStats {
+                new_edges: new_edges as u64,
+                open: open as u64,
+                time: start.elapsed(),
+            });
+            progress.event(Event::Round {
+                round,
+                new_edges,
+                open,
+            });
+            if found.is_contradiction {
+                return Ok(End::Cyclic);
+            }
+            if new_edges == 0 {
+                stats.fixpoint = true;
+                break true;
+            }
+            match self.dag() {
+                Ok(next) => dag = next,
+                Err(_) => return Ok(End::Cyclic),
+            }
+            if options.rounds == Some(round) {
+                break false;
+            }
+        };
+        let new = (!is_closed).then(|| &self.problem.edges[known..]);
+        let rest = engine.finish(&self.problem, &dag, new, options, budget)?;
+        Ok(End::Rest(dag, rest))
+    }
+
+    /// Forgets what a failed engine found.
+    fn restart(&mut self, stats: &mut PruneStats) {
+        self.round_ends.truncate(1);
+        self.problem.edges.truncate(self.round_ends[0]);
+        stats.rounds.clear();
+        stats.fixpoint = false;
+    }
+
+    fn outcome(self, end: End) -> Outcome {
+        match end {
+            End::Cyclic => self.contradiction(),
+            End::Rest(dag, rest) => self.pruned(dag, rest),
+        }
+    }
+
+    fn contradiction(self) -> Outcome {
+        Outcome::Contradiction(Contradiction {
+            problem: self.problem,
+            round_ends: self.round_ends,
+        })
+    }
+
+    fn pruned(self, dag: Dag, rest: Rest) -> Outcome {
+        if rest.is_contradiction {
+            return self.contradiction();
+        }
+        Outcome::Pruned(Pruned {
+            problem: self.problem,
+            round_ends: self.round_ends,
+            dag: rest.dag.unwrap_or(dag),
+            constraints: rest.constraints,
+            estimate: rest.estimate,
+            variables: rest.variables,
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! An acyclic graph by source, with a topological order: the type is the theorem.
+
+use crate::edge::Edge;
+
+/// An acyclic graph.
+#[derive(Clone, Debug)]
+pub struct Dag {
+    starts: Vec<u32>,
+    targets: Vec<u32>,
+    order: Vec<u32>,
+}
+
+/// The edges have a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cyclic;
+
+impl Dag {
+    /// Sorts the edges by source and the nodes topologically (Kahn), or says that there is a cycle.
+    pub fn new<'a>(
+        n_nodes: usize,
+        edges: impl Iterator<Item = &'a Edge> + Clone,
+    ) -> Result<Self, Cyclic> {
+        let mut starts = vec![0_u32; n_nodes + 1];
+        let mut indegree = vec![0_u32; n_nodes];
+        for edge in edges.clone() {
+            starts[edge.from as usize + 1] += 1;
+            indegree[edge.to as usize] += 1;
+        }
+        for node in 0..n_nodes {
+            starts[node + 1] += starts[node];
+        }
+        let mut targets = vec![0_u32; starts[n_nodes] as usize];
+        let mut next = starts.clone();
+        for edge in edges {
+            let at = &mut next[edge.from as usize];
+            targets[*at as usize] = edge.to;
+            *at += 1;
+        }
+        let order = sort(&starts, &targets, indegree)?;
+        Ok(Dag {
+            starts,
+            targets,
+            order,
+        })
+    }
+
+    /// The number of nodes.
+    pub fn n_nodes(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The number of edges.
+    pub fn n_edges(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// The direct successors of a node.
+    #[inline]
+    pub fn successors(&self, node: u32) -> &[u32] {
+        let node = node as usize;
+        &self.targets[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+
+    /// The nodes in a topological order.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Where each node stands in the topological order.
+    pub fn places(&self) -> Vec<u32> {
+        places(&self.order)
+    }
+
+    /// Where each node's successors begin in [`Dag::targets`].
+    pub fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
+    /// All successors, by source.
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+
+    /// The same graph with every edge turned round.
+    #[must_use]
+    pub fn reversed(&self) -> Dag {
+        let n_nodes = self.n_nodes();
+        let mut starts = vec![0_u32; n_nodes + 1];
+        for &to in &self.targets {
+            starts[to as usize + 1] += 1;
+        }
+        for node in 0..n_nodes {
+            starts[node + 1] += starts[node];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![0_u32; self.targets.len()];
+        for from in 0..n_nodes as u32 {
+            for &to in self.successors(from) {
+                let at = &mut next[to as usize];
+                targets[*at as usize] = from;
+                *at += 1;
+            }
+        }
+        let order = self.order.iter().rev().copied().collect();
+        Dag {
+            starts,
+            targets,
+            order,
+        }
+    }
+}
+
+fn sort(starts: &[u32], targets: &[u32], mut indegree: Vec<u32>) -> Result<Vec<u32>, Cyclic> {
+    let n_nodes = indegree.len();
+    let mut order = Vec::with_capacity(n_nodes);
+    order.extend((0..n_nodes as u32).filter(|&node| indegree[node as usize] == 0));
+    let mut done = 0;
+    while let Some(&node) = order.get(done) {
+        done += 1;
+        let node = node as usize;
+        for &to in &targets[starts[node] as usize..starts[node + 1] as usize] {
+            indegree[to as usize] -= 1;
+            if indegree[to as usize] == 0 {
+                order.push(to);
+            }
+        }
+    }
+    if order.len() == n_nodes {
+        Ok(order)
+    } else {
+        Err(Cyclic)
+    }
+}
+
+/// Where each node stands in an order of all nodes.
+pub fn places(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    for (at, &node) in order.iter().enumerate() {
+        places[node as usize] = at as u32;
+    }
+    places
+}

@@ -1,0 +1,141 @@
+//! Both forms of reachability against a plain search, on graphs around the sizes of words and strips; and a closure that
+//! loses a word or a clock that is late is caught.
+
+use std::ops::Range;
+
+use super::chains::Clocks;
+use super::dag::Dag;
+use super::dense::Dense;
+use crate::edge::Edge;
+use kingsnake_context::rng::Rng;
+
+/// A random acyclic graph whose nodes fall into chains, in an order that is not the order of the nodes.
+fn graph(n_nodes: usize, n_chains: usize, n_edges: usize, rng: &mut Rng) -> (Dag, Vec<Range<u32>>) {
+    let length = n_nodes.div_ceil(n_chains.max(1)).max(1);
+    let chains: Vec<Range<u32>> = (0..n_nodes)
+        .step_by(length)
+        .map(|start| start as u32..(start + length).min(n_nodes) as u32)
+        .collect();
+    // Positions on the chains, interleaved, are a topological order.
+    let rank = |node: u32| (node as usize % length, node as usize / length);
+    let mut edges = Vec::new();
+    let mut push = |from: u32, to: u32| {
+        edges.push(Edge::plain(from, to));
+    };
+    for chain in &chains {
+        (chain.start + 1..chain.end).for_each(|node| push(node - 1, node));
+    }
+    for _ in 0..n_edges {
+        let (a, b) = (rng.below(n_nodes) as u32, rng.below(n_nodes) as u32);
+        if rank(a) < rank(b) {
+            push(a, b);
+        }
+    }
+    let dag = Dag::new(n_nodes, edges.iter()).expect("edges follow the ranks");
+    (dag, chains)
+}
+
+/// What each of some nodes reaches, by a plain search.
+fn searched(dag: &Dag, from: u32) -> Vec<bool> {
+    let mut reached = vec![false; dag.n_nodes()];
+    let mut stack = vec![from];
+    while let Some(node) = stack.pop() {
+        for &to in dag.successors(node) {
+            if !std::mem::replace(&mut reached[to as usize], true) {
+                stack.push(to);
+            }
+        }
+    }
+    reached
+}
+
+/// How many of the sampled pairs an engine gets wrong.
+fn wrong(dag: &Dag, reaches: impl Fn(u32, u32) -> bool) -> usize {
+    let step = (dag.n_nodes() / 50).max(1);
+    let sources = (0..dag.n_nodes() as u32).step_by(step);
+    sources
+        .map(|from| {
+            let truth = searched(dag, from);
+            let nodes = 0..dag.n_nodes() as u32;
+            nodes
+                .filter(|&to| reaches(from, to) != truth[to as usize])
+                .count()
+        })
+        .sum()
+}
+
+const SIZES: [usize; 12] = [0, 1, 2, 31, 63, 64, 65, 127, 129, 2047, 2048, 2049];
+
+#[test]
+fn dense_and_chains_agree_with_a_plain_search() {
+    let mut rng = Rng::new(7);
+    for n_nodes in SIZES {
+        for (n_chains, n_edges) in [(1, 0), (3, n_nodes), (n_nodes, 2 * n_nodes), (7, 0)] {
+            let (dag, chains) = graph(n_nodes, n_chains, n_edges, &mut rng);
+            let dense = Dense::new(&dag);
+            let clocks = Clocks::new(&dag, &chains);
+            assert_eq!(
+                wrong(&dag, |from, to| dense.reaches(from, to)),
+                0,
+                "{n_nodes} nodes"
+            );
+            assert_eq!(
+                wrong(&dag, |from, to| clocks.reaches(from, to)),
+                0,
+                "{n_nodes} nodes"
+            );
+            let reversed = dag.reversed();
+            assert_eq!(clocks.totals(), Dense::count_descendants(&reversed));
+            assert_eq!(clocks.descending(&dag).totals(), dense.descendants());
+        }
+    }
+}
+
+#[test]
+fn a_matrix_that_is_written_over_keeps_nothing_of_what_it_held() {
+    let mut rng = Rng::new(9);
+    for n_nodes in SIZES.into_iter().chain([4_500]) {
+        let (crowded, _) = graph(n_nodes, 3, 4 * n_nodes, &mut rng);
+        let (sparse, _) = graph(n_nodes, n_nodes, n_nodes, &mut rng);
+        let mut dense = Dense::new(&crowded);
+        dense.update(&sparse);
+        assert_eq!(wrong(&sparse, |from, to| dense.reaches(from, to)), 0);
+        assert_eq!(dense.descendants(), Dense::new(&sparse).descendants());
+    }
+}
+
+#[test]
+fn lost_words_shifted_columns_and_wrong_clocks_are_caught() {
+    let mut rng = Rng::new(8);
+    for n_nodes in SIZES.into_iter().filter(|&n_nodes| n_nodes > 2) {
+        let (dag, chains) = graph(n_nodes, 3, n_nodes, &mut rng);
+        let mut dense = Dense::new(&dag);
+        dense.lose_word();
+        let mut clocks = Clocks::new(&dag, &chains);
+        clocks.be_late();
+        let mut shifted = Dense::new(&dag);
+        shifted.shift_columns();
+        let mut early = Clocks::new(&dag, &chains);
+        early.be_early();
+        assert_ne!(
+            wrong(&dag, |from, to| shifted.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
+        assert_ne!(
+            wrong(&dag, |from, to| early.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
+        assert_ne!(
+            wrong(&dag, |from, to| dense.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
+        assert_ne!(
+            wrong(&dag, |from, to| clocks.reaches(from, to)),
+            0,
+            "{n_nodes} nodes"
+        );
+    }
+}

@@ -1,0 +1,29 @@
+//! Why the known edges are there, as numbers that the graph carries for us.
+
+use crate::resolve::VersionId;
+use kingsnake_graph::Reason;
+
+/// A transaction begins before it commits.
+pub const BEGIN: Reason = Reason::Stated { kind: 1, about: 0 };
+/// The earlier came first in their session (so).
+pub const SESSION: Reason = Reason::Stated { kind: 2, about: 0 };
+/// Through a node of the time chain: the earlier was over before the later could be (rt).
+pub const REAL_TIME: Reason = Reason::Stated { kind: 3, about: 0 };
+
+/// The later read this version, which the earlier installed (wr).
+pub fn wr(version: VersionId) -> Reason {
+    let about = version.0;
+    Reason::Stated { kind: 4, about }
+}
+
+/// The earlier installed `before`, the later `after`, and `before` ≪ `after` (ww).
+pub fn ww(before: VersionId, after: VersionId) -> Reason {
+    let (before, after) = (before.0, after.0);
+    Reason::Ww { before, after }
+}
+
+/// The earlier read `before`, the later installed `after`, and `before` ≪ `after` (rw).
+pub fn rw(before: VersionId, after: VersionId) -> Reason {
+    let (before, after) = (before.0, after.0);
+    Reason::Rw { before, after }
+}
