@@ -9,7 +9,7 @@ mod techniques;
 mod values;
 
 pub use check::{CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg};
-pub use collect::CollectArgs;
+pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use study::{AblateArgs, BenchCommand, EncodingsArgs, ReachArgs};
@@ -94,6 +94,8 @@ pub enum Command {
     Generate(Box<GenerateArgs>),
     /// Run a workload on a real database, record what its clients saw, and check it.
     Collect(Box<CollectArgs>),
+    /// Run a campaign: databases times levels, workloads, faults and seeds, with a page of what was found.
+    Hunt(HuntArgs),
     /// Run a study: workloads times switches, with figures and a report.
     Ablate(AblateArgs),
     /// Measure, with figures and a report.

@@ -5,7 +5,9 @@
 mod answer;
 mod args;
 mod certificate;
+mod collecting;
 mod commands;
+mod hunt;
 mod input;
 mod interrupt;
 mod json;
@@ -80,6 +82,7 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Export(args) => commands::export::run(&args, voice, start),
         Command::Generate(args) => commands::generate::run(&args, voice),
         Command::Collect(args) => commands::collect::run(&args, voice),
+        Command::Hunt(args) => hunt::hunt(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),
         Command::Bench { what } => commands::bench::run(&what, voice),
         Command::Devices => commands::devices::run(),

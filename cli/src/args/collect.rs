@@ -82,6 +82,22 @@ pub struct CollectArgs {
     pub self_test: bool,
 }
 
+/// `kingsnake hunt`.
+#[derive(Clone, Debug, Args)]
+pub struct HuntArgs {
+    /// Which databases, levels, workloads and faults; docs/collect.md describes the file.
+    pub file: PathBuf,
+    /// Where rows, histories and the page go; a hunt that stopped there goes on.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Only list what would run.
+    #[arg(long)]
+    pub list: bool,
+    /// Delete the rows that are in DIR first.
+    #[arg(long)]
+    pub restart: bool,
+}
+
 fn orders() -> impl TypedValueParser<Value = OrderBy> {
     PossibleValuesParser::new(OrderBy::ALL.map(OrderBy::name)).map(|name| {
         let found = OrderBy::ALL.into_iter().find(|it| it.name() == name);

@@ -17,7 +17,7 @@ use kingsnake_collect::{
 use kingsnake_datasets::workloads::Kind;
 
 use crate::args::{CollectArgs, Command, LevelArg, Typed};
-use crate::interrupt;
+use crate::{collecting, interrupt};
 use crate::voice::{Voice, count, grouped, lasting, printable, say};
 use crate::words;
 
@@ -68,9 +68,14 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     line.clear();
     drop((database, proxies, server));
     let mut status = report(&collected, voice)?;
+    let mut checked = None;
     if let Some(level) = check {
-        status = status.max(check_history(&collected, directory, level, voice)?);
+        let (found, time) = check_history(&collected, directory, level, voice)?;
+        status = status.max(found);
+        checked = Some((level, found, time));
     }
+    collecting::write(directory, &collected, checked)
+        .with_context(|| format!("cannot write to {}", directory.display()))?;
     if let Some(why) = &collected.ended_early {
         bail!("the collection ended early: {why}\nWhat was recorded by then is in {}", collected.history.display());
     }
@@ -290,17 +295,18 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
 }
 
 /// Checks the history as `kingsnake check` would, with a page beside it.
-fn check_history(collected: &Collected, directory: &Path, level: &str, voice: Voice) -> Result<u8> {
+fn check_history(collected: &Collected, directory: &Path, level: &str, voice: Voice) -> Result<(u8, Duration)> {
     let history = collected.history.display().to_string();
-    let page = directory.join("report.html").display().to_string();
+    let page = directory.join(collecting::REPORT).display().to_string();
+    let json = format!("--json={}", directory.join("check.json").display());
     let mut words = vec![history.as_str(), "--level", level];
     if level != "auto" {
-        words.extend(["--report", &page]);
+        words.extend(["--report", &page, &json]);
     }
     let start = Instant::now();
     let status = run_check(&words, voice, start)?;
+    let checking = start.elapsed();
     if !voice.quiet {
-        let checking = start.elapsed();
         let collecting = collected.running + collected.merging;
         say(&format!(
             "Collected in {}, checked in {}{}\n",
@@ -310,7 +316,7 @@ fn check_history(collected: &Collected, directory: &Path, level: &str, voice: Vo
         ))
         .context("cannot write to stdout")?;
     }
-    Ok(status)
+    Ok((status, checking))
 }
 
 fn parse_check(words: &[&str]) -> Result<Typed> {

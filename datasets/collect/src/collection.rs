@@ -17,6 +17,7 @@ use crate::journal::journals;
 use crate::merge::{self, Merged};
 use crate::meta::Meta;
 use crate::read::{self, BadJournal};
+use crate::timeline::Timeline;
 use crate::workload::Load;
 
 /// The name of the history within a collection's directory.
@@ -210,7 +211,9 @@ fn write(
     merged.n_ops = txns.iter().map(|txn| txn.ops.len()).sum();
     merged.n_ordered = orders.len();
     let path = directory.join(HISTORY);
-    let written = merge::write(&path, meta, &txns, &orders, &events(directory));
+    let events = events(directory);
+    merged.timeline = Timeline::new(&txns, &events);
+    let written = merge::write(&path, meta, &txns, &orders, &events);
     written.map_err(|error| CollectError::Io(path, error))?;
     Ok(merged)
 }

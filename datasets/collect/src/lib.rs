@@ -19,6 +19,7 @@ mod read;
 mod script;
 mod selftest;
 pub mod server;
+mod timeline;
 mod workload;
 
 pub use adapter::{
@@ -34,4 +35,5 @@ pub use meta::Meta;
 pub use read::BadJournal;
 pub use script::BadScript;
 pub use selftest::{SelfTest, self_test};
+pub use timeline::Timeline;
 pub use workload::{BadWorkload, Entry, LOADS, Load, names};

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::adapter::{Database, Key, Log, Resolution};
 use crate::meta::Meta;
 use crate::read::{Status, Txn, Write};
+use crate::timeline::Timeline;
 
 /// Something wrong that needs no isolation level to be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,8 @@ pub struct Merged {
     pub n_ordered: usize,
     /// What is wrong whatever the level.
     pub findings: Vec<Finding>,
+    /// How the collection went over time.
+    pub timeline: Timeline,
 }
 
 /// The values that the log holds, each with how often.
