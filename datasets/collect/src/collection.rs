@@ -180,6 +180,18 @@ impl Request<'_> {
     }
 }
 
+/// Runs the clients and leaves their journals, without merging them: for measuring what recording costs.
+pub fn run_only(
+    database: &dyn Database,
+    load: &Load,
+    run: &Run,
+    directory: &Path,
+    stop: &AtomicBool,
+) -> io::Result<Tally> {
+    let clock = Clock::start();
+    driver::run(database, load, run, directory, clock, stop, &mut |_| {}).map(|(tally, _)| tally)
+}
+
 /// Merges the journals that a collector left behind, without its database: unknown ends stay unknown, and only ranks put
 /// versions in order.
 pub fn merge(directory: &Path) -> Result<(Meta, Merged), CollectError> {

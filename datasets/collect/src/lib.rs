@@ -27,7 +27,7 @@ pub use adapter::{
 };
 pub use adapters::broken::{Broken, Mistake};
 pub use adapters::{ADAPTERS, Adapter, Promise, Target, adapter};
-pub use collection::{Beside, CollectError, Collected, Events, HISTORY, Request, merge};
+pub use collection::{Beside, CollectError, Collected, Events, HISTORY, Request, merge, run_only};
 pub use driver::{Clock, Run, Tally};
 pub use fault::{Fault, Schedule};
 pub use merge::{Finding, Merged};

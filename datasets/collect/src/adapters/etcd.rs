@@ -192,6 +192,7 @@ impl Etcd {
         let mut answer = link.agent.post(&url).send_json(&request).map_err(|error| lost(&error))?;
         let lines = std::io::BufReader::new(answer.body_mut().as_reader()).lines();
         let mut log = Log::default();
+        let mut lengths: BTreeMap<Key, usize> = BTreeMap::new();
         for line in lines {
             let line = line.map_err(|error| lost(&error))?;
             let told: Value = serde_json::from_str(&line).map_err(|error| lost(&error))?;
@@ -204,8 +205,10 @@ impl Etcd {
                         log.versions.push((encode::key_of(place)?, encode::cell_of(&bytes)?.value));
                     }
                     Some(place @ [b'l', ..]) if place.len() == 9 => {
-                        let last = encode::numbers(&bytes)?.last().copied();
-                        log.versions.extend(last.map(|last| encode::key_of(place).map(|key| (key, last))).transpose()?);
+                        // One put may append several elements.
+                        let (key, list) = (encode::key_of(place)?, encode::numbers(&bytes)?);
+                        let known = lengths.insert(key, list.len()).unwrap_or(0);
+                        log.versions.extend(list.iter().skip(known).map(|value| (key, *value)));
                     }
                     _ => {}
                 }

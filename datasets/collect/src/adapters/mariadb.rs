@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::binlog::events::EventData;
 use mysql::binlog::row::BinlogRow;
@@ -87,6 +87,27 @@ impl Mariadb {
         Ok(conn)
     }
 
+    /// Waits until every node has joined the cluster and sees what the first one did.
+    fn wait_for_nodes(&self) -> Result<(), Failure> {
+        let since = Instant::now();
+        for node in 1..self.nodes.len() {
+            loop {
+                let seen = self.connect(node).and_then(|mut conn| {
+                    let query = "SET SESSION wsrep_sync_wait = 15";
+                    conn.query_drop(query).map_err(|error| failure(&error))?;
+                    let count = "SELECT COUNT(*) FROM kingsnake_registers";
+                    conn.query_drop(count).map_err(|error| failure(&error))
+                });
+                match seen {
+                    Ok(()) => break,
+                    Err(failure) if since.elapsed() > Duration::from_secs(30) => return Err(failure),
+                    Err(_) => std::thread::sleep(Duration::from_millis(50)),
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn has_setting(&self, name: &str) -> bool {
         self.settings.iter().any(|(it, value)| it == name && value == "on")
     }
@@ -99,8 +120,9 @@ fn failure(error: &mysql::Error) -> Failure {
             1205 => Failure::Aborted("timeout"),
             1020 => Failure::Aborted("serialization failure"),
             1062 => Failure::Aborted("unique violation"),
+            1317 => Failure::Aborted("interrupted"),
             // Shutting down, no room, killed, or a node that has lost its cluster.
-            1040 | 1047 | 1053 | 1077 | 1152 | 1184 | 1317 | 1927 => Failure::Lost(error.to_string()),
+            1040 | 1047 | 1053 | 1077 | 1152 | 1184 | 1927 => Failure::Lost(error.to_string()),
             _ => Failure::Fatal(format!("MariaDB: {} ({})", cause.message, cause.code)),
         },
         mysql::Error::UrlError(_) => Failure::Fatal(error.to_string()),
@@ -184,13 +206,13 @@ impl Database for Mariadb {
             conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows).map_err(refused)?;
             conn.query_drop("COMMIT").map_err(refused)?;
         }
-        let more = match self.order {
+        let more = self.wait_for_nodes().and_then(|()| match self.order {
             OrderBy::Trigger => TRIGGERS.iter().try_for_each(|it| conn.query_drop(it).map_err(refused)),
             OrderBy::Log => position(&mut conn).map(|position| {
                 *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
             }),
             _ => Ok(()),
-        };
+        });
         if more.is_err() {
             self.clean()?;
         }
@@ -362,7 +384,11 @@ impl Session for Client {
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {
-        self.run("COMMIT")?;
+        // A commit that was interrupted may have happened all the same.
+        self.run("COMMIT").map_err(|failure| match failure {
+            Failure::Aborted("interrupted") => Failure::Lost("the commit was interrupted".to_owned()),
+            other => other,
+        })?;
         if !(self.gtid && self.has_written) {
             return Ok(None);
         }

@@ -4,7 +4,7 @@
 //! an end mark that is written with synchronous commit; without it the tail would be missing silently.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use postgres::error::SqlState;
 use postgres::{Client as Connection, Config, NoTls, Statement};
@@ -72,14 +72,23 @@ impl Postgres {
     }
 
     fn connect(&self) -> Result<Connection, Failure> {
-        let mut connection = self.config.connect(NoTls).map_err(|error| {
+        let mut connected = self.config.connect(NoTls);
+        // A server that is starting or recovering says so, and is there in a moment.
+        let since = Instant::now();
+        while let Err(error) = &connected
+            && error.code() == Some(&SqlState::CANNOT_CONNECT_NOW)
+            && since.elapsed() < Duration::from_secs(20)
+        {
+            std::thread::sleep(Duration::from_millis(20));
+            connected = self.config.connect(NoTls);
+        }
+        let mut connection = connected.map_err(|error| {
             let words = format!("cannot connect to {}: {}", self.place, told(&error));
             match error.code() {
                 // It is starting, stopping, or has no room yet.
                 Some(code) if is_passing(code) => Failure::Lost(words),
-                Some(_) => Failure::Fatal(words),
-                None if error.to_string().contains("invalid") => Failure::Fatal(words),
-                None => Failure::Lost(words),
+                None if is_of_connection(&error) => Failure::Lost(words),
+                _ => Failure::Fatal(words),
             }
         })?;
         for (name, value) in &self.settings {
@@ -171,6 +180,14 @@ fn told(error: &postgres::Error) -> String {
     }
 }
 
+/// Whether the connection failed, rather than what was sent over it.
+fn is_of_connection(error: &postgres::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    error.is_closed()
+        || cause.is_some_and(|cause| cause.is::<std::io::Error>())
+        || error.to_string().contains("timeout")
+}
+
 /// Whether the server may be there again in a moment.
 fn is_passing(code: &SqlState) -> bool {
     matches!(&code.code()[..2], "57" | "53" | "08") || code.code() == "55006"
@@ -178,7 +195,11 @@ fn is_passing(code: &SqlState) -> bool {
 
 fn failure(error: &postgres::Error) -> Failure {
     let Some(code) = error.code() else {
-        return Failure::Lost(told(error));
+        return if is_of_connection(error) {
+            Failure::Lost(told(error))
+        } else {
+            Failure::Fatal(format!("PostgreSQL: {}", told(error)))
+        };
     };
     match code.code() {
         "40001" => Failure::Aborted("serialization failure"),
@@ -229,7 +250,7 @@ impl Database for Postgres {
         if let Initially::Rows(n_keys) = initially {
             self.rows_at_first.store(true, Ordering::Relaxed);
             made.execute(
-                "INSERT INTO kingsnake_registers SELECT k, 0, 0, 0 FROM generate_series(0, $1 - 1) k",
+                "INSERT INTO kingsnake_registers SELECT k, 0, 0, 0 FROM generate_series(0::bigint, $1::bigint - 1) k",
                 &[&n_keys],
             )
             .map_err(refused)?;
