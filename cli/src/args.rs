@@ -126,6 +126,9 @@ pub struct ReadArgs {
     /// Ignore the order of versions that the history gives.
     #[arg(long)]
     pub no_version_order: bool,
+    /// Take the rows that predicates returned as plain reads, and ignore which rows their conditions should have chosen.
+    #[arg(long)]
+    pub no_predicates: bool,
 }
 
 /// `kingsnake verify`.

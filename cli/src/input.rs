@@ -27,7 +27,7 @@ pub enum Loaded {
 
 /// Reads a history without any limit.
 pub fn load(path: &Path, args: &ReadArgs) -> Result<Parsed> {
-    Ok(open(path, &options(args), args.no_version_order)?)
+    Ok(open(path, &options(args), args.into())?)
 }
 
 /// Reads a history unless the budget ends first.
@@ -36,7 +36,7 @@ pub fn load_within(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Load
         return Ok(Loaded::Stopped(reason));
     }
     let (sender, receiver) = mpsc::channel();
-    let (path, options, ignore) = (path.to_owned(), options(args), args.no_version_order);
+    let (path, options, ignore) = (path.to_owned(), options(args), args.into());
     std::thread::Builder::new()
         .name("read".to_owned())
         .stack_size(STACK)
@@ -78,10 +78,29 @@ pub fn thinned(mut parsed: Parsed, plan: &Plan) -> Parsed {
     parsed
 }
 
-fn open(path: &Path, options: &ReadOptions, ignore_order: bool) -> Result<Parsed, ReadError> {
+/// What of a history is not looked at.
+#[derive(Clone, Copy)]
+struct Ignored {
+    version_order: bool,
+    predicates: bool,
+}
+
+impl From<&ReadArgs> for Ignored {
+    fn from(args: &ReadArgs) -> Self {
+        Ignored {
+            version_order: args.no_version_order,
+            predicates: args.no_predicates,
+        }
+    }
+}
+
+fn open(path: &Path, options: &ReadOptions, ignored: Ignored) -> Result<Parsed, ReadError> {
     let mut parsed = kingsnake_datasets::open(path, options)?;
-    if ignore_order {
+    if ignored.version_order {
         parsed.history.retain_versions(|_| false);
+    }
+    if ignored.predicates {
+        parsed.history.forget_predicates();
     }
     Ok(parsed)
 }

@@ -146,6 +146,15 @@ pub enum CheckError {
     /// The level needs times.
     #[error("the level needs begin and commit times, and the history has none")]
     NoTimes,
+    /// Orders explain all reads, and nothing has compared them with the conditions that chose rows.
+    #[error(
+        "some order explains every row that was read, but whether it explains the rows that {n} did not return is not decided at this level; \
+         predicates are checked with --certificate-from history or --along, and --no-predicates takes what they returned as plain reads"
+    )]
+    Predicates {
+        /// How many there are, with their name.
+        n: String,
+    },
     /// A back end failed.
     #[error(transparent)]
     Decide(#[from] DecideError),
@@ -502,7 +511,12 @@ impl Line<'_> {
             certify::order::replay(self.history, self.spec, &certificate).map(|()| certificate)
         });
         let certificate = certified(decider, "satisfied", holds)?;
-        Ok((decider, Verdict::Satisfied(certificate)))
+        let n = match self.history.n_predicates() {
+            0 => return Ok((decider, Verdict::Satisfied(certificate))),
+            1 => "1 predicate".to_owned(),
+            n => format!("{n} predicates"),
+        };
+        Err(CheckError::Predicates { n }.into())
     }
 }
 

@@ -14,7 +14,9 @@ use crate::resolve::{Resolution, resolve};
 use crate::verdict::Verdict;
 use kingsnake_graph::RunOf;
 use kingsnake_lab::oracle;
-use kingsnake_lab::random::{Misread, small, small_rows, small_rows_misread};
+use kingsnake_lab::random::{
+    Misread, small, small_repeats, small_repeats_committed, small_rows, small_rows_misread,
+};
 
 /// A mistake in the graph.
 type Damage = fn(&mut Polygraph);
@@ -179,6 +181,21 @@ fn graphs_of_misread_range_queries_are_caught() {
             goes_wrong(&history, polygraph, &Techniques::default())
         });
     }
+}
+
+#[test]
+fn graphs_with_every_unknown_end_committed_are_caught() {
+    caught("an unobserved transaction counts", |seed| {
+        let spec = Spec {
+            model: Model::Ser,
+            session_order: true,
+            real_time: None,
+        };
+        let polygraph = graph(&small_repeats_committed(seed), spec, true);
+        polygraph.is_some_and(|polygraph| {
+            goes_wrong(&small_repeats(seed), polygraph, &Techniques::default())
+        })
+    });
 }
 
 #[test]

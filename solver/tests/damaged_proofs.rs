@@ -249,6 +249,7 @@ fn findings_that_are_not_there_are_rejected() {
         LocalAnomaly::IncompatibleOrder,
         LocalAnomaly::AbortedVersion,
         LocalAnomaly::MissingRow,
+        LocalAnomaly::ScatteredAppends,
     ];
     let history = history();
     assert!(check_findings(&history, &[]).is_err());

@@ -254,8 +254,11 @@ pub(crate) fn write(
         if let Some(node) = meta.node(txn.client) {
             write!(out, ",\"node\":{}", Value::from(node))?;
         }
-        if let Some(name) = &txn.name {
-            write!(out, ",\"name\":{}", Value::from(name.as_str()))?;
+        match txn.name.as_deref().map(|name| (name, name.parse::<i64>())) {
+            // Snapshots name transactions by their numbers.
+            Some((_, Ok(xid))) => write!(out, ",\"xid\":{xid}")?,
+            Some((name, Err(_))) => write!(out, ",\"name\":{}", Value::from(name))?,
+            None => {}
         }
         if !txn.snapshots.is_empty() {
             write!(out, ",\"snapshots\":{}", json!(txn.snapshots))?;

@@ -2,10 +2,11 @@
 //!
 //! The hot path allocates nothing; fields may come in any order, though operations after id and session are read once.
 
-use kingsnake_history::model::{HistoryBuilder, NumberOp, SessionId, Status, Token};
+use kingsnake_history::model::{HistoryBuilder, NumberOp, SessionId, Stamps, Status, Token};
 
+use super::kingsnake_predicates::{Predicates, read_tables};
 use super::kingsnake_rows::{
-    RowBuffers, read_delete, read_insert, read_installed, read_range, read_value,
+    RowBuffers, next_is_comma, read_delete, read_insert, read_installed, read_range, read_value,
 };
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
@@ -30,7 +31,7 @@ pub(crate) fn read(
     loop {
         cursor.pass_space();
         if cursor.done() {
-            return Ok(());
+            return buffers.predicates.finish(&mut cursor, builder);
         }
         read_line(&mut cursor, builder, &mut buffers)?;
         cursor.end_line()?;
@@ -76,7 +77,11 @@ fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<
                 read_initial_values(cursor, builder)?;
             }
             "about" => drop(cursor.json_text()?),
-            other => return Err(unknown_field(cursor, other, "kingsnake, initial, about")),
+            "tables" => read_tables(cursor, builder)?,
+            other => {
+                let known = "kingsnake, initial, about, tables";
+                return Err(unknown_field(cursor, other, known));
+            }
         }
     }
     if version != Some(VERSION) {
@@ -118,6 +123,7 @@ struct Buffers {
     run: Vec<NumberOp>,
     list: Vec<Token>,
     rows: RowBuffers,
+    predicates: Predicates,
 }
 
 /// What the fields of a line said so far.
@@ -129,6 +135,7 @@ struct Fields {
     begin: Option<i64>,
     commit: Option<i64>,
     isolation: Option<Token>,
+    stamps: Stamps,
     begun: bool,
     /// Where operations stand that came before id and session.
     ops_at: Option<usize>,
@@ -169,9 +176,10 @@ fn read_line(
                 cursor.json_skip()?;
                 false
             }
+            "xid" | "start_ts" | "commit_ts" => read_stamp(cursor, &name, &mut fields.stamps)?,
             "ops" => read_ops(cursor, builder, &mut fields, buffers)?,
             "initial" if fields.is_empty() => {
-                read_initial(cursor, builder)?;
+                read_initial(cursor, builder, &mut buffers.predicates)?;
                 return cursor.json_punct(b'}');
             }
             "version_order" if fields.is_empty() => {
@@ -183,7 +191,7 @@ fn read_line(
                 return cursor.json_punct(b'}');
             }
             other => {
-                let known = "id, session, status, begin, commit, isolation, node, name, snapshots, ops; or initial, version_order or event alone";
+                let known = "id, session, status, begin, commit, isolation, xid, start_ts, commit_ts, node, name, snapshots, ops; or initial, version_order or event alone";
                 cursor.at = name_at;
                 return Err(unknown_field(cursor, other, known));
             }
@@ -209,6 +217,7 @@ impl Fields {
             && self.begin.is_none()
             && self.commit.is_none()
             && self.isolation.is_none()
+            && self.stamps.is_empty()
             && self.ops_at.is_none()
             && !self.begun
     }
@@ -289,7 +298,24 @@ fn finish_line(
     if let Some(level) = fields.isolation {
         builder.isolation(level);
     }
+    if !fields.stamps.is_empty() {
+        builder.stamps(fields.stamps);
+    }
     Ok(())
+}
+
+/// A number that the database gave to the transaction, or `null`; tells whether it was there before.
+fn read_stamp(cursor: &mut Cursor<'_>, name: &str, stamps: &mut Stamps) -> Result<bool, ReadError> {
+    let stamp = match name {
+        "xid" => &mut stamps.xid,
+        "start_ts" => &mut stamps.start_ts,
+        _ => &mut stamps.commit_ts,
+    };
+    if cursor.rest().starts_with(b"null") {
+        cursor.at += 4;
+        return Ok(stamp.is_some());
+    }
+    Ok(stamp.replace(cursor.json_int()?).is_some())
 }
 
 fn read_status(cursor: &mut Cursor<'_>) -> Result<Status, ReadError> {
@@ -310,12 +336,20 @@ fn feed_ops(
     builder: &mut HistoryBuilder,
     buffers: &mut Buffers,
 ) -> Result<(), ReadError> {
-    let Buffers { run, list, rows } = buffers;
+    let Buffers {
+        run,
+        list,
+        rows,
+        predicates,
+    } = buffers;
     run.clear();
+    // A write to a table with columns needs its row.
+    let is_compact = !builder.has_columns();
     cursor.json_punct(b'[')?;
     let mut first = true;
     while cursor.json_more(&mut first, b']')? {
-        if let Some(op) = compact_op(cursor) {
+        let may_be_compact = is_compact || !cursor.rest().starts_with(b"[\"w\"");
+        if may_be_compact && let Some(op) = compact_op(cursor) {
             run.push(op);
             continue;
         }
@@ -325,14 +359,18 @@ fn feed_ops(
         let name_at = cursor.at;
         let name = cursor.json_text()?;
         match name.as_bytes() {
-            b"r" | b"w" | b"a" | b"rl" => read_key_op(cursor, builder, &name, list)?,
+            b"r" | b"a" | b"rl" => read_key_op(cursor, builder, &name, list)?,
+            b"w" => read_write(cursor, builder, predicates)?,
             b"range" => read_range(cursor, builder, rows)?,
-            b"insert" => read_insert(cursor, builder)?,
-            b"delete" => read_delete(cursor, builder)?,
+            b"insert" => read_insert(cursor, builder, predicates)?,
+            b"delete" => read_delete(cursor, builder, predicates)?,
+            b"select" => predicates.read_select(cursor, builder)?,
+            b"update" => predicates.read_update(cursor, builder)?,
+            b"aggregate" => predicates.read_aggregate(cursor, builder)?,
             _ => {
                 cursor.at = name_at;
                 return Err(cursor.wrong(
-                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\" or \"delete\"",
+                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\", \"delete\", \"select\", \"update\" or \"aggregate\"",
                 ));
             }
         }
@@ -360,10 +398,27 @@ fn read_key_op(
     let value = cursor.json_token(builder)?;
     match name {
         "r" => read_value(cursor, builder, key, value)?,
-        "w" => drop(builder.write(key, value)),
         _ => drop(builder.append(key, value)),
     }
     Ok(())
+}
+
+/// `,key,value` or `,key,value,row` of a write.
+fn read_write(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    predicates: &mut Predicates,
+) -> Result<(), ReadError> {
+    cursor.json_punct(b',')?;
+    let key = cursor.json_token(builder)?;
+    cursor.json_punct(b',')?;
+    let name = cursor.json_token(builder)?;
+    let value = builder.write(key, name);
+    // A write of null deletes the row.
+    if name == Token::Nil && !next_is_comma(cursor) {
+        return Ok(());
+    }
+    predicates.read_row(cursor, builder, key, value)
 }
 
 /// A read or write of numbers without blanks, which is nearly every operation of a large file.
@@ -409,13 +464,22 @@ fn read_list(
     Ok(())
 }
 
-/// `{"key":…,"value":…}`
-fn read_initial(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<(), ReadError> {
+/// `{"key":…,"value":…}` or `{"key":…,"value":…,"row":{…}}`
+fn read_initial(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    predicates: &mut Predicates,
+) -> Result<(), ReadError> {
     let key = read_named_key(cursor, builder, "value")?;
     let value = cursor.json_token(builder)?;
-    cursor.json_punct(b'}')?;
     builder.initial(key, value);
-    Ok(())
+    if next_is_comma(cursor) {
+        cursor.json_punct(b',')?;
+        expect_field(cursor, "row")?;
+        let value = builder.version(key, value.into());
+        predicates.read_cells(cursor, builder, key, value)?;
+    }
+    cursor.json_punct(b'}')
 }
 
 /// `{"key":…,"values":[…]}`

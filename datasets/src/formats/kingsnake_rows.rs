@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use kingsnake_history::model::{HistoryBuilder, Installed, Token};
 
+use super::kingsnake_predicates::Predicates;
 use crate::cursor::Cursor;
 use crate::error::{Problem, ReadError};
 
@@ -14,10 +15,11 @@ pub(super) struct RowBuffers {
     deleted: Vec<(Token, Token)>,
 }
 
-/// `,key,value` of an insert.
+/// `,key,value` or `,key,value,row` of an insert.
 pub(super) fn read_insert(
     cursor: &mut Cursor<'_>,
     builder: &mut HistoryBuilder,
+    predicates: &mut Predicates,
 ) -> Result<(), ReadError> {
     cursor.json_punct(b',')?;
     let key = cursor.json_token(builder)?;
@@ -28,16 +30,20 @@ pub(super) fn read_insert(
         cursor.at = at;
         return Err(cursor.wrong("a value: null means that there is no row"));
     }
-    builder.insert(key, value);
-    Ok(())
+    let value = builder.insert(key, value);
+    predicates.read_row(cursor, builder, key, value)
 }
 
-/// `,key` or `,key,tombstone` of a delete.
+/// `,key` or `,key,tombstone` of a delete, or a query that chooses what is deleted.
 pub(super) fn read_delete(
     cursor: &mut Cursor<'_>,
     builder: &mut HistoryBuilder,
+    predicates: &mut Predicates,
 ) -> Result<(), ReadError> {
     cursor.json_punct(b',')?;
+    if cursor.peek() == b'{' {
+        return predicates.read_delete(cursor, builder);
+    }
     let key = cursor.json_token(builder)?;
     let tombstone = if next_is_comma(cursor) {
         cursor.json_punct(b',')?;
@@ -176,7 +182,7 @@ fn read_rows(
     Ok(())
 }
 
-fn next_is_comma(cursor: &mut Cursor<'_>) -> bool {
+pub(super) fn next_is_comma(cursor: &mut Cursor<'_>) -> bool {
     cursor.pass_blanks();
     cursor.peek() == b','
 }

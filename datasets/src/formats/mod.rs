@@ -10,6 +10,7 @@ mod grouping;
 pub(crate) mod jepsen;
 mod jepsen_pairs;
 pub(crate) mod kingsnake;
+mod kingsnake_predicates;
 mod kingsnake_rows;
 pub(crate) mod list_append;
 pub(crate) mod text;

@@ -1,11 +1,13 @@
 //! One operation a line, `r(key,value,session,txn)` or `w(key,value,session,txn)`: `PolySI`, Plume, `IsoVista`.
 //!
 //! A session's transactions stand in the order of their first lines; lines of different transactions may interleave.
-//! Transaction -1 marks an aborted write. A file whose session 0 is nothing but one transaction 0 that comes first,
-//! writes every key of the file once and reads none, while nobody names the value 0, states the initial values.
+//! Transaction -1 marks an aborted write. A key holds 0 before any transaction, unless the file says otherwise: where session 0
+//! is nothing but one transaction 0 that comes first, reads nothing and writes a key at most once, that transaction *is* the
+//! initial state. It must write every key of the file, or the value 0, and nobody may name 0 of a key that it gave another
+//! value; otherwise it is a transaction like any other.
 
 use kingsnake_history::model::{BuildError, HistoryBuilder, NumberOp, Status, Token};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::grouping::{Owner, group};
 use crate::cursor::{Cursor, Input};
@@ -33,19 +35,19 @@ pub(crate) fn read(
     if next(&mut cursor)?.is_none() {
         return Err(input.empty());
     }
-    let states_initial = states_initial(input)?;
-    if states_initial {
+    let stated = states_initial(input)?;
+    if stated != Stated::Nothing {
         warnings.push(
-            "session 0 is one transaction that writes every key first: it was taken for the initial state".to_owned(),
+            "session 0 is one transaction that comes first and only writes: it was taken for the initial state".to_owned(),
         );
     }
-    let mut feed = Feed::new(input, states_initial, builder);
+    let mut feed = Feed::new(input, stated, builder);
     let mut cursor = input.cursor();
     while let Some(line) = next(&mut cursor)? {
         match feed.put(line) {
             Ok(()) => {}
             Err(BuildError::DuplicateTxn { .. }) => {
-                return reread_interleaved(input, states_initial, builder);
+                return reread_interleaved(input, stated, builder);
             }
             Err(error) => return Err(input.error_in_line(line.at, error)),
         }
@@ -57,7 +59,7 @@ pub(crate) fn read(
 /// Groups the lines by transaction and reads them in that order.
 fn reread_interleaved(
     input: Input<'_>,
-    states_initial: bool,
+    stated: Stated,
     builder: &mut HistoryBuilder,
 ) -> Result<(), ReadError> {
     let places = group(input.cursor(), |cursor| {
@@ -69,7 +71,7 @@ fn reread_interleaved(
         Ok(next(cursor)?.map(owner))
     })?;
     *builder = HistoryBuilder::new();
-    let mut feed = Feed::new(input, states_initial, builder);
+    let mut feed = Feed::new(input, stated, builder);
     for at in places {
         let mut cursor = Cursor { input, at };
         if let Some(line) = next(&mut cursor)? {
@@ -84,22 +86,22 @@ fn reread_interleaved(
 struct Feed<'b> {
     builder: &'b mut HistoryBuilder,
     current: Option<(i64, i64)>,
-    states_initial: bool,
+    stated: Stated,
     n_aborted: usize,
     run: Vec<NumberOp>,
 }
 
 impl<'b> Feed<'b> {
-    fn new(input: Input<'_>, states_initial: bool, builder: &'b mut HistoryBuilder) -> Self {
+    fn new(input: Input<'_>, stated: Stated, builder: &'b mut HistoryBuilder) -> Self {
         // The shortest line is `r(1,1,1,1)` and its end.
         builder.reserve_ops(input.bytes.len() / 16);
-        if !states_initial {
+        if stated != Stated::All {
             builder.initial_everywhere(Token::Int(0));
         }
         Feed {
             builder,
             current: None,
-            states_initial,
+            stated,
             n_aborted: 0,
             run: Vec::new(),
         }
@@ -108,7 +110,7 @@ impl<'b> Feed<'b> {
     #[inline]
     fn put(&mut self, line: Line) -> Result<(), BuildError> {
         if self.current != Some((line.session, line.txn)) || line.txn == ABORTED {
-            if self.states_initial && line.session == 0 {
+            if self.stated != Stated::Nothing && line.session == 0 {
                 self.builder
                     .initial(Token::Int(line.key), Token::Int(line.value));
                 return Ok(());
@@ -145,28 +147,45 @@ impl<'b> Feed<'b> {
     }
 }
 
-/// Whether session 0 is an explicit initial transaction (see the head of this file).
-fn states_initial(input: Input<'_>) -> Result<bool, ReadError> {
-    let mut written = FxHashSet::default();
-    let mut in_first = true;
+/// What an explicit initial transaction says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stated {
+    /// There is none: every key holds 0.
+    Nothing,
+    /// The values of some keys; the others hold 0.
+    Some,
+    /// The values of all keys.
+    All,
+}
+
+/// Looks for an explicit initial transaction (see the head of this file).
+fn states_initial(input: Input<'_>) -> Result<Stated, ReadError> {
+    let mut written: FxHashMap<i64, i64> = FxHashMap::default();
+    let (mut in_first, mut is_all, mut has_zero) = (true, true, false);
     let mut n_others = 0;
     let mut cursor = input.cursor();
     while let Some(line) = next(&mut cursor)? {
         let is_first = (line.session, line.txn) == (0, 0);
-        let fits = match (is_first, in_first) {
-            (true, true) => line.is_write && line.value != 0 && written.insert(line.key),
-            (true, false) => false,
-            (false, _) => {
-                in_first = false;
-                n_others += 1;
-                line.session != 0 && line.value != 0 && written.contains(&line.key)
-            }
+        let fits = if is_first {
+            has_zero |= line.value == 0;
+            in_first && line.is_write && written.insert(line.key, line.value).is_none()
+        } else {
+            in_first = false;
+            n_others += 1;
+            let stated = written.get(&line.key);
+            is_all &= stated.is_some();
+            line.session != 0 && (line.value != 0 || stated.is_none_or(|&value| value == 0))
         };
-        if !fits {
-            return Ok(false);
+        if !fits || !in_first && written.is_empty() {
+            return Ok(Stated::Nothing);
         }
     }
-    Ok(!written.is_empty() && n_others > 0)
+    Ok(match (is_all, has_zero) {
+        _ if written.is_empty() || n_others == 0 => Stated::Nothing,
+        (true, _) => Stated::All,
+        (false, true) => Stated::Some,
+        (false, false) => Stated::Nothing,
+    })
 }
 
 /// The next line that is not blank.

@@ -54,9 +54,8 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
         let token = history.value_token(value);
         let is = everywhere.entry(token).or_insert(true);
         // Where ranges are queried, a value in the header would give every key a row.
-        let may_be = history.n_ranges() == 0
-            || token == Token::Nil
-            || history.initial_of_all() == Some(token);
+        let may_be =
+            !rows_matter(history) || token == Token::Nil || history.initial_of_all() == Some(token);
         *is &= history.is_initial(value) && may_be;
     }
     let mut tokens: Vec<Token> = all().map(|value| history.value_token(value)).collect();
@@ -68,7 +67,7 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
     if many {
         tokens.clear();
     }
-    if history.n_ranges() > 0
+    if rows_matter(history)
         && let Some(token) = history.initial_of_all()
         && !tokens.contains(&token)
     {
@@ -84,29 +83,36 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
         }
         out.write_all(if tokens.is_empty() { b"[]" } else { b"]" })?;
     }
+    show.tables(out)?;
     out.write_all(b"}\n")?;
     for value in all().filter(|&value| history.is_initial(value)) {
         let token = show.named(value);
-        if many || !everywhere.get(&token).copied().unwrap_or(false) {
+        if many || history.has_row(value) || !everywhere.get(&token).copied().unwrap_or(false) {
             out.write_all(b"{\"initial\":{\"key\":")?;
             show.token(out, history.key_token(history.value_key(value)))?;
             out.write_all(b",\"value\":")?;
             show.token(out, token)?;
+            show.row(out, ",\"row\":", value)?;
             out.write_all(b"}}\n")?;
         }
     }
     Ok(())
 }
 
+/// Whether it matters which keys have a row at first.
+fn rows_matter(history: &History) -> bool {
+    history.n_ranges() > 0 || !history.tables().is_empty()
+}
+
 /// More initial values than this are those of single keys.
 const MOST_IN_HEADER: usize = 4;
 
-struct Show<'h> {
-    history: &'h History,
+pub(super) struct Show<'h> {
+    pub(super) history: &'h History,
 }
 
 impl Show<'_> {
-    fn token(&self, out: &mut dyn Write, token: Token) -> io::Result<()> {
+    pub(super) fn token(&self, out: &mut dyn Write, token: Token) -> io::Result<()> {
         match token {
             Token::Nil => out.write_all(b"null"),
             Token::Int(number) => write!(out, "{number}"),
@@ -162,12 +168,26 @@ impl Show<'_> {
             out.write_all(b",\"isolation\":")?;
             self.token(out, level)?;
         }
+        self.stamps(out, txn)?;
         out.write_all(b",\"ops\":[")?;
-        for (index, &op) in history.ops(txn).iter().enumerate() {
-            if index > 0 {
-                out.write_all(b",")?;
+        let ops = history.ops(txn);
+        let mut predicates = history.predicates(txn).peekable();
+        let (mut index, mut first) = (0, true);
+        loop {
+            let predicate = predicates.next_if(|it| it.at as usize == index);
+            if predicate.is_none() && index == ops.len() {
+                break;
             }
-            self.op(out, op, history.is_insert(txn, index))?;
+            out.write_all(if first { b"" } else { b"," })?;
+            first = false;
+            if let Some(predicate) = predicate {
+                let end = index + predicate.n_ops as usize;
+                self.predicate(out, predicate, &ops[index..end])?;
+                index = end;
+            } else {
+                self.op(out, ops[index], history.is_insert(txn, index))?;
+                index += 1;
+            }
         }
         out.write_all(b"]}\n")
     }
@@ -201,6 +221,9 @@ impl Show<'_> {
             Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
                 out.write_all(b",")?;
                 self.token(out, self.named(value))?;
+                if op.is_write() {
+                    self.row(out, ",", value)?;
+                }
             }
             Op::ReadList { list, .. } => {
                 out.write_all(b",")?;

@@ -47,8 +47,14 @@ impl Limits<'_> {
         Ok(())
     }
 
-    /// Neither range queries nor deletes; what was inserted may be called written.
+    /// Neither range queries, deletes, tables nor stamps; what was inserted may be called written.
     pub(super) fn no_rows(&self) -> Result<(), WriteError> {
+        if !self.history.tables().is_empty() {
+            return self.refuse("rows with columns and predicates".to_owned());
+        }
+        if self.history.has_stamps() {
+            return self.refuse("xid, start_ts and commit_ts".to_owned());
+        }
         for txn in self.history.txns() {
             for op in self.history.ops(txn) {
                 let what = match *op {

@@ -5,6 +5,7 @@
 mod cobra;
 mod dbcop;
 mod kingsnake;
+mod kingsnake_predicates;
 mod limits;
 mod text;
 

@@ -51,6 +51,9 @@ impl Scene<'_> {
         if finding.anomaly == LocalAnomaly::AbortedVersion {
             return Some(self.is_aborted_version(txn, key, written_by(op)?));
         }
+        if finding.anomaly == LocalAnomaly::ScatteredAppends {
+            return Some(self.is_scattered(key, (txn, at), finding.other?));
+        }
         if !self.meaning.counts(txn) || op.is_write() {
             return Some(false);
         }
@@ -58,21 +61,25 @@ impl Scene<'_> {
         let others = self.before_own(txn, at, key);
         let other = finding.other.and_then(|(txn, at)| self.op(txn, at));
         Some(match finding.anomaly {
-            LocalAnomaly::ThinAirRead => seen.iter().any(|&value| self.is_thin_air(txn, value)),
+            LocalAnomaly::ThinAirRead => seen
+                .iter()
+                .any(|&value| !self.is_initial(op, value) && self.is_thin_air(txn, value)),
             LocalAnomaly::AbortedRead => {
                 let (writer, value) = (finding.other?.0, written_by(other?)?);
                 self.history.status(writer) == Status::Aborted
                     && seen.contains(&value)
-                    && !self.is_somebodys(value)
+                    && !self.is_initial(op, value)
+                    && !self.was_written(value)
                     && !self.is_deleted_by_another(txn, value)
             }
             LocalAnomaly::IntermediateRead => {
                 let (writer, value) = (finding.other?.0, written_by(other?)?);
                 writer != txn
                     && seen.contains(&value)
-                    && !self.history.is_initial(value)
+                    && self.history.status(writer) != Status::Aborted
+                    && !self.is_initial(op, value)
                     && !self.is_deleted_by_another(txn, value)
-                    && self.is_intermediate(writer, finding.other?.1, op, key, &seen)
+                    && self.is_intermediate(txn, finding.other?, op, key, &seen)
             }
             LocalAnomaly::FutureRead => {
                 let ((writer, later), value) = (finding.other?, written_by(other?)?);
@@ -80,6 +87,7 @@ impl Scene<'_> {
                     && later > at
                     && seen.contains(&value)
                     && !written(&self.history.ops(txn)[..at]).any(|it| it == value)
+                    && !self.is_initial(op, value)
                     && self.is_nobody_elses(txn, value)
                     && !self.is_deleted_by_another(txn, value)
             }
@@ -142,7 +150,7 @@ impl Scene<'_> {
                     && !one.starts_with(&two)
                     && !two.starts_with(&one)
             }
-            LocalAnomaly::AbortedVersion => false,
+            LocalAnomaly::AbortedVersion | LocalAnomaly::ScatteredAppends => false,
             LocalAnomaly::MissingRow => match (op, self.sight(op, key)) {
                 (
                     Op::Range { .. },
@@ -248,29 +256,30 @@ impl Scene<'_> {
         self.history.txns().filter(wrote)
     }
 
+    /// Whether a read may have found the value in the initial state. A list is empty there.
+    fn is_initial(&self, op: Op, value: ValueId) -> bool {
+        !matches!(op, Op::ReadList { .. }) && self.history.is_initial(value)
+    }
+
     fn is_thin_air(&self, reader: TxnId, value: ValueId) -> bool {
-        !self.history.is_initial(value)
-            && self.writers(value).next().is_none()
-            && !self.is_deleted_by_another(reader, value)
+        self.writers(value).next().is_none() && !self.is_deleted_by_another(reader, value)
     }
 
-    /// Whether a value was there initially, or a transaction that did not abort wrote it.
-    fn is_somebodys(&self, value: ValueId) -> bool {
-        let took_effect = |txn| self.history.status(txn) != Status::Aborted;
-        self.history.is_initial(value) || self.writers(value).any(took_effect)
+    /// Whether a transaction that did not abort wrote a value.
+    fn was_written(&self, value: ValueId) -> bool {
+        self.counted_writers(value).next().is_some()
     }
 
-    /// Whether only one transaction, if any that did not abort, wrote a value, and it was not there initially.
+    /// Whether only one transaction, if any that did not abort, wrote a value.
     fn is_nobody_elses(&self, txn: TxnId, value: ValueId) -> bool {
-        let took_effect = |&it: &TxnId| it != txn && self.history.status(it) != Status::Aborted;
-        !self.history.is_initial(value) && !self.writers(value).any(|it| took_effect(&it))
+        self.counted_writers(value).all(|it| it == txn)
     }
 
     /// Whether a read shows what its writer overwrote, or not all that its writer appended.
     fn is_intermediate(
         &self,
-        writer: TxnId,
-        at: usize,
+        reader: TxnId,
+        (writer, at): (TxnId, usize),
         op: Op,
         key: KeyId,
         seen: &[ValueId],
@@ -278,11 +287,52 @@ impl Scene<'_> {
         let ops = self.history.ops(writer);
         if matches!(op, Op::Read { .. } | Op::Range { .. }) {
             let overwritten = |later: &Op| later.is_write() && later.key() == Some(key);
-            let is_left = seen.iter().any(|&value| self.meaning.is_left(value));
+            let is_left = seen
+                .iter()
+                .any(|&value| self.meaning.is_left(reader, value));
             return ops[at + 1..].iter().any(overwritten) && !is_left;
         }
         let all = self.own_before(writer, key, ops.len());
         !all.is_empty() && !seen.windows(all.len()).any(|part| part == all)
+    }
+
+    /// Whether a version order lists an append after one that the same transaction made later, or after another's that in turn
+    /// is listed after one of this transaction. Each value must have one writer, so that it is known what is listed.
+    fn is_scattered(&self, key: KeyId, one: (TxnId, usize), other: (TxnId, usize)) -> bool {
+        let orders = self.history.version_orders().iter();
+        let mut orders = orders.filter(|order| order.key == key);
+        let appended = |(txn, at): (TxnId, usize)| match self.op(txn, at)? {
+            Op::Append { key: it, value } if it == key => {
+                let mut writers = self.counted_writers(value);
+                (writers.next() == Some(txn) && writers.next().is_none()).then_some(value)
+            }
+            _ => None,
+        };
+        let (Some(value), Some(between)) = (appended(one), appended(other)) else {
+            return false;
+        };
+        orders.any(|order| {
+            let place = |value| order.values.iter().position(|&it| it == value);
+            let (Some(last), Some(middle)) = (place(value), place(between)) else {
+                return false;
+            };
+            if one.0 == other.0 {
+                return middle < last && one.1 < other.1;
+            }
+            let mine = (0..self.history.ops(one.0).len()).filter_map(|at| appended((one.0, at)));
+            let mut earlier = mine.filter_map(place);
+            middle < last && earlier.any(|first| first < middle)
+        })
+    }
+
+    /// Every write of a value by a transaction that did not abort.
+    fn counted_writers(&self, value: ValueId) -> impl Iterator<Item = TxnId> + '_ {
+        let txns = self.history.txns();
+        let txns = txns.filter(|&txn| self.history.status(txn) != Status::Aborted);
+        txns.flat_map(move |txn| {
+            let writes = written(self.history.ops(txn)).filter(move |&it| it == value);
+            writes.map(move |_| txn)
+        })
     }
 
     fn is_aborted_version(&self, txn: TxnId, key: KeyId, value: ValueId) -> bool {
@@ -290,6 +340,7 @@ impl Scene<'_> {
         let mut orders = orders.filter(|order| order.key == key);
         self.history.status(txn) == Status::Aborted
             && orders.any(|order| order.values.contains(&value))
-            && !self.is_somebodys(value)
+            && !self.history.is_initial(value)
+            && !self.was_written(value)
     }
 }

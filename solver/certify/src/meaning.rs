@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::rows::{Sight, is_hidden, is_nothing, sight};
+use super::rows::{Sight, is_hidden, sight};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// A version of a key: who installed it, or nobody.
@@ -18,7 +18,7 @@ const NOBODY: u32 = u32::MAX;
 pub struct Meaning<'h> {
     history: &'h History,
     counts: Vec<bool>,
-    /// For each value, two transactions that did not abort and left it in its key.
+    /// For each value, two transactions that did not abort and left it in its key: wrote it last, or appended it.
     writers: Vec<[u32; 2]>,
     /// Values that three or more left.
     crowded: FxHashSet<ValueId>,
@@ -64,7 +64,8 @@ impl<'h> Meaning<'h> {
             let (Op::Write { key, value } | Op::Append { key, value }) = op else {
                 continue;
             };
-            if std::mem::replace(&mut seen[key.index()], txn.0) == txn.0 {
+            let is_overwritten = std::mem::replace(&mut seen[key.index()], txn.0) == txn.0;
+            if is_overwritten && matches!(op, Op::Write { .. }) {
                 continue;
             }
             if deletes_matter && is_hidden(self.history, value, false) {
@@ -81,32 +82,72 @@ impl<'h> Meaning<'h> {
         }
     }
 
-    /// Transactions of unknown end count once a counted one, or a version order, shows a value of theirs, or finds a key
-    /// without a row that only they can have deleted.
+    /// A transaction of unknown end counts once a version order shows a value of its, or a counted one read, from another,
+    /// what only it can have left: a value, or a key without a row.
     fn count_observed(&mut self, unsure: &FxHashMap<ValueId, Vec<TxnId>>) {
         let history = self.history;
         let is_unsure = |&(txn, _): &(TxnId, ValueId)| history.status(txn) == Status::Unknown;
         let deleted = self.deletes.iter();
         let deleted = deleted.filter(|(_, deletes)| deletes.iter().any(is_unsure));
         let deleted: Vec<KeyId> = deleted.map(|(&key, _)| key).collect();
-        let listed = history.version_orders().iter();
-        let mut shown: Vec<ValueId> = listed.flat_map(|order| &order.values).copied().collect();
         let counted = history.txns().filter(|txn| self.counts[txn.index()]);
         let mut fresh: Vec<TxnId> = counted.collect();
-        loop {
-            while let Some(txn) = fresh.pop() {
-                shown.extend(observed(history, txn));
-                for &key in &deleted {
-                    if let Some(Some(writer)) = self.version_read(txn, key) {
-                        self.count(writer, &mut fresh);
-                    }
-                }
-            }
-            let Some(value) = shown.pop() else { break };
-            for &txn in unsure.get(&value).into_iter().flatten() {
+        for value in history
+            .version_orders()
+            .iter()
+            .flat_map(|order| &order.values)
+        {
+            for &txn in unsure.get(value).into_iter().flatten() {
                 self.count(txn, &mut fresh);
             }
         }
+        while let Some(txn) = fresh.pop() {
+            for writer in self.shown_by(txn, unsure, &deleted) {
+                if history.status(writer) == Status::Unknown {
+                    self.count(writer, &mut fresh);
+                }
+            }
+        }
+    }
+
+    /// The transactions that one's external reads leave no doubt about.
+    fn shown_by(
+        &self,
+        reader: TxnId,
+        unsure: &FxHashMap<ValueId, Vec<TxnId>>,
+        deleted: &[KeyId],
+    ) -> Vec<TxnId> {
+        let history = self.history;
+        let mut own: Vec<KeyId> = Vec::new();
+        let mut shown = Vec::new();
+        for &op in history.ops(reader) {
+            if let (true, Some(key)) = (op.is_write(), op.key()) {
+                own.push(key);
+                continue;
+            }
+            if let Op::ReadList { list, .. } = op {
+                for item in history.list(list) {
+                    let unsure = unsure.get(item).map_or(&[][..], Vec::as_slice);
+                    let mut others = unsure.iter().filter(|&&txn| txn != reader);
+                    shown.extend(others.next().filter(|_| others.next().is_none()));
+                }
+                continue;
+            }
+            let is_external = |key: KeyId| !own.contains(&key);
+            for value in read_by(history, &op) {
+                let key = history.value_key(value);
+                let seen = sight(history, op, key).filter(|_| is_external(key));
+                if let Some(seen @ Sight::Values(_)) = seen {
+                    shown.extend(self.version_seen(reader, key, &seen).flatten());
+                }
+            }
+            for &key in deleted.iter().filter(|&&key| is_external(key)) {
+                if let Some(seen @ Sight::Nothing { .. }) = sight(history, op, key) {
+                    shown.extend(self.version_seen(reader, key, &seen).flatten());
+                }
+            }
+        }
+        shown
     }
 
     fn count(&mut self, txn: TxnId, fresh: &mut Vec<TxnId>) {
@@ -132,17 +173,48 @@ impl<'h> Meaning<'h> {
             .find_map(|&op| written_by(op))
     }
 
+    /// What a transaction left in a key: one value, or all that it appended.
+    pub fn installed(&self, txn: TxnId, key: KeyId) -> Vec<ValueId> {
+        let ops = self.history.ops(txn).iter();
+        let writes = ops.filter(|op| op.is_write() && op.key() == Some(key));
+        let appends = writes.filter_map(|&op| match op {
+            Op::Append { value, .. } => Some(value),
+            _ => None,
+        });
+        let appends: Vec<ValueId> = appends.collect();
+        if appends.is_empty() {
+            return self.left(txn, key).into_iter().collect();
+        }
+        appends
+    }
+
     /// Who left a value, as `reader` sees it; `None` if that is not certain.
     pub fn writer(&self, reader: TxnId, value: ValueId) -> Option<Version> {
+        let others = self.others(reader, value)?;
+        match (others, self.history.is_initial(value)) {
+            (None, true) => Some(None),
+            (Some(writer), false) => Some(Some(writer)),
+            _ => None,
+        }
+    }
+
+    /// Who left a value at the end of a list, as `reader` sees it; `None` if that is not certain. A list is empty before
+    /// any transaction, whatever value registers have.
+    fn appender(&self, reader: TxnId, value: ValueId) -> Option<Version> {
+        self.others(reader, value)?.map(Some)
+    }
+
+    /// The transaction other than `reader` that left a value, if any did; `None` if several did.
+    #[allow(clippy::option_option)] // Nobody, one, or it is not certain.
+    fn others(&self, reader: TxnId, value: ValueId) -> Option<Option<TxnId>> {
         if self.crowded.contains(&value) {
             return None;
         }
         let left = self.writers[value.index()].into_iter();
         let mut others = left.filter(|&txn| txn != NOBODY && txn != reader.0);
         match (others.next(), others.next()) {
-            (None, _) if self.history.is_initial(value) => Some(None),
-            (Some(writer), None) if !self.history.is_initial(value) => Some(Some(TxnId(writer))),
-            _ => None,
+            (_, Some(_)) => None,
+            (one, None) => Some(one.map(TxnId)),
         }
     }
 
@@ -179,15 +251,16 @@ impl<'h> Meaning<'h> {
         }
     }
 
-    /// Whether exactly one transaction left a value, and it was there before none.
+    /// Whether exactly one transaction left a value. (What the initial state held has no place in an order but its head.)
     pub fn is_unique(&self, value: ValueId) -> bool {
         let [one, other] = self.writers[value.index()];
-        one != NOBODY && other == NOBODY && !self.history.is_initial(value)
+        one != NOBODY && other == NOBODY
     }
 
-    /// Whether a transaction that did not abort left a value.
-    pub fn is_left(&self, value: ValueId) -> bool {
-        self.writers[value.index()][0] != NOBODY
+    /// Whether a transaction other than `reader` that did not abort left a value.
+    pub fn is_left(&self, reader: TxnId, value: ValueId) -> bool {
+        let mut left = self.writers[value.index()].into_iter();
+        left.any(|txn| txn != NOBODY && txn != reader.0)
     }
 
     /// The version of a key that a transaction began from, if it read the key and the version is certain.
@@ -206,7 +279,7 @@ impl<'h> Meaning<'h> {
                     let others = self.history.list(list).strip_suffix(own.as_slice())?;
                     return match others.last() {
                         None => Some(None),
-                        Some(&value) => self.writer(reader, value),
+                        Some(&value) => self.appender(reader, value),
                     };
                 }
             }
@@ -279,11 +352,4 @@ pub fn read_by(history: &History, op: &Op) -> Vec<ValueId> {
         Op::Range { range } => history.range(range).rows.to_vec(),
         Op::Write { .. } | Op::Append { .. } => Vec::new(),
     }
-}
-
-/// The values that show by themselves who took effect. That there was no row does not, where deletes have names.
-fn observed(history: &History, txn: TxnId) -> impl Iterator<Item = ValueId> + '_ {
-    let values = history.ops(txn).iter().flat_map(|op| read_by(history, op));
-    let deletes_matter = history.has_tombstones() || history.n_ranges() > 0;
-    values.filter(move |&value| !(deletes_matter && is_nothing(history, value)))
 }

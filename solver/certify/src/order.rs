@@ -44,7 +44,9 @@ struct Replay<'h> {
     last_in_session: Vec<Option<TxnId>>,
     /// The true time of the last point.
     now: i128,
-    /// Where each value was installed.
+    /// How many values have been installed so far.
+    n_installed: usize,
+    /// The number of each value among them; 0 for one that was not.
     installed_at: Vec<usize>,
     /// What the transaction under replay has written, by key, newest last.
     own: Vec<(u32, ValueId)>,
@@ -61,6 +63,7 @@ impl<'h> Replay<'h> {
             committed_at: vec![0; history.n_txns()],
             last_in_session: vec![None; history.n_sessions()],
             now: i128::MIN,
+            n_installed: 0,
             installed_at: vec![0; history.n_values()],
             own: Vec::new(),
         }
@@ -163,9 +166,9 @@ impl<'h> Replay<'h> {
                 }
                 Op::ReadList { key, list } => {
                     let mine = self.own.iter().filter(|own| own.0 == key.0);
-                    let expected = self.store[key.index()].list.iter().copied();
-                    let expected = expected.chain(mine.map(|own| own.1));
-                    if !expected.eq(self.history.list(list).iter().copied()) {
+                    let stored = self.store[key.index()].list.as_slice();
+                    let rest = self.history.list(list).strip_prefix(stored);
+                    if !rest.is_some_and(|rest| mine.map(|own| &own.1).eq(rest)) {
                         return Err(self.misread(txn, at, key));
                     }
                 }
@@ -219,7 +222,9 @@ impl<'h> Replay<'h> {
                 let name = self.name(txn);
                 return Err(format!("{name} overlaps another writer of key {key}"));
             }
-            if let Some(overwritten) = cell.value.filter(|_| cell.written_at == at) {
+            let is_append = matches!(op, Op::Append { .. });
+            // What a transaction overwrites itself is no version; what it appends stays.
+            if let Some(overwritten) = cell.value.filter(|_| cell.written_at == at && !is_append) {
                 self.installed_at[overwritten.index()] = 0;
             }
             if let Some(table) = self.table.as_mut().filter(|_| cell.written_at == 0) {
@@ -227,8 +232,9 @@ impl<'h> Replay<'h> {
             }
             cell.written_at = at;
             cell.value = Some(value);
-            self.installed_at[value.index()] = at;
-            if matches!(op, Op::Append { .. }) {
+            self.n_installed += 1;
+            self.installed_at[value.index()] = self.n_installed;
+            if is_append {
                 cell.list.push(value);
             }
         }

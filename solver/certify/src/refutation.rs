@@ -217,11 +217,8 @@ impl<'h> Checker<'h> {
         newer: &Lineage,
     ) -> bool {
         let Some(before) = before else { return false };
-        let left = |txn: TxnId| {
-            let value = self.meaning.left(txn, key);
-            value.filter(|&value| self.meaning.is_unique(value))
-        };
-        if self.shows(key, &[left(before)], &[left(after)]) {
+        let installed = |txn: TxnId| self.meaning.installed(txn, key);
+        if self.shows(key, &installed(before), &installed(after)) {
             return true;
         }
         if older.root == newer.root || older.root.is_none() || newer.root.is_none() {
@@ -232,31 +229,29 @@ impl<'h> Checker<'h> {
             let root = self.meaning.lineage(Some(txn), key).root;
             for (group, lineage) in groups.iter_mut().zip([older, newer]) {
                 if root == lineage.root {
-                    group.push(left(txn));
+                    group.extend(installed(txn));
                 }
             }
         }
         self.shows(key, &groups[0], &groups[1])
     }
 
-    /// Whether some order shows one of the first values before one of the second. A list also shows that what it lacks
-    /// came after all that it has.
-    fn shows(&self, key: KeyId, before: &[Option<ValueId>], after: &[Option<ValueId>]) -> bool {
+    /// Whether some order shows one of the first values before one of the second; it shows a value if one transaction left
+    /// it. A list also shows that what it lacks came after all that it has.
+    fn shows(&self, key: KeyId, before: &[ValueId], after: &[ValueId]) -> bool {
         let orders = self.meaning.history().version_orders().iter();
         let orders = orders.filter(|order| order.key == key);
         let orders = orders.map(|order| (order.values.as_slice(), false));
         let lists = self.lists.get(&key).into_iter().flatten();
         let lists = lists.map(|&list| (list, true));
         orders.chain(lists).any(|(values, is_list)| {
-            let place = |value: &Option<ValueId>| {
-                value.and_then(|value| values.iter().position(|&it| it == value))
-            };
-            let first = before.iter().filter_map(place).min();
-            let absent = if is_list { Some(usize::MAX) } else { None };
+            let place = |value: ValueId| values.iter().position(|&it| it == value);
+            let known = |value: ValueId| place(value).filter(|_| self.meaning.is_unique(value));
+            let first = before.iter().filter_map(|&it| known(it)).min();
+            let absent = |value: ValueId| (is_list && place(value).is_none()).then_some(usize::MAX);
             let last = after
                 .iter()
-                .filter(|it| it.is_some())
-                .filter_map(|it| place(it).or(absent))
+                .filter_map(|&it| known(it).or_else(|| absent(it)))
                 .max();
             matches!((first, last), (Some(first), Some(last)) if first < last)
         })

@@ -3,6 +3,7 @@
 //!
 //! Only the context of a run is below this crate. Crates that must not know each other share only these two.
 
+pub mod adya;
 pub mod level;
 pub mod model;
 pub mod verdict;

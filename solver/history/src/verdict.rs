@@ -182,6 +182,8 @@ pub enum LocalAnomaly {
     AbortedVersion,
     /// A range query did not return a key that nobody had removed.
     MissingRow,
+    /// The version order that came with the history scatters the appends of one transaction to a list, or reverses them.
+    ScatteredAppends,
 }
 
 /// Why the history breaks the level.

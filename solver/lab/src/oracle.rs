@@ -11,8 +11,8 @@
 //!
 //! A transaction whose end is unknown may be left out or put anywhere. A version order that came with the history must
 //! be a subsequence of what is installed: every value that it lists is installed, in that order; the initial value may
-//! lead. A transaction installs one version of a key, its last write or append. A listed value that its writer followed
-//! by another has no place in the order, but shows that its writer committed.
+//! lead. A transaction installs one version of a register, its last write. A listed value that its writer overwrote
+//! has no place in the order, but shows that its writer committed. Of a list, every append has its place.
 
 mod timed;
 
@@ -264,7 +264,7 @@ impl<'h> Search<'h> {
             if let Some(key) = op.key() {
                 store.cells[key.index()].install(op);
             }
-            if !is_final {
+            if !is_final && matches!(op, Op::Write { .. }) {
                 continue;
             }
             for (order, n_installed) in self.version_orders.iter().zip(&mut store.n_installed) {
@@ -328,14 +328,22 @@ fn is_overwritten(history: &History, value: ValueId) -> bool {
         .flat_map(|txn| installs(history, txn))
         .filter(|&(op, _)| installs_value(op, value))
         .peekable();
-    writes.peek().is_some() && writes.all(|(_, is_final)| !is_final)
+    let is_gone = |(op, is_final): (Op, bool)| !is_final && matches!(op, Op::Write { .. });
+    writes.peek().is_some() && writes.all(is_gone)
 }
 
-/// A version order without the initial state, which may be at its head.
+/// A version order without the initial state, which may be at its head: a value that only the initial state can be.
 fn listed_after_initial<'v>(history: &History, values: &'v [ValueId]) -> &'v [ValueId] {
-    let is_listed = |value: &ValueId| !history.is_initial(*value);
-    let first = values.iter().position(is_listed);
-    &values[first.unwrap_or(values.len())..]
+    let is_written = |value: ValueId| {
+        let mut txns = history
+            .txns()
+            .filter(|&txn| history.status(txn) != Status::Aborted);
+        txns.any(|txn| installs(history, txn).any(|(op, _)| installs_value(op, value)))
+    };
+    match values.split_first() {
+        Some((&first, rest)) if history.is_initial(first) && !is_written(first) => rest,
+        _ => values,
+    }
 }
 
 /// Whether a key lies between two bounds, and is of their kind.

@@ -78,6 +78,16 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
         LocalAnomaly::AbortedVersion => {
             format!("{who} {did} and aborted, but the version order lists that value.")
         }
+        LocalAnomaly::ScatteredAppends if finding.other.is_some_and(|it| it.0 == finding.txn) => {
+            format!(
+                "{who} {did} before it {other_did}, but the version order has them the other way round."
+            )
+        }
+        LocalAnomaly::ScatteredAppends => {
+            format!(
+                "{who} {did} and more, but the version order puts what {other} did ({other_did}) between."
+            )
+        }
         LocalAnomaly::MissingRow => {
             let key = words.labels.key(finding.key);
             format!(

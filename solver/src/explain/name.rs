@@ -434,6 +434,11 @@ pub fn local_name(anomaly: LocalAnomaly) -> AnomalyName {
             None,
             "A range query did not return a row that nobody had deleted.",
         ),
+        LocalAnomaly::ScatteredAppends => (
+            "scattered appends",
+            None,
+            "The version order of a list takes one transaction's appends apart, or reverses them.",
+        ),
     };
     AnomalyName { short, adya, about }
 }

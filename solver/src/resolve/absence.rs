@@ -5,9 +5,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ResolveError;
 use super::attribute::Writers;
-use crate::model::{History, KeyId, Op, RangeQuery, Span, Status, TxnId, compare};
+use super::{BUDGET_CHECK, ResolveError};
+use crate::budget::{Budget, StopReason};
+use crate::model::{History, KeyId, RangeQuery, Span, Status, Token, TxnId, ValueId, compare};
 
 /// A delete that was its transaction's last write of the key.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +23,8 @@ pub(super) struct Absences {
     deletes: FxHashMap<KeyId, Vec<Delete>>,
     /// The keys whose state can differ from the absence before any transaction, in the order of keys.
     order: Vec<KeyId>,
-    /// Whether some delete belongs to a transaction whose end is unknown.
-    is_unsure: bool,
+    /// Those of them that a transaction whose end is unknown deleted.
+    unsure: Vec<KeyId>,
     /// Whether there are range queries or named tombstones at all.
     matter: bool,
 }
@@ -39,25 +40,35 @@ pub(super) struct Absence {
 
 impl Absences {
     /// Looks for deletes among the last writes.
-    pub(super) fn of(history: &History, writers: &Writers) -> Self {
+    pub(super) fn of(
+        history: &History,
+        writers: &Writers,
+        budget: &Budget,
+    ) -> Result<Self, StopReason> {
         let mut absences = Absences {
             deletes: FxHashMap::default(),
             order: Vec::new(),
-            is_unsure: false,
+            unsure: Vec::new(),
             matter: history.has_tombstones() || history.n_ranges() > 0,
         };
         if !absences.matter {
-            return absences;
+            return Ok(absences);
         }
         let mut is_written = vec![false; history.n_keys()];
+        let mut unsure: FxHashSet<KeyId> = FxHashSet::default();
         for txn in history.txns() {
+            if txn.0.is_multiple_of(BUDGET_CHECK) {
+                budget.check()?;
+            }
             for write in writers.finals(txn) {
                 is_written[write.key.index()] = true;
                 if history.is_absence(write.value) {
                     let is_named = history.is_tombstone(write.value);
                     let deletes = absences.deletes.entry(write.key).or_default();
                     deletes.push(Delete { txn, is_named });
-                    absences.is_unsure |= history.status(txn) == Status::Unknown;
+                    if history.status(txn) == Status::Unknown {
+                        unsure.insert(write.key);
+                    }
                 }
             }
         }
@@ -68,8 +79,10 @@ impl Absences {
             let token = |key: KeyId| history.key_token(key);
             let by_key = |a: &KeyId, b: &KeyId| compare(history.symbols(), token(*a), token(*b));
             absences.order.sort_unstable_by(by_key);
+            let sorted = absences.order.iter().copied();
+            absences.unsure = sorted.filter(|key| unsure.contains(key)).collect();
         }
-        absences
+        Ok(absences)
     }
 
     /// Whether absence needs more than looking up a value.
@@ -78,17 +91,9 @@ impl Absences {
         self.matter
     }
 
-    /// Whether an absence may show that a transaction of unknown end took effect.
-    pub(super) fn is_unsure(&self) -> bool {
-        self.is_unsure
-    }
-
     /// The keys of a range that matter, in their order.
     pub(super) fn within(&self, history: &History, span: Span) -> &[KeyId] {
-        let place = |key: KeyId| span.place(history.symbols(), history.key_token(key));
-        let start = self.order.partition_point(|&key| place(key).is_lt());
-        let length = self.order[start..].partition_point(|&key| place(key).is_le());
-        &self.order[start..start + length]
+        between(&self.order, history, span)
     }
 
     /// Whether a delete of a transaction can be what a read found.
@@ -116,39 +121,58 @@ impl Absences {
         }
     }
 
-    /// The transactions whose deletes a transaction's range queries show to have taken effect.
-    pub(super) fn shown_by(&self, history: &History, txn: TxnId) -> Vec<TxnId> {
-        let mut shown = Vec::new();
-        let mut own: FxHashSet<KeyId> = FxHashSet::default();
-        for &op in history.ops(txn) {
-            let mut note = |key: KeyId, absence: Absence| {
-                if let AbsenceOrigin::Deleted(txn) = self.origin(key, txn, absence) {
-                    shown.push(txn);
-                }
-            };
-            match op {
-                Op::Range { range } => {
-                    let query = history.range(range);
-                    let rows = query.rows.iter().map(|&row| history.value_key(row));
-                    let known: FxHashSet<KeyId> = rows.chain(own.iter().copied()).collect();
-                    let keys = self.within(history, query.span).iter();
-                    for &key in keys.filter(|key| !known.contains(key)) {
-                        note(key, missing(history, key, query));
-                    }
-                }
-                Op::Read { key, value }
-                    if history.is_absence(value)
-                        && !history.is_tombstone(value)
-                        && !own.contains(&key) =>
-                {
-                    note(key, read_nothing(history.is_initial(value)));
-                }
-                _ if op.is_write() => own.extend(op.key()),
-                _ => {}
-            }
+    /// The transaction of unknown end, if any, whose delete a read that found no row shows to have taken effect.
+    pub(super) fn shown_by_read(
+        &self,
+        key: KeyId,
+        reader: TxnId,
+        is_initial: bool,
+    ) -> Option<TxnId> {
+        match self.origin(key, reader, read_nothing(is_initial)) {
+            AbsenceOrigin::Deleted(txn) => Some(txn),
+            _ => None,
         }
-        shown
     }
+
+    /// The transactions whose deletes a range query shows to have taken effect, among those of unknown end.
+    pub(super) fn shown_by_range(
+        &self,
+        history: &History,
+        reader: TxnId,
+        query: RangeQuery<'_>,
+        own: &FxHashSet<KeyId>,
+    ) -> Vec<TxnId> {
+        let unsure = between(&self.unsure, history, query.span);
+        if unsure.is_empty() {
+            return Vec::new();
+        }
+        let rows = query.rows.iter().map(|&row| history.value_key(row));
+        let returned: FxHashSet<KeyId> = rows.collect();
+        let missed = unsure
+            .iter()
+            .filter(|key| !returned.contains(key) && !own.contains(key));
+        let origins = missed.map(|&key| self.origin(key, reader, missing(history, key, query)));
+        origins
+            .filter_map(|origin| match origin {
+                AbsenceOrigin::Deleted(txn) => Some(txn),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// The keys of a sorted list that lie in a range.
+fn between<'k>(keys: &'k [KeyId], history: &History, span: Span) -> &'k [KeyId] {
+    let place = |key: KeyId| span.place(history.symbols(), history.key_token(key));
+    let start = keys.partition_point(|&key| place(key).is_lt());
+    let length = keys[start..].partition_point(|&key| place(key).is_le());
+    &keys[start..start + length]
+}
+
+/// Whether a value says that there is no row, and not which delete left it so.
+#[inline]
+pub(super) fn is_nothing(history: &History, value: ValueId) -> bool {
+    history.value_token(value) == Token::Nil
 }
 
 /// What it means that a range query did not return a key.

@@ -4,10 +4,10 @@
 //! has *candidates*: the transactions, not aborted, whose last write of the key it is. Two candidates are ambiguous
 //! only if somebody reads the value.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::BUDGET_CHECK;
-use super::absence::Absences;
+use super::absence::{Absences, is_nothing};
 use crate::budget::{Budget, StopReason};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
@@ -117,6 +117,37 @@ impl Writers {
         self.writer[value.index()]
     }
 
+    /// The one transaction other than the reader that can have left a value in its key, if the value was not there
+    /// before any transaction and no other can.
+    pub(super) fn only_candidate(
+        &self,
+        history: &History,
+        reader: TxnId,
+        value: ValueId,
+    ) -> Option<TxnId> {
+        let is_candidate = self.origin(value) == Origin::Candidate && !history.is_initial(value);
+        is_candidate.then(|| self.only_other(reader, value))?
+    }
+
+    /// The one transaction other than the reader that can have appended a value.
+    pub(super) fn only_appender(&self, reader: TxnId, value: ValueId) -> Option<TxnId> {
+        (self.origin(value) < Origin::Aborted).then(|| self.only_other(reader, value))?
+    }
+
+    fn only_other(&self, reader: TxnId, value: ValueId) -> Option<TxnId> {
+        let all = self
+            .rivals(value)
+            .iter()
+            .chain([&self.writer[value.index()]]);
+        let mut others = all.copied().filter(|&writer| writer != reader);
+        others.next().filter(|_| others.next().is_none())
+    }
+
+    /// Whether any value has several candidates.
+    pub(super) fn has_rivals(&self) -> bool {
+        !self.rivals.is_empty()
+    }
+
     /// The candidates besides the first.
     pub(super) fn rivals(&self, value: ValueId) -> &[TxnId] {
         if self.rivals.is_empty() {
@@ -134,8 +165,14 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// The committed transactions, and those of unknown end that a counted one or a version order observes.
-    pub(super) fn of(history: &History, writers: &Writers, absences: &Absences) -> Self {
+    /// The committed transactions, and those of unknown end that every explanation has: a counted one read what only they
+    /// can have written, or a version order lists what they wrote.
+    pub(super) fn of(
+        history: &History,
+        writers: &Writers,
+        absences: &Absences,
+        budget: &Budget,
+    ) -> Result<Self, StopReason> {
         let mut census = Census {
             counts: history
                 .txns()
@@ -149,23 +186,28 @@ impl Census {
             .filter(|&txn| history.status(txn) == Status::Unknown)
             .count();
         if n_unknown == 0 {
-            return census;
+            return Ok(census);
         }
         let listed = history.version_orders().iter();
         let mut fresh = Vec::new();
         for &value in listed.flat_map(|order| &order.values) {
-            census.observe(history, writers, value, &mut fresh);
+            census.observe_listed(history, writers, value, &mut fresh);
         }
         let committed = |txn: &TxnId| history.status(*txn) == Status::Committed;
         let mut counted: Vec<TxnId> = history.txns().filter(committed).collect();
         counted.append(&mut fresh);
         while let Some(txn) = counted.pop() {
+            if txn.0.is_multiple_of(BUDGET_CHECK) {
+                budget.check()?;
+            }
             census.observe_reads(history, writers, absences, txn, &mut counted);
         }
         census.n_unknown_dropped = n_unknown - census.n_unknown_counted;
-        census
+        Ok(census)
     }
 
+    /// Counts the transactions that one's external reads leave no doubt about. A read of its own write shows nothing of
+    /// others, and one that several can have written does not show which of them took effect.
     fn observe_reads(
         &mut self,
         history: &History,
@@ -174,46 +216,66 @@ impl Census {
         txn: TxnId,
         fresh: &mut Vec<TxnId>,
     ) {
-        let is_absence =
-            |value| absences.matter() && history.is_absence(value) && !history.is_tombstone(value);
+        let mut own: FxHashSet<KeyId> = FxHashSet::default();
         for &op in history.ops(txn) {
             match op {
-                Op::Read { value, .. } if is_absence(value) => {}
-                Op::Read { value, .. } => self.observe(history, writers, value, fresh),
+                Op::Read { key, value } if !own.contains(&key) => {
+                    let shown = if absences.matter() && is_nothing(history, value) {
+                        absences.shown_by_read(key, txn, history.is_initial(value))
+                    } else {
+                        writers.only_candidate(history, txn, value)
+                    };
+                    self.count_all(history, shown, fresh);
+                }
+                Op::Read { .. } => {}
                 Op::Range { range } => {
-                    for &value in history.range(range).rows {
-                        self.observe(history, writers, value, fresh);
-                    }
+                    let query = history.range(range);
+                    let rows = query.rows.iter().copied();
+                    let external = rows.filter(|&row| !own.contains(&history.value_key(row)));
+                    let shown =
+                        external.filter_map(|row| writers.only_candidate(history, txn, row));
+                    self.count_all(history, shown, fresh);
+                    self.count_all(
+                        history,
+                        absences.shown_by_range(history, txn, query, &own),
+                        fresh,
+                    );
                 }
                 Op::ReadList { list, .. } => {
-                    for &value in history.list(list) {
-                        self.observe(history, writers, value, fresh);
-                    }
+                    let items = history.list(list).iter();
+                    let shown = items.filter_map(|&item| writers.only_appender(txn, item));
+                    self.count_all(history, shown, fresh);
                 }
-                Op::Write { .. } | Op::Append { .. } => {}
-            }
-        }
-        if absences.is_unsure() {
-            for writer in absences.shown_by(history, txn) {
-                self.count(history, writer, fresh);
+                Op::Write { key, .. } | Op::Append { key, .. } => {
+                    own.insert(key);
+                }
             }
         }
     }
 
-    fn observe(
+    fn count_all(
+        &mut self,
+        history: &History,
+        shown: impl IntoIterator<Item = TxnId>,
+        fresh: &mut Vec<TxnId>,
+    ) {
+        for writer in shown {
+            self.count(history, writer, fresh);
+        }
+    }
+
+    /// Counts every transaction that wrote a value of a version order: the order says that it was installed.
+    fn observe_listed(
         &mut self,
         history: &History,
         writers: &Writers,
         value: ValueId,
         fresh: &mut Vec<TxnId>,
     ) {
-        if !matches!(
-            writers.origin(value),
-            Origin::Candidate | Origin::Intermediate
-        ) {
+        if writers.origin(value) >= Origin::Aborted {
             return;
         }
-        // With rivals the read is ambiguous, or its reader is one of them: any choice is reported, none is silently made.
+        // With rivals the order is ambiguous: that is reported, and no choice is silently made.
         for &writer in writers.rivals(value).iter().chain([&writers.writer(value)]) {
             self.count(history, writer, fresh);
         }

@@ -1,5 +1,7 @@
 //! The version orders that came with the history or that its lists reveal, as lists of versions.
 
+use rustc_hash::FxHashMap;
+
 use super::attribute::Origin;
 use super::reads::{Walk, position_of_write};
 use super::versions::{Node, VersionId};
@@ -11,7 +13,11 @@ use crate::verdict::LocalAnomaly;
 pub(super) fn given_orders(walk: &mut Walk<'_>) -> Result<Vec<GivenOrder>, ResolveError> {
     let mut given = Vec::new();
     for order in walk.history.version_orders() {
-        let versions = listed_versions(walk, order)?;
+        let versions = if walk.lists.is_list(order.key) {
+            listed_appends(walk, order)?
+        } else {
+            listed_versions(walk, order)?
+        };
         given.push(GivenOrder {
             key: order.key,
             versions,
@@ -52,21 +58,70 @@ fn listed_versions(
             }
             Origin::Candidate => return Err(ambiguous(walk, order, value)),
             Origin::Intermediate => {}
-            Origin::Aborted => {
-                let op = position_of_write(walk.history, writer, value).unwrap_or(0);
-                walk.find(LocalAnomaly::AbortedVersion, writer, op, order.key, None);
-            }
             // The initial state may head the list; anywhere else it would be a version that nobody installed.
-            Origin::Nobody if at == 0 && walk.history.is_initial(value) => {}
-            Origin::Nobody => {
-                return Err(ResolveError::UnknownVersion {
-                    key: walk.history.key_name(order.key),
-                    value: walk.history.value_name(value),
-                });
-            }
+            Origin::Aborted | Origin::Nobody if at == 0 && walk.history.is_initial(value) => {}
+            Origin::Aborted => aborted(walk, order, writer, value),
+            Origin::Nobody => return Err(unknown(walk, order, value)),
         }
     }
     Ok(versions)
+}
+
+/// The versions that a version order of a list names. Every append has its place in it; the appends of a transaction
+/// follow each other in its own order, with no other's between. Where they do not, that is noted.
+fn listed_appends(
+    walk: &mut Walk<'_>,
+    order: &VersionOrder,
+) -> Result<Vec<VersionId>, ResolveError> {
+    let mut versions = Vec::with_capacity(order.values.len());
+    let mut last: Option<(TxnId, usize)> = None;
+    let mut left: FxHashMap<TxnId, (TxnId, usize)> = FxHashMap::default();
+    for &value in &order.values {
+        let writer = walk.writers.writer(value);
+        match walk.writers.origin(value) {
+            _ if !walk.writers.rivals(value).is_empty() => {
+                return Err(ambiguous(walk, order, value));
+            }
+            Origin::Candidate | Origin::Intermediate => {}
+            Origin::Aborted => {
+                aborted(walk, order, writer, value);
+                continue;
+            }
+            Origin::Nobody => return Err(unknown(walk, order, value)),
+        }
+        let op = position_of_write(walk.history, writer, value).unwrap_or(0);
+        let scattered = LocalAnomaly::ScatteredAppends;
+        match last {
+            Some((before, earlier)) if before == writer && earlier > op => {
+                walk.find(scattered, writer, op, order.key, last);
+            }
+            Some((before, _)) if before == writer => {}
+            _ => {
+                if let Some(&other) = left.get(&writer) {
+                    walk.find(scattered, writer, op, order.key, Some(other));
+                } else {
+                    versions.extend(version_of(walk, writer, order.key));
+                }
+                if let Some((before, _)) = last {
+                    left.entry(before).or_insert((writer, op));
+                }
+            }
+        }
+        last = Some((writer, op));
+    }
+    Ok(versions)
+}
+
+fn aborted(walk: &mut Walk<'_>, order: &VersionOrder, writer: TxnId, value: ValueId) {
+    let op = position_of_write(walk.history, writer, value).unwrap_or(0);
+    walk.find(LocalAnomaly::AbortedVersion, writer, op, order.key, None);
+}
+
+fn unknown(walk: &Walk<'_>, order: &VersionOrder, value: ValueId) -> ResolveError {
+    ResolveError::UnknownVersion {
+        key: walk.history.key_name(order.key),
+        value: walk.history.value_name(value),
+    }
 }
 
 fn ambiguous(walk: &Walk<'_>, order: &VersionOrder, value: ValueId) -> ResolveError {

@@ -18,25 +18,38 @@ enum Kind {
     List,
 }
 
-/// The longest list of a key, and who read it where.
-struct Longest {
-    values: Vec<ValueId>,
+/// The longest list of a key, and who read it where. Its elements are distinct, each has one writer that did not abort, and
+/// the elements of a writer are all there, in order, next to each other.
+#[derive(Clone, Copy)]
+struct Longest<'h> {
+    values: &'h [ValueId],
     reader: TxnId,
     op: usize,
 }
 
 /// What the lists of all keys have shown so far.
-pub(super) struct ListReads {
+pub(super) struct ListReads<'h> {
     kinds: Vec<Kind>,
-    longest: FxHashMap<KeyId, Longest>,
+    longest: FxHashMap<KeyId, Longest<'h>>,
+    /// Where each value stands in the longest list of its key; empty until a list is read.
+    place: Vec<u32>,
 }
 
-impl ListReads {
+/// The place of a value that no list has shown.
+const NOWHERE: u32 = u32::MAX;
+
+impl<'h> ListReads<'h> {
     pub(super) fn new(n_keys: usize) -> Self {
         ListReads {
             kinds: vec![Kind::Unused; n_keys],
             longest: FxHashMap::default(),
+            place: Vec::new(),
         }
+    }
+
+    /// Whether a key was read or written as a list.
+    pub(super) fn is_list(&self, key: KeyId) -> bool {
+        self.kinds[key.index()] == Kind::List
     }
 
     /// Takes note that a key is a list or a register; it cannot be both.
@@ -63,44 +76,42 @@ impl ListReads {
     }
 
     /// The longest list of every key that one was read of, by key.
-    pub(super) fn longest(&self) -> Vec<(KeyId, &[ValueId])> {
+    pub(super) fn longest(&self) -> Vec<(KeyId, &'h [ValueId])> {
         let mut all: Vec<_> = self
             .longest
             .iter()
             .filter(|(_, longest)| !longest.values.is_empty())
-            .map(|(&key, longest)| (key, longest.values.as_slice()))
+            .map(|(&key, longest)| (key, longest.values))
             .collect();
         all.sort_by_key(|&(key, _)| key);
         all
     }
 
-    /// Compares a list with the longest so far; the reader of the other one where neither begins with the other.
-    fn compare(
-        &mut self,
-        key: KeyId,
-        values: &[ValueId],
-        reader: TxnId,
-        op: usize,
-    ) -> Option<(TxnId, usize)> {
-        let Some(longest) = self.longest.get_mut(&key) else {
-            let values = values.to_vec();
-            self.longest.insert(key, Longest { values, reader, op });
-            return None;
-        };
-        let shared = values.len().min(longest.values.len());
-        if values[..shared] != longest.values[..shared] {
-            return Some((longest.reader, longest.op));
+    fn known(&self, key: KeyId) -> &'h [ValueId] {
+        self.longest.get(&key).map_or(&[], |longest| longest.values)
+    }
+
+    /// Makes a list that begins with the longest of its key the longest.
+    fn extend(&mut self, history: &History, key: KeyId, longest: Longest<'h>) {
+        if self.place.is_empty() {
+            self.place = vec![NOWHERE; history.n_values()];
         }
-        if values.len() > shared {
-            longest.values.extend_from_slice(&values[shared..]);
-            (longest.reader, longest.op) = (reader, op);
+        let known = self.known(key).len();
+        for (at, value) in longest.values.iter().enumerate().skip(known) {
+            self.place[value.index()] = at as u32;
         }
-        None
+        self.longest.insert(key, longest);
+    }
+
+    fn place(&self, value: ValueId) -> u32 {
+        self.place.get(value.index()).copied().unwrap_or(NOWHERE)
     }
 }
 
 /// Takes a list that `txn` read: returns the list that the transaction began from, without its own appends, or `None`
 /// where the list cannot be, which is then noted.
+///
+/// Nearly every list begins the longest one or continues it, so that only what is new of it has to be looked at.
 pub(super) fn read_list<'h>(
     walk: &mut Walk<'h>,
     txn: TxnId,
@@ -108,8 +119,70 @@ pub(super) fn read_list<'h>(
     key: KeyId,
     list: ListId,
 ) -> Result<Option<&'h [ValueId]>, ResolveError> {
+    let (history, items) = (walk.history, walk.history.list(list));
+    let before = match walk.state[key.index()].own {
+        None => Some(items),
+        Some(_) if walk.writers.has_rivals() => None,
+        Some(_) => items.strip_suffix(own_appends(history, txn, key, at).as_slice()),
+    };
+    let Some(before) = before.filter(|before| fits(walk, txn, key, before)) else {
+        return read_odd_list(walk, txn, at, key, items);
+    };
+    if before.len() > walk.lists.known(key).len() || !walk.lists.longest.contains_key(&key) {
+        let longest = Longest {
+            values: before,
+            reader: txn,
+            op: at,
+        };
+        walk.lists.extend(history, key, longest);
+    }
+    Ok(Some(before))
+}
+
+/// Whether a list that a transaction began from begins the longest one of its key or continues it, and can be.
+fn fits(walk: &Walk<'_>, reader: TxnId, key: KeyId, list: &[ValueId]) -> bool {
+    let known = walk.lists.known(key);
+    let shared = list.len().min(known.len());
+    let is_same = std::ptr::eq(list.as_ptr(), known.as_ptr()) || list[..shared] == known[..shared];
+    let is_final = |value: &ValueId| walk.writers.origin(*value) == Origin::Candidate;
+    is_same
+        && list.last().is_none_or(is_final)
+        && continues(walk, reader, key, &list[shared..])
+        && appends(walk.history, reader, key).all(|own| walk.lists.place(own) >= list.len() as u32)
+}
+
+/// Whether elements can follow the longest list: nobody has seen them, others appended them, and each transaction's are
+/// all there, in order, next to each other.
+fn continues(walk: &Walk<'_>, reader: TxnId, key: KeyId, mut items: &[ValueId]) -> bool {
+    let writers = walk.writers;
+    if items.len() > 1 && has_duplicates(items) {
+        return false;
+    }
+    while let Some(&value) = items.first() {
+        let writer = writers.writer(value);
+        if writers.origin(value) >= Origin::Aborted || writer == reader {
+            return false;
+        }
+        for own in appends(walk.history, writer, key) {
+            let is_new = writers.rivals(own).is_empty() && walk.lists.place(own) == NOWHERE;
+            match items.split_first() {
+                Some((&item, rest)) if item == own && is_new => items = rest,
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// Takes a list that does not fit: finds out why.
+fn read_odd_list<'h>(
+    walk: &mut Walk<'h>,
+    txn: TxnId,
+    at: usize,
+    key: KeyId,
+    items: &'h [ValueId],
+) -> Result<Option<&'h [ValueId]>, ResolveError> {
     let history = walk.history;
-    let items = history.list(list);
     let is_repeated = |value: &&ValueId| !walk.writers.rivals(**value).is_empty();
     if let Some(&value) = items.iter().find(is_repeated) {
         return Err(ambiguous(walk, txn, key, value));
@@ -119,21 +192,25 @@ pub(super) fn read_list<'h>(
         return Ok(None);
     }
     let own = own_appends(history, txn, key, at);
-    if !items.ends_with(&own) {
+    let Some(before) = items.strip_suffix(own.as_slice()) else {
         let other = own
             .first()
             .and_then(|&value| position_of_write(history, txn, value));
         let other = other.map(|op| (txn, op));
         walk.find(LocalAnomaly::InternalInconsistency, txn, at, key, other);
         return Ok(None);
-    }
-    let before = &items[..items.len() - own.len()];
+    };
     if let Some((anomaly, other)) = impossible(walk, txn, key, before) {
         walk.find(anomaly, txn, at, key, other);
         return Ok(None);
     }
-    if let Some(other) = walk.lists.compare(key, before, txn, at) {
-        walk.find(LocalAnomaly::IncompatibleOrder, txn, at, key, Some(other));
+    let Some(&longest) = walk.lists.longest.get(&key) else {
+        return Ok(Some(before));
+    };
+    let shared = before.len().min(longest.values.len());
+    if before[..shared] != longest.values[..shared] {
+        let other = Some((longest.reader, longest.op));
+        walk.find(LocalAnomaly::IncompatibleOrder, txn, at, key, other);
         return Ok(None);
     }
     Ok(Some(before))
@@ -147,12 +224,19 @@ fn has_duplicates(items: &[ValueId]) -> bool {
 
 /// What a transaction appended to a key before its operation `end`.
 fn own_appends(history: &History, txn: TxnId, key: KeyId, end: usize) -> Vec<ValueId> {
-    let ops = history.ops(txn)[..end].iter();
-    ops.filter_map(|&op| match op {
+    appends_among(&history.ops(txn)[..end], key).collect()
+}
+
+/// All that a transaction appended to a key.
+fn appends(history: &History, txn: TxnId, key: KeyId) -> impl Iterator<Item = ValueId> + '_ {
+    appends_among(history.ops(txn), key)
+}
+
+fn appends_among(ops: &[Op], key: KeyId) -> impl Iterator<Item = ValueId> + '_ {
+    ops.iter().filter_map(move |&op| match op {
         Op::Append { key: k, value } if k == key => Some(value),
         _ => None,
     })
-    .collect()
 }
 
 type Problem = (LocalAnomaly, Option<(TxnId, usize)>);

@@ -19,12 +19,14 @@ impl Walk<'_> {
         let (history, absences) = (self.history, self.absences);
         let query = history.range(range);
         for &value in query.rows {
+            self.poll.step()?;
             let key = history.value_key(value);
             self.touch(txn, key, false)?;
             self.returned_by[key.index()] = range;
             self.read(node, txn, at, key, value)?;
         }
         for &key in absences.within(history, query.span) {
+            self.poll.step()?;
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;
                 self.absence(node, txn, at, key, missing(history, key, query))?;
@@ -96,7 +98,7 @@ impl Walk<'_> {
         let absence = read_nothing(self.history.is_initial(value));
         let origin = self.absences.origin(key, txn, absence);
         if origin == AbsenceOrigin::Nobody && self.state[key.index()].read.is_none() {
-            return self.external(node, txn, at, key, Some(value));
+            return self.external(node, txn, at, key, value);
         }
         self.absence(node, txn, at, key, absence)
     }

@@ -2,15 +2,15 @@
 //!
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
-use super::absence::Absences;
+use super::absence::{Absences, is_nothing};
 use super::attribute::{Census, Origin, Writers};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::versions::{Node, VersionId};
-use super::{BUDGET_CHECK, Resolution, ResolveError, Resolved};
-use crate::budget::Budget;
-use crate::model::{History, KeyId, Op, RangeId, SessionId, Token, TxnId, ValueId};
+use super::{Resolution, ResolveError, Resolved};
+use crate::budget::{Budget, Poll};
+use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// More findings than anybody reads.
@@ -19,18 +19,16 @@ const MAX_FINDINGS: usize = 1000;
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
     let writers = Writers::of(history, budget)?;
-    let absences = Absences::of(history, &writers);
-    let census = Census::of(history, &writers, &absences);
+    let absences = Absences::of(history, &writers, budget)?;
+    let census = Census::of(history, &writers, &absences, budget)?;
     let node_txn: Vec<TxnId> = history
         .txns()
         .filter(|txn| census.counts[txn.index()])
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
-    let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn);
+    let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     for (node, &txn) in node_txn.iter().enumerate() {
-        if (node as u32).is_multiple_of(BUDGET_CHECK) {
-            budget.check()?;
-        }
+        walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
@@ -76,8 +74,9 @@ pub(super) struct Walk<'h> {
     pub(super) absences: &'h Absences,
     pub(super) numbering: &'h Numbering,
     pub(super) node_txn: &'h [TxnId],
+    pub(super) poll: Poll<'h>,
     pub(super) findings: Vec<Finding>,
-    pub(super) lists: ListReads,
+    pub(super) lists: ListReads<'h>,
     pub(super) state: Vec<KeyState>,
     pub(super) reads: Vec<Read>,
     /// For each key, the last range query that returned it.
@@ -91,6 +90,7 @@ impl<'h> Walk<'h> {
         absences: &'h Absences,
         numbering: &'h Numbering,
         node_txn: &'h [TxnId],
+        budget: &'h Budget,
     ) -> Self {
         let n_ranged = if history.n_ranges() > 0 {
             history.n_keys()
@@ -108,6 +108,7 @@ impl<'h> Walk<'h> {
             absences,
             numbering,
             node_txn,
+            poll: budget.poll(),
             findings: Vec::new(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
@@ -135,7 +136,11 @@ impl<'h> Walk<'h> {
                 Op::Read { key, value } => self.read(node, txn, at, key, value)?,
                 Op::ReadList { key, list } => {
                     if let Some(began_from) = read_list(self, txn, at, key, list)? {
-                        self.external(node, txn, at, key, began_from.last().copied())?;
+                        let version = match began_from.last() {
+                            None => self.numbering.initial(key),
+                            Some(last) => VersionId(self.numbering.version_of[last.index()]),
+                        };
+                        self.take_read(node, txn, at, key, version);
                     }
                 }
                 Op::Range { .. } => {}
@@ -185,23 +190,17 @@ impl<'h> Walk<'h> {
     ) -> Result<(), ResolveError> {
         match self.state[key.index()].own {
             Some(own) if own == value => Ok(()),
-            Some(own) if self.is_nothing(value) && self.history.is_absence(own) => Ok(()),
+            Some(own) if is_nothing(self.history, value) && self.history.is_absence(own) => Ok(()),
             Some(own) => {
                 let (anomaly, other) = self.internal(txn, at, own, value);
                 self.find(anomaly, txn, at, key, other);
                 Ok(())
             }
-            None if self.is_nothing(value) && self.absences.matter() => {
+            None if is_nothing(self.history, value) && self.absences.matter() => {
                 self.nothing(node, txn, at, key, value)
             }
-            None => self.external(node, txn, at, key, Some(value)),
+            None => self.external(node, txn, at, key, value),
         }
-    }
-
-    /// Whether a value says that there is no row, and not which delete left it so.
-    #[inline]
-    fn is_nothing(&self, value: ValueId) -> bool {
-        self.history.value_token(value) == Token::Nil
     }
 
     /// Names a read that is not the transaction's own last write, and finds the other operation.
@@ -215,22 +214,26 @@ impl<'h> Walk<'h> {
         let mine = position_of_write(self.history, txn, value);
         match mine {
             Some(earlier) if earlier < at => (LocalAnomaly::NotMyLastWrite, Some((txn, earlier))),
-            Some(later) => (LocalAnomaly::FutureRead, Some((txn, later))),
-            None => {
+            Some(later)
+                if !self.history.is_initial(value) && self.others_wrote(txn, value).is_none() =>
+            {
+                (LocalAnomaly::FutureRead, Some((txn, later)))
+            }
+            _ => {
                 let own = position_of_write(self.history, txn, own);
                 (LocalAnomaly::NotMyOwnWrite, own.map(|op| (txn, op)))
             }
         }
     }
 
-    /// Takes an external read of a value; `None` is an empty list, the initial state.
+    /// Takes an external read of a value.
     pub(super) fn external(
         &mut self,
         node: Node,
         txn: TxnId,
         at: usize,
         key: KeyId,
-        value: Option<ValueId>,
+        value: ValueId,
     ) -> Result<(), ResolveError> {
         let Some(version) = self.version_read(txn, at, key, value)? else {
             return Ok(());
@@ -276,18 +279,14 @@ impl<'h> Walk<'h> {
         txn: TxnId,
         at: usize,
         key: KeyId,
-        value: Option<ValueId>,
+        value: ValueId,
     ) -> Result<Option<VersionId>, ResolveError> {
-        let Some(value) = value else {
-            return Ok(Some(self.numbering.initial(key)));
-        };
         let origin = self.writers.origin(value);
         let initial = self.history.is_initial(value);
         if origin == Origin::Candidate && !initial && self.writers.rivals(value).is_empty() {
             let writer = self.writers.writer(value);
             if writer == txn {
-                let other = position_of_write(self.history, txn, value).map(|op| (txn, op));
-                self.find(LocalAnomaly::FutureRead, txn, at, key, other);
+                self.own_later(txn, at, key, value);
                 return Ok(None);
             }
             return Ok(Some(VersionId(self.numbering.version_of[value.index()])));
@@ -299,8 +298,11 @@ impl<'h> Walk<'h> {
             return Ok(Some(self.numbering.initial(key)));
         }
         let writer = self.writers.writer(value);
+        if origin == Origin::Intermediate && writer == txn {
+            self.own_later(txn, at, key, value);
+            return Ok(None);
+        }
         let anomaly = match origin {
-            Origin::Intermediate if writer == txn => LocalAnomaly::FutureRead,
             Origin::Intermediate => LocalAnomaly::IntermediateRead,
             Origin::Aborted => LocalAnomaly::AbortedRead,
             Origin::Candidate | Origin::Nobody => LocalAnomaly::ThinAirRead,
@@ -311,6 +313,33 @@ impl<'h> Walk<'h> {
         };
         self.find(anomaly, txn, at, key, other);
         Ok(None)
+    }
+
+    /// Notes a read of a value that the reader writes only later. If another transaction wrote it too, and overwrote it,
+    /// the value may have come from there.
+    fn own_later(&mut self, txn: TxnId, at: usize, key: KeyId, value: ValueId) {
+        if self.findings.len() >= MAX_FINDINGS {
+            return;
+        }
+        let history = self.history;
+        match self.others_wrote(txn, value) {
+            Some(other) => self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(other)),
+            None => {
+                let later = position_of_write(history, txn, value).map(|op| (txn, op));
+                self.find(LocalAnomaly::FutureRead, txn, at, key, later);
+            }
+        }
+    }
+
+    /// A write of a value by another transaction that did not abort.
+    fn others_wrote(&self, txn: TxnId, value: ValueId) -> Option<(TxnId, usize)> {
+        let history = self.history;
+        let others = history
+            .txns()
+            .filter(|&other| other != txn && history.status(other) != Status::Aborted);
+        others
+            .filter_map(|other| Some((other, position_of_write(history, other, value)?)))
+            .next()
     }
 
     /// The one version that a value can be although several transactions, or one and the initial state, have it.

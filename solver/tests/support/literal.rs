@@ -136,7 +136,7 @@ fn last_time(history: &History, spec: Spec, (txn, is_commit): Event) -> Option<i
     known(interval.commit)
 }
 
-/// Whether the listed values are installed in their order, but for those that are nobody's last write of the key.
+/// Whether the listed values are installed in their order, but for those that their writer overwrote.
 fn versions_match(history: &History, listed: &[ValueId], commits: &[TxnId]) -> bool {
     let mut installed: Vec<ValueId> = Vec::new();
     let mut written: Vec<ValueId> = Vec::new();
@@ -144,7 +144,9 @@ fn versions_match(history: &History, listed: &[ValueId], commits: &[TxnId]) -> b
         let mut last: Vec<(KeyId, ValueId)> = Vec::new();
         for op in history.ops(txn) {
             if let Op::Write { key, value } | Op::Append { key, value } = *op {
-                last.retain(|write| write.0 != key);
+                if matches!(op, Op::Write { .. }) {
+                    last.retain(|write| write.0 != key);
+                }
                 last.push((key, value));
                 written.push(value);
             }

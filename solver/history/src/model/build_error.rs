@@ -75,4 +75,34 @@ pub enum BuildError {
         /// The key.
         key: String,
     },
+    /// A table needs a name that can stand before a `/`.
+    #[error("{name} is no name for a table; write a text without `/`")]
+    TableName {
+        /// The name.
+        name: String,
+    },
+    /// Two tables have one name.
+    #[error("table {name} is declared twice")]
+    DuplicateTable {
+        /// The name.
+        name: String,
+    },
+    /// A column is declared twice, or has the name of a built-in one.
+    #[error(
+        "column {column} of table {table} is declared twice (every table has `key` and `value`)"
+    )]
+    DuplicateColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// One version has two rows.
+    #[error("two different rows for key {key} with value {value}")]
+    TwoRows {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
 }

@@ -8,9 +8,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build_error::BuildError;
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
-use super::ids::{KeyId, ListId, RangeId, SessionId, ValueId};
+use super::ids::{KeyId, RangeId, SessionId, TxnId, ValueId};
 use super::intern::TokenTable;
+use super::lists::LongestList;
 use super::names::{Symbols, Token};
+use super::predicates::{RowTables, Stamps};
 use super::ranges::{RangeRow, Span};
 
 /// The scope of names that no key owns.
@@ -45,7 +47,7 @@ impl From<Token> for Installed {
 /// Collects a history. Operations belong to the transaction begun last.
 #[derive(Debug, Default)]
 pub struct HistoryBuilder {
-    history: Parts,
+    pub(super) history: Parts,
     txn_ids: TokenTable,
     session_ids: FxHashMap<Token, SessionId>,
     key_ids: TokenTable,
@@ -53,30 +55,32 @@ pub struct HistoryBuilder {
     tombstone_ids: FxHashMap<(KeyId, Token), ValueId>,
     initial_everywhere: Vec<Token>,
     ordered_keys: FxHashSet<KeyId>,
+    pub(super) lists: FxHashMap<KeyId, LongestList>,
 }
 
 #[derive(Debug, Default)]
-struct Parts {
-    txns: Vec<TxnRow>,
-    ops: Vec<Op>,
-    session_names: Vec<Token>,
-    key_names: Vec<Token>,
-    value_names: Vec<Token>,
-    value_key: Vec<KeyId>,
-    value_initial: Vec<bool>,
-    list_end: Vec<u32>,
-    list_items: Vec<ValueId>,
-    ranges: Vec<RangeRow>,
-    range_rows: Vec<ValueId>,
-    inserts: Vec<u32>,
-    tombstones: FxHashSet<ValueId>,
-    initial_rows: InitialRows,
-    intervals: Vec<Interval>,
-    has_times: bool,
-    isolation: Vec<Token>,
-    has_isolation: bool,
-    version_orders: Vec<VersionOrder>,
-    symbols: Symbols,
+pub(super) struct Parts {
+    pub(super) txns: Vec<TxnRow>,
+    pub(super) ops: Vec<Op>,
+    pub(super) session_names: Vec<Token>,
+    pub(super) key_names: Vec<Token>,
+    pub(super) value_names: Vec<Token>,
+    pub(super) value_key: Vec<KeyId>,
+    pub(super) value_initial: Vec<bool>,
+    pub(super) lists: Vec<(u32, u32)>,
+    pub(super) list_items: Vec<ValueId>,
+    pub(super) ranges: Vec<RangeRow>,
+    pub(super) range_rows: Vec<ValueId>,
+    pub(super) inserts: Vec<u32>,
+    pub(super) tombstones: FxHashSet<ValueId>,
+    pub(super) initial_rows: InitialRows,
+    pub(super) intervals: Vec<Interval>,
+    pub(super) has_times: bool,
+    pub(super) isolation: Vec<Token>,
+    pub(super) has_isolation: bool,
+    pub(super) version_orders: Vec<VersionOrder>,
+    pub(super) symbols: Symbols,
+    pub(super) rows: RowTables,
 }
 
 impl HistoryBuilder {
@@ -326,20 +330,6 @@ impl HistoryBuilder {
         value
     }
 
-    /// The transaction begun last read this list.
-    pub fn read_list(&mut self, key: Token, values: impl IntoIterator<Item = Token>) {
-        let key = self.key(key);
-        for value in values {
-            let value = self.value(key, value);
-            self.history.list_items.push(value);
-        }
-        self.history
-            .list_end
-            .push(self.history.list_items.len() as u32);
-        let list = ListId(self.history.list_end.len() as u32 - 1);
-        self.push(Op::ReadList { key, list });
-    }
-
     /// Gives the order in which the database installed a key's values; it may leave values out.
     pub fn version_order(
         &mut self,
@@ -374,14 +364,28 @@ impl HistoryBuilder {
     }
 
     /// The finished history, its transactions numbered session by session.
-    pub fn finish(self) -> Result<History, BuildError> {
-        let parts = self.history;
+    pub fn finish(mut self) -> Result<History, BuildError> {
+        self.intern_initial_rows();
+        let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
             return Err(BuildError::TooMany { what: "operations" });
         }
         check_intervals(&parts)?;
+        parts.rows_are_there();
         Ok(by_session(parts))
+    }
+
+    /// Where there are tables, every key that has a row at first has a value for it, be it that nobody reads it.
+    fn intern_initial_rows(&mut self) {
+        if self.history.rows.tables.is_empty() {
+            return;
+        }
+        if let Some(value) = self.history.initial_rows.all {
+            for key in 0..self.history.key_names.len() as u32 {
+                self.value(KeyId(key), value);
+            }
+        }
     }
 
     fn last(&mut self) -> &mut TxnRow {
@@ -392,7 +396,7 @@ impl HistoryBuilder {
     }
 
     #[inline]
-    fn push(&mut self, op: Op) {
+    pub(super) fn push(&mut self, op: Op) {
         self.history.ops.push(op);
         let ops_end = self.history.ops.len() as u32;
         self.last().ops_end = ops_end;
@@ -405,7 +409,7 @@ impl HistoryBuilder {
     }
 
     #[inline]
-    fn key(&mut self, name: Token) -> KeyId {
+    pub(super) fn key(&mut self, name: Token) -> KeyId {
         let names = &mut self.history.key_names;
         let id = self.key_ids.id(GLOBAL, name, names.len() as u32);
         if id as usize == names.len() {
@@ -415,7 +419,7 @@ impl HistoryBuilder {
     }
 
     #[inline]
-    fn value(&mut self, key: KeyId, name: Token) -> ValueId {
+    pub(super) fn value(&mut self, key: KeyId, name: Token) -> ValueId {
         let parts = &mut self.history;
         let id = self.value_ids.id(key, name, parts.value_names.len() as u32);
         if id as usize == parts.value_names.len() {
@@ -429,7 +433,7 @@ impl HistoryBuilder {
     }
 
     /// What a delete leaves. A tombstone's name is no value, though it may look like one.
-    fn tombstone(&mut self, key: KeyId, name: Token) -> ValueId {
+    pub(super) fn tombstone(&mut self, key: KeyId, name: Token) -> ValueId {
         if name == Token::Nil {
             return self.value(key, name);
         }
@@ -442,6 +446,24 @@ impl HistoryBuilder {
             parts.tombstones.insert(id);
             id
         })
+    }
+}
+
+impl Parts {
+    /// A key that has a row before any transaction is not also without one, whatever the other keys are.
+    pub(super) fn rows_are_there(&mut self) {
+        let rows = &self.initial_rows;
+        let has_ranges = !self.ranges.is_empty();
+        if rows.some.is_empty() && !(rows.all.is_some() && has_ranges) {
+            return;
+        }
+        for (value, name) in self.value_names.iter().enumerate() {
+            let is_there =
+                rows.all.is_some() && has_ranges || rows.some.contains(&self.value_key[value]);
+            if *name == Token::Nil && is_there {
+                self.value_initial[value] = false;
+            }
+        }
     }
 }
 
@@ -479,7 +501,7 @@ fn by_session(parts: Parts) -> History {
         value_names: parts.value_names,
         value_key: parts.value_key,
         value_initial: parts.value_initial,
-        list_end: parts.list_end,
+        lists: parts.lists,
         list_items: parts.list_items,
         ranges: parts.ranges,
         range_rows: parts.range_rows,
@@ -490,7 +512,12 @@ fn by_session(parts: Parts) -> History {
         isolation: parts.has_isolation.then_some(parts.isolation),
         version_orders: parts.version_orders,
         symbols: parts.symbols,
+        rows: parts.rows,
     };
+    if !history.rows.stamps.is_empty() {
+        let n_txns = parts.txns.len();
+        history.rows.stamps.resize(n_txns, Stamps::default());
+    }
     if sorted {
         history.txns = parts.txns;
         history.ops = parts.ops;
@@ -525,7 +552,25 @@ fn by_session(parts: Parts) -> History {
     }
     permute(&mut history.intervals, &order);
     permute(&mut history.isolation, &order);
+    permute_rows(&mut history.rows, &order);
     history
+}
+
+fn permute_rows(rows: &mut RowTables, order: &[u32]) {
+    if !rows.stamps.is_empty() {
+        let moved = order.iter().map(|&index| rows.stamps[index as usize]);
+        rows.stamps = moved.collect();
+    }
+    if !rows.predicates.is_empty() {
+        let mut place = vec![TxnId(0); order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old as usize] = TxnId(new as u32);
+        }
+        for (txn, _) in &mut rows.predicates {
+            *txn = place[txn.index()];
+        }
+        rows.predicates.sort_by_key(|it| it.0);
+    }
 }
 
 fn permute<T: Copy>(column: &mut Option<Vec<T>>, order: &[u32]) {

@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::names::{Symbols, Token};
+use super::predicates::RowTables;
 use super::ranges::{RangeQuery, RangeRow};
 
 /// One operation. Values are interned together with their key.
@@ -134,7 +135,8 @@ pub struct History {
     pub(super) value_names: Vec<Token>,
     pub(super) value_key: Vec<KeyId>,
     pub(super) value_initial: Vec<bool>,
-    pub(super) list_end: Vec<u32>,
+    /// Where each list starts among the items, and its length. Lists that begin with each other share items.
+    pub(super) lists: Vec<(u32, u32)>,
     pub(super) list_items: Vec<ValueId>,
     pub(super) ranges: Vec<RangeRow>,
     pub(super) range_rows: Vec<ValueId>,
@@ -145,6 +147,7 @@ pub struct History {
     pub(super) isolation: Option<Vec<Token>>,
     pub(super) version_orders: Vec<VersionOrder>,
     pub(super) symbols: Symbols,
+    pub(super) rows: RowTables,
 }
 
 impl History {
@@ -211,11 +214,8 @@ impl History {
 
     /// The items of a list that was read.
     pub fn list(&self, list: ListId) -> &[ValueId] {
-        let start = match list.index() {
-            0 => 0,
-            index => self.list_end[index - 1] as usize,
-        };
-        &self.list_items[start..self.list_end[list.index()] as usize]
+        let (start, length) = self.lists[list.index()];
+        &self.list_items[start as usize..(start + length) as usize]
     }
 
     /// A range query.

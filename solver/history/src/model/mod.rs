@@ -5,12 +5,20 @@ mod builder;
 mod history;
 mod ids;
 mod intern;
+mod lists;
 mod names;
+mod predicates;
 mod ranges;
+mod rows;
 
 pub use build_error::BuildError;
 pub use builder::{HistoryBuilder, Installed, NumberOp};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token};
+pub use predicates::{
+    Act, Column, Comparison, Condition, Function, Operand, Predicate, Query, Snapshot, Stamps,
+    Table, compare_values,
+};
 pub use ranges::{RangeQuery, Span, compare};
+pub use rows::BUILT_IN;

@@ -8,11 +8,16 @@ mod case_split;
 mod draft;
 mod large;
 mod mutate;
+mod predicates;
 mod sketch;
 mod small;
 
 pub use case_split::{CaseSplit, Choice};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
+pub use predicates::{Wrong, small_predicates};
 pub use sketch::sketch;
-pub use small::{Execution, Kind, Misread, Rows, Small, small, small_rows, small_rows_misread};
+pub use small::{
+    Execution, Kind, Misread, Rows, Small, small, small_repeats, small_repeats_committed,
+    small_rows, small_rows_misread,
+};

@@ -166,6 +166,40 @@ fn rows_draft(seed: u64) -> Draft {
     small.draft(&mut rng)
 }
 
+/// The small history of a seed in which values repeat, transactions read what they wrote themselves, and many ends are
+/// unknown: a value then does not tell who wrote it.
+pub fn small_repeats(seed: u64) -> History {
+    repeats_draft(seed).build()
+}
+
+/// What [`small_repeats`] becomes where every transaction of unknown end is taken for committed.
+pub fn small_repeats_committed(seed: u64) -> History {
+    let mut draft = repeats_draft(seed);
+    for txn in &mut draft.txns {
+        if txn.status == Status::Unknown {
+            txn.status = Status::Committed;
+        }
+    }
+    draft.build()
+}
+
+fn repeats_draft(seed: u64) -> Draft {
+    let mut rng = Rng::new(seed);
+    let mut small = Small::draw(&mut rng);
+    if rng.chance(40) {
+        small.kind = Kind::Rows(Rows {
+            start_empty: rng.chance(60),
+            hidden: [0, 20, 100][rng.below(3)],
+            nameless: rng.chance(50),
+        });
+    } else {
+        small.kind = Kind::Registers;
+    }
+    small.repeats = [10, 25, 50][rng.below(3)];
+    small.unknown = [20, 40][rng.below(2)];
+    small.draft(&mut rng)
+}
+
 /// What a key held after a number of commits: nothing for the initial state, one value for a register.
 type Version = (usize, Vec<i64>);
 

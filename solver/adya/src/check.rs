@@ -1,0 +1,211 @@
+//! The check on a given certificate: versions, reads, predicates, then the cycles that the level forbids, worst first.
+
+use kingsnake_certify::adya as certify;
+use kingsnake_history::adya::{Mismatch, Phenomenon, PlLevel, PlVerdict, Refutation, Step};
+use kingsnake_history::budget::Budget;
+use kingsnake_history::model::{History, TxnId};
+
+use crate::error::AdyaError;
+use crate::explain::Sources;
+use crate::graph::{ANTI, EVERY, Edges, FLOW, Graph, ITEM, Link, WW};
+use crate::predicates::predicate_edges;
+use crate::query::Conditions;
+use crate::reads::item_edges;
+use crate::snapshot::Snapshots;
+use crate::versions::Versions;
+
+/// What the certificate says, and how large it was.
+#[derive(Debug)]
+pub struct PlReport {
+    /// The answer.
+    pub verdict: PlVerdict,
+    /// How many transactions count.
+    pub n_counted: usize,
+    /// How many versions there are, without the initial ones.
+    pub n_versions: usize,
+    /// How many dependencies were found.
+    pub n_edges: usize,
+    /// How many predicates were evaluated.
+    pub n_predicates: usize,
+}
+
+/// Checks a history at a level, on the version order and the snapshots that came with it.
+pub fn check(history: &History, level: PlLevel, budget: &Budget) -> Result<PlReport, AdyaError> {
+    let report = answer(history, level, budget)?;
+    let (answer, held) = match &report.verdict {
+        PlVerdict::Holds(order) => ("holds", certify::check_order(history, level, order)),
+        PlVerdict::Refuted(why) => ("refuted", certify::check_refutation(history, level, why)),
+    };
+    budget.check()?;
+    match held {
+        Ok(()) => Ok(report),
+        Err(why) => Err(AdyaError::Uncertified { answer, why }),
+    }
+}
+
+/// The answer before it is checked again.
+pub(crate) fn answer(
+    history: &History,
+    level: PlLevel,
+    budget: &Budget,
+) -> Result<PlReport, AdyaError> {
+    let versions = Versions::new(history)?;
+    budget.check()?;
+    let mut edges = Edges::default();
+    let findings = item_edges(history, &versions, &mut edges)?;
+    budget.check()?;
+    let snapshots = Snapshots::new(history, &versions)?;
+    let conditions = Conditions::new(history, &versions);
+    let mismatches: Vec<Mismatch> = predicate_edges(
+        history,
+        &versions,
+        &snapshots,
+        &conditions,
+        &mut edges,
+        budget,
+    )?;
+    let graph = Graph::new(history.n_txns(), &edges);
+    let sources = Sources {
+        history,
+        versions: &versions,
+        snapshots: &snapshots,
+        conditions: &conditions,
+    };
+    budget.check()?;
+    let verdict = if level.forbids_g1() && !findings.is_empty() {
+        PlVerdict::Refuted(Refutation::Findings(findings))
+    } else if level.forbids_g1() && !mismatches.is_empty() {
+        PlVerdict::Refuted(Refutation::Mismatches(mismatches))
+    } else {
+        match forbidden(&sources, &graph, level)? {
+            Err((phenomenon, steps)) => PlVerdict::Refuted(Refutation::Cycle(phenomenon, steps)),
+            Ok(order) => {
+                let counted = order.into_iter().map(TxnId);
+                let counted = counted.filter(|txn| versions.counted[txn.index()]);
+                PlVerdict::Holds(counted.collect())
+            }
+        }
+    };
+    Ok(PlReport {
+        verdict,
+        n_counted: versions.counted.iter().filter(|it| **it).count(),
+        n_versions: versions.len() - versions.n_keys(),
+        n_edges: edges.len(),
+        n_predicates: history.n_predicates(),
+    })
+}
+
+type Found = (Phenomenon, Vec<Step>);
+
+/// The worst cycle that the level forbids, or an order of what it looks at.
+fn forbidden(
+    sources: &Sources<'_>,
+    graph: &Graph,
+    level: PlLevel,
+) -> Result<Result<Vec<u32>, Found>, AdyaError> {
+    let told = |phenomenon: Phenomenon, links: Option<Vec<Link>>| {
+        let links = links.unwrap_or_default().into_iter();
+        let steps: Option<Vec<Step>> = links.map(|link| sources.step(link)).collect();
+        match steps {
+            Some(steps) if !steps.is_empty() => Ok(Err((phenomenon, steps))),
+            _ => Err(AdyaError::Uncertified {
+                answer: "refuted",
+                why: "a step of the cycle has no reason".to_owned(),
+            }),
+        }
+    };
+    // What holds is settled by one sort; names are found only for what does not.
+    let mask = match level {
+        PlLevel::Pl1 => WW,
+        PlLevel::Pl2 | PlLevel::Pl2Plus | PlLevel::PlSi => FLOW,
+        PlLevel::Pl299 => ITEM,
+        PlLevel::Pl3 => EVERY,
+    };
+    let Some(order) = graph.order(mask) else {
+        let masks = [
+            (WW, Phenomenon::G0),
+            (FLOW, Phenomenon::G1c),
+            (ITEM, Phenomenon::G2Item),
+            (EVERY, Phenomenon::G2),
+        ];
+        let mut flow = None;
+        for (tried, phenomenon) in masks.into_iter().filter(|it| it.0 & !mask == 0) {
+            if tried == ITEM
+                && let Some(order) = graph.order(FLOW)
+            {
+                flow = graph.single(&order);
+            }
+            if let Some(links) = flow.take() {
+                // At pl-2.99 a single predicate anti-dependency is allowed.
+                if links.iter().all(|link| link.2 & mask != 0) {
+                    return told(Phenomenon::GSingle, Some(links));
+                }
+            }
+            if graph.order(tried).is_none() {
+                return told(phenomenon, graph.cycle(tried));
+            }
+        }
+        return told(Phenomenon::G2, None);
+    };
+    match level {
+        PlLevel::Pl2Plus => match graph.single(&order) {
+            Some(links) => told(Phenomenon::GSingle, Some(links)),
+            None => Ok(Ok(order)),
+        },
+        PlLevel::PlSi => start_ordered(sources, graph, order),
+        _ => Ok(Ok(order)),
+    }
+}
+
+/// G-SIa and G-SIb. Once every dependency agrees with the start order, paths are start edges, so one look at each edge is enough.
+fn start_ordered(
+    sources: &Sources<'_>,
+    graph: &Graph,
+    order: Vec<u32>,
+) -> Result<Result<Vec<u32>, Found>, AdyaError> {
+    let history = sources.history;
+    let mut times = vec![(0_i64, 0_i64); history.n_txns()];
+    let counted = || {
+        let txns = history.txns();
+        txns.filter(|it| sources.versions.counted[it.index()])
+    };
+    if counted().all(|txn| {
+        let stamps = history.stamps(txn);
+        stamps.start_ts.is_none() && stamps.commit_ts.is_none()
+    }) && counted().next().is_some()
+    {
+        return Err(AdyaError::NoTimes);
+    }
+    for txn in counted() {
+        let stamps = history.stamps(txn);
+        let lacks = |field| AdyaError::NoStamp {
+            txn: history.txn_name(txn),
+            field,
+            needed_by: "pl-si",
+        };
+        times[txn.index()] = (
+            stamps.start_ts.ok_or_else(|| lacks("start_ts"))?,
+            stamps.commit_ts.ok_or_else(|| lacks("commit_ts"))?,
+        );
+    }
+    let precedes = |from: u32, to: u32| times[from as usize].1 <= times[to as usize].0;
+    let reason = |link: Link| {
+        sources.step(link).ok_or_else(|| AdyaError::Uncertified {
+            answer: "refuted",
+            why: "a step has no reason".to_owned(),
+        })
+    };
+    if let Some(link) = graph.links(FLOW).find(|it| !precedes(it.0, it.1)) {
+        return Ok(Err((Phenomenon::GSia, vec![reason(link)?])));
+    }
+    if let Some(link) = graph.links(ANTI).find(|it| precedes(it.1, it.0)) {
+        let step = reason(link)?;
+        let back = Step {
+            from: step.to,
+            to: step.from,
+            because: None,
+        };
+        return Ok(Err((Phenomenon::GSib, vec![step, back])));
+    }
+    Ok(Ok(order))
+}

@@ -1,0 +1,195 @@
+//! Finds again what an edge of a cycle is about: the key, the versions, the predicate.
+
+use kingsnake_history::adya::{Because, Dependency, Step};
+use kingsnake_history::model::{Act, History, KeyId, Op, TxnId, ValueId};
+
+use crate::graph::Link;
+use crate::query::Conditions;
+use crate::snapshot::{Snapshots, own_writes};
+use crate::versions::{NOBODY, Versions};
+
+/// All that the edges were made of.
+pub(crate) struct Sources<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) versions: &'a Versions,
+    pub(crate) snapshots: &'a Snapshots<'a>,
+    pub(crate) conditions: &'a Conditions<'a>,
+}
+
+impl Sources<'_> {
+    /// A link with its reason.
+    pub(crate) fn step(&self, link: Link) -> Option<Step> {
+        let (from, to) = (TxnId(link.0), TxnId(link.1));
+        let dependency = Dependency::ALL
+            .into_iter()
+            .find(|it| link.2 & it.bit() != 0)?;
+        let because = match dependency {
+            Dependency::Ww => self.ww(from, to)?,
+            Dependency::Wr => self.wr(from, to)?,
+            Dependency::Rw => self.rw(from, to)?,
+            Dependency::PredWr => self.predicate(to, from, dependency)?,
+            Dependency::PredRw => self.predicate(from, to, dependency)?,
+        };
+        Some(Step {
+            from,
+            to,
+            because: Some(because),
+        })
+    }
+
+    /// The versions that a transaction installed: key and place.
+    fn installed(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, usize)> + '_ {
+        let ops = self.history.ops(txn).iter();
+        ops.filter_map(|op| match *op {
+            Op::Write { key, value } | Op::Append { key, value } => {
+                Some((key, self.versions.place(value)?))
+            }
+            _ => None,
+        })
+    }
+
+    fn value(&self, place: usize) -> Option<ValueId> {
+        let version = self.versions.at(place);
+        (version.writer != NOBODY).then_some(ValueId(version.value))
+    }
+
+    fn ww(&self, from: TxnId, to: TxnId) -> Option<Because> {
+        let (key, place) = self
+            .installed(to)
+            .find(|&(_, place)| self.versions.at(place - 1).writer == from.0)?;
+        Some(Because {
+            dependency: Dependency::Ww,
+            key,
+            seen: self.value(place - 1),
+            installed: self.value(place)?,
+            predicate: None,
+        })
+    }
+
+    /// The places that a transaction read, with the predicate where an aggregate read them.
+    fn reads(&self, txn: TxnId) -> Vec<(KeyId, usize, Option<u32>)> {
+        let mut places = Vec::new();
+        for op in self.history.ops(txn) {
+            match *op {
+                Op::Read { key, value } => {
+                    let place = match self.versions.place(value) {
+                        None if self.history.is_initial(value) => {
+                            Some(self.versions.of_key(key).start)
+                        }
+                        place => place,
+                    };
+                    places.extend(place.map(|place| (key, place, None)));
+                }
+                Op::ReadList { key, list } => {
+                    let list = self.history.list(list).iter().rev();
+                    let mut others =
+                        list.filter(|&&value| self.versions.writer(value) != Some(txn));
+                    let place = match others.next() {
+                        None => Some(self.versions.of_key(key).start),
+                        Some(&last) => self.versions.place(last),
+                    };
+                    places.extend(place.map(|place| (key, place, None)));
+                }
+                _ => {}
+            }
+        }
+        self.aggregated(txn, &mut places);
+        places
+    }
+
+    fn aggregated(&self, txn: TxnId, places: &mut Vec<(KeyId, usize, Option<u32>)>) {
+        let all = self.history.all_predicates();
+        let start = all.partition_point(|it| it.0 < txn);
+        let mut own = Vec::new();
+        for (number, (_, predicate)) in all.iter().enumerate().skip(start) {
+            if all[number].0 != txn {
+                break;
+            }
+            let is_read = matches!(
+                predicate.act,
+                Act::Aggregate {
+                    column: Some(_),
+                    ..
+                }
+            );
+            let Ok(view) = self.snapshots.view(txn, predicate) else {
+                continue;
+            };
+            if !is_read {
+                continue;
+            }
+            own_writes(self.history, txn, predicate.at as usize, &mut own);
+            let table = self.conditions.table(predicate.query);
+            for &key in &self.conditions.tables[table as usize].keys {
+                let place = self.snapshots.place(&view, key);
+                if own.iter().all(|it| it.0 != key)
+                    && self.conditions.matches(predicate.query, place)
+                {
+                    places.push((key, place, Some(number as u32)));
+                }
+            }
+        }
+    }
+
+    fn wr(&self, from: TxnId, to: TxnId) -> Option<Because> {
+        let mut reads = self.reads(to).into_iter();
+        let (key, place, predicate) = reads.find(|it| self.versions.at(it.1).writer == from.0)?;
+        Some(Because {
+            dependency: Dependency::Wr,
+            key,
+            seen: self.value(place),
+            installed: self.value(place)?,
+            predicate,
+        })
+    }
+
+    fn rw(&self, from: TxnId, to: TxnId) -> Option<Because> {
+        let next = |it: &(KeyId, usize, Option<u32>)| {
+            it.1 + 1 < self.versions.of_key(it.0).end && self.versions.at(it.1 + 1).writer == to.0
+        };
+        let (key, place, predicate) = self.reads(from).into_iter().find(next)?;
+        Some(Because {
+            dependency: Dependency::Rw,
+            key,
+            seen: self.value(place),
+            installed: self.value(place + 1)?,
+            predicate,
+        })
+    }
+
+    /// A predicate of `reader` of which a version of `writer` changes what satisfies it, on the side that the kind says.
+    fn predicate(&self, reader: TxnId, writer: TxnId, dependency: Dependency) -> Option<Because> {
+        let all = self.history.all_predicates();
+        let start = all.partition_point(|it| it.0 < reader);
+        let mut own = Vec::new();
+        let installed: Vec<(KeyId, usize)> = self.installed(writer).collect();
+        for (number, (txn, predicate)) in all.iter().enumerate().skip(start) {
+            if *txn != reader {
+                break;
+            }
+            let view = self.snapshots.view(reader, predicate).ok()?;
+            own_writes(self.history, reader, predicate.at as usize, &mut own);
+            let query = predicate.query;
+            let table = self.conditions.table(query);
+            for &(key, place) in &installed {
+                if self.history.table_of(key) != Some(table) || own.iter().any(|it| it.0 == key) {
+                    continue;
+                }
+                let seen = self.snapshots.place(&view, key);
+                let is_side = (place <= seen) == (dependency == Dependency::PredWr);
+                let is_change = self.conditions.matches(query, place)
+                    != self.conditions.matches(query, place - 1);
+                if is_side && is_change {
+                    return Some(Because {
+                        dependency,
+                        key,
+                        seen: self.value(seen),
+                        installed: self.value(place)?,
+                        predicate: Some(number as u32),
+                    });
+                }
+            }
+        }
+        None
+    }
+}

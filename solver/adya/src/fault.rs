@@ -1,0 +1,44 @@
+//! Deliberate mistakes, for the tests that must notice them.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+static FAULT: AtomicU8 = AtomicU8::new(0);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// No edge from the last change to the reader.
+    NoPredWr,
+    /// No edge from the reader to the next change.
+    NoPredRw,
+    /// The change at the version that was looked at counts as one after it.
+    LateChange,
+    /// The transaction's own writes are not on top of the snapshot.
+    NoOwn,
+    /// Rows that should not have been returned are not noticed.
+    NoExtra,
+    /// Rows that an aggregate read are not overwritten.
+    NoAggregate,
+    /// An anti-dependency is not looked at if it runs forwards in the numbers of transactions.
+    HalfSingle,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Fault; 7] = [
+        Fault::NoPredWr,
+        Fault::NoPredRw,
+        Fault::LateChange,
+        Fault::NoOwn,
+        Fault::NoExtra,
+        Fault::NoAggregate,
+        Fault::HalfSingle,
+    ];
+
+    pub(crate) fn set(self) {
+        FAULT.store(self as u8, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_on(self) -> bool {
+        FAULT.load(Ordering::SeqCst) == self as u8
+    }
+}

@@ -1,0 +1,346 @@
+//! The direct serialization graph: edges of five kinds, and the questions about cycles that the levels ask.
+//!
+//! A level is a mask of kinds. "No cycle" is one topological sort over the mask; "no cycle with exactly one rw" sorts the
+//! other edges, and asks for each rw edge that runs backwards whether its end reaches its begin, 64 ends at a time.
+
+use std::collections::VecDeque;
+
+use kingsnake_history::adya::Dependency;
+
+use crate::versions::NOBODY;
+
+/// Edges as they are found.
+#[derive(Default)]
+pub(crate) struct Edges {
+    list: Vec<(u32, u32, u8)>,
+}
+
+impl Edges {
+    #[inline]
+    pub(crate) fn add(&mut self, kind: Dependency, from: u32, to: u32) {
+        if from != to && from != NOBODY && to != NOBODY {
+            self.list.push((from, to, kind.bit()));
+        }
+    }
+
+    pub(crate) fn append(&mut self, mut other: Edges) {
+        self.list.append(&mut other.list);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Keeps each edge once, from `start` on.
+    pub(crate) fn tidy(&mut self, start: usize) {
+        let mut rest = self.list.split_off(start);
+        rest.sort_unstable();
+        rest.dedup();
+        self.list.append(&mut rest);
+    }
+}
+
+/// Edges by the node that they leave.
+pub(crate) struct Graph {
+    start: Vec<u32>,
+    targets: Vec<u32>,
+    kinds: Vec<u8>,
+}
+
+pub(crate) const WW: u8 = 1;
+/// ww, wr and pred-wr: how information flows.
+pub(crate) const FLOW: u8 = 1 | 2 | 8;
+/// What is not a predicate anti-dependency.
+pub(crate) const ITEM: u8 = FLOW | 4;
+pub(crate) const ANTI: u8 = 4 | 16;
+pub(crate) const EVERY: u8 = 31;
+
+/// A step of a cycle: where it begins and ends, and of which kind it is.
+pub(crate) type Link = (u32, u32, u8);
+
+impl Graph {
+    pub(crate) fn new(n_nodes: usize, edges: &Edges) -> Self {
+        let mut start = vec![0_u32; n_nodes + 1];
+        for edge in &edges.list {
+            start[edge.0 as usize + 1] += 1;
+        }
+        for node in 0..n_nodes {
+            start[node + 1] += start[node];
+        }
+        let mut next = start.clone();
+        let mut targets = vec![0; edges.list.len()];
+        let mut kinds = vec![0; edges.list.len()];
+        for &(from, to, kind) in &edges.list {
+            let at = next[from as usize] as usize;
+            next[from as usize] += 1;
+            targets[at] = to;
+            kinds[at] = kind;
+        }
+        Graph {
+            start,
+            targets,
+            kinds,
+        }
+    }
+
+    pub(crate) fn n_nodes(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    #[inline]
+    fn out(&self, node: u32, mask: u8) -> impl Iterator<Item = (u32, u8)> + '_ {
+        let range = self.start[node as usize] as usize..self.start[node as usize + 1] as usize;
+        range
+            .map(|at| (self.targets[at], self.kinds[at]))
+            .filter(move |edge| edge.1 & mask != 0)
+    }
+
+    /// An order that every edge of the mask agrees with, if there is one. Among equals it keeps the order of the numbers.
+    pub(crate) fn order(&self, mask: u8) -> Option<Vec<u32>> {
+        let n = self.n_nodes();
+        let mut n_in = vec![0_u32; n];
+        for node in 0..n as u32 {
+            for (to, _) in self.out(node, mask) {
+                n_in[to as usize] += 1;
+            }
+        }
+        let mut order: Vec<u32> = (0..n as u32)
+            .filter(|&node| n_in[node as usize] == 0)
+            .collect();
+        let mut at = 0;
+        while at < order.len() {
+            let node = order[at];
+            at += 1;
+            for (to, _) in self.out(node, mask) {
+                n_in[to as usize] -= 1;
+                if n_in[to as usize] == 0 {
+                    order.push(to);
+                }
+            }
+        }
+        (order.len() == n).then_some(order)
+    }
+
+    /// A short cycle of the mask, if there is one.
+    pub(crate) fn cycle(&self, mask: u8) -> Option<Vec<Link>> {
+        const TRIES: usize = 32;
+        let component = self.smallest_component(mask)?;
+        let inside: rustc_hash::FxHashSet<u32> = component.iter().copied().collect();
+        let shortest = component.iter().take(TRIES).filter_map(|&node| {
+            let step = |at: u32| self.out(at, mask).filter(|it| inside.contains(&it.0));
+            path(node, node, step)
+        });
+        shortest.min_by_key(Vec::len)
+    }
+
+    /// The smallest strongly connected component of more than one node (Tarjan, without recursion).
+    fn smallest_component(&self, mask: u8) -> Option<Vec<u32>> {
+        const NEW: u32 = u32::MAX;
+        let n = self.n_nodes();
+        let (mut number, mut low) = (vec![NEW; n], vec![0_u32; n]);
+        let mut on_stack = vec![false; n];
+        let (mut stack, mut calls) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        let mut best: Option<Vec<u32>> = None;
+        for root in 0..n as u32 {
+            if number[root as usize] != NEW {
+                continue;
+            }
+            calls.push((root, self.start[root as usize]));
+            while let Some((node, at)) = calls.pop() {
+                let index = node as usize;
+                if number[index] == NEW {
+                    number[index] = next;
+                    low[index] = next;
+                    next += 1;
+                    stack.push(node);
+                    on_stack[index] = true;
+                }
+                let mut at = at;
+                let mut below = None;
+                while at < self.start[index + 1] {
+                    let (to, kind) = (self.targets[at as usize], self.kinds[at as usize]);
+                    if kind & mask != 0 {
+                        if number[to as usize] == NEW {
+                            below = Some(to);
+                            break;
+                        }
+                        if on_stack[to as usize] {
+                            low[index] = low[index].min(low[to as usize]);
+                        }
+                    }
+                    at += 1;
+                }
+                if let Some(to) = below {
+                    calls.push((node, at));
+                    calls.push((to, self.start[to as usize]));
+                    continue;
+                }
+                if low[index] != number[index] {
+                    continue;
+                }
+                let place = stack.iter().rposition(|&it| it == node).unwrap_or(0);
+                let component = stack.split_off(place);
+                for &it in &component {
+                    on_stack[it as usize] = false;
+                }
+                let is_better = best
+                    .as_ref()
+                    .is_none_or(|best| component.len() < best.len());
+                if component.len() > 1 && is_better {
+                    best = Some(component);
+                }
+            }
+        }
+        best
+    }
+
+    /// A cycle of exactly one anti-dependency and else flow, given an order that all flow agrees with.
+    pub(crate) fn single(&self, order: &[u32]) -> Option<Vec<Link>> {
+        let mut place = vec![0_u32; order.len()];
+        for (at, &node) in order.iter().enumerate() {
+            place[node as usize] = at as u32;
+        }
+        // Anti-dependencies that run backwards, by where they end.
+        let mut back: Vec<(u32, u32, u8)> = Vec::new();
+        for node in 0..order.len() as u32 {
+            for (to, kind) in self.out(node, ANTI) {
+                #[cfg(test)]
+                if crate::fault::Fault::HalfSingle.is_on() && to > node {
+                    continue;
+                }
+                if place[to as usize] < place[node as usize] {
+                    back.push((place[to as usize], place[node as usize], kind));
+                }
+            }
+        }
+        back.sort_unstable();
+        let mut reached = vec![0_u64; order.len()];
+        let mut from = 0;
+        while from < back.len() {
+            let mut ends = Vec::with_capacity(64);
+            let mut to = from;
+            let mut last = 0;
+            while to < back.len() {
+                if ends.last() != Some(&back[to].0) {
+                    if ends.len() == 64 {
+                        break;
+                    }
+                    ends.push(back[to].0);
+                }
+                last = last.max(back[to].1);
+                to += 1;
+            }
+            reached[ends[0] as usize..=last as usize].fill(0);
+            for (bit, &end) in ends.iter().enumerate() {
+                reached[end as usize] |= 1 << bit;
+            }
+            for at in ends[0]..=last {
+                let bits = reached[at as usize];
+                if bits != 0 {
+                    for (to, _) in self.out(order[at as usize], FLOW) {
+                        let to = place[to as usize];
+                        if to <= last {
+                            reached[to as usize] |= bits;
+                        }
+                    }
+                }
+            }
+            let mut bit = 0;
+            for &(end, begin, kind) in &back[from..to] {
+                while ends[bit] != end {
+                    bit += 1;
+                }
+                if reached[begin as usize] & (1 << bit) != 0 {
+                    let (begin, end) = (order[begin as usize], order[end as usize]);
+                    let mut links = vec![(begin, end, kind)];
+                    links.extend(path(end, begin, |at| self.out(at, FLOW))?);
+                    return Some(links);
+                }
+            }
+            from = to;
+        }
+        None
+    }
+
+    /// Every edge of the mask.
+    pub(crate) fn links(&self, mask: u8) -> impl Iterator<Item = Link> + '_ {
+        let nodes = 0..self.n_nodes() as u32;
+        nodes.flat_map(move |node| self.out(node, mask).map(move |(to, kind)| (node, to, kind)))
+    }
+}
+
+/// The shortest path of at least one step from one node to another.
+fn path<I: Iterator<Item = (u32, u8)>>(
+    from: u32,
+    to: u32,
+    step: impl Fn(u32) -> I,
+) -> Option<Vec<Link>> {
+    let mut came: rustc_hash::FxHashMap<u32, (u32, u8)> = rustc_hash::FxHashMap::default();
+    let mut queue = VecDeque::from([from]);
+    'search: while let Some(node) = queue.pop_front() {
+        for (next, kind) in step(node) {
+            if let std::collections::hash_map::Entry::Vacant(entry) = came.entry(next) {
+                entry.insert((node, kind));
+                if next == to {
+                    break 'search;
+                }
+                queue.push_back(next);
+            }
+        }
+    }
+    let mut links = Vec::new();
+    let mut node = to;
+    loop {
+        let &(before, kind) = came.get(&node)?;
+        links.push((before, node, kind));
+        node = before;
+        if node == from {
+            links.reverse();
+            return Some(links);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(n: usize, list: &[(u32, u32, Dependency)]) -> Graph {
+        let mut edges = Edges::default();
+        for &(from, to, kind) in list {
+            edges.add(kind, from, to);
+        }
+        Graph::new(n, &edges)
+    }
+
+    #[test]
+    fn a_cycle_is_found_only_under_its_mask() {
+        use Dependency::{PredRw, Rw, Wr, Ww};
+        let graph = graph(
+            4,
+            &[
+                (0, 1, Ww),
+                (1, 2, Wr),
+                (2, 0, Rw),
+                (2, 3, Ww),
+                (3, 0, PredRw),
+            ],
+        );
+        assert!(graph.cycle(WW).is_none() && graph.cycle(FLOW).is_none());
+        assert_eq!(graph.cycle(ITEM).map(|links| links.len()), Some(3));
+        let order = graph.order(FLOW).expect("flow has no cycle");
+        let single = graph.single(&order).expect("there is a cycle with one rw");
+        assert_eq!(single.iter().filter(|link| link.2 & ANTI != 0).count(), 1);
+        assert!(graph.order(ITEM).is_none());
+    }
+
+    #[test]
+    fn two_anti_dependencies_are_not_single() {
+        use Dependency::{Rw, Wr};
+        let graph = graph(3, &[(0, 1, Rw), (1, 0, Rw), (1, 2, Wr)]);
+        let order = graph.order(FLOW).expect("flow has no cycle");
+        assert!(graph.single(&order).is_none());
+        assert_eq!(graph.cycle(EVERY).map(|links| links.len()), Some(2));
+    }
+}

@@ -1,0 +1,23 @@
+//! Checks on what the database itself says: a version certificate (Emme) or an expected order (Enne), from Clark, Rigger,
+//! Wickerson and Donaldson, "Bringing Order to Practical Validation of Database Isolation Levels".
+//!
+//! A certificate is a complete version order, given or revealed by lists, and a snapshot for each predicate. [`check`]
+//! builds Adya's serialization graph from it and looks for the cycles that a level forbids. Nothing is searched: a refuted
+//! certificate does not say that no other one exists.
+
+mod check;
+mod error;
+mod explain;
+#[cfg(test)]
+mod fault;
+mod graph;
+mod predicates;
+mod query;
+mod reads;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+pub use check::{PlReport, check};
+pub use error::AdyaError;

@@ -1,0 +1,73 @@
+//! The three ways to find changes agree, and the comparison with brute force notices each deliberate mistake.
+
+use kingsnake_history::adya::{PlLevel, PlVerdict};
+use kingsnake_history::budget::Budget;
+use kingsnake_lab::adya::judge;
+use kingsnake_lab::random::{Rng, Wrong, small_predicates};
+
+use crate::check::answer;
+use crate::fault::Fault;
+use crate::query::Conditions;
+use crate::versions::Versions;
+
+#[test]
+fn changes_are_the_same_by_memory_by_scan_and_by_index() {
+    let mut n_matching = 0;
+    for seed in 0..2_000 {
+        let history = small_predicates(&mut Rng::new(seed), Wrong::NOT);
+        let versions = Versions::new(&history).expect("the certificate is complete");
+        let conditions = Conditions::new(&history, &versions);
+        for query in 0..history.queries().len() as u32 {
+            let keys = &conditions.tables[0].keys;
+            for (row, &key) in keys.iter().enumerate() {
+                let range = versions.of_key(key);
+                let places = range.clone().map(|place| place as u32);
+                let matching: Vec<u32> = places
+                    .filter(|&place| conditions.matches(query, place as usize))
+                    .collect();
+                n_matching += matching.len();
+                for place in range {
+                    let scanned = conditions.scan(query, key, place);
+                    assert_eq!(conditions.known(query, row, place), scanned);
+                    assert_eq!(conditions.among(key, place, &matching), scanned);
+                }
+            }
+        }
+        for query in 0..history.queries().len() as u32 {
+            for place in 0..versions.len() {
+                let value = versions.at(place).value;
+                let is = value != crate::versions::NOBODY
+                    && history.satisfies(query, kingsnake_history::model::ValueId(value));
+                assert_eq!(conditions.matches(query, place), is, "seed {seed}");
+            }
+        }
+    }
+    assert!(n_matching > 2_000);
+}
+
+/// How many of the random histories are judged otherwise than by brute force.
+fn n_differences(n: u64) -> usize {
+    let mut n_differences = 0;
+    for seed in 0..n {
+        let history = small_predicates(&mut Rng::new(seed), Wrong::OFTEN);
+        let naive = judge(&history, true);
+        let differs = PlLevel::ALL.into_iter().any(|level| {
+            let report = answer(&history, level, &Budget::unlimited());
+            let holds = report.map(|it| matches!(it.verdict, PlVerdict::Holds(_)));
+            holds.ok() != Some(naive.holds.contains(&level))
+        });
+        n_differences += usize::from(differs);
+    }
+    n_differences
+}
+
+#[test]
+fn the_comparison_notices_every_deliberate_mistake() {
+    assert_eq!(n_differences(1_500), 0);
+    for fault in Fault::ALL {
+        fault.set();
+        let n = n_differences(1_500);
+        Fault::None.set();
+        assert!(n > 0, "{fault:?} was not noticed");
+    }
+}

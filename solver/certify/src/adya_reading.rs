@@ -1,0 +1,358 @@
+//! Certify's own reading of a certificate: the versions of each key, what a read and a snapshot show.
+
+use kingsnake_history::model::{History, KeyId, Op, Predicate, Snapshot, Status, TxnId, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A version: who wrote it (`None`: the initial one) and its value, if it has a row.
+type Version = (Option<TxnId>, Option<ValueId>);
+
+pub(crate) struct Reading<'h> {
+    history: &'h History,
+    counted: FxHashSet<TxnId>,
+    writer: FxHashMap<ValueId, TxnId>,
+    versions: Vec<Vec<Version>>,
+    place: FxHashMap<ValueId, usize>,
+    tables: Vec<Vec<KeyId>>,
+    /// `commit_ts` of each key's versions, where all are known.
+    times: Vec<Vec<i64>>,
+    is_sorted: Vec<bool>,
+}
+
+/// What a snapshot shows.
+pub(crate) enum View<'h> {
+    At(i64),
+    Postgres(i64, i64, &'h [i64]),
+    Set(FxHashMap<KeyId, usize>),
+}
+
+impl<'h> Reading<'h> {
+    pub(crate) fn new(history: &'h History) -> Result<Self, String> {
+        let mut writer = FxHashMap::default();
+        for txn in history.txns() {
+            for op in history.ops(txn) {
+                if let Op::Write { value, .. } | Op::Append { value, .. } = *op
+                    && writer.insert(value, txn).is_some()
+                {
+                    return Err("two writes have one value".to_owned());
+                }
+            }
+        }
+        let mut reading = Reading {
+            history,
+            counted: FxHashSet::default(),
+            writer,
+            versions: vec![Vec::new(); history.n_keys()],
+            place: FxHashMap::default(),
+            tables: vec![Vec::new(); history.tables().len()],
+            times: Vec::new(),
+            is_sorted: Vec::new(),
+        };
+        reading.count();
+        reading.order();
+        for key in (0..history.n_keys() as u32).map(KeyId) {
+            if let Some(table) = history.table_of(key) {
+                reading.tables[table as usize].push(key);
+            }
+        }
+        let time = |version: &Version| match version.0 {
+            None => Some(i64::MIN),
+            Some(txn) => history.stamps(txn).commit_ts,
+        };
+        let all = reading.versions.iter();
+        let times = all.map(|list| list.iter().map(time).collect::<Option<Vec<i64>>>());
+        reading.times = times.collect::<Option<Vec<_>>>().unwrap_or_default();
+        reading.is_sorted = reading.times.iter().map(|it| it.is_sorted()).collect();
+        Ok(reading)
+    }
+
+    fn count(&mut self) {
+        let history = self.history;
+        let is = |txn: TxnId, status: Status| history.status(txn) == status;
+        self.counted = history
+            .txns()
+            .filter(|&it| is(it, Status::Committed))
+            .collect();
+        loop {
+            let before = self.counted.len();
+            let mut shown: Vec<ValueId> = Vec::new();
+            shown.extend(history.version_orders().iter().flat_map(|it| &it.values));
+            if history.txns().any(|txn| is(txn, Status::Unknown)) {
+                for &txn in &self.counted {
+                    for op in history.ops(txn) {
+                        match *op {
+                            Op::Read { value, .. } => shown.push(value),
+                            Op::ReadList { list, .. } => shown.extend(history.list(list)),
+                            _ => {}
+                        }
+                    }
+                }
+            }
+            let writers = shown
+                .iter()
+                .filter_map(|value| self.writer.get(value).copied());
+            let unknown: Vec<TxnId> = writers.filter(|&it| is(it, Status::Unknown)).collect();
+            self.counted.extend(unknown);
+            if self.counted.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn order(&mut self) {
+        let history = self.history;
+        // The last value of each counted transaction for each key.
+        let mut finals: Vec<FxHashMap<TxnId, ValueId>> =
+            vec![FxHashMap::default(); history.n_keys()];
+        let mut sorted: Vec<TxnId> = self.counted.iter().copied().collect();
+        sorted.sort_unstable();
+        for txn in sorted {
+            for op in history.ops(txn) {
+                if let Op::Write { key, value } | Op::Append { key, value } = *op {
+                    finals[key.index()].insert(txn, value);
+                }
+            }
+        }
+        let mut shown: FxHashMap<KeyId, Vec<ValueId>> = FxHashMap::default();
+        for txn in history.txns().filter(|txn| self.counted.contains(txn)) {
+            for op in history.ops(txn) {
+                if let Op::ReadList { key, list } = *op {
+                    let known = shown.entry(key).or_default();
+                    if history.list(list).len() > known.len() {
+                        *known = history.list(list).to_vec();
+                    }
+                }
+            }
+        }
+        for order in history.version_orders() {
+            shown.insert(order.key, order.values.clone());
+        }
+        for value in (0..history.n_values() as u32).map(ValueId) {
+            if history.is_initial(value) && !history.is_absence(value) {
+                self.versions[history.value_key(value).index()] = vec![(None, Some(value))];
+            }
+        }
+        for key in (0..history.n_keys() as u32).map(KeyId) {
+            let list = &mut self.versions[key.index()];
+            if list.is_empty() {
+                list.push((None, None));
+            }
+            let mut left = std::mem::take(&mut finals[key.index()]);
+            for value in shown.get(&key).into_iter().flatten() {
+                if let Some(&txn) = self.writer.get(value)
+                    && left.get(&txn) == Some(value)
+                {
+                    left.remove(&txn);
+                    list.push((Some(txn), Some(*value)));
+                }
+            }
+            list.extend(
+                left.into_iter()
+                    .map(|(txn, value)| (Some(txn), Some(value))),
+            );
+            for (at, version) in list.iter().enumerate().skip(1) {
+                self.place.extend(version.1.map(|value| (value, at)));
+            }
+        }
+    }
+
+    pub(crate) fn history(&self) -> &'h History {
+        self.history
+    }
+
+    pub(crate) fn counts(&self, txn: TxnId) -> bool {
+        self.counted.contains(&txn)
+    }
+
+    pub(crate) fn n_counted(&self) -> usize {
+        self.counted.len()
+    }
+
+    pub(crate) fn versions(&self, key: KeyId) -> &[Version] {
+        &self.versions[key.index()]
+    }
+
+    pub(crate) fn table(&self, table: u32) -> &[KeyId] {
+        &self.tables[table as usize]
+    }
+
+    /// The versions that a transaction installed, by key and place.
+    pub(crate) fn installed(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, usize)> + '_ {
+        let ops = self.history.ops(txn).iter();
+        ops.filter_map(|op| match *op {
+            Op::Write { key, value } | Op::Append { key, value } => {
+                Some((key, *self.place.get(&value)?))
+            }
+            _ => None,
+        })
+    }
+
+    pub(crate) fn predicates(
+        &self,
+        txn: TxnId,
+    ) -> impl Iterator<Item = (u32, &'h Predicate)> + use<'h> {
+        let all = self.history.all_predicates();
+        let start = all.partition_point(|it| it.0 < txn);
+        let own = all[start..].iter().take_while(move |it| it.0 == txn);
+        let numbered = own.enumerate();
+        numbered.map(move |(at, it)| ((start + at) as u32, &it.1))
+    }
+
+    /// The place of the version that a read shows, `None` for the transaction's own write; an error where it is wrong by itself.
+    pub(crate) fn read(
+        &self,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: ValueId,
+    ) -> Result<Option<usize>, String> {
+        let own = self.history.ops(txn)[..at]
+            .iter()
+            .rev()
+            .find_map(|op| match *op {
+                Op::Write { key: it, value } | Op::Append { key: it, value } if it == key => {
+                    Some(value)
+                }
+                _ => None,
+            });
+        if let Some(own) = own {
+            return if own == value {
+                Ok(None)
+            } else {
+                Err("not its own last write".to_owned())
+            };
+        }
+        match (self.writer.get(&value), self.place.get(&value)) {
+            (None, _) if self.history.is_initial(value) => Ok(Some(0)),
+            (None, _) => Err("nobody wrote it".to_owned()),
+            (Some(&writer), _) if writer == txn => Err("it writes it only later".to_owned()),
+            (Some(_), None) => Err("it is no committed version".to_owned()),
+            (Some(_), Some(&place)) => Ok(Some(place)),
+        }
+    }
+
+    /// The same for a list.
+    pub(crate) fn read_list(
+        &self,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        list: &[ValueId],
+    ) -> Result<Option<usize>, String> {
+        let appends = |txn: TxnId, before: usize| {
+            let ops = self.history.ops(txn)[..before].iter();
+            let own = ops.filter_map(|op| match *op {
+                Op::Append { key: it, value } if it == key => Some(value),
+                _ => None,
+            });
+            own.collect::<Vec<ValueId>>()
+        };
+        let own = appends(txn, at);
+        let base = list.strip_suffix(&own[..]).ok_or("not its own appends")?;
+        let mut expected = Vec::new();
+        let mut place = 0;
+        for (at, version) in self.versions(key).iter().enumerate().skip(1) {
+            if expected.len() >= base.len() {
+                break;
+            }
+            let writer = version.0.ok_or("a version of nobody")?;
+            if writer == txn {
+                return Err("it sees its own later appends".to_owned());
+            }
+            expected.extend(appends(writer, self.history.ops(writer).len()));
+            place = at;
+        }
+        if expected == base {
+            Ok(Some(place))
+        } else {
+            Err("it is no list of committed versions in their order".to_owned())
+        }
+    }
+
+    /// The last write of each key before one of a transaction's operations.
+    pub(crate) fn own_writes(&self, txn: TxnId, before: usize) -> Vec<(KeyId, ValueId)> {
+        let mut own: Vec<(KeyId, ValueId)> = Vec::new();
+        for op in &self.history.ops(txn)[..before] {
+            if let Op::Write { key, value } = *op {
+                own.retain(|it| it.0 != key);
+                own.push((key, value));
+            }
+        }
+        own
+    }
+
+    pub(crate) fn view(&self, txn: TxnId, predicate: &'h Predicate) -> Result<View<'h>, String> {
+        Ok(match &predicate.snapshot {
+            None | Some(Snapshot::At(_)) if self.times.is_empty() => {
+                return Err("no commit_ts".to_owned());
+            }
+            None => View::At(self.history.stamps(txn).start_ts.ok_or("no snapshot")?),
+            Some(Snapshot::At(time)) => View::At(*time),
+            Some(Snapshot::Postgres {
+                xmin,
+                xmax,
+                running,
+            }) => View::Postgres(*xmin, *xmax, running),
+            Some(Snapshot::Set(values)) => {
+                let placed = values.iter().map(|value| {
+                    let at = self.place.get(value).copied().unwrap_or(0);
+                    (self.history.value_key(*value), at)
+                });
+                View::Set(placed.collect())
+            }
+        })
+    }
+
+    /// The place of the version that a snapshot shows of a key.
+    pub(crate) fn visible(&self, view: &View<'_>, key: KeyId) -> usize {
+        let versions = self.versions(key);
+        match view {
+            View::Set(places) => places.get(&key).copied().unwrap_or(0),
+            View::At(time) => {
+                let times = &self.times[key.index()];
+                if self.is_sorted[key.index()] {
+                    return times.partition_point(|it| it <= time).max(1) - 1;
+                }
+                let seen = (1..times.len()).filter(|&at| times[at] <= *time);
+                seen.max_by_key(|&at| times[at]).unwrap_or(0)
+            }
+            View::Postgres(xmin, xmax, running) => {
+                let is_seen = |version: &Version| {
+                    let Some(txn) = version.0 else {
+                        return true;
+                    };
+                    let xid = self.history.stamps(txn).xid.unwrap_or(i64::MAX);
+                    xid < *xmin || (xid < *xmax && !running.contains(&xid))
+                };
+                versions.iter().rposition(is_seen).unwrap_or(0)
+            }
+        }
+    }
+
+    pub(crate) fn matches(&self, query: u32, key: KeyId, at: usize) -> bool {
+        let value = self.versions(key)[at].1;
+        value.is_some_and(|value| self.history.satisfies(query, value))
+    }
+
+    /// What a predicate returned for a key: nothing, the key alone, or its version.
+    pub(crate) fn returned(
+        &self,
+        txn: TxnId,
+        predicate: &Predicate,
+        key: KeyId,
+    ) -> Option<Option<ValueId>> {
+        let start = predicate.at as usize;
+        let ops = &self.history.ops(txn)[start..start + predicate.n_ops as usize];
+        let found = ops.iter().find(|op| op.key() == Some(key))?;
+        Some(match *found {
+            Op::Read { value, .. } => Some(value),
+            _ => None,
+        })
+    }
+
+    /// Whether one transaction had committed when the other started, by the database's own times.
+    pub(crate) fn precedes(&self, one: TxnId, other: TxnId) -> Result<bool, String> {
+        let commit = self.history.stamps(one).commit_ts.ok_or("no commit_ts")?;
+        let start = self.history.stamps(other).start_ts.ok_or("no start_ts")?;
+        Ok(commit <= start)
+    }
+}

@@ -1,0 +1,344 @@
+//! Adya's levels by brute force, from the definitions: every dependency of every version is an edge, reachability is a
+//! transitive closure. For small histories of registers whose version order is complete.
+
+use kingsnake_history::adya::{Dependency, PlLevel};
+use kingsnake_history::model::{
+    Act, History, KeyId, Op, Predicate, Snapshot, Status, Token, TxnId, ValueId,
+};
+
+/// What brute force finds.
+#[derive(Clone, Debug)]
+pub struct Naive {
+    /// The levels that the certificate shows.
+    pub holds: Vec<PlLevel>,
+    /// How many predicates did not return what their version sets imply.
+    pub n_mismatches: usize,
+    /// How many reads are wrong by themselves.
+    pub n_findings: usize,
+}
+
+type Matrix = Vec<Vec<bool>>;
+
+struct Lab<'h> {
+    history: &'h History,
+    /// Of each key the initial version (if it has a value) and the committed ones.
+    versions: Vec<Vec<(Option<TxnId>, Option<ValueId>)>>,
+    edges: [Matrix; 5],
+    n_mismatches: usize,
+    n_findings: usize,
+}
+
+/// Judges every level; `with_times` says whether `pl-si` is among them.
+pub fn judge(history: &History, with_times: bool) -> Naive {
+    let n = history.n_txns();
+    let empty = || vec![vec![false; n]; n];
+    let mut lab = Lab {
+        history,
+        versions: versions(history),
+        edges: [empty(), empty(), empty(), empty(), empty()],
+        n_mismatches: 0,
+        n_findings: 0,
+    };
+    lab.ww();
+    for txn in history.txns() {
+        if history.status(txn) == Status::Committed {
+            lab.reads(txn);
+            for predicate in history.predicates(txn) {
+                lab.predicate(txn, predicate);
+            }
+        }
+    }
+    let levels = PlLevel::ALL.into_iter();
+    let levels = levels.filter(|&level| level != PlLevel::PlSi || with_times);
+    let holds = levels.filter(|&level| lab.holds(level)).collect();
+    Naive {
+        holds,
+        n_mismatches: lab.n_mismatches,
+        n_findings: lab.n_findings,
+    }
+}
+
+/// The last write of each committed transaction to each key, in the given order.
+fn versions(history: &History) -> Vec<Vec<(Option<TxnId>, Option<ValueId>)>> {
+    let mut all = Vec::new();
+    for key in (0..history.n_keys() as u32).map(KeyId) {
+        let initial = (0..history.n_values() as u32).map(ValueId).find(|&value| {
+            history.value_key(value) == key
+                && history.is_initial(value)
+                && !history.is_absence(value)
+        });
+        let mut list = vec![(None, initial)];
+        let installed: Vec<(TxnId, ValueId)> = history
+            .txns()
+            .filter(|&txn| history.status(txn) == Status::Committed)
+            .filter_map(|txn| Some((txn, last_write(history, txn, key, usize::MAX)?)))
+            .collect();
+        let order = history.version_orders().iter().find(|it| it.key == key);
+        match order {
+            Some(order) => {
+                for value in &order.values {
+                    let found = installed.iter().find(|it| it.1 == *value);
+                    list.extend(found.map(|&(txn, value)| (Some(txn), Some(value))));
+                }
+            }
+            None => list.extend(
+                installed
+                    .iter()
+                    .map(|&(txn, value)| (Some(txn), Some(value))),
+            ),
+        }
+        all.push(list);
+    }
+    all
+}
+
+fn last_write(history: &History, txn: TxnId, key: KeyId, before: usize) -> Option<ValueId> {
+    let ops = history.ops(txn).iter().take(before);
+    let written = ops.filter_map(|op| match *op {
+        Op::Write { key: it, value } if it == key => Some(value),
+        _ => None,
+    });
+    written.last()
+}
+
+impl Lab<'_> {
+    fn add(&mut self, kind: Dependency, from: Option<TxnId>, to: Option<TxnId>) {
+        if let (Some(from), Some(to)) = (from, to)
+            && from != to
+        {
+            self.edges[kind as usize][from.index()][to.index()] = true;
+        }
+    }
+
+    fn ww(&mut self) {
+        for list in self.versions.clone() {
+            for pair in list.windows(2) {
+                self.add(Dependency::Ww, pair[0].0, pair[1].0);
+            }
+        }
+    }
+
+    fn reads(&mut self, txn: TxnId) {
+        let history = self.history;
+        for (at, op) in history.ops(txn).iter().enumerate() {
+            let Op::Read { key, value } = *op else {
+                continue;
+            };
+            if let Some(own) = last_write(history, txn, key, at) {
+                self.n_findings += usize::from(own != value);
+                continue;
+            }
+            let list = self.versions[key.index()].clone();
+            let place = list.iter().position(|version| version.1 == Some(value));
+            let place = match place {
+                None if history.is_initial(value) => Some(0),
+                place => place,
+            };
+            match place {
+                // Garbage, aborted, intermediate, or its own later write.
+                None => self.n_findings += 1,
+                Some(place) if list[place].0 == Some(txn) => self.n_findings += 1,
+                Some(place) => {
+                    self.add(Dependency::Wr, list[place].0, Some(txn));
+                    if let Some(next) = list.get(place + 1) {
+                        self.add(Dependency::Rw, Some(txn), next.0);
+                    }
+                }
+            }
+        }
+    }
+
+    fn matches(&self, query: u32, value: Option<ValueId>) -> bool {
+        value.is_some_and(|value| self.history.satisfies(query, value))
+    }
+
+    /// The place of the version that a predicate was evaluated on, without the transaction's own writes.
+    fn visible(&self, txn: TxnId, key: KeyId, snapshot: Option<&Snapshot>) -> usize {
+        let history = self.history;
+        let list = &self.versions[key.index()];
+        let at_time = |time: i64| {
+            let committed = |it: &&(usize, &(Option<TxnId>, Option<ValueId>))| {
+                it.1.0
+                    .is_none_or(|txn| history.stamps(txn).commit_ts.unwrap() <= time)
+            };
+            let time_of = |it: &(usize, &(Option<TxnId>, Option<ValueId>))| {
+                it.1.0.map(|txn| history.stamps(txn).commit_ts)
+            };
+            let seen = list.iter().enumerate().filter(|it| committed(&it));
+            seen.max_by_key(time_of).map_or(0, |it| it.0)
+        };
+        match snapshot {
+            None => at_time(history.stamps(txn).start_ts.unwrap()),
+            Some(Snapshot::At(time)) => at_time(*time),
+            Some(Snapshot::Set(values)) => {
+                let listed = |it: &(Option<TxnId>, Option<ValueId>)| {
+                    it.1.is_some_and(|value| values.contains(&value))
+                };
+                list.iter().position(listed).unwrap_or(0)
+            }
+            Some(Snapshot::Postgres {
+                xmin,
+                xmax,
+                running,
+            }) => {
+                let seen = |it: &(Option<TxnId>, Option<ValueId>)| {
+                    it.0.is_none_or(|txn| {
+                        let xid = history.stamps(txn).xid.unwrap();
+                        xid < *xmin || (xid < *xmax && !running.contains(&xid))
+                    })
+                };
+                list.iter().rposition(seen).unwrap_or(0)
+            }
+        }
+    }
+
+    fn predicate(&mut self, txn: TxnId, predicate: &Predicate) {
+        let history = self.history;
+        let query = &history.queries()[predicate.query as usize];
+        let start = predicate.at as usize;
+        let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
+        let mut wrong = false;
+        let mut chosen = Vec::new();
+        for key in (0..history.n_keys() as u32).map(KeyId) {
+            if history.table_of(key) != Some(query.table) {
+                continue;
+            }
+            let list = self.versions[key.index()].clone();
+            let own = last_write(history, txn, key, start);
+            let place = match own {
+                Some(_) => list
+                    .iter()
+                    .position(|version| version.0 == Some(txn))
+                    .unwrap(),
+                None => self.visible(txn, key, predicate.snapshot.as_ref()),
+            };
+            let seen = own.or(list[place].1);
+            let is_chosen = self.matches(predicate.query, seen);
+            if is_chosen {
+                chosen.push((key, seen.unwrap()));
+            }
+            if matches!(
+                predicate.act,
+                Act::Aggregate {
+                    column: Some(_),
+                    ..
+                }
+            ) && is_chosen
+                && own.is_none()
+            {
+                // The values of the column are read.
+                self.add(Dependency::Wr, list[place].0, Some(txn));
+                if let Some(next) = list.get(place + 1) {
+                    self.add(Dependency::Rw, Some(txn), next.0);
+                }
+            }
+            for (at, pair) in list.windows(2).enumerate() {
+                let at = at + 1;
+                if self.matches(predicate.query, pair[0].1)
+                    == self.matches(predicate.query, pair[1].1)
+                {
+                    continue;
+                }
+                if at <= place {
+                    self.add(Dependency::PredWr, pair[1].0, Some(txn));
+                } else {
+                    self.add(Dependency::PredRw, Some(txn), pair[1].0);
+                }
+            }
+            let returned = ops.iter().find(|op| op.key() == Some(key));
+            wrong |= match (returned, predicate.act) {
+                (_, Act::Aggregate { .. }) => false,
+                (None, _) => is_chosen,
+                (Some(Op::Read { value, .. }), _) => !is_chosen || seen != Some(*value),
+                (Some(_), _) => !is_chosen,
+            };
+        }
+        if let Act::Aggregate {
+            function,
+            column,
+            result,
+        } = predicate.act
+        {
+            let values = chosen.iter().map(|&(_, value)| match column {
+                None => Token::Int(1),
+                Some(column) => history.cell(value, column),
+            });
+            wrong = function.apply(history.symbols(), values) != Some(result);
+        }
+        self.n_mismatches += usize::from(wrong);
+    }
+
+    fn union(&self, kinds: &[Dependency]) -> Matrix {
+        let n = self.history.n_txns();
+        let any = |from: usize, to: usize| {
+            kinds
+                .iter()
+                .any(|&kind| self.edges[kind as usize][from][to])
+        };
+        (0..n)
+            .map(|from| (0..n).map(|to| any(from, to)).collect())
+            .collect()
+    }
+
+    fn holds(&self, level: PlLevel) -> bool {
+        use Dependency::{PredRw, PredWr, Rw, Wr, Ww};
+        let flow = [Ww, Wr, PredWr];
+        if level == PlLevel::Pl1 {
+            return !cyclic(&closure(self.union(&[Ww])));
+        }
+        let reached = closure(self.union(&flow));
+        if self.n_findings + self.n_mismatches > 0 || cyclic(&reached) {
+            return false;
+        }
+        let missed = self.union(&[Rw, PredRw]);
+        let n = self.history.n_txns();
+        let single = |reached: &Matrix| {
+            (0..n).any(|from| (0..n).any(|to| missed[from][to] && reached[to][from]))
+        };
+        match level {
+            PlLevel::Pl1 | PlLevel::Pl2 => true,
+            PlLevel::Pl2Plus => !single(&reached),
+            PlLevel::Pl299 => !cyclic(&closure(self.union(&[Ww, Wr, PredWr, Rw]))),
+            PlLevel::Pl3 => !cyclic(&closure(self.union(&Dependency::ALL))),
+            PlLevel::PlSi => {
+                let stamps = |txn: usize| self.history.stamps(TxnId(txn as u32));
+                let committed =
+                    |txn: usize| self.history.status(TxnId(txn as u32)) == Status::Committed;
+                let starts = |from: usize, to: usize| {
+                    from != to
+                        && committed(from)
+                        && committed(to)
+                        && stamps(from).commit_ts.unwrap() <= stamps(to).start_ts.unwrap()
+                };
+                let mut all = self.union(&flow);
+                for from in 0..n {
+                    for to in 0..n {
+                        if all[from][to] && !starts(from, to) {
+                            return false;
+                        }
+                        all[from][to] |= starts(from, to);
+                    }
+                }
+                !single(&closure(all))
+            }
+        }
+    }
+}
+
+fn closure(mut matrix: Matrix) -> Matrix {
+    for via in 0..matrix.len() {
+        for from in 0..matrix.len() {
+            if matrix[from][via] {
+                for to in 0..matrix.len() {
+                    let reached = matrix[via][to];
+                    matrix[from][to] |= reached;
+                }
+            }
+        }
+    }
+    matrix
+}
+
+fn cyclic(closure: &Matrix) -> bool {
+    (0..closure.len()).any(|txn| closure[txn][txn])
+}
