@@ -13,17 +13,55 @@ use run::{Scratch, expect, kingsnake, run};
 fn sqlite_is_collected_and_checked_in_one_command() {
     let scratch = Scratch::new();
     let out = scratch.path("collection");
-    let said = expect(0, &["collect", "sqlite", "--txns", "1000", "--workload", "rmw", "--out", &out, "--check", "promise"]);
-    for words in ["SQLite 3.", "committed", "a second", "the versions of 20 keys in order", "checked in"] {
+    let said = expect(
+        0,
+        &[
+            "collect",
+            "sqlite",
+            "--txns",
+            "1000",
+            "--workload",
+            "rmw",
+            "--out",
+            &out,
+            "--check",
+            "promise",
+        ],
+    );
+    for words in [
+        "SQLite 3.",
+        "committed",
+        "a second",
+        "the versions of 20 keys in order",
+        "checked in",
+    ] {
         assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
     }
-    for name in ["history.jsonl", "collection.json", "summary.json", "collection.html", "report.html"] {
+    for name in [
+        "history.jsonl",
+        "collection.json",
+        "summary.json",
+        "collection.html",
+        "report.html",
+    ] {
         assert!(std::path::Path::new(&out).join(name).exists(), "{name}");
     }
     assert!(!std::path::Path::new(&out).join("database.sqlite").exists());
-    expect(0, &["check", &out.replace("collection", "collection/history.jsonl"), "--level", "strict-ser"]);
+    expect(
+        0,
+        &[
+            "check",
+            &out.replace("collection", "collection/history.jsonl"),
+            "--level",
+            "strict-ser",
+        ],
+    );
     let again = expect(2, &["collect", "sqlite", "--out", &out]);
-    assert!(again.stderr.contains("holds another collection"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("holds another collection"),
+        "{}",
+        again.stderr
+    );
 }
 
 #[test]
@@ -34,7 +72,9 @@ fn the_adapter_of_sqlite_passes_its_control() {
 
 /// The last whole lines that all journals hold.
 fn n_lines(directory: &str) -> usize {
-    let entries = std::fs::read_dir(directory).expect("the directory is there").flatten();
+    let entries = std::fs::read_dir(directory)
+        .expect("the directory is there")
+        .flatten();
     let journals = entries.filter(|it| it.path().extension().is_some_and(|it| it == "journal"));
     let lines = journals.map(|it| {
         let bytes = std::fs::read(it.path()).expect("a journal can be read");
@@ -52,21 +92,37 @@ fn a_kill_of_the_collector_loses_nothing_that_was_recorded() {
         .spawn()
         .expect("the binary runs");
     let since = Instant::now();
-    while !std::path::Path::new(&out).join("session-0.journal").exists() || n_lines(&out) < 5_000 {
-        assert!(since.elapsed() < Duration::from_secs(60), "nothing is recorded");
+    while !std::path::Path::new(&out)
+        .join("session-0.journal")
+        .exists()
+        || n_lines(&out) < 5_000
+    {
+        assert!(
+            since.elapsed() < Duration::from_secs(60),
+            "nothing is recorded"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     let before = n_lines(&out);
-    let sent = Command::new("kill").args(["-KILL", &child.id().to_string()]).status();
+    let sent = Command::new("kill")
+        .args(["-KILL", &child.id().to_string()])
+        .status();
     assert!(sent.expect("kill runs").success());
     child.wait().expect("the child ends");
     assert!(n_lines(&out) >= before);
     let said = expect(0, &["collect", "--merge", &out]);
     assert!(said.stdout.contains("history.jsonl"), "{}", said.stdout);
     // Whatever committed is there: with a write missing, somebody would have read it from thin air.
-    expect(0, &["check", &format!("{out}/history.jsonl"), "--level", "ser"]);
+    expect(
+        0,
+        &["check", &format!("{out}/history.jsonl"), "--level", "ser"],
+    );
     let none = expect(2, &["collect", "--merge", &scratch.path("nothing")]);
-    assert!(none.stderr.contains("holds no collection"), "{}", none.stderr);
+    assert!(
+        none.stderr.contains("holds no collection"),
+        "{}",
+        none.stderr
+    );
 }
 
 #[test]
@@ -75,17 +131,41 @@ fn mistakes_are_told_before_anything_runs() {
     let out = scratch.path("none");
     for (words, expected) in [
         (vec!["oracle"], "no adapter for \"oracle\""),
-        (vec!["sqlite", "--isolation", "chaos"], "it has serializable, immediate"),
+        (
+            vec!["sqlite", "--isolation", "chaos"],
+            "it has serializable, immediate",
+        ),
         (vec!["sqlite", "--workload", "chaos"], "workloads are mini"),
-        (vec!["sqlite", "--version-order", "log"], "it can by rank, trigger, none"),
+        (
+            vec!["sqlite", "--version-order", "log"],
+            "it can by rank, trigger, none",
+        ),
         (vec!["sqlite", "--set", "a=b"], "no setting \"a\""),
         (vec!["sqlite", "--check", "chaos"], "chaos"),
-        (vec!["sqlite", "--isolation", "read-uncommitted", "--check", "promise"], "nothing is promised"),
+        (
+            vec![
+                "sqlite",
+                "--isolation",
+                "read-uncommitted",
+                "--check",
+                "promise",
+            ],
+            "nothing is promised",
+        ),
         (vec!["sqlite", "--start"], "no server to start"),
-        (vec!["sqlite", "--fault", "kill"], "only to those that --start made"),
+        (
+            vec!["sqlite", "--fault", "kill"],
+            "only to those that --start made",
+        ),
         (vec!["sqlite", "--fault", "cut"], "no connections to cut"),
-        (vec!["sqlite", "--url", "/no/such/place/file"], "cannot open"),
-        (vec!["sqlite", "--workload", "mini", "--ops", "3"], "has its own number of operations"),
+        (
+            vec!["sqlite", "--url", "/no/such/place/file"],
+            "cannot open",
+        ),
+        (
+            vec!["sqlite", "--workload", "mini", "--ops", "3"],
+            "has its own number of operations",
+        ),
     ] {
         let mut args = vec!["collect"];
         args.extend(&words);
@@ -113,7 +193,8 @@ fn a_hunt_goes_on_where_it_stopped() {
     std::fs::write(&rows, &text[..text.len() - 20]).expect("the rows can be written");
     let again = expect(0, &["hunt", &file, "--out", &out]);
     assert!(again.stdout.starts_with("4/4"), "{}", again.stdout);
-    let page = std::fs::read_to_string(std::path::Path::new(&out).join("report.html")).expect("there is a page");
+    let page = std::fs::read_to_string(std::path::Path::new(&out).join("report.html"))
+        .expect("there is a page");
     assert!(page.contains("SQLite 3.") && page.contains("read-uncommitted"));
     std::fs::write(&file, "name = 'x'\nnonsense = 1\n").expect("the file can be written");
     let said = expect(2, &["hunt", &file, "--out", &out]);

@@ -21,7 +21,12 @@ pub struct CollectArgs {
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub merge: Option<PathBuf>,
     /// Where the server is; several nodes of a cluster with commas between. For an embedded database a file.
-    #[arg(long, value_name = "URL,…", value_delimiter = ',', conflicts_with = "start")]
+    #[arg(
+        long,
+        value_name = "URL,…",
+        value_delimiter = ',',
+        conflicts_with = "start"
+    )]
     pub url: Vec<String>,
     /// Run a private server of the installed packages, and remove it afterwards.
     #[arg(long)]
@@ -127,7 +132,11 @@ fn tables() -> String {
         let _ = writeln!(text, "  {:<10} {}", adapter.name, adapter.about);
         let levels = adapter.levels.iter().map(|level| level.name).collect();
         let _ = writeln!(text, "  {:<10}   isolation: {}", "", names(levels));
-        let orders = adapter.version_orders.iter().map(|order| order.name()).collect();
+        let orders = adapter
+            .version_orders
+            .iter()
+            .map(|order| order.name())
+            .collect();
         let _ = writeln!(text, "  {:<10}   version order: {}", "", names(orders));
         for (name, value) in adapter.settings {
             let _ = writeln!(text, "  {:<10}   --set {name}={value}", "");

@@ -37,7 +37,12 @@ pub fn page(collected: &Collected, checked: Option<u8>) -> String {
     );
     body.push_str("<table class=\"plan\"><tbody>");
     for (reason, n) in &collected.tally.aborted {
-        let _ = write!(body, "<tr><th scope=\"row\">aborted: {}</th><td>{}</td></tr>", Escaped(reason), grouped(*n));
+        let _ = write!(
+            body,
+            "<tr><th scope=\"row\">aborted: {}</th><td>{}</td></tr>",
+            Escaped(reason),
+            grouped(*n)
+        );
     }
     body.push_str("</tbody></table>");
     let _ = write!(
@@ -47,7 +52,11 @@ pub fn page(collected: &Collected, checked: Option<u8>) -> String {
         drawing(&merged.timeline)
     );
     if !merged.findings.is_empty() {
-        let _ = write!(body, "<section><h2>{} whatever the level</h2><ul>", count(merged.findings.len(), "finding"));
+        let _ = write!(
+            body,
+            "<section><h2>{} whatever the level</h2><ul>",
+            count(merged.findings.len(), "finding")
+        );
         for finding in merged.findings.iter().take(50) {
             let _ = write!(body, "<li>{}</li>", Escaped(&finding.to_string()));
         }
@@ -56,14 +65,25 @@ pub fn page(collected: &Collected, checked: Option<u8>) -> String {
     if checked.is_some() {
         let _ = write!(body, "<p><a href=\"{}\">The check</a></p>", super::REPORT);
     }
-    kingsnake_text::page(&format!("collection: {}", collected.meta.version), STYLE, mood, &body)
+    kingsnake_text::page(
+        &format!("collection: {}", collected.meta.version),
+        STYLE,
+        mood,
+        &body,
+    )
 }
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 120.0;
 
 fn drawing(timeline: &Timeline) -> String {
-    let most = timeline.spans.iter().map(|[good, bad]| good + bad).max().unwrap_or(0).max(1);
+    let most = timeline
+        .spans
+        .iter()
+        .map(|[good, bad]| good + bad)
+        .max()
+        .unwrap_or(0)
+        .max(1);
     let step = WIDTH / timeline.spans.len().max(1) as f64;
     let mut out = format!(
         "<div class=\"wide\"><svg class=\"timeline\" viewBox=\"0 0 {WIDTH} {}\" width=\"{WIDTH}\" role=\"img\" aria-label=\"Timeline\">",
@@ -74,8 +94,16 @@ fn drawing(timeline: &Timeline) -> String {
         let tall = |n: u64| n as f64 / most as f64 * HEIGHT;
         let (good, bad) = (tall(*good), tall(*bad));
         let width = step - 1.0;
-        let _ = write!(out, "<rect class=\"good\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{good:.1}\"/>", HEIGHT - good);
-        let _ = write!(out, "<rect class=\"bad\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{bad:.1}\"/>", HEIGHT - good - bad);
+        let _ = write!(
+            out,
+            "<rect class=\"good\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{good:.1}\"/>",
+            HEIGHT - good
+        );
+        let _ = write!(
+            out,
+            "<rect class=\"bad\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{bad:.1}\"/>",
+            HEIGHT - good - bad
+        );
     }
     for (at, (time, what)) in timeline.events.iter().enumerate() {
         let x = *time as f64 / timeline.span.max(1) as f64 * step;

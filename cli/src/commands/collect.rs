@@ -17,9 +17,9 @@ use kingsnake_collect::{
 use kingsnake_datasets::workloads::Kind;
 
 use crate::args::{CollectArgs, Command, LevelArg, Typed};
-use crate::{collecting, interrupt};
 use crate::voice::{Voice, count, grouped, lasting, printable, say};
 use crate::words;
+use crate::{collecting, interrupt};
 
 /// More findings than this are only counted.
 const MOST_FINDINGS: usize = 5;
@@ -61,10 +61,15 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
         proxies: &proxies,
     };
     let beside = |events: &Events, done: &AtomicBool| schedule.run(events, done);
-    let beside: Option<Beside<'_>> = if args.fault.is_empty() { None } else { Some(&beside) };
+    let beside: Option<Beside<'_>> = if args.fault.is_empty() {
+        None
+    } else {
+        Some(&beside)
+    };
     let line = Line::new(voice.quiet);
-    let collected =
-        request.collect(&*database, &load, &stop, beside, &mut |tally| line.draw(tally))?;
+    let collected = request.collect(&*database, &load, &stop, beside, &mut |tally| {
+        line.draw(tally)
+    })?;
     line.clear();
     drop((database, proxies, server));
     let mut status = report(&collected, voice)?;
@@ -77,7 +82,10 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     collecting::write(directory, &collected, checked)
         .with_context(|| format!("cannot write to {}", directory.display()))?;
     if let Some(why) = &collected.ended_early {
-        bail!("the collection ended early: {why}\nWhat was recorded by then is in {}", collected.history.display());
+        bail!(
+            "the collection ended early: {why}\nWhat was recorded by then is in {}",
+            collected.history.display()
+        );
     }
     Ok(status)
 }
@@ -95,7 +103,10 @@ fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
         return Ok(None);
     }
     if adapter.is_embedded {
-        bail!("{} has no server to start: it runs within this process", adapter.name);
+        bail!(
+            "{} has no server to start: it runs within this process",
+            adapter.name
+        );
     }
     if args.nodes > 1 && !adapter.is_cluster {
         bail!("{} is started with one node", adapter.name);
@@ -114,7 +125,10 @@ fn proxies(args: &CollectArgs, adapter: &Adapter, urls: &mut [String]) -> Result
         return Ok(Vec::new());
     }
     if adapter.is_embedded {
-        bail!("{} has no connections to cut: it runs within this process", adapter.name);
+        bail!(
+            "{} has no connections to cut: it runs within this process",
+            adapter.name
+        );
     }
     let mut proxies = Vec::new();
     for url in urls {
@@ -137,7 +151,11 @@ fn host_and_port(url: &str) -> Option<&str> {
 
 fn load(args: &CollectArgs) -> Result<Load> {
     let number = |it: Option<u32>| it.map(|it| it as usize);
-    Ok(Load::new(&args.workload, number(args.keys), number(args.ops))?)
+    Ok(Load::new(
+        &args.workload,
+        number(args.keys),
+        number(args.ops),
+    )?)
 }
 
 fn target(
@@ -207,9 +225,12 @@ fn announce(database: &dyn Database, voice: Voice) -> Result<()> {
     }
     let settings = database.settings();
     if !settings.is_empty() {
-        let words: Vec<String> =
-            settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        say(&format!("Settings: {}\n", printable(&words.join(", ")))).context("cannot write to stdout")?;
+        let words: Vec<String> = settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        say(&format!("Settings: {}\n", printable(&words.join(", "))))
+            .context("cannot write to stdout")?;
     }
     Ok(())
 }
@@ -245,8 +266,11 @@ fn tally_words(tally: &Tally) -> String {
     let mut words = format!("{} committed", grouped(tally.committed));
     let _ = write!(words, ", {} aborted", grouped(tally.n_aborted()));
     if !tally.aborted.is_empty() {
-        let reasons: Vec<String> =
-            tally.aborted.iter().map(|(reason, n)| format!("{reason} {}", grouped(*n))).collect();
+        let reasons: Vec<String> = tally
+            .aborted
+            .iter()
+            .map(|(reason, n)| format!("{reason} {}", grouped(*n)))
+            .collect();
         let _ = write!(words, " ({})", reasons.join(", "));
     }
     if tally.unknown > 0 {
@@ -262,7 +286,12 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
     let merged = &collected.merged;
     let mut text = String::new();
     let _ = writeln!(text, "{}", collected.meta.about());
-    let _ = writeln!(text, "{} in {}", tally_words(&collected.tally), lasting(collected.running));
+    let _ = writeln!(
+        text,
+        "{} in {}",
+        tally_words(&collected.tally),
+        lasting(collected.running)
+    );
     if collected.tally.unknown > 0 {
         let _ = writeln!(
             text,
@@ -283,7 +312,11 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
         let _ = writeln!(text, "Found: {finding}");
     }
     if merged.findings.len() > MOST_FINDINGS {
-        let _ = writeln!(text, "Found: {} more", grouped((merged.findings.len() - MOST_FINDINGS) as u64));
+        let _ = writeln!(
+            text,
+            "Found: {} more",
+            grouped((merged.findings.len() - MOST_FINDINGS) as u64)
+        );
     }
     if !voice.quiet {
         say(&printable(&text)).context("cannot write to stdout")?;
@@ -295,7 +328,12 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
 }
 
 /// Checks the history as `kingsnake check` would, with a page beside it.
-fn check_history(collected: &Collected, directory: &Path, level: &str, voice: Voice) -> Result<(u8, Duration)> {
+fn check_history(
+    collected: &Collected,
+    directory: &Path,
+    level: &str,
+    voice: Voice,
+) -> Result<(u8, Duration)> {
     let history = collected.history.display().to_string();
     let page = directory.join(collecting::REPORT).display().to_string();
     let json = format!("--json={}", directory.join("check.json").display());
@@ -312,7 +350,11 @@ fn check_history(collected: &Collected, directory: &Path, level: &str, voice: Vo
             "Collected in {}, checked in {}{}\n",
             lasting(collecting),
             lasting(checking),
-            if checking > collecting { ": checking took longer" } else { "" }
+            if checking > collecting {
+                ": checking took longer"
+            } else {
+                ""
+            }
         ))
         .context("cannot write to stdout")?;
     }
@@ -352,9 +394,16 @@ fn merge_again(directory: &Path, voice: Voice) -> Result<u8> {
 }
 
 /// The control: what one session must see, and whether deliberate mistakes are found.
-fn test_adapter(args: &CollectArgs, adapter: &Adapter, level: &Promise, voice: Voice) -> Result<u8> {
-    let directory = std::env::temp_dir().join(format!("kingsnake-self-test-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+fn test_adapter(
+    args: &CollectArgs,
+    adapter: &Adapter,
+    level: &Promise,
+    voice: Voice,
+) -> Result<u8> {
+    let directory =
+        std::env::temp_dir().join(format!("kingsnake-self-test-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     let tested = test_in(&directory, args, adapter, level, voice);
     let _ = std::fs::remove_dir_all(&directory);
     tested
@@ -385,24 +434,39 @@ fn test_in(
     for mistake in Mistake::ALL.into_iter().filter(possible) {
         let place = directory.join(mistake.name().replace(' ', "-"));
         let request = Request {
-            run: Run { txns: 2_000, sessions: 4, limit: Some(Duration::from_secs(20)), ..Run::default() },
+            run: Run {
+                txns: 2_000,
+                sessions: 4,
+                limit: Some(Duration::from_secs(20)),
+                ..Run::default()
+            },
             ..request(args, adapter, level, OrderBy::None, &place)
         };
-        let broken = Broken { inner: &*database, mistake };
+        let broken = Broken {
+            inner: &*database,
+            mistake,
+        };
         let collected = request.collect(&broken, &load, &stop, None, &mut |_| {})?;
         let history = collected.history.display().to_string();
-        let quiet = Voice { quiet: true, ..voice };
+        let quiet = Voice {
+            quiet: true,
+            ..voice
+        };
         let words = [history.as_str(), "--level", "ser", "--json=/dev/null"];
         let found = run_check(&words, quiet, Instant::now())? == 1;
         n_failed += usize::from(!found);
         let word = if found { "found" } else { "NOT FOUND" };
         if !voice.quiet {
-            say(&format!("deliberate {}: {word}\n", mistake.name())).context("cannot write to stdout")?;
+            say(&format!("deliberate {}: {word}\n", mistake.name()))
+                .context("cannot write to stdout")?;
         }
     }
     if !voice.quiet {
-        say(&format!("{} of the adapter passed, {n_failed} failed\n", count(test.passed.len(), "check")))
-            .context("cannot write to stdout")?;
+        say(&format!(
+            "{} of the adapter passed, {n_failed} failed\n",
+            count(test.passed.len(), "check")
+        ))
+        .context("cannot write to stdout")?;
     }
     Ok(u8::from(n_failed > 0))
 }

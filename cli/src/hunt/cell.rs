@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 use kingsnake_collect::{LOADS, adapter};
+use kingsnake_solver::level::Level;
 use serde_json::{Value, json};
 
 use super::recipe::{Database, Recipe};
@@ -18,7 +19,9 @@ pub struct Cell<'a> {
     ops: Option<u32>,
     fault: &'a str,
     seed: u64,
-    /// What is promised, as the checker's level.
+    /// What is promised, as a level's name.
+    promised: Option<&'static str>,
+    /// The same, where the checker has that level.
     promise: Option<&'static str>,
 }
 
@@ -33,9 +36,15 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
             levels = adapter.levels.iter().map(|level| level.name).collect();
         }
         for isolation in levels {
-            let promise = adapter.level(isolation).map_err(|error| anyhow!(error))?.level;
+            let promised = adapter
+                .level(isolation)
+                .map_err(|error| anyhow!(error))?
+                .level;
+            let promise = promised.filter(|level| level.parse::<Level>().is_ok());
             for workload in &database.workload {
-                let has_ops = LOADS.iter().any(|load| load.name == workload && load.ops > 0);
+                let has_ops = LOADS
+                    .iter()
+                    .any(|load| load.name == workload && load.ops > 0);
                 let lengths: Vec<Option<u32>> = match has_ops && !database.ops.is_empty() {
                     true => database.ops.iter().copied().map(Some).collect(),
                     false => vec![None],
@@ -43,7 +52,16 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
                 for ops in lengths {
                     for fault in &database.fault {
                         let seeds = 1..=recipe.seeds;
-                        cells.extend(seeds.map(|seed| Cell { database, isolation, workload, ops, fault, seed, promise }));
+                        cells.extend(seeds.map(|seed| Cell {
+                            database,
+                            isolation,
+                            workload,
+                            ops,
+                            fault,
+                            seed,
+                            promised,
+                            promise,
+                        }));
                     }
                 }
             }
@@ -56,8 +74,17 @@ impl Cell<'_> {
     /// Its name, which no other cell has.
     pub fn name(&self) -> String {
         let ops = self.ops.map_or(String::new(), |ops| format!("-{ops}"));
-        let nodes = if self.database.nodes > 1 { format!("-{}", self.database.nodes) } else { String::new() };
-        let settings: String = self.database.set.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        let nodes = if self.database.nodes > 1 {
+            format!("-{}", self.database.nodes)
+        } else {
+            String::new()
+        };
+        let settings: String = self
+            .database
+            .set
+            .iter()
+            .map(|(name, value)| format!(" {name}={value}"))
+            .collect();
         format!(
             "{}{nodes} {} {}{ops} {}{settings} seed {}",
             self.database.name, self.isolation, self.workload, self.fault, self.seed
@@ -91,7 +118,11 @@ impl Cell<'_> {
             add("--set", format!("{name}={value}"));
         }
         if self.database.start {
-            words.extend(["--start".to_owned(), "--nodes".to_owned(), self.database.nodes.to_string()]);
+            words.extend([
+                "--start".to_owned(),
+                "--nodes".to_owned(),
+                self.database.nodes.to_string(),
+            ]);
         }
         words
     }
@@ -102,15 +133,17 @@ impl Cell<'_> {
         let folder = format!("cells/{}", name.replace([' ', ',', '='], "-"));
         let place = directory.join(&folder);
         if place.exists() {
-            std::fs::remove_dir_all(&place).with_context(|| format!("cannot remove {}", place.display()))?;
+            std::fs::remove_dir_all(&place)
+                .with_context(|| format!("cannot remove {}", place.display()))?;
         }
         if let Some(parent) = place.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+            std::fs::create_dir_all(parent)
+                .with_context(|| format!("cannot make {}", parent.display()))?;
         }
         let mut row = json!({
             "cell": name, "database": self.database.name, "isolation": self.isolation,
             "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
-            "promise": self.promise, "folder": folder, "error": null,
+            "promised": self.promised, "promise": self.promise, "folder": folder, "error": null,
             "command": format!("kingsnake {}", self.words(recipe, Path::new("DIR")).join(" ")),
         });
         if let Err(why) = run(&self.words(recipe, &place)) {
@@ -118,11 +151,24 @@ impl Cell<'_> {
             return Ok(row);
         }
         let summary = read(&place.join(collecting::SUMMARY))?;
-        for field in ["version", "committed", "unknown", "findings", "transactions", "events", "collecting_seconds", "merging_seconds", "version_order"] {
+        for field in [
+            "version",
+            "committed",
+            "unknown",
+            "findings",
+            "transactions",
+            "events",
+            "collecting_seconds",
+            "merging_seconds",
+            "version_order",
+        ] {
             row[field] = summary[field].clone();
         }
         let aborted = summary["aborted"].as_object().into_iter().flatten();
-        row["aborted"] = aborted.map(|(_, n)| n.as_u64().unwrap_or(0)).sum::<u64>().into();
+        row["aborted"] = aborted
+            .map(|(_, n)| n.as_u64().unwrap_or(0))
+            .sum::<u64>()
+            .into();
         let mut levels = vec!["ser"];
         levels.extend(self.promise.filter(|level| *level != "ser"));
         let mut seconds = 0.0;
@@ -130,7 +176,18 @@ impl Cell<'_> {
             let history = place.join(kingsnake_collect::HISTORY).display().to_string();
             let report = place.join(format!("{level}.html")).display().to_string();
             let json = place.join(format!("{level}.json"));
-            let words = ["check", &history, "--level", level, "--report", &report, "--timeout", &recipe.seconds.to_string(), &format!("--json={}", json.display())].map(str::to_owned);
+            let words = [
+                "check",
+                &history,
+                "--level",
+                level,
+                "--report",
+                &report,
+                "--timeout",
+                &recipe.seconds.to_string(),
+                &format!("--json={}", json.display()),
+            ]
+            .map(str::to_owned);
             if let Err(why) = run(&words) {
                 row[level] = json!({"verdict": "error", "why": why});
                 continue;
@@ -154,7 +211,8 @@ impl Cell<'_> {
 }
 
 fn read(path: &Path) -> Result<Value> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 

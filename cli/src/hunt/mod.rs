@@ -34,7 +34,8 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
         return Ok(0);
     }
     let directory = &args.out;
-    std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     let path = directory.join(ROWS);
     if args.restart && path.exists() {
         std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
@@ -42,7 +43,9 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
     let mut rows = read_rows(&path)?;
     let stop = interrupt::listen().context("cannot listen to signals")?;
     let mut file = OpenOptions::new().create(true).append(true).open(&path);
-    let file = file.as_mut().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
+    let file = file
+        .as_mut()
+        .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
     let n_cells = cells.len();
     for (at, cell) in cells.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
@@ -58,7 +61,12 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
         }
         append(file, &row)?;
         if !voice.quiet {
-            let words = format!("{}/{n_cells} {}: {}\n", at + 1, cell.name(), page::outcome(&row));
+            let words = format!(
+                "{}/{n_cells} {}: {}\n",
+                at + 1,
+                cell.name(),
+                page::outcome(&row)
+            );
             say(&words).context("cannot write to stdout")?;
         }
         rows.push(row);
@@ -109,7 +117,8 @@ fn read_rows(path: &Path) -> Result<Vec<Value>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     if whole < text.len() {
         let file = OpenOptions::new().write(true).open(path);

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 /// Whether a promise was broken: the verdict at the promised level, or something wrong whatever the level.
 pub fn is_broken(row: &Value) -> bool {
-    let promised = row["promise"].as_str().is_some_and(|level| row[level]["verdict"] == "violated");
+    let promised = row["promise"]
+        .as_str()
+        .is_some_and(|level| row[level]["verdict"] == "violated");
     promised || n_findings(row) > 0
 }
 
@@ -20,7 +22,12 @@ pub fn outcome(row: &Value) -> String {
     if let Some(why) = row["error"].as_str() {
         return format!("failed: {why}");
     }
-    let verdict = |level: &str| row[level]["verdict"].as_str().unwrap_or("unknown").to_owned();
+    let verdict = |level: &str| {
+        row[level]["verdict"]
+            .as_str()
+            .unwrap_or("unknown")
+            .to_owned()
+    };
     let mut words = format!("ser {}", verdict("ser"));
     if let Some(level) = row["promise"].as_str().filter(|level| *level != "ser") {
         let _ = write!(words, ", promised {level} {}", verdict(level));
@@ -42,7 +49,9 @@ struct Group<'a> {
 fn groups(rows: &[Value]) -> Vec<Group<'_>> {
     let name = |row: &Value| {
         let cell = row["cell"].as_str().unwrap_or("");
-        cell.rsplit_once(" seed ").map_or(cell, |it| it.0).to_owned()
+        cell.rsplit_once(" seed ")
+            .map_or(cell, |it| it.0)
+            .to_owned()
     };
     let mut groups: Vec<(String, Group<'_>)> = Vec::new();
     for row in rows {
@@ -57,7 +66,10 @@ fn groups(rows: &[Value]) -> Vec<Group<'_>> {
 
 impl Group<'_> {
     fn count(&self, level: &str, verdict: &str) -> usize {
-        self.rows.iter().filter(|row| row[level]["verdict"] == verdict).count()
+        self.rows
+            .iter()
+            .filter(|row| row[level]["verdict"] == verdict)
+            .count()
     }
 
     fn sum(&self, field: &str) -> u64 {
@@ -73,14 +85,17 @@ impl Group<'_> {
         self.rows[0]["promise"].as_str().unwrap_or("ser")
     }
 
-    fn promise(&self) -> &str {
-        self.rows[0]["promise"].as_str().unwrap_or("nothing")
+    fn promised(&self) -> &str {
+        self.rows[0]["promised"].as_str().unwrap_or("nothing")
     }
 
     /// The first row that violates the promised level, else serializability.
     fn first(&self) -> Option<(&Value, &str)> {
         let violated = |level| {
-            let found = self.rows.iter().find(|row| row[level]["verdict"] == "violated");
+            let found = self
+                .rows
+                .iter()
+                .find(|row| row[level]["verdict"] == "violated");
             found.map(|row| (*row, level))
         };
         violated(self.level()).or_else(|| violated("ser"))
@@ -89,17 +104,27 @@ impl Group<'_> {
     fn cells(&self) -> Vec<String> {
         let row = self.rows[0];
         let text = |field: &str| row[field].as_str().unwrap_or("").to_owned();
-        let ops = row["ops"].as_u64().map_or(String::new(), |ops| format!(", {ops} ops"));
+        let ops = row["ops"]
+            .as_u64()
+            .map_or(String::new(), |ops| format!(", {ops} ops"));
         let n = self.rows.len();
-        let failed = self.rows.iter().filter(|row| !row["error"].is_null()).count();
+        let failed = self
+            .rows
+            .iter()
+            .filter(|row| !row["error"].is_null())
+            .count();
         let findings: usize = self.rows.iter().map(|row| n_findings(row)).sum();
         let mut broken = format!("{} of {n}", self.count(self.level(), "violated"));
-        if self.promise() == "nothing" {
+        if self.rows[0]["promise"].is_null() {
             "–".clone_into(&mut broken);
         }
         let unknown = self.count("ser", "unknown") + self.count("ser", "error");
         let mut notes = Vec::new();
-        for (number, what) in [(failed, "failed"), (unknown, "unknown"), (findings, "durability findings")] {
+        for (number, what) in [
+            (failed, "failed"),
+            (unknown, "unknown"),
+            (findings, "durability findings"),
+        ] {
             if number > 0 {
                 notes.push(format!("{number} {what}"));
             }
@@ -109,26 +134,47 @@ impl Group<'_> {
             text("isolation"),
             text("workload") + &ops,
             text("fault"),
-            self.promise().to_owned(),
+            self.promised().to_owned(),
             broken,
             format!("{} of {n}", self.count("ser", "violated")),
-            self.first().and_then(|(row, level)| row[level]["anomaly"].as_str()).unwrap_or("–").to_owned(),
+            self.first()
+                .and_then(|(row, level)| row[level]["anomaly"].as_str())
+                .unwrap_or("–")
+                .to_owned(),
             grouped(self.sum("committed")),
             grouped(self.sum("aborted")),
-            format!("{:.1} / {:.1}", self.seconds("collecting_seconds") + self.seconds("merging_seconds"), self.seconds("checking_seconds")),
+            format!(
+                "{:.1} / {:.1}",
+                self.seconds("collecting_seconds") + self.seconds("merging_seconds"),
+                self.seconds("checking_seconds")
+            ),
             notes.join(", "),
         ]
     }
 }
 
 const HEADINGS: [&str; 12] = [
-    "database", "isolation", "workload", "fault", "promised", "promise broken", "ser violated", "first anomaly",
-    "committed", "aborted", "seconds to collect / check", "notes",
+    "database",
+    "isolation",
+    "workload",
+    "fault",
+    "promised",
+    "promise broken",
+    "ser violated",
+    "first anomaly",
+    "committed",
+    "aborted",
+    "seconds to collect / check",
+    "notes",
 ];
 
 /// The same table in Markdown.
 pub fn table(name: &str, rows: &[Value]) -> String {
-    let mut out = format!("# {name}\n\n| {} |\n|{}\n", HEADINGS.join(" | "), " --- |".repeat(HEADINGS.len()));
+    let mut out = format!(
+        "# {name}\n\n| {} |\n|{}\n",
+        HEADINGS.join(" | "),
+        " --- |".repeat(HEADINGS.len())
+    );
     for group in groups(rows) {
         let _ = writeln!(out, "| {} |", group.cells().join(" | "));
     }
@@ -154,7 +200,10 @@ pub fn page(name: &str, rows: &[Value]) -> String {
             let _ = write!(body, "<td>{}</td>", Escaped(&cell));
         }
         let link = group.first().map(|(row, level)| {
-            format!("<a href=\"{}/{level}.html\">{level}</a>", Escaped(row["folder"].as_str().unwrap_or("")))
+            format!(
+                "<a href=\"{}/{level}.html\">{level}</a>",
+                Escaped(row["folder"].as_str().unwrap_or(""))
+            )
         });
         let _ = write!(body, "<td>{}</td></tr>", link.unwrap_or_default());
     }
@@ -172,5 +221,10 @@ pub fn page(name: &str, rows: &[Value]) -> String {
         }
     }
     body.push_str("</dl></section>");
-    kingsnake_text::page(name, "", if broken > 0 { "violated" } else { "satisfied" }, &body)
+    kingsnake_text::page(
+        name,
+        "",
+        if broken > 0 { "violated" } else { "satisfied" },
+        &body,
+    )
 }

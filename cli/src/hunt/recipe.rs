@@ -88,7 +88,8 @@ fn none() -> Vec<String> {
 
 /// Reads the file; an error names what is wrong and where.
 pub fn read(path: &Path) -> Result<Recipe> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let recipe: Recipe =
         toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     if recipe.database.is_empty() {

@@ -60,7 +60,11 @@ fn request(directory: &Path, sessions: usize, txns: u64) -> Request<'_> {
         isolation: "serializable",
         workload: "rmw",
         version_order: OrderBy::Rank,
-        run: Run { sessions, txns, ..Run::default() },
+        run: Run {
+            sessions,
+            txns,
+            ..Run::default()
+        },
         directory,
     }
 }
@@ -85,7 +89,9 @@ fn whole() -> (Duration, Duration) {
     let stop = AtomicBool::new(false);
     let start = Instant::now();
     let request = request(directory.path(), 8, 10_000);
-    let collected = request.collect(&*database, &load, &stop, None, &mut |_| {}).unwrap();
+    let collected = request
+        .collect(&*database, &load, &stop, None, &mut |_| {})
+        .unwrap();
     (start.elapsed(), collected.running)
 }
 
@@ -99,7 +105,10 @@ fn main() {
     let pairs: Vec<(Duration, Duration)> = (0..9).map(|_| (bare(), recorded())).collect();
     let (bare, recorded): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     let (bare, recorded) = (median(bare), median(recorded));
-    println!("bare loop: {:.1} µs of processor time a transaction", bare / TXNS as f64 * 1e6);
+    println!(
+        "bare loop: {:.1} µs of processor time a transaction",
+        bare / TXNS as f64 * 1e6
+    );
     println!(
         "recorded:  {:.1} µs, {:+.1} %",
         recorded / TXNS as f64 * 1e6,

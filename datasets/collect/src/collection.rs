@@ -28,7 +28,9 @@ const EVENTS: &str = "events.jsonl";
 #[derive(Debug, Error)]
 pub enum CollectError {
     /// The directory holds a collection already.
-    #[error("{0} holds another collection; choose another --out, or merge its journals with --merge")]
+    #[error(
+        "{0} holds another collection; choose another --out, or merge its journals with --merge"
+    )]
     Occupied(PathBuf),
     /// The directory holds no collection.
     #[error("{0} holds no collection: {1}")]
@@ -74,13 +76,19 @@ pub struct Events {
 impl Events {
     fn create(directory: &Path, clock: Clock) -> io::Result<Self> {
         let file = std::fs::File::create(directory.join(EVENTS))?;
-        Ok(Events { file: Mutex::new(file), clock })
+        Ok(Events {
+            file: Mutex::new(file),
+            clock,
+        })
     }
 
     /// Writes down that this happens now.
     pub fn tell(&self, what: &str) {
         let line = json!({"time": self.clock.now(), "what": what});
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = self
+            .file
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         // An event that cannot be written must not end the clients.
         let _ = writeln!(file, "{line}");
     }
@@ -134,7 +142,15 @@ impl Request<'_> {
                 let (events, done) = (&events, &done);
                 scope.spawn(move || beside(events, done));
             }
-            let ran = driver::run(database, load, &self.run, self.directory, clock, stop, watch);
+            let ran = driver::run(
+                database,
+                load,
+                &self.run,
+                self.directory,
+                clock,
+                stop,
+                watch,
+            );
             done.store(true, std::sync::atomic::Ordering::Relaxed);
             ran
         });
@@ -143,7 +159,9 @@ impl Request<'_> {
         let start = Instant::now();
         let mut notes = Vec::new();
         let log = database.log().unwrap_or_else(|failure| {
-            notes.push(format!("the log cannot be read, so versions are not in order: {failure}"));
+            notes.push(format!(
+                "the log cannot be read, so versions are not in order: {failure}"
+            ));
             None
         });
         let merged = write(self.directory, &meta, log.as_ref(), Some(database))?;

@@ -159,7 +159,10 @@ pub fn run(
             })
             .collect();
         let mut last = Instant::now();
-        while !clients.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+        while !clients
+            .iter()
+            .all(std::thread::ScopedJoinHandle::is_finished)
+        {
             std::thread::sleep(Duration::from_millis(2));
             if run.limit.is_some_and(|limit| start.elapsed() >= limit) {
                 shared.halt.store(true, Ordering::Relaxed);
@@ -171,7 +174,9 @@ pub fn run(
         }
         for client in clients {
             // A panic of a client is a bug of ours and goes on.
-            client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            client
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         }
         io::Result::Ok(())
     })?;
@@ -408,11 +413,7 @@ impl<'a> Client<'a> {
     }
 
     /// One operation; the number beside what it read.
-    fn step(
-        &mut self,
-        session: &mut dyn Session,
-        step: Step,
-    ) -> io::Result<Result<i64, Failure>> {
+    fn step(&mut self, session: &mut dyn Session, step: Step) -> io::Result<Result<i64, Failure>> {
         macro_rules! attempt {
             ($result:expr) => {
                 match $result {
@@ -476,7 +477,11 @@ impl<'a> Client<'a> {
         };
         let has_written = held.unwrap_or(0) == old;
         self.journal.held(held, has_written)?;
-        let now = if has_written { value } else { held.unwrap_or(0) };
+        let now = if has_written {
+            value
+        } else {
+            held.unwrap_or(0)
+        };
         self.seen.insert(key, now);
         Ok(Ok(()))
     }

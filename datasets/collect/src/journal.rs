@@ -42,11 +42,7 @@ fn map(file: &File) -> io::Result<MmapMut> {
 impl Journal {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)?;
+        let file = options.read(true).write(true).create_new(true).open(path)?;
         file.set_len(STEP as u64)?;
         let map = map(&file)?;
         Ok(Journal {

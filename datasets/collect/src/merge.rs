@@ -59,7 +59,10 @@ impl std::fmt::Display for Finding {
                 "durability: transaction {txn} was acknowledged, and its write of {value} to key {key} is not in the log"
             ),
             Finding::Twice { key, value } => {
-                write!(f, "the log holds the write of {value} to key {key} more than once")
+                write!(
+                    f,
+                    "the log holds the write of {value} to key {key} more than once"
+                )
             }
             Finding::Undead { txn, key, value } => write!(
                 f,
@@ -168,10 +171,18 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
             let acknowledged = txn.status == Status::Committed && txn.commit.is_some();
             match txn.status {
                 Status::Committed if acknowledged && times == 0 && log.is_complete => {
-                    found.push(Finding::Lost { txn: txn.id, key, value });
+                    found.push(Finding::Lost {
+                        txn: txn.id,
+                        key,
+                        value,
+                    });
                 }
                 Status::Aborted if times > 0 => {
-                    found.push(Finding::Undead { txn: txn.id, key, value });
+                    found.push(Finding::Undead {
+                        txn: txn.id,
+                        key,
+                        value,
+                    });
                 }
                 _ => {}
             }
@@ -194,10 +205,16 @@ pub(crate) fn orders(
         let mut ranked: BTreeMap<Key, Vec<(i64, i64)>> = BTreeMap::new();
         for write in counted().flat_map(installed) {
             if let Some(rank) = write.rank {
-                ranked.entry(write.key).or_default().push((rank, write.value));
+                ranked
+                    .entry(write.key)
+                    .or_default()
+                    .push((rank, write.value));
             }
         }
-        return ranked.into_iter().filter_map(|(key, versions)| by_rank(key, versions, findings)).collect();
+        return ranked
+            .into_iter()
+            .filter_map(|(key, versions)| by_rank(key, versions, findings))
+            .collect();
     };
     let mut finals: FxHashSet<(Key, i64)> = counted()
         .flat_map(installed)
@@ -219,7 +236,10 @@ fn by_rank(
 ) -> Option<(Key, Vec<i64>)> {
     versions.sort_unstable();
     if let Some(pair) = versions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        findings.push(Finding::SameRank { key, rank: pair[0].0 });
+        findings.push(Finding::SameRank {
+            key,
+            rank: pair[0].0,
+        });
         return None;
     }
     Some((key, versions.into_iter().map(|(_, value)| value).collect()))
@@ -241,7 +261,11 @@ pub(crate) fn write(
     }
     let isolation = Value::from(meta.isolation.as_str());
     for txn in txns {
-        write!(out, "{{\"id\":{},\"session\":{},\"begin\":{}", txn.id, txn.session, txn.begin)?;
+        write!(
+            out,
+            "{{\"id\":{},\"session\":{},\"begin\":{}",
+            txn.id, txn.session, txn.begin
+        )?;
         if let Some(commit) = txn.commit {
             write!(out, ",\"commit\":{commit}")?;
         }
@@ -266,7 +290,11 @@ pub(crate) fn write(
         writeln!(out, ",\"ops\":[{}]}}", txn.ops.join(","))?;
     }
     for (key, values) in orders {
-        writeln!(out, "{}", json!({"version_order": {"key": key, "values": values}}))?;
+        writeln!(
+            out,
+            "{}",
+            json!({"version_order": {"key": key, "values": values}})
+        )?;
     }
     out.flush()
 }

@@ -80,7 +80,10 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Txn>, BadJournal> {
         let end = bytes.iter().position(|&byte| byte == 0);
         let bytes = &bytes[..end.unwrap_or(bytes.len())];
         // What follows the last line end was under way.
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let whole = bytes
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
         read_journal(path, &bytes[..whole], client, &mut txns)?;
     }
     txns.sort_by_key(|txn| txn.id);
@@ -255,7 +258,10 @@ mod tests {
             journal.held(None, false)
         });
         assert_eq!(found[0].ops, ["[\"r\",5,3]", "[\"w\",5,77]"]);
-        assert_eq!((found[0].status, found[0].commit), (Status::Committed, Some(20)));
+        assert_eq!(
+            (found[0].status, found[0].commit),
+            (Status::Committed, Some(20))
+        );
         assert_eq!(found[1].ops, ["[\"r\",5,null]"]);
     }
 }

@@ -198,7 +198,9 @@ mod tests {
     fn a_word_that_is_no_operation_is_refused_with_what_to_write() {
         let error = parse("[[transaction]]\nops = ['update a']").err().unwrap();
         assert!(error.contains("write `read a`"), "{error}");
-        let error = parse("[[transaction]]\nops = ['read a', 'append b']").err().unwrap();
+        let error = parse("[[transaction]]\nops = ['read a', 'append b']")
+            .err()
+            .unwrap();
         assert!(error.contains("not of several"), "{error}");
     }
 }

@@ -33,6 +33,10 @@ impl Timeline {
             Some((event["time"].as_i64()?, what))
         };
         let events = events.iter().filter_map(event).collect();
-        Timeline { span, spans, events }
+        Timeline {
+            span,
+            spans,
+            events,
+        }
     }
 }

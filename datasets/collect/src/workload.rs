@@ -86,7 +86,13 @@ pub struct Entry {
 }
 
 const fn own(name: &'static str, about: &'static str, keys: usize) -> Entry {
-    Entry { name, about, keys, ops: 0, embedded: None }
+    Entry {
+        name,
+        about,
+        keys,
+        ops: 0,
+        embedded: None,
+    }
 }
 
 /// Every workload.
@@ -143,13 +149,21 @@ impl Load {
         };
         if matches!(make, Make::Skew { .. } | Make::Bank { .. }) && n_keys < 2 {
             let workload = name.to_owned();
-            return Err(BadWorkload::FewKeys { workload, needs: 2, keys: n_keys });
+            return Err(BadWorkload::FewKeys {
+                workload,
+                needs: 2,
+                keys: n_keys,
+            });
         }
         let initially = match kind {
             Kind::Registers if n_keys > 0 => Initially::Rows(n_keys as i64),
             _ => Initially::Nothing,
         };
-        Ok(Load { kind, initially, make })
+        Ok(Load {
+            kind,
+            initially,
+            make,
+        })
     }
 
     fn from_file(path: &str, keys: Option<usize>, ops: Option<usize>) -> Result<Self, BadWorkload> {
@@ -158,20 +172,31 @@ impl Load {
         }
         if ops.is_some() {
             let workload = path.to_owned();
-            return Err(BadWorkload::Fixed { workload, what: "number of operations" });
+            return Err(BadWorkload::Fixed {
+                workload,
+                what: "number of operations",
+            });
         }
         let script = script::read(path)?;
         let keys = keys.unwrap_or(20);
         if keys < script.n_variables {
             let (workload, needs) = (path.to_owned(), script.n_variables);
-            return Err(BadWorkload::FewKeys { workload, needs, keys });
+            return Err(BadWorkload::FewKeys {
+                workload,
+                needs,
+                keys,
+            });
         }
         let kind = script.kind;
         let initially = match kind {
             Kind::Registers => Initially::Rows(keys as i64),
             _ => Initially::Nothing,
         };
-        Ok(Load { kind, initially, make: Make::Script { script, keys } })
+        Ok(Load {
+            kind,
+            initially,
+            make: Make::Script { script, keys },
+        })
     }
 
     /// What the keys hold.
@@ -223,7 +248,11 @@ fn own_load(name: &str, keys: usize) -> (Kind, Make) {
 
 fn skew(first: Key, rng: &mut Rng) -> Vec<Step> {
     let written = first + rng.below(2) as Key;
-    vec![Step::Read(first), Step::Read(first + 1), Step::Write(written, 0)]
+    vec![
+        Step::Read(first),
+        Step::Read(first + 1),
+        Step::Write(written, 0),
+    ]
 }
 
 /// How many keys a range spans.

@@ -18,11 +18,24 @@ fn the_adapters_pass_their_control_and_deliberate_mistakes_are_found() {
 
 #[test]
 fn sqlite_is_serializable_on_every_workload() {
-    for workload in ["mini", "rmw", "skew", "blind", "fresh", "append", "predicate", "bank", "register"] {
+    for workload in [
+        "mini",
+        "rmw",
+        "skew",
+        "blind",
+        "fresh",
+        "append",
+        "predicate",
+        "bank",
+        "register",
+    ] {
         let directory = tempfile::tempdir().unwrap();
         let collected = Case::new("sqlite", "serializable", workload).collect(directory.path());
         assert_eq!(collected.ended_early, None);
-        assert_eq!(collected.tally.committed + collected.tally.n_aborted(), 2_000);
+        assert_eq!(
+            collected.tally.committed + collected.tally.n_aborted(),
+            2_000
+        );
         assert!(holds(&collected.history, Level::Ser), "{workload}");
         assert!(holds(&collected.history, Level::StrictSer), "{workload}");
         assert!(collected.merged.findings.is_empty());
@@ -34,7 +47,9 @@ fn sqlite_keeps_its_promise_at_every_level_that_has_one() {
     for isolation in ["serializable", "immediate", "shared-cache"] {
         for order in [OrderBy::Rank, OrderBy::Trigger] {
             let directory = tempfile::tempdir().unwrap();
-            let case = Case::new("sqlite", isolation, "blind").by(order).txns(1_000);
+            let case = Case::new("sqlite", isolation, "blind")
+                .by(order)
+                .txns(1_000);
             let collected = case.collect(directory.path());
             assert!(holds(&collected.history, Level::Ser), "{isolation}");
             assert!(collected.merged.n_ordered > 0 || collected.tally.committed == 0);
@@ -52,8 +67,13 @@ fn fjall_and_redb_are_serializable() {
     for database in ["fjall", "redb"] {
         for workload in ["mini", "append"] {
             let directory = tempfile::tempdir().unwrap();
-            let collected = Case::new(database, "serializable", workload).txns(1_000).collect(directory.path());
-            assert!(holds(&collected.history, Level::Ser), "{database} {workload}");
+            let collected = Case::new(database, "serializable", workload)
+                .txns(1_000)
+                .collect(directory.path());
+            assert!(
+                holds(&collected.history, Level::Ser),
+                "{database} {workload}"
+            );
         }
     }
 }
@@ -77,14 +97,18 @@ fn a_directory_that_holds_a_collection_is_not_overwritten() {
     case.collect(directory.path());
     let database = case.connect(directory.path());
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let again = case.request(directory.path()).collect(&*database, &case.load(), &stop, None, &mut |_| {});
+    let again =
+        case.request(directory.path())
+            .collect(&*database, &case.load(), &stop, None, &mut |_| {});
     assert!(matches!(again, Err(CollectError::Occupied(_))));
 }
 
 #[test]
 fn journals_are_merged_again_without_their_database() {
     let directory = tempfile::tempdir().unwrap();
-    let collected = Case::new("sqlite", "serializable", "mini").txns(500).collect(directory.path());
+    let collected = Case::new("sqlite", "serializable", "mini")
+        .txns(500)
+        .collect(directory.path());
     let before = std::fs::read_to_string(&collected.history).unwrap();
     std::fs::remove_file(&collected.history).unwrap();
     let (_, merged) = kingsnake_collect::merge(directory.path()).unwrap();
@@ -101,8 +125,14 @@ fn a_table_in_the_way_is_an_error_and_stays() {
     case.urls = vec![file.display().to_string()];
     let database = case.connect(directory.path());
     database.prepare(case.load().initially()).unwrap();
-    let again = database.prepare(case.load().initially()).unwrap_err().to_string();
-    assert!(again.contains("kingsnake_registers is in the way"), "{again}");
+    let again = database
+        .prepare(case.load().initially())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        again.contains("kingsnake_registers is in the way"),
+        "{again}"
+    );
     database.clean().unwrap();
     case.collect(&directory.path().join("out"));
     // The file is the user's: only our tables are gone.

@@ -3,9 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::adapter::{
-    Cell, Database, Failure, Initially, Key, Log, Resolution, Session, Wrote,
-};
+use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, Resolution, Session, Wrote};
 
 /// What the adapter does wrong, every few operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +44,10 @@ pub struct Broken<'a> {
 impl Database for Broken<'_> {
     fn version(&self) -> Result<String, Failure> {
         let version = self.inner.version()?;
-        Ok(format!("{version} with a deliberate {}", self.mistake.name()))
+        Ok(format!(
+            "{version} with a deliberate {}",
+            self.mistake.name()
+        ))
     }
 
     fn prepare(&self, initially: Initially) -> Result<(), Failure> {
@@ -131,7 +132,11 @@ impl Session for Breaking {
             *seen = [seen[1], read];
         }
         let before = seen[0];
-        Ok(if self.is_due(Mistake::StaleRead) { before } else { read })
+        Ok(if self.is_due(Mistake::StaleRead) {
+            before
+        } else {
+            read
+        })
     }
 
     fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {

@@ -64,12 +64,17 @@ fn coded(bytes: &[u8]) -> String {
 
 fn decoded(value: &Value) -> Result<Vec<u8>, Failure> {
     let text = value.as_str().unwrap_or("");
-    STANDARD.decode(text).map_err(|error| Failure::Fatal(format!("etcd: {error}")))
+    STANDARD
+        .decode(text)
+        .map_err(|error| Failure::Fatal(format!("etcd: {error}")))
 }
 
 /// Numbers of 64 bits come as texts.
 fn number(value: &Value) -> i64 {
-    value.as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
+    value
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
 }
 
 struct Link {
@@ -81,7 +86,10 @@ impl Link {
     fn new(url: &str) -> Self {
         let config = Agent::config_builder().timeout_global(Some(Duration::from_secs(10)));
         let url = url.trim_end_matches('/').to_owned();
-        Link { agent: config.build().into(), url }
+        Link {
+            agent: config.build().into(),
+            url,
+        }
     }
 
     fn ask(&self, what: &str, body: &Value) -> Result<Value, Failure> {
@@ -112,7 +120,9 @@ impl Etcd {
     }
 
     fn revision(&self) -> Result<i64, Failure> {
-        let answer = self.link(0).ask("kv/range", &json!({"key": coded(PREFIX), "limit": 1}))?;
+        let answer = self
+            .link(0)
+            .ask("kv/range", &json!({"key": coded(PREFIX), "limit": 1}))?;
         Ok(number(&answer["header"]["revision"]))
     }
 }
@@ -124,7 +134,10 @@ impl Database for Etcd {
             1 => String::new(),
             n => format!(", {n} nodes"),
         };
-        Ok(format!("etcd {}{nodes}", answer["version"].as_str().unwrap_or("")))
+        Ok(format!(
+            "etcd {}{nodes}",
+            answer["version"].as_str().unwrap_or("")
+        ))
     }
 
     fn node(&self, session: usize) -> Option<String> {
@@ -143,12 +156,19 @@ impl Database for Etcd {
         }
         if let Initially::Rows(n_keys) = initially {
             for key in 0..n_keys {
-                let cell = encode::cell(Cell { value: 0, beside: 0 });
-                let put = json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
+                let cell = encode::cell(Cell {
+                    value: 0,
+                    beside: 0,
+                });
+                let put =
+                    json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
                 link.ask("kv/put", &put)?;
             }
         }
-        *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = self.revision()? + 1;
+        *self
+            .start
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = self.revision()? + 1;
         Ok(())
     }
 
@@ -167,9 +187,15 @@ impl Database for Etcd {
         if self.order != OrderBy::Log {
             return Ok(None);
         }
-        let start = *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let start = *self
+            .start
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         // The mark at the end: a watch sends it after everything before it.
-        let end = self.link(0).ask("kv/put", &json!({"key": coded(b"kingsnake/end"), "value": ""}))?;
+        let end = self.link(0).ask(
+            "kv/put",
+            &json!({"key": coded(b"kingsnake/end"), "value": ""}),
+        )?;
         let end = number(&end["header"]["revision"]);
         self.watch(start, end).map(Some)
     }
@@ -184,12 +210,17 @@ impl Etcd {
     /// The versions from one revision to another.
     fn watch(&self, start: i64, end: i64) -> Result<Log, Failure> {
         let link = self.link(0);
-        let lost = |error: &dyn std::fmt::Display| Failure::Lost(format!("etcd at {}: {error}", link.url));
+        let lost =
+            |error: &dyn std::fmt::Display| Failure::Lost(format!("etcd at {}: {error}", link.url));
         let request = json!({"create_request": {
             "key": coded(PREFIX), "range_end": coded(&after_all()), "start_revision": start.to_string()
         }});
         let url = format!("{}/v3/watch", link.url);
-        let mut answer = link.agent.post(&url).send_json(&request).map_err(|error| lost(&error))?;
+        let mut answer = link
+            .agent
+            .post(&url)
+            .send_json(&request)
+            .map_err(|error| lost(&error))?;
         let lines = std::io::BufReader::new(answer.body_mut().as_reader()).lines();
         let mut log = Log::default();
         let mut lengths: BTreeMap<Key, usize> = BTreeMap::new();
@@ -202,13 +233,15 @@ impl Etcd {
                 let bytes = decoded(&kv["value"])?;
                 match key.strip_prefix(PREFIX) {
                     Some(place @ [b'r', ..]) if place.len() == 9 => {
-                        log.versions.push((encode::key_of(place)?, encode::cell_of(&bytes)?.value));
+                        log.versions
+                            .push((encode::key_of(place)?, encode::cell_of(&bytes)?.value));
                     }
                     Some(place @ [b'l', ..]) if place.len() == 9 => {
                         // One put may append several elements.
                         let (key, list) = (encode::key_of(place)?, encode::numbers(&bytes)?);
                         let known = lengths.insert(key, list.len()).unwrap_or(0);
-                        log.versions.extend(list.iter().skip(known).map(|value| (key, *value)));
+                        log.versions
+                            .extend(list.iter().skip(known).map(|value| (key, *value)));
                     }
                     _ => {}
                 }
@@ -250,7 +283,11 @@ impl Client {
             "key": coded(&key), "target": "MOD", "result": "EQUAL",
             "mod_revision": number(&kv["mod_revision"]).to_string()
         }));
-        let bytes = if kv.is_null() { None } else { Some(decoded(&kv["value"])?) };
+        let bytes = if kv.is_null() {
+            None
+        } else {
+            Some(decoded(&kv["value"])?)
+        };
         self.seen.insert(key, bytes.clone());
         Ok(bytes)
     }
@@ -267,7 +304,8 @@ impl Session for Client {
     }
 
     fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
-        self.puts.insert(named(encode::register(key)), encode::cell(cell).to_vec());
+        self.puts
+            .insert(named(encode::register(key)), encode::cell(cell).to_vec());
         Ok(Wrote::default())
     }
 
@@ -287,7 +325,8 @@ impl Session for Client {
         let (low, high) = (named(encode::register(low)), named(encode::register(high)));
         // The end of a range is left out, so one zero byte more takes the last key in.
         let end = [&high[..], &[0]].concat();
-        let range = json!({"key": coded(&low), "range_end": coded(&end), "serializable": self.stale_reads});
+        let range =
+            json!({"key": coded(&low), "range_end": coded(&end), "serializable": self.stale_reads});
         let answer = self.link.ask("kv/range", &range)?;
         let revision = number(&answer["header"]["revision"]);
         // Two, because a range is more than one key.
@@ -304,7 +343,12 @@ impl Session for Client {
             rows.insert(key.clone(), bytes.clone());
         }
         rows.iter()
-            .map(|(key, bytes)| Ok((encode::key_of(&key[PREFIX.len()..])?, encode::cell_of(bytes)?.value)))
+            .map(|(key, bytes)| {
+                Ok((
+                    encode::key_of(&key[PREFIX.len()..])?,
+                    encode::cell_of(bytes)?.value,
+                ))
+            })
             .collect()
     }
 
@@ -312,12 +356,13 @@ impl Session for Client {
         if self.puts.is_empty() && self.n_reads <= 1 {
             return Ok(None);
         }
-        let put = |(key, bytes): (&Vec<u8>, &Vec<u8>)| {
-            json!({"request_put": {"key": coded(key), "value": coded(bytes)}})
-        };
+        let put = |(key, bytes): (&Vec<u8>, &Vec<u8>)| json!({"request_put": {"key": coded(key), "value": coded(bytes)}});
         let puts: Vec<Value> = self.puts.iter().map(put).collect();
         let has_put = !puts.is_empty();
-        let answer = self.link.ask("kv/txn", &json!({"compare": self.compares, "success": puts}))?;
+        let answer = self.link.ask(
+            "kv/txn",
+            &json!({"compare": self.compares, "success": puts}),
+        )?;
         if answer["succeeded"].as_bool() != Some(true) {
             return Err(Failure::Aborted("conflict"));
         }

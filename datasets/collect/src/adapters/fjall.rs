@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use fjall::{
-    KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx as WriteTransaction, Readable,
+    KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace,
+    OptimisticWriteTx as WriteTransaction, Readable,
 };
 
 use super::{Adapter, Promise, Target, encode};
@@ -44,7 +45,10 @@ impl Fjall {
     fn new(target: &Target) -> Self {
         let given = target.urls.first().map(PathBuf::from);
         let path = given.unwrap_or_else(|| target.directory.join("database.fjall"));
-        Fjall { path, open: Mutex::new(None) }
+        Fjall {
+            path,
+            open: Mutex::new(None),
+        }
     }
 
     fn handle(&self) -> Result<Handle, Failure> {
@@ -52,7 +56,9 @@ impl Fjall {
         if let Some(handle) = &*open {
             return Ok(handle.clone());
         }
-        let database = OptimisticTxDatabase::builder(&self.path).open().map_err(fatal)?;
+        let database = OptimisticTxDatabase::builder(&self.path)
+            .open()
+            .map_err(fatal)?;
         let keyspace = database
             .keyspace("kingsnake", KeyspaceCreateOptions::default)
             .map_err(fatal)?;
@@ -77,15 +83,24 @@ impl Database for Fjall {
         let handle = self.handle()?;
         if let Initially::Rows(n_keys) = initially {
             for key in 0..n_keys {
-                let cell = encode::cell(Cell { value: 0, beside: 0 });
-                handle.keyspace.insert(encode::register(key), cell).map_err(fatal)?;
+                let cell = encode::cell(Cell {
+                    value: 0,
+                    beside: 0,
+                });
+                handle
+                    .keyspace
+                    .insert(encode::register(key), cell)
+                    .map_err(fatal)?;
             }
         }
         Ok(())
     }
 
     fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
-        Ok(Box::new(Client { handle: self.handle()?, open: None }))
+        Ok(Box::new(Client {
+            handle: self.handle()?,
+            open: None,
+        }))
     }
 
     fn clean(&self) -> Result<(), Failure> {

@@ -27,8 +27,16 @@ pub(super) const ADAPTER: Adapter = Adapter {
     about: "MariaDB, MySQL or Galera, at URLs such as mysql://user:password@host:3306/database",
     is_embedded: false,
     levels: &[
-        promise("serializable", Some("ser"), "SERIALIZABLE (two-phase locking)"),
-        promise("repeatable-read", None, "REPEATABLE READ: reads of a snapshot, writes of newer rows"),
+        promise(
+            "serializable",
+            Some("ser"),
+            "SERIALIZABLE (two-phase locking)",
+        ),
+        promise(
+            "repeatable-read",
+            None,
+            "REPEATABLE READ: reads of a snapshot, writes of newer rows",
+        ),
         promise("read-committed", Some("rc"), "READ COMMITTED"),
         promise("read-uncommitted", None, "READ UNCOMMITTED"),
     ],
@@ -52,7 +60,8 @@ impl Mariadb {
     fn new(target: &Target) -> Result<Self, Failure> {
         let node = |url: &String| {
             let place = super::without_password(url);
-            let opts = Opts::from_url(url).map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
+            let opts =
+                Opts::from_url(url).map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
             let builder = OptsBuilder::from_opts(opts)
                 .tcp_connect_timeout(Some(Duration::from_secs(5)))
                 .read_timeout(Some(Duration::from_secs(20)))
@@ -79,10 +88,14 @@ impl Mariadb {
                 _ => Failure::Fatal(words),
             }
         })?;
-        conn.query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.level))
-            .map_err(|error| failure(&error))?;
+        conn.query_drop(format!(
+            "SET SESSION TRANSACTION ISOLATION LEVEL {}",
+            self.level
+        ))
+        .map_err(|error| failure(&error))?;
         for (name, value) in self.settings.iter().filter(|(name, _)| name != "gtid") {
-            conn.query_drop(format!("SET SESSION {name} = {value}")).map_err(|error| failure(&error))?;
+            conn.query_drop(format!("SET SESSION {name} = {value}"))
+                .map_err(|error| failure(&error))?;
         }
         Ok(conn)
     }
@@ -100,7 +113,9 @@ impl Mariadb {
                 });
                 match seen {
                     Ok(()) => break,
-                    Err(failure) if since.elapsed() > Duration::from_secs(30) => return Err(failure),
+                    Err(failure) if since.elapsed() > Duration::from_secs(30) => {
+                        return Err(failure);
+                    }
                     Err(_) => std::thread::sleep(Duration::from_millis(50)),
                 }
             }
@@ -109,7 +124,9 @@ impl Mariadb {
     }
 
     fn has_setting(&self, name: &str) -> bool {
-        self.settings.iter().any(|(it, value)| it == name && value == "on")
+        self.settings
+            .iter()
+            .any(|(it, value)| it == name && value == "on")
     }
 }
 
@@ -150,11 +167,16 @@ fn position(conn: &mut Conn) -> Result<(String, u64), Failure> {
 impl Database for Mariadb {
     fn version(&self) -> Result<String, Failure> {
         let mut conn = self.connect(0)?;
-        let version: Option<String> =
-            conn.query_first("SELECT VERSION()").map_err(|error| failure(&error))?;
+        let version: Option<String> = conn
+            .query_first("SELECT VERSION()")
+            .map_err(|error| failure(&error))?;
         let version = version.unwrap_or_default();
         let number = version.split('-').next().unwrap_or("");
-        let name = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
+        let name = if version.contains("MariaDB") {
+            "MariaDB"
+        } else {
+            "MySQL"
+        };
         let nodes = match self.nodes.len() {
             1 => String::new(),
             n => format!(", {n} Galera nodes"),
@@ -178,7 +200,9 @@ impl Database for Mariadb {
                 "a table of ours is in the way at {place}: {}; drop it, or name another database",
                 cause.message
             )),
-            mysql::Error::MySqlError(cause) if matches!(cause.code, 1044 | 1142 | 1227 | 1290 | 1419) => {
+            mysql::Error::MySqlError(cause)
+                if matches!(cause.code, 1044 | 1142 | 1227 | 1290 | 1419) =>
+            {
                 Failure::Fatal(format!(
                     "{} at {place}: collecting makes tables of its own, so it needs a user who may",
                     cause.message
@@ -186,7 +210,9 @@ impl Database for Mariadb {
             }
             _ => failure(&error),
         };
-        let there: Option<String> = conn.query_first("SHOW TABLES LIKE 'kingsnake\\_%'").map_err(refused)?;
+        let there: Option<String> = conn
+            .query_first("SHOW TABLES LIKE 'kingsnake\\_%'")
+            .map_err(refused)?;
         if let Some(table) = there {
             return Err(Failure::Fatal(format!(
                 "a table {table} is in the way at {place}; drop it, or name another database"
@@ -203,13 +229,19 @@ impl Database for Mariadb {
             self.rows_at_first.store(true, Ordering::Relaxed);
             let rows = (0..n_keys).map(|key| (key,));
             conn.query_drop("START TRANSACTION").map_err(refused)?;
-            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows).map_err(refused)?;
+            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows)
+                .map_err(refused)?;
             conn.query_drop("COMMIT").map_err(refused)?;
         }
         let more = self.wait_for_nodes().and_then(|()| match self.order {
-            OrderBy::Trigger => TRIGGERS.iter().try_for_each(|it| conn.query_drop(it).map_err(refused)),
+            OrderBy::Trigger => TRIGGERS
+                .iter()
+                .try_for_each(|it| conn.query_drop(it).map_err(refused)),
             OrderBy::Log => position(&mut conn).map(|position| {
-                *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
+                *self
+                    .start
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
             }),
             _ => Ok(()),
         });
@@ -232,7 +264,11 @@ impl Database for Mariadb {
     fn log(&self) -> Result<Option<Log>, Failure> {
         match self.order {
             OrderBy::Log => {
-                let start = self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+                let start = self
+                    .start
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .clone();
                 let mut conn = self.connect(0)?;
                 let end = position(&mut conn)?;
                 let start = start.unwrap_or_else(|| end.clone());
@@ -243,7 +279,10 @@ impl Database for Mariadb {
                 let versions = conn
                     .query("SELECT k, v FROM kingsnake_log ORDER BY id")
                     .map_err(|error| failure(&error))?;
-                Ok(Some(Log { versions, is_complete: true }))
+                Ok(Some(Log {
+                    versions,
+                    is_complete: true,
+                }))
             }
             _ => Ok(None),
         }
@@ -270,7 +309,9 @@ fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result
         .with_filename(start.0.as_bytes())
         .with_pos(start.1)
         .with_flags(BinlogDumpFlags::BINLOG_DUMP_NON_BLOCK);
-    let stream = conn.get_binlog_stream(request).map_err(|error| failure(&error))?;
+    let stream = conn
+        .get_binlog_stream(request)
+        .map_err(|error| failure(&error))?;
     let mut log = Log::default();
     let mut file = start.0.clone();
     let mut tables = HashMap::new();
@@ -287,8 +328,10 @@ fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result
                 if let Some(table) = tables.get(&rows.table_id()) {
                     let name = table.table_name();
                     for row in rows.rows(table) {
-                        let (_, after) = row.map_err(|error| Failure::Fatal(format!("binlog: {error}")))?;
-                        log.versions.extend(after.and_then(|row| version(&name, &row)));
+                        let (_, after) =
+                            row.map_err(|error| Failure::Fatal(format!("binlog: {error}")))?;
+                        log.versions
+                            .extend(after.and_then(|row| version(&name, &row)));
                     }
                 }
             }
@@ -311,7 +354,12 @@ fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
     let number = |value: &Value| match value {
         Value::Int(number) => Some(*number),
         Value::UInt(number) => i64::try_from(*number).ok(),
-        Value::Bytes(text) => std::str::from_utf8(text).ok()?.rsplit(',').next()?.parse().ok(),
+        Value::Bytes(text) => std::str::from_utf8(text)
+            .ok()?
+            .rsplit(',')
+            .next()?
+            .parse()
+            .ok(),
         _ => None,
     };
     if !matches!(table, "kingsnake_registers" | "kingsnake_lists") {
@@ -350,13 +398,17 @@ impl Session for Client {
         let mut n_updated = 0;
         if self.updates {
             let update = "UPDATE kingsnake_registers SET v = ?, b = ?, n = LAST_INSERT_ID(n + 1) WHERE k = ?";
-            self.conn.exec_drop(update, (value, beside, key)).map_err(of)?;
+            self.conn
+                .exec_drop(update, (value, beside, key))
+                .map_err(of)?;
             n_updated = self.conn.affected_rows();
         }
         if n_updated == 0 {
             let upsert = "INSERT INTO kingsnake_registers VALUES (?, ?, ?, LAST_INSERT_ID(1))
                 ON DUPLICATE KEY UPDATE v = VALUES(v), b = VALUES(b), n = LAST_INSERT_ID(n + 1)";
-            self.conn.exec_drop(upsert, (key, value, beside)).map_err(of)?;
+            self.conn
+                .exec_drop(upsert, (key, value, beside))
+                .map_err(of)?;
         }
         let rank = self.ranked.then(|| self.conn.last_insert_id() as i64);
         Ok(Wrote { rank, txn: None })
@@ -373,20 +425,27 @@ impl Session for Client {
     fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure> {
         self.has_written = true;
         let upsert = "INSERT INTO kingsnake_lists VALUES (?, ?) ON DUPLICATE KEY UPDATE v = CONCAT(v, ',', VALUES(v))";
-        self.conn.exec_drop(upsert, (key, value.to_string())).map_err(|error| failure(&error))?;
+        self.conn
+            .exec_drop(upsert, (key, value.to_string()))
+            .map_err(|error| failure(&error))?;
         Ok(Wrote::default())
     }
 
     fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure> {
         self.conn
-            .exec("SELECT k, v FROM kingsnake_registers WHERE k BETWEEN ? AND ? ORDER BY k", (low, high))
+            .exec(
+                "SELECT k, v FROM kingsnake_registers WHERE k BETWEEN ? AND ? ORDER BY k",
+                (low, high),
+            )
             .map_err(|error| failure(&error))
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         // A commit that was interrupted may have happened all the same.
         self.run("COMMIT").map_err(|failure| match failure {
-            Failure::Aborted("interrupted") => Failure::Lost("the commit was interrupted".to_owned()),
+            Failure::Aborted("interrupted") => {
+                Failure::Lost("the commit was interrupted".to_owned())
+            }
             other => other,
         })?;
         if !(self.gtid && self.has_written) {
@@ -403,6 +462,8 @@ impl Session for Client {
 
 impl Client {
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
-        self.conn.query_drop(statement).map_err(|error| failure(&error))
+        self.conn
+            .query_drop(statement)
+            .map_err(|error| failure(&error))
     }
 }

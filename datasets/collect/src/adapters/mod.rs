@@ -98,10 +98,17 @@ pub fn adapter(name: &str) -> Result<&'static Adapter, String> {
 impl Adapter {
     /// The level of a name.
     pub fn level(&self, name: &str) -> Result<&'static Promise, String> {
-        self.levels.iter().find(|it| it.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();
-            format!("{} has no isolation level {name:?}; it has {}", self.name, names.join(", "))
-        })
+        self.levels
+            .iter()
+            .find(|it| it.name == name)
+            .ok_or_else(|| {
+                let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();
+                format!(
+                    "{} has no isolation level {name:?}; it has {}",
+                    self.name,
+                    names.join(", ")
+                )
+            })
     }
 
     /// The database at a target.
@@ -116,12 +123,20 @@ impl Adapter {
                 names.join(", ")
             )));
         }
-        if let Some((name, _)) = target.settings.iter().find(|(name, _)| !self.has_setting(name)) {
+        if let Some((name, _)) = target
+            .settings
+            .iter()
+            .find(|(name, _)| !self.has_setting(name))
+        {
             let names: Vec<&str> = self.settings.iter().map(|(name, _)| *name).collect();
             return Err(Failure::Fatal(format!(
                 "{} has no setting {name:?}; it has {}",
                 self.name,
-                if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+                if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                }
             )));
         }
         if self.is_embedded && target.urls.len() > 1 || !self.is_cluster && target.urls.len() > 1 {

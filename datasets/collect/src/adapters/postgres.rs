@@ -15,7 +15,11 @@ use crate::adapter::{
 };
 
 const fn promise(name: &'static str, level: &'static str, about: &'static str) -> Promise {
-    Promise { name, level: Some(level), about }
+    Promise {
+        name,
+        level: Some(level),
+        about,
+    }
 }
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -24,7 +28,11 @@ pub(super) const ADAPTER: Adapter = Adapter {
     is_embedded: false,
     levels: &[
         promise("serializable", "ser", "SERIALIZABLE (SSI)"),
-        promise("repeatable-read", "si", "REPEATABLE READ (snapshot isolation)"),
+        promise(
+            "repeatable-read",
+            "si",
+            "REPEATABLE READ (snapshot isolation)",
+        ),
         promise("read-committed", "rc", "READ COMMITTED"),
     ],
     version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
@@ -59,7 +67,9 @@ impl Postgres {
         let mut config: Config = url
             .parse()
             .map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
-        config.application_name("kingsnake").connect_timeout(Duration::from_secs(5));
+        config
+            .application_name("kingsnake")
+            .connect_timeout(Duration::from_secs(5));
         let level = target.isolation.replace('-', " ").to_uppercase();
         Ok(Postgres {
             config,
@@ -120,7 +130,10 @@ impl Postgres {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err(Failure::Fatal(format!("transactions are still running on {}", self.place)))
+        Err(Failure::Fatal(format!(
+            "transactions are still running on {}",
+            self.place
+        )))
     }
 
     fn decoded(&self, connection: &mut Connection) -> Result<Log, Failure> {
@@ -129,10 +142,16 @@ impl Postgres {
             .batch_execute("SET synchronous_commit = on")
             .map_err(whole)?;
         connection
-            .execute("SELECT pg_logical_emit_message(true, 'kingsnake', 'end')", &[])
+            .execute(
+                "SELECT pg_logical_emit_message(true, 'kingsnake', 'end')",
+                &[],
+            )
             .map_err(whole)?;
         let rows = connection
-            .query("SELECT data FROM pg_logical_slot_get_changes($1, NULL, NULL)", &[&SLOT])
+            .query(
+                "SELECT data FROM pg_logical_slot_get_changes($1, NULL, NULL)",
+                &[&SLOT],
+            )
             .map_err(whole)?;
         let mut log = Log::default();
         for row in rows {
@@ -214,7 +233,9 @@ fn failure(error: &postgres::Error) -> Failure {
 impl Database for Postgres {
     fn version(&self) -> Result<String, Failure> {
         let mut connection = self.connect()?;
-        let row = connection.query_one("SHOW server_version", &[]).map_err(|error| failure(&error))?;
+        let row = connection
+            .query_one("SHOW server_version", &[])
+            .map_err(|error| failure(&error))?;
         let version: String = row.get(0);
         let number = version.split(' ').next().unwrap_or("");
         Ok(format!("PostgreSQL {number}"))
@@ -232,7 +253,10 @@ impl Database for Postgres {
                 told(&error).replace("already exists", "is in the way"),
                 self.place
             )),
-            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE || *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            Some(code)
+                if *code == SqlState::INSUFFICIENT_PRIVILEGE
+                    || *code == SqlState::READ_ONLY_SQL_TRANSACTION =>
+            {
                 Failure::Fatal(format!(
                     "{} at {}: collecting makes tables of its own, so it needs a user who may",
                     told(&error),
@@ -279,8 +303,15 @@ impl Database for Postgres {
 
     fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
         let mut connection = self.connect()?;
-        let snapshots = self.settings.iter().any(|(name, value)| name == "snapshots" && value == "on");
-        let snapshot = if snapshots { "pg_current_snapshot()::text" } else { "NULL::text" };
+        let snapshots = self
+            .settings
+            .iter()
+            .any(|(name, value)| name == "snapshots" && value == "on");
+        let snapshot = if snapshots {
+            "pg_current_snapshot()::text"
+        } else {
+            "NULL::text"
+        };
         let name = ", pg_current_xact_id()::text";
         let insert = format!(
             "INSERT INTO kingsnake_registers AS r VALUES ($1, $2, $3, 1)
@@ -323,7 +354,10 @@ impl Database for Postgres {
                     .query("SELECT k, v FROM kingsnake_log ORDER BY id", &[])
                     .map_err(|error| failure(&error))?;
                 let versions = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-                Ok(Some(Log { versions, is_complete: true }))
+                Ok(Some(Log {
+                    versions,
+                    is_complete: true,
+                }))
             }
             _ => Ok(None),
         }
@@ -334,7 +368,8 @@ impl Database for Postgres {
             return Resolution::Unknown;
         };
         for _ in 0..40 {
-            let Ok(row) = connection.query_one("SELECT pg_xact_status($1::text::xid8)", &[&txn]) else {
+            let Ok(row) = connection.query_one("SELECT pg_xact_status($1::text::xid8)", &[&txn])
+            else {
                 return Resolution::Unknown;
             };
             match row.get::<_, Option<&str>>(0) {
@@ -403,14 +438,19 @@ impl Client {
 
 impl Session for Client {
     fn begin(&mut self) -> Result<(), Failure> {
-        self.connection.batch_execute(&self.begin).map_err(|error| failure(&error))
+        self.connection
+            .batch_execute(&self.begin)
+            .map_err(|error| failure(&error))
     }
 
     fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
         let row = self.connection.query_opt(&self.statements.read, &[&key]);
         let row = row.map_err(|error| failure(&error))?;
         self.see(row.as_ref().and_then(|row| row.get(2)));
-        Ok(row.map(|row| Cell { value: row.get(0), beside: row.get(1) }))
+        Ok(row.map(|row| Cell {
+            value: row.get(0),
+            beside: row.get(1),
+        }))
     }
 
     fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
@@ -418,7 +458,9 @@ impl Session for Client {
         let (value, beside) = (cell.value, cell.beside);
         let mut row = None;
         if self.updates {
-            let update = self.connection.query_opt(&self.statements.update, &[&key, &value, &beside]);
+            let update = self
+                .connection
+                .query_opt(&self.statements.update, &[&key, &value, &beside]);
             row = update.map_err(of)?;
         }
         let row = match row {
@@ -446,23 +488,32 @@ impl Session for Client {
             .connection
             .query_one(&self.statements.append, &[&key, &value.to_string()])
             .map_err(|error| failure(&error))?;
-        Ok(Wrote { rank: None, txn: row.get(1) })
+        Ok(Wrote {
+            rank: None,
+            txn: row.get(1),
+        })
     }
 
     fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure> {
-        let rows = self.connection.query(&self.statements.range, &[&low, &high]);
+        let rows = self
+            .connection
+            .query(&self.statements.range, &[&low, &high]);
         let rows = rows.map_err(|error| failure(&error))?;
         self.see(rows.first().and_then(|row| row.get(2)));
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {
-        self.connection.batch_execute("COMMIT").map_err(|error| failure(&error))?;
+        self.connection
+            .batch_execute("COMMIT")
+            .map_err(|error| failure(&error))?;
         Ok(None)
     }
 
     fn abort(&mut self) -> Result<(), Failure> {
-        self.connection.batch_execute("ROLLBACK").map_err(|error| failure(&error))
+        self.connection
+            .batch_execute("ROLLBACK")
+            .map_err(|error| failure(&error))
     }
 
     fn snapshot(&mut self) -> Option<String> {

@@ -38,7 +38,10 @@ impl Redb {
     fn new(target: &Target) -> Self {
         let given = target.urls.first().map(PathBuf::from);
         let path = given.unwrap_or_else(|| target.directory.join("database.redb"));
-        Redb { path, open: Mutex::new(None) }
+        Redb {
+            path,
+            open: Mutex::new(None),
+        }
     }
 
     fn store(&self) -> Result<Arc<Store>, Failure> {
@@ -69,8 +72,13 @@ impl Database for Redb {
             let mut table = open.open_table(TABLE).map_err(fatal)?;
             if let Initially::Rows(n_keys) = initially {
                 for key in 0..n_keys {
-                    let cell = encode::cell(Cell { value: 0, beside: 0 });
-                    table.insert(&encode::register(key)[..], &cell[..]).map_err(fatal)?;
+                    let cell = encode::cell(Cell {
+                        value: 0,
+                        beside: 0,
+                    });
+                    table
+                        .insert(&encode::register(key)[..], &cell[..])
+                        .map_err(fatal)?;
                 }
             }
         }
@@ -78,7 +86,10 @@ impl Database for Redb {
     }
 
     fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
-        Ok(Box::new(Client { store: self.store()?, open: None }))
+        Ok(Box::new(Client {
+            store: self.store()?,
+            open: None,
+        }))
     }
 
     fn clean(&self) -> Result<(), Failure> {
@@ -149,7 +160,10 @@ impl Session for Client {
         let rows = table.range(&low[..]..=&high[..]).map_err(fatal)?;
         rows.map(|row| {
             let (key, bytes) = row.map_err(fatal)?;
-            Ok((encode::key_of(key.value())?, encode::cell_of(bytes.value())?.value))
+            Ok((
+                encode::key_of(key.value())?,
+                encode::cell_of(bytes.value())?.value,
+            ))
         })
         .collect()
     }

@@ -9,9 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::{Adapter, Promise, Target};
-use crate::adapter::{
-    Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
-};
+use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
 
 const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
     Promise { name, level, about }
@@ -24,8 +22,16 @@ pub(super) const ADAPTER: Adapter = Adapter {
     levels: &[
         promise("serializable", Some("ser"), "BEGIN DEFERRED"),
         promise("immediate", Some("ser"), "BEGIN IMMEDIATE"),
-        promise("shared-cache", Some("ser"), "BEGIN DEFERRED, one cache for all sessions"),
-        promise("read-uncommitted", None, "the same with PRAGMA read_uncommitted"),
+        promise(
+            "shared-cache",
+            Some("ser"),
+            "BEGIN DEFERRED, one cache for all sessions",
+        ),
+        promise(
+            "read-uncommitted",
+            None,
+            "the same with PRAGMA read_uncommitted",
+        ),
     ],
     version_orders: &[OrderBy::Rank, OrderBy::Trigger, OrderBy::None],
     settings: &[],
@@ -51,7 +57,11 @@ impl Sqlite {
                 None => target.directory.join("database.sqlite"),
             },
             is_ours: target.urls.is_empty(),
-            begin: if isolation == "immediate" { "BEGIN IMMEDIATE" } else { "BEGIN" },
+            begin: if isolation == "immediate" {
+                "BEGIN IMMEDIATE"
+            } else {
+                "BEGIN"
+            },
             shares_cache: matches!(isolation, "shared-cache" | "read-uncommitted"),
             read_uncommitted: isolation == "read-uncommitted",
             order: target.version_order,
@@ -60,19 +70,31 @@ impl Sqlite {
 
     fn connect(&self) -> Result<Connection, Failure> {
         let path = self.path.display();
-        let cache = if self.shares_cache { "shared" } else { "private" };
+        let cache = if self.shares_cache {
+            "shared"
+        } else {
+            "private"
+        };
         // Question marks and the like would end the path within a URI.
-        let escaped = path.to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        let escaped = path
+            .to_string()
+            .replace('%', "%25")
+            .replace('?', "%3f")
+            .replace('#', "%23");
         let uri = format!("file:{escaped}?cache={cache}");
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
-        let cannot = |error: rusqlite::Error| Failure::Fatal(format!("cannot open {path}: {error}"));
+        let cannot =
+            |error: rusqlite::Error| Failure::Fatal(format!("cannot open {path}: {error}"));
         let connection = Connection::open_with_flags(uri, flags).map_err(cannot)?;
         connection.busy_handler(Some(wait)).map_err(cannot)?;
         connection.set_prepared_statement_cache_capacity(32);
-        let settings = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=10000;";
+        let settings =
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=10000;";
         connection.execute_batch(settings).map_err(cannot)?;
         if self.read_uncommitted {
-            connection.execute_batch("PRAGMA read_uncommitted=1").map_err(cannot)?;
+            connection
+                .execute_batch("PRAGMA read_uncommitted=1")
+                .map_err(cannot)?;
         }
         Ok(connection)
     }
@@ -104,7 +126,11 @@ impl Database for Sqlite {
     fn prepare(&self, initially: Initially) -> Result<(), Failure> {
         let mut connection = self.connect()?;
         let there: Option<String> = connection
-            .query_row("SELECT name FROM sqlite_master WHERE name LIKE 'kingsnake\\_%' ESCAPE '\\'", [], |row| row.get(0))
+            .query_row(
+                "SELECT name FROM sqlite_master WHERE name LIKE 'kingsnake\\_%' ESCAPE '\\'",
+                [],
+                |row| row.get(0),
+            )
             .optional()
             .map_err(fatal)?;
         if let Some(name) = there {
@@ -137,7 +163,11 @@ impl Database for Sqlite {
     fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
         let connection = self.connect()?;
         let (begin, order) = (self.begin, self.order);
-        Ok(Box::new(Client { connection, begin, order }))
+        Ok(Box::new(Client {
+            connection,
+            begin,
+            order,
+        }))
     }
 
     fn log(&self) -> Result<Option<Log>, Failure> {
@@ -148,9 +178,14 @@ impl Database for Sqlite {
         let mut query = connection
             .prepare("SELECT k, v FROM kingsnake_log ORDER BY id")
             .map_err(fatal)?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fatal)?;
+        let rows = query
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(fatal)?;
         let versions = rows.collect::<Result<_, _>>().map_err(fatal)?;
-        Ok(Some(Log { versions, is_complete: true }))
+        Ok(Some(Log {
+            versions,
+            is_complete: true,
+        }))
     }
 
     fn clean(&self) -> Result<(), Failure> {
@@ -199,7 +234,12 @@ impl Session for Client {
             .connection
             .prepare_cached("SELECT v, b FROM kingsnake_registers WHERE k = ?1")
             .map_err(fatal)?;
-        let cell = |row: &rusqlite::Row<'_>| Ok(Cell { value: row.get(0)?, beside: row.get(1)? });
+        let cell = |row: &rusqlite::Row<'_>| {
+            Ok(Cell {
+                value: row.get(0)?,
+                beside: row.get(1)?,
+            })
+        };
         query.query_row([key], cell).optional().map_err(fatal)
     }
 
@@ -223,7 +263,10 @@ impl Session for Client {
             .connection
             .prepare_cached("SELECT v FROM kingsnake_lists WHERE k = ?1")
             .map_err(fatal)?;
-        let text: Option<String> = query.query_row([key], |row| row.get(0)).optional().map_err(fatal)?;
+        let text: Option<String> = query
+            .query_row([key], |row| row.get(0))
+            .optional()
+            .map_err(fatal)?;
         super::parse_list(text.as_deref().unwrap_or(""))
     }
 
@@ -235,16 +278,22 @@ impl Session for Client {
                  ON CONFLICT (k) DO UPDATE SET v = v || ',' || excluded.v",
             )
             .map_err(fatal)?;
-        upsert.execute(params![key, value.to_string()]).map_err(fatal)?;
+        upsert
+            .execute(params![key, value.to_string()])
+            .map_err(fatal)?;
         Ok(Wrote::default())
     }
 
     fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure> {
         let mut query = self
             .connection
-            .prepare_cached("SELECT k, v FROM kingsnake_registers WHERE k BETWEEN ?1 AND ?2 ORDER BY k")
+            .prepare_cached(
+                "SELECT k, v FROM kingsnake_registers WHERE k BETWEEN ?1 AND ?2 ORDER BY k",
+            )
             .map_err(fatal)?;
-        let rows = query.query_map([low, high], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fatal)?;
+        let rows = query
+            .query_map([low, high], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(fatal)?;
         rows.collect::<Result<_, _>>().map_err(fatal)
     }
 

@@ -6,7 +6,9 @@ use super::{Private, ServerError, Wanted};
 pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), ServerError> {
     let program = find_program(&["etcd"], " (Debian's package: etcd-server)")?;
     let user = user("etcd");
-    let peers = (0..wanted.nodes).map(|_| free_port()).collect::<Result<Vec<u16>, _>>()?;
+    let peers = (0..wanted.nodes)
+        .map(|_| free_port())
+        .collect::<Result<Vec<u16>, _>>()?;
     let cluster: Vec<String> = peers
         .iter()
         .enumerate()

@@ -21,7 +21,9 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     let account = private.directory.join("account.sql");
     let statements = "CREATE USER IF NOT EXISTS kingsnake@'%';\nGRANT ALL ON *.* TO kingsnake@'%' WITH GRANT OPTION;\nCREATE DATABASE IF NOT EXISTS kingsnake;\n";
     std::fs::write(&account, statements).map_err(|error| io_error(&account, error))?;
-    let peers = (0..wanted.nodes).map(|_| free_port()).collect::<Result<Vec<u16>, _>>()?;
+    let peers = (0..wanted.nodes)
+        .map(|_| free_port())
+        .collect::<Result<Vec<u16>, _>>()?;
     for node in 0..wanted.nodes {
         let root = private.directory.join(node.to_string());
         make_for(&root, user)?;
@@ -66,9 +68,16 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
 }
 
 fn cluster(node: usize, peers: &[u16]) -> Result<Vec<String>, ServerError> {
-    let all: Vec<String> = peers.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let all: Vec<String> = peers
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
     // The first node makes the cluster, the others join it.
-    let address = if node == 0 { String::new() } else { all[..node].join(",") };
+    let address = if node == 0 {
+        String::new()
+    } else {
+        all[..node].join(",")
+    };
     let (ist, sst) = (free_port()?, free_port()?);
     Ok(vec![
         "--wsrep-on=ON".to_owned(),

@@ -132,7 +132,9 @@ impl Private {
     }
 
     fn node(&self, node: usize) -> std::sync::MutexGuard<'_, Process> {
-        self.nodes[node].lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.nodes[node]
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn add(&mut self, mut process: Process, url: String) -> Result<(), ServerError> {
@@ -151,7 +153,9 @@ impl Private {
 impl Drop for Private {
     fn drop(&mut self) {
         for node in &self.nodes {
-            node.lock().unwrap_or_else(std::sync::PoisonError::into_inner).kill();
+            node.lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .kill();
         }
         // The last writes of a dying process may still come in between.
         let since = Instant::now();

@@ -7,7 +7,10 @@ use super::{Private, ServerError, Wanted};
 
 /// Debian keeps each version's programs in a directory of its own.
 fn find(name: &str) -> Result<PathBuf, ServerError> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut found: Vec<(u32, PathBuf)> = versions
         .filter_map(|entry| {
             let version = entry.file_name().to_str()?.parse().ok()?;
@@ -28,7 +31,18 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     make_for(root, user)?;
     let data = root.join("data").display().to_string();
     let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
-    let args = words(&["-D", &data, "-A", "trust", "-U", "kingsnake", "-E", "UTF8", "--locale=C", "--no-sync"]);
+    let args = words(&[
+        "-D",
+        &data,
+        "-A",
+        "trust",
+        "-U",
+        "kingsnake",
+        "-E",
+        "UTF8",
+        "--locale=C",
+        "--no-sync",
+    ]);
     run(&find("initdb")?, &args, user)?;
     let port = free_port()?;
     let connections = wanted.sessions * 2 + 20;

@@ -28,11 +28,16 @@ pub(super) fn user(name: &str) -> Option<User> {
     }
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let find = |name: &str| {
-        let fields = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let fields = passwd
+            .lines()
+            .map(|line| line.split(':').collect::<Vec<_>>());
         let mut found = fields.filter(|fields| fields.first() == Some(&name));
         let fields = found.next()?;
         let number = |at: usize| fields.get(at)?.parse::<u32>().ok();
-        Some(User { uid: number(2)?, gid: number(3)? })
+        Some(User {
+            uid: number(2)?,
+            gid: number(3)?,
+        })
     };
     find(name).or_else(|| find("nobody"))
 }
@@ -81,7 +86,10 @@ pub(super) fn remove_stale() {
 /// Whether there is a process of this id that has not ended.
 pub fn is_running(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    let state = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
@@ -92,14 +100,17 @@ pub(super) fn io_error(path: &Path, error: io::Error) -> ServerError {
 /// A port that nobody listens to.
 pub(super) fn free_port() -> Result<u16, ServerError> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    bound.map(|it| it.port()).map_err(|error| ServerError::Io("127.0.0.1".to_owned(), error))
+    bound
+        .map(|it| it.port())
+        .map_err(|error| ServerError::Io("127.0.0.1".to_owned(), error))
 }
 
 /// A directory that belongs to the server's user.
 pub(super) fn make_for(directory: &Path, user: Option<User>) -> Result<(), ServerError> {
     fs::create_dir_all(directory).map_err(|error| io_error(directory, error))?;
     if let Some(user) = user {
-        chown(directory, Some(user.uid), Some(user.gid)).map_err(|error| io_error(directory, error))?;
+        chown(directory, Some(user.uid), Some(user.gid))
+            .map_err(|error| io_error(directory, error))?;
     }
     let own = fs::Permissions::from_mode(0o700);
     fs::set_permissions(directory, own).map_err(|error| io_error(directory, error))
@@ -108,8 +119,12 @@ pub(super) fn make_for(directory: &Path, user: Option<User>) -> Result<(), Serve
 /// The first of these programs that is there.
 pub(super) fn find_program(names: &[&str], hint: &str) -> Result<PathBuf, ServerError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let places: Vec<PathBuf> = std::env::split_paths(&path).chain(["/usr/sbin".into()]).collect();
-    let candidates = names.iter().flat_map(|name| places.iter().map(move |place| place.join(name)));
+    let places: Vec<PathBuf> = std::env::split_paths(&path)
+        .chain(["/usr/sbin".into()])
+        .collect();
+    let candidates = names
+        .iter()
+        .flat_map(|name| places.iter().map(move |place| place.join(name)));
     let found = candidates.into_iter().find(|path| path.is_file());
     found.ok_or_else(|| ServerError::NotInstalled {
         program: names[0].to_owned(),
@@ -123,7 +138,13 @@ fn command(program: &Path, user: Option<User>, dies_with_us: bool) -> Command {
         Some(setpriv) => {
             let mut command = Command::new(setpriv);
             if let Some(user) = user {
-                command.args(["--reuid", &user.uid.to_string(), "--regid", &user.gid.to_string(), "--clear-groups"]);
+                command.args([
+                    "--reuid",
+                    &user.uid.to_string(),
+                    "--regid",
+                    &user.gid.to_string(),
+                    "--clear-groups",
+                ]);
             }
             command.args(["--pdeathsig", "KILL", "--"]).arg(program);
             command
@@ -136,7 +157,10 @@ fn command(program: &Path, user: Option<User>, dies_with_us: bool) -> Command {
             command
         }
     };
-    command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
+    command
+        .current_dir("/")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
     command
 }
 
@@ -149,7 +173,8 @@ pub(super) fn run(program: &Path, args: &[String], user: Option<User>) -> Result
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned()
+        + &String::from_utf8_lossy(&output.stdout);
     Err(ServerError::DidNotStart {
         program: program.display().to_string(),
         why: last_lines(&said),
@@ -157,19 +182,40 @@ pub(super) fn run(program: &Path, args: &[String], user: Option<User>) -> Result
 }
 
 fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
 impl Process {
-    pub(super) fn new(program: PathBuf, args: Vec<String>, user: Option<User>, log: PathBuf, port: u16) -> Self {
-        Process { program, args, user, log, port, child: None }
+    pub(super) fn new(
+        program: PathBuf,
+        args: Vec<String>,
+        user: Option<User>,
+        log: PathBuf,
+        port: u16,
+    ) -> Self {
+        Process {
+            program,
+            args,
+            user,
+            log,
+            port,
+            child: None,
+        }
     }
 
     pub(super) fn spawn(&mut self) -> Result<(), ServerError> {
-        let log = fs::OpenOptions::new().create(true).append(true).open(&self.log);
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.log);
         let log = log.map_err(|error| io_error(&self.log, error))?;
-        let both = log.try_clone().map_err(|error| io_error(&self.log, error))?;
+        let both = log
+            .try_clone()
+            .map_err(|error| io_error(&self.log, error))?;
         let child = command(&self.program, self.user, true)
             .args(&self.args)
             .stdout(log)
@@ -185,18 +231,27 @@ impl Process {
         let since = Instant::now();
         let failed = |process: &Self, why: &str| ServerError::DidNotStart {
             program: process.program.display().to_string(),
-            why: format!("{why}\n{}", last_lines(&fs::read_to_string(&process.log).unwrap_or_default())),
+            why: format!(
+                "{why}\n{}",
+                last_lines(&fs::read_to_string(&process.log).unwrap_or_default())
+            ),
         };
         loop {
             if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return Ok(());
             }
-            let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+            let ended = self
+                .child
+                .as_mut()
+                .and_then(|child| child.try_wait().ok().flatten());
             if let Some(status) = ended {
                 return Err(failed(self, &format!("it ended with {status}")));
             }
             if since.elapsed() > patience {
-                return Err(failed(self, &format!("not within {} s", patience.as_secs())));
+                return Err(failed(
+                    self,
+                    &format!("not within {} s", patience.as_secs()),
+                ));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -212,7 +267,12 @@ impl Process {
         let mut at = 0;
         while at < family.len() {
             let parent = family[at];
-            family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+            family.extend(
+                parents
+                    .iter()
+                    .filter(|(_, of)| *of == parent)
+                    .map(|(pid, _)| *pid),
+            );
             at += 1;
         }
         family
@@ -226,7 +286,8 @@ impl Process {
             let _ = child.wait();
         }
         let since = Instant::now();
-        while family.iter().any(|&pid| is_running(pid)) && since.elapsed() < Duration::from_secs(5) {
+        while family.iter().any(|&pid| is_running(pid)) && since.elapsed() < Duration::from_secs(5)
+        {
             std::thread::sleep(Duration::from_millis(5));
         }
     }

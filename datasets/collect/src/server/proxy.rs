@@ -24,7 +24,9 @@ impl Proxy {
     /// A proxy in front of a server.
     pub fn start(target: impl ToSocketAddrs) -> io::Result<Self> {
         let mut targets = target.to_socket_addrs()?;
-        let target = targets.next().ok_or_else(|| io::Error::other("no such host"))?;
+        let target = targets
+            .next()
+            .ok_or_else(|| io::Error::other("no such host"))?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let shared = Arc::<Shared>::default();
@@ -58,7 +60,9 @@ impl Proxy {
 
     /// Delays every piece that passes; nothing with zero.
     pub fn delay(&self, by: Duration) {
-        self.shared.delay.store(by.as_micros() as u64, Ordering::Relaxed);
+        self.shared
+            .delay
+            .store(by.as_micros() as u64, Ordering::Relaxed);
     }
 }
 
@@ -95,7 +99,9 @@ fn serve(client: TcpStream, target: SocketAddr, shared: &Arc<Shared>) -> io::Res
         end.set_nodelay(true)?;
     }
     let ends = (client.try_clone()?, server.try_clone()?);
-    shared.pairs().push((client.try_clone()?, server.try_clone()?));
+    shared
+        .pairs()
+        .push((client.try_clone()?, server.try_clone()?));
     for (from, to) in [ends, (server, client)] {
         let shared = Arc::clone(shared);
         std::thread::spawn(move || pass(from, to, &shared));

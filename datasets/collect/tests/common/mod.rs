@@ -75,7 +75,11 @@ impl<'a> Case<'a> {
             isolation,
             workload,
             order: adapter(database).unwrap().version_orders[0],
-            run: Run { txns: 2_000, limit: Some(Duration::from_secs(15)), ..Run::default() },
+            run: Run {
+                txns: 2_000,
+                limit: Some(Duration::from_secs(15)),
+                ..Run::default()
+            },
             settings: Vec::new(),
         }
     }
@@ -145,7 +149,9 @@ impl<'a> Case<'a> {
     ) -> Collected {
         let stop = AtomicBool::new(false);
         let request = self.request(directory);
-        let collected = request.collect(database, &self.load(), &stop, beside, &mut |_| {}).unwrap();
+        let collected = request
+            .collect(database, &self.load(), &stop, beside, &mut |_| {})
+            .unwrap();
         println!(
             "{}: {} committed, aborted {:?}, {} unknown, {} operations in {:.2} s, {} findings",
             collected.meta.about(),
@@ -169,16 +175,28 @@ impl<'a> Case<'a> {
         assert!(test.passed.len() >= 12);
         for &mistake in mistakes {
             let place = directory.path().join(mistake.name());
-            let broken = Broken { inner: &*database, mistake };
+            let broken = Broken {
+                inner: &*database,
+                mistake,
+            };
             let collected = self.collect_from(&broken, &place, None);
-            assert!(!holds(&collected.history, Level::Ser), "{} was not found", mistake.name());
+            assert!(
+                !holds(&collected.history, Level::Ser),
+                "{} was not found",
+                mistake.name()
+            );
         }
     }
 
     /// A level that allows an anomaly shows it sooner or later: tries again with more transactions, and says so if it
     /// never did, because nothing guarantees it.
     pub fn should_violate(&self, level: Level) {
-        let mut case = Case { settings: self.settings.clone(), urls: self.urls.clone(), run: self.run.clone(), ..*self };
+        let mut case = Case {
+            settings: self.settings.clone(),
+            urls: self.urls.clone(),
+            run: self.run.clone(),
+            ..*self
+        };
         for _ in 0..3 {
             let directory = tempfile::tempdir().unwrap();
             let collected = case.collect(directory.path());
@@ -188,13 +206,20 @@ impl<'a> Case<'a> {
             case.run.txns *= 4;
             case.run.seed += 1;
         }
-        println!("NOT SHOWN: {} at {} kept {level} on {}", self.database, self.isolation, self.workload);
+        println!(
+            "NOT SHOWN: {} at {} kept {level} on {}",
+            self.database, self.isolation, self.workload
+        );
     }
 }
 
 /// A private server, or nothing, loudly, where its package is not installed.
 pub fn server(database: &str, nodes: usize) -> Option<Private> {
-    match Private::start(&Wanted { database, nodes, sessions: 16 }) {
+    match Private::start(&Wanted {
+        database,
+        nodes,
+        sessions: 16,
+    }) {
         Ok(server) => Some(server),
         Err(error @ ServerError::NotInstalled { .. }) => {
             println!("SKIPPED a test with {database}: {error}");
