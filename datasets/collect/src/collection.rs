@@ -158,7 +158,11 @@ impl Request<'_> {
         let running = start.elapsed();
         let start = Instant::now();
         let mut notes = Vec::new();
-        let log = database.log().unwrap_or_else(|failure| {
+        let patience = match ended_early {
+            Some(_) => Duration::ZERO,
+            None => self.run.patience,
+        };
+        let log = patiently(patience, || database.log()).unwrap_or_else(|failure| {
             notes.push(format!(
                 "the log cannot be read, so versions are not in order: {failure}"
             ));
@@ -166,7 +170,7 @@ impl Request<'_> {
         });
         let merged = write(self.directory, &meta, log.as_ref(), Some(database))?;
         let merging = start.elapsed();
-        if let Err(failure) = database.clean() {
+        if let Err(failure) = patiently(patience, || database.clean()) {
             notes.push(format!("the tables are still there: {failure}"));
         }
         Ok(Collected {
@@ -194,6 +198,22 @@ impl Request<'_> {
             lists: load.kind() == Kind::Lists,
             nodes: (0..self.run.sessions).map(|it| database.node(it)).collect(),
             settings: database.settings().into_iter().collect(),
+        }
+    }
+}
+
+/// Tries again while the connection is lost: the last fault may have been a crash.
+fn patiently<T>(
+    patience: Duration,
+    mut attempt: impl FnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let since = Instant::now();
+    loop {
+        match attempt() {
+            Err(Failure::Lost(_)) if since.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            other => return other,
         }
     }
 }

@@ -263,7 +263,11 @@ impl<'a> Client<'a> {
     fn all(&mut self) -> Result<(), Halt> {
         while self.shared.goes_on() {
             let from = Rng::new(self.rng.number());
-            for _ in 0..=self.shared.run.retries {
+            for retry in 0..=self.shared.run.retries {
+                // Without a pause, clients would only meet the lock that they have just failed at.
+                if retry > 0 {
+                    std::thread::sleep(Duration::from_micros(100) * 4_u32.pow(retry.min(4) - 1));
+                }
                 if self.shared.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
                     return Ok(());
                 }
