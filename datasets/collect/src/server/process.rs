@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -164,6 +165,26 @@ fn command(program: &Path, user: Option<User>, dies_with_us: bool) -> Command {
     command
 }
 
+/// Starts a process from a thread that never ends: the signal of `--pdeathsig` is sent when the thread ends that started it,
+/// and a fault's thread may end long before the server should.
+fn spawn_for_good(command: Command) -> io::Result<Child> {
+    type Job = (Command, mpsc::Sender<io::Result<Child>>);
+    static STARTER: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (jobs, taken) = mpsc::channel::<Job>();
+        std::thread::spawn(move || {
+            for (mut command, answer) in taken {
+                let _ = answer.send(command.spawn());
+            }
+        });
+        jobs
+    });
+    let (answer, answered) = mpsc::channel();
+    let gone = |_| io::Error::other("the thread that starts processes is gone");
+    starter.send((command, answer)).map_err(|_| gone(()))?;
+    answered.recv().map_err(|_| gone(()))?
+}
+
 /// Runs a program to its end, as the server's user.
 pub(super) fn run(program: &Path, args: &[String], user: Option<User>) -> Result<(), ServerError> {
     let output = command(program, user, false)
@@ -216,12 +237,9 @@ impl Process {
         let both = log
             .try_clone()
             .map_err(|error| io_error(&self.log, error))?;
-        let child = command(&self.program, self.user, true)
-            .args(&self.args)
-            .stdout(log)
-            .stderr(both)
-            .spawn()
-            .map_err(|error| io_error(&self.program, error))?;
+        let mut command = command(&self.program, self.user, true);
+        command.args(&self.args).stdout(log).stderr(both);
+        let child = spawn_for_good(command).map_err(|error| io_error(&self.program, error))?;
         self.child = Some(child);
         Ok(())
     }
