@@ -22,11 +22,11 @@ test:
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked -p kingsnake --no-default-features -- -D warnings
+	cargo clippy --locked -p kingsnake-cli --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 bench: setup
-	cargo build --locked --release -p kingsnake -p kingsnake-benches
+	cargo build --locked --release -p kingsnake-cli -p kingsnake-benches
 	target/release/speed --growth out/growth
 	cargo bench --locked -p kingsnake-benches
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::Checked;
 use kingsnake_solver::check::{CheckStats, Decider};
-use kingsnake_solver::model::{History, Status};
+use kingsnake_solver::model::{History, Status, visible};
 use kingsnake_solver::verdict::Verdict;
 
 use crate::plan::Plan;
@@ -122,12 +122,13 @@ impl Answer {
     }
 }
 
-/// The last part of a path, or all of it where it has none.
+/// The last part of a path, or all of it where it has none, as it can be printed.
 pub fn base_name(path: &Path) -> String {
-    path.file_name().map_or_else(
+    let name = path.file_name().map_or_else(
         || path.display().to_string(),
         |name| name.to_string_lossy().into_owned(),
-    )
+    );
+    visible(&name).into_owned()
 }
 
 /// How a transaction ended, in a word.

@@ -8,7 +8,7 @@ mod study;
 mod techniques;
 mod values;
 
-pub use check::{CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg};
+pub use check::{BoundArgs, CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg};
 pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
@@ -144,6 +144,9 @@ pub struct VerifyArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub bounds: BoundArgs,
 }
 
 /// `kingsnake verify-proof`.
@@ -182,6 +185,9 @@ pub struct StatsArgs {
     /// Write one JSON document, to stdout in place of the words unless a file is given.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub json: Option<PathBuf>,
+    /// How far to go.
+    #[command(flatten)]
+    pub bounds: BoundArgs,
 }
 
 /// `kingsnake convert`.
@@ -197,15 +203,71 @@ pub struct ConvertArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub bounds: BoundArgs,
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
         Typed::command().debug_assert();
+    }
+
+    /// What looks like a long option in a text: `--name`.
+    fn options_in(text: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for (at, _) in text.match_indices("--") {
+            let before = text[..at].chars().next_back();
+            let name: String = text[at + 2..]
+                .chars()
+                .take_while(|letter| letter.is_ascii_lowercase() || *letter == '-')
+                .collect();
+            if !name.starts_with('-') && !name.is_empty() && before != Some('-') {
+                found.insert(name);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_page_of_switches_names_every_option_of_check_and_no_other() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/switches.md");
+        let page = std::fs::read_to_string(page).expect("docs/switches.md is there");
+        let mut typed = Typed::command();
+        typed.build();
+        let check = typed.find_subcommand("check").expect("there is `check`");
+        let known: BTreeSet<&str> = check
+            .get_arguments()
+            .filter_map(|it| it.get_long())
+            .collect();
+        let mut documented = options_in(&page);
+        // The two spellings of a technique are one row.
+        for row in page.lines().filter_map(|line| line.strip_prefix("| `")) {
+            let name = row.split('`').next().unwrap_or_default();
+            if !name.starts_with("--") && known.contains(format!("no-{name}").as_str()) {
+                documented.extend([name.to_owned(), format!("no-{name}")]);
+            }
+        }
+        for general in ["help", "version", "leash"] {
+            documented.insert(general.to_owned());
+        }
+        let missing: Vec<&&str> = known
+            .iter()
+            .filter(|it| !documented.contains(**it))
+            .collect();
+        assert!(missing.is_empty(), "docs/switches.md lacks {missing:?}");
+        let invented = |name: &&String| {
+            let general = ["name", "no-name", "help", "version", "leash"];
+            !known.contains(name.as_str()) && !general.contains(&name.as_str())
+        };
+        let invented: Vec<&String> = documented.iter().filter(invented).collect();
+        assert!(invented.is_empty(), "there is no {invented:?}");
     }
 }

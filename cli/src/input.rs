@@ -1,62 +1,46 @@
-//! Brings a history in, within the budget: reading happens in a thread of its own, so that a time limit or Ctrl-C ends
-//! the wait even in the middle of a large file.
+//! Brings a history in, within the budget.
 
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
+use anyhow::Result;
+use kingsnake_datasets::{Parsed, ReadOptions};
 use kingsnake_history::rng::Rng;
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::budget::Budget;
 
 use crate::args::ReadArgs;
+use crate::limits::Stopped;
 use crate::plan::Plan;
 
-const POLL: Duration = Duration::from_millis(20);
-/// As much as a main thread usually has.
-const STACK: usize = 8 << 20;
-
-/// A history, or the reason why reading it stopped.
-pub enum Loaded {
-    /// It was read.
-    Parsed(Box<Parsed>),
-    /// The budget ended first.
-    Stopped(StopReason),
-}
-
-/// Reads a history without any limit.
-pub fn load(path: &Path, args: &ReadArgs) -> Result<Parsed> {
-    Ok(open(path, &options(args), args.into())?)
-}
-
 /// Reads a history unless the budget ends first.
-pub fn load_within(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Loaded> {
-    if let Err(reason) = budget.check() {
-        return Ok(Loaded::Stopped(reason));
+pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
+    let options = ReadOptions {
+        format: args.format,
+        version_order: args.version_order.clone(),
+        // The budget knows how much memory there is.
+        max_decompressed: u64::MAX,
+        budget: budget.clone(),
+    };
+    let mut parsed = match kingsnake_datasets::open(path, &options) {
+        Ok(parsed) => parsed,
+        Err(error) => match error.stopped() {
+            Some(reason) => return Err(Stopped(reason.clone()).into()),
+            None => return Err(error.into()),
+        },
+    };
+    if args.no_version_order {
+        parsed.history.retain_versions(|_| false);
     }
-    let (sender, receiver) = mpsc::channel();
-    let (path, options, ignore) = (path.to_owned(), options(args), args.into());
-    std::thread::Builder::new()
-        .name("read".to_owned())
-        .stack_size(STACK)
-        .spawn(move || {
-            // Nobody may be waiting any more, and then nobody needs the answer.
-            let _ = sender.send(open(&path, &options, ignore).map(Box::new));
-        })
-        .context("cannot start a thread for reading")?;
-    loop {
-        match receiver.recv_timeout(POLL) {
-            Ok(parsed) => return Ok(Loaded::Parsed(parsed?)),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                bail!("internal error: the reader stopped without an answer")
-            }
-        }
-        if let Err(reason) = budget.check() {
-            return Ok(Loaded::Stopped(reason));
-        }
+    if args.no_predicates {
+        parsed.history.forget_predicates();
     }
+    Ok(parsed)
+}
+
+/// The files that reading a history touches.
+pub fn files<'a>(history: &'a Path, args: &'a ReadArgs) -> Vec<&'a Path> {
+    std::iter::once(history)
+        .chain(args.version_order.as_deref())
+        .collect()
 }
 
 /// The history with as much of its version orders as the plan keeps, chosen at random.
@@ -76,39 +60,4 @@ pub fn thinned(mut parsed: Parsed, plan: &Plan) -> Parsed {
         }
     }
     parsed
-}
-
-/// What of a history is not looked at.
-#[derive(Clone, Copy)]
-struct Ignored {
-    version_order: bool,
-    predicates: bool,
-}
-
-impl From<&ReadArgs> for Ignored {
-    fn from(args: &ReadArgs) -> Self {
-        Ignored {
-            version_order: args.no_version_order,
-            predicates: args.no_predicates,
-        }
-    }
-}
-
-fn open(path: &Path, options: &ReadOptions, ignored: Ignored) -> Result<Parsed, ReadError> {
-    let mut parsed = kingsnake_datasets::open(path, options)?;
-    if ignored.version_order {
-        parsed.history.retain_versions(|_| false);
-    }
-    if ignored.predicates {
-        parsed.history.forget_predicates();
-    }
-    Ok(parsed)
-}
-
-fn options(args: &ReadArgs) -> ReadOptions {
-    ReadOptions {
-        format: args.format,
-        version_order: args.version_order.clone(),
-        ..ReadOptions::default()
-    }
 }

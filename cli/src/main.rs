@@ -11,7 +11,9 @@ mod hunt;
 mod input;
 mod interrupt;
 mod json;
+mod limits;
 mod memory;
+mod output;
 mod page;
 mod picture;
 mod plan;
@@ -25,7 +27,6 @@ mod telling;
 mod voice;
 mod words;
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -53,14 +54,14 @@ fn main() -> ExitCode {
     hush_drivers();
     let typed = Typed::parse();
     let status = run(typed, start).unwrap_or_else(|error| {
+        if let Some(reason) = limits::stopped(&error) {
+            voice::complain(&format!("stopped: {reason}"));
+            return 3;
+        }
         voice::complain(&format!("{error:#}"));
         2
     });
-    if kingsnake_encodings::left_behind() {
-        // Stdout keeps a line that is not ended yet; stderr keeps nothing.
-        let _ = std::io::stdout().flush();
-        signal_hook::low_level::exit(status.into());
-    }
+    limits::end_at_once_if_left_behind(status);
     status.into()
 }
 
@@ -75,12 +76,28 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         }
         Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
         Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
-        Command::Verify(args) => commands::verify::run(&args, voice),
-        Command::VerifyProof(args) => commands::verify_proof::run(&args, voice, start),
-        Command::Stats(args) => commands::stats::run(&args, voice),
-        Command::Convert(args) => commands::convert::run(&args, voice),
-        Command::Export(args) => commands::export::run(&args, voice, start),
-        Command::Generate(args) => commands::generate::run(&args, voice),
+        Command::Verify(args) => limits::command(&args.bounds.clone(), start, move |budget| {
+            commands::verify::run(&args, voice, budget)
+        }),
+        Command::VerifyProof(args) => {
+            limits::command(&args.limits.bounds.clone(), start, move |budget| {
+                commands::verify_proof::run(&args, voice, start, budget)
+            })
+        }
+        Command::Stats(args) => limits::command(&args.bounds.clone(), start, move |budget| {
+            commands::stats::run(&args, voice, budget)
+        }),
+        Command::Convert(args) => limits::command(&args.bounds.clone(), start, move |budget| {
+            commands::convert::run(&args, voice, budget)
+        }),
+        Command::Export(args) => {
+            limits::command(&args.limits.bounds.clone(), start, move |budget| {
+                commands::export::run(&args, voice, start, budget)
+            })
+        }
+        Command::Generate(args) => limits::command(&args.bounds.clone(), start, move |_| {
+            commands::generate::run(&args, voice)
+        }),
         Command::Collect(args) => commands::collect::run(&args, voice),
         Command::Hunt(args) => hunt::hunt(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),

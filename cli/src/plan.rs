@@ -2,19 +2,17 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Format;
 use kingsnake_encodings::PropagatorOptions;
 use kingsnake_gpu::Choice;
-use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
 
 use crate::args::{CheckArgs, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg};
-use crate::memory;
 use crate::profile::{reachability_name, search, techniques};
 
 /// A check, ready to run.
@@ -76,26 +74,10 @@ impl Plan {
             device: args.techniques.device.clone(),
             backend: args.techniques.backend.clone(),
             seed: args.techniques.seed,
-            timeout: args.limits.timeout,
-            memory_limit: args.limits.memory_limit,
+            timeout: args.limits.bounds.timeout,
+            memory_limit: args.limits.bounds.memory_limit,
             threads: args.limits.threads,
         })
-    }
-
-    /// The limits, counted from the start of the process.
-    pub fn budget(&self, start: Instant) -> Budget {
-        limited(self.timeout, self.memory_limit, start)
-    }
-
-    /// Starts as many threads as were asked for.
-    pub fn start_threads(&self) -> Result<()> {
-        let Some(threads) = self.threads else {
-            return Ok(());
-        };
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()
-            .context("cannot start the threads")
     }
 
     /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.
@@ -159,6 +141,7 @@ impl Plan {
             ),
             ("combine", switch(techniques.combine)),
             ("coalesce", switch(techniques.coalesce)),
+            ("unread", switch(techniques.unread)),
             ("merge", switch(techniques.merge)),
             ("linear", switch(techniques.linear)),
             ("estimate", switch(techniques.estimate)),
@@ -242,6 +225,7 @@ impl Plan {
         for (name, on) in [
             ("combine", techniques.combine),
             ("coalesce", techniques.coalesce),
+            ("unread", techniques.unread),
             ("merge", techniques.merge),
             ("linear", techniques.linear),
             ("estimate", techniques.estimate),
@@ -264,21 +248,15 @@ impl Plan {
     }
 }
 
-/// The limits that were typed, counted from the start of the process.
-pub fn budget(args: &LimitArgs, start: Instant) -> Budget {
-    limited(args.timeout, args.memory_limit, start)
-}
-
-fn limited(timeout: Option<Duration>, memory_limit: Option<u64>, start: Instant) -> Budget {
-    let mut budget = Budget::unlimited();
-    if let Some(limit) = timeout {
-        budget = budget.with_timeout(start, limit);
-    }
-    // Without a limit the check would rather answer `unknown` than be killed by the system.
-    if let Some(bytes) = memory_limit.or_else(memory::available) {
-        budget = budget.with_memory(bytes);
-    }
-    budget
+/// Starts as many threads as were asked for.
+pub fn start_threads(limits: &LimitArgs) -> Result<()> {
+    let Some(threads) = limits.threads else {
+        return Ok(());
+    };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(usize::from(threads))
+        .build_global()
+        .context("cannot start the threads")
 }
 
 /// The level, where there must be one.
@@ -341,10 +319,9 @@ pub fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it. No argument holds the byte 0, the only one that cannot be quoted.
 fn quoted(word: &str) -> String {
-    // Only a NUL byte cannot be quoted, and no argument holds one.
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }
 
 #[cfg(test)]
@@ -398,6 +375,7 @@ mod tests {
     fn what_is_typed_overrides_the_profile_wherever_it_stands() {
         let cobra = plan("kingsnake check h --profile cobra").unwrap();
         assert_eq!(cobra.techniques.prune_rounds, Some(1));
+        assert!(!cobra.techniques.unread);
         assert!(!cobra.techniques.merge && cobra.techniques.coalesce);
         let king = plan("kingsnake check h --profile king-cobra").unwrap();
         assert_eq!(king.techniques.prune_rounds, Some(5));
@@ -436,7 +414,7 @@ mod tests {
     fn words_are_quoted_for_the_shell() {
         assert_eq!(quoted("a/b.log"), "a/b.log");
         assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("it's"), "\"it's\"");
         assert_eq!(quoted(""), "''");
     }
 }

@@ -30,6 +30,7 @@ impl Profile {
             Profile::Kingsnake => return all,
         };
         Techniques {
+            unread: false,
             merge: false,
             linear: false,
             estimate: false,
@@ -67,6 +68,7 @@ pub fn techniques(args: &TechniqueArgs) -> Techniques {
     }
     Techniques {
         combine: switches.combine().unwrap_or(profile.combine),
+        unread: switches.unread().unwrap_or(profile.unread),
         coalesce: switches.coalesce().unwrap_or(profile.coalesce),
         merge: switches.merge().unwrap_or(profile.merge),
         linear: switches.linear().unwrap_or(profile.linear),

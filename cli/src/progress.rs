@@ -16,9 +16,18 @@ use crate::voice::{count, grouped};
 const FIRST: Duration = Duration::from_millis(250);
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Listens to a check, and draws if somebody is looking.
+/// Draws if somebody is looking, until it is dropped.
 pub struct Drawing {
-    thread: Option<(Sender<Event>, JoinHandle<()>)>,
+    thread: Option<(Sender<Told>, JoinHandle<()>)>,
+}
+
+/// Listens to a check for a [`Drawing`], which may be over before the check is.
+#[derive(Clone)]
+pub struct Listener(Option<Sender<Told>>);
+
+enum Told {
+    Event(Event),
+    End,
 }
 
 impl Drawing {
@@ -33,13 +42,18 @@ impl Drawing {
             thread: Some((sender, thread)),
         }
     }
+
+    /// Somebody to tell.
+    pub fn listener(&self) -> Listener {
+        Listener(self.thread.as_ref().map(|(sender, _)| sender.clone()))
+    }
 }
 
-impl Progress for Drawing {
+impl Progress for Listener {
     fn event(&mut self, event: Event) {
-        if let Some((sender, _)) = &self.thread {
-            // The drawing thread ends only after this sender is gone.
-            let _ = sender.send(event);
+        if let Some(sender) = &self.0 {
+            // Where nobody draws any more, nobody need be told.
+            let _ = sender.send(Told::Event(event));
         }
     }
 }
@@ -47,23 +61,23 @@ impl Progress for Drawing {
 impl Drop for Drawing {
     fn drop(&mut self) {
         if let Some((sender, thread)) = self.thread.take() {
-            drop(sender);
+            let _ = sender.send(Told::End);
             let _ = thread.join();
         }
     }
 }
 
-fn draw(start: Instant, events: &Receiver<Event>) {
+fn draw(start: Instant, events: &Receiver<Told>) {
     let mut state = State::default();
     let mut bar = None;
     loop {
         match events.recv_timeout(EVERY) {
-            Ok(event) => {
+            Ok(Told::Event(event)) => {
                 state.take(&event);
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
+            Ok(Told::End) | Err(RecvTimeoutError::Disconnected) => break,
         }
         if start.elapsed() >= FIRST {
             let bar = bar.get_or_insert_with(|| {

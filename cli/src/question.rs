@@ -1,6 +1,7 @@
 //! What a back end would be asked about a history: the straight line up to there, for whoever wants the question itself.
 
-use kingsnake_solver::budget::{Budget, StopReason};
+use anyhow::{Result, bail};
+use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{CheckError, Techniques};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::History;
@@ -9,19 +10,7 @@ use kingsnake_solver::progress::Progress;
 use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, prune};
 use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
 
-/// Why there is no question.
-pub enum Failed {
-    /// The budget ended.
-    Stopped(StopReason),
-    /// It cannot be asked, or need not.
-    Error(anyhow::Error),
-}
-
-impl From<StopReason> for Failed {
-    fn from(reason: StopReason) -> Self {
-        Failed::Stopped(reason)
-    }
-}
+use crate::limits::Stopped;
 
 /// The question that is left after pruning, or the contradiction that pruning found.
 pub fn question(
@@ -30,22 +19,20 @@ pub fn question(
     techniques: &Techniques,
     budget: &Budget,
     progress: &mut dyn Progress,
-) -> Result<Outcome, Failed> {
+) -> Result<Outcome> {
     if spec.real_time.is_some() && !history.has_times() {
-        return Err(Failed::Error(CheckError::NoTimes.into()));
+        return Err(CheckError::NoTimes.into());
     }
     let resolved = match resolve(history, budget) {
         Ok(Resolution::Resolved(resolved)) => resolved,
-        Ok(Resolution::Anomalous(_)) => {
-            return Err(Failed::Error(anyhow::anyhow!(
-                "no order explains the reads of this history, so there is no question to ask; \
-                 `kingsnake check` tells which"
-            )));
-        }
-        Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
-        Err(error) => return Err(Failed::Error(error.into())),
+        Ok(Resolution::Anomalous(_)) => bail!(
+            "no order explains the reads of this history, so there is no question to ask; \
+             `kingsnake check` tells which"
+        ),
+        Err(ResolveError::Stopped(reason)) => return Err(Stopped(reason).into()),
+        Err(error) => return Err(error.into()),
     };
-    let polygraph = construct(history, resolved, spec, techniques.combine);
+    let polygraph = construct(history, resolved, spec, techniques.shape());
     let options = PruneOptions {
         reachability: techniques.reachability,
         rounds: techniques.prune_rounds,
@@ -55,5 +42,5 @@ pub fn question(
         merge: techniques.merge,
     };
     let mut stats = PruneStats::default();
-    Ok(prune(polygraph, options, &mut stats, budget, progress)?)
+    prune(polygraph, options, &mut stats, budget, progress).map_err(|reason| Stopped(reason).into())
 }

@@ -48,3 +48,59 @@ fn parse(line: &[String]) -> Result<Typed, Refusal> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    fn pages(directory: &Path, out: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pages(&path, out);
+            } else if path.extension().is_some_and(|it| it == "md") {
+                out.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_of_a_recorded_run_is_one_that_the_program_takes() {
+        let mut all = Vec::new();
+        let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/runs");
+        pages(Path::new(runs), &mut all);
+        for page in ["gpu-box.md", "cluster.md", "ablation.md"] {
+            let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+            all.push(Path::new(docs).join(page));
+        }
+        let mut n_commands = 0;
+        for page in all {
+            let text = std::fs::read_to_string(&page).unwrap();
+            let quoted = text.split('`').filter(|part| !part.contains('\n'));
+            for command in quoted.filter(|part| part.starts_with("kingsnake ")) {
+                // `[…]` and `A|B` describe a form, not a command.
+                if command.contains(['[', '|', '…']) {
+                    continue;
+                }
+                let mut line = shlex::split(command).expect("its quotes are closed");
+                line.remove(0);
+                // A bare name, such as `kingsnake check`, is no command to type.
+                if line.len() < 3 {
+                    continue;
+                }
+                // What a document says of several commands at once has no --out.
+                let asks = ["ablate", "bench"].contains(&line[0].as_str());
+                if asks && !line.iter().any(|word| word == "--out") {
+                    line.extend(["--out", "DIR"].map(str::to_owned));
+                }
+                if let Err(refusal) = parse(&line) {
+                    panic!("{}: {command}: {}", page.display(), refusal.words);
+                }
+                n_commands += 1;
+            }
+        }
+        assert!(n_commands > 15, "{n_commands}");
+    }
+}

@@ -1,11 +1,11 @@
 //! Says things: the verdict on stdout, warnings on stderr. The only code that prints words.
 //!
-//! Invariant: a reader that goes away (a closed pipe) is no error, and control characters that a history's names may
-//! contain never reach a terminal.
+//! Invariant: a reader that goes away (a closed pipe) is no error, and characters of a history's names that steer a terminal or
+//! reorder a line never reach one.
 
 use std::io::{self, IsTerminal, Write};
 
-pub use kingsnake_text::{Paint, count, grouped, lasting, printable, sized};
+pub use kingsnake_text::{Paint, count, grouped, lasting, printable, printable_lines, sized};
 
 use crate::args::{Color, VoiceArgs};
 
@@ -53,7 +53,9 @@ pub fn say(words: &str) -> io::Result<()> {
     }
 }
 
-/// Says it on stderr. There is nobody left to tell if that fails.
+/// Says it on stderr. There is nobody left to tell if that fails. Further lines are indented, so that a name with a line end in
+/// it cannot pass for a message of its own.
 pub fn complain(words: &str) {
-    let _ = writeln!(io::stderr().lock(), "kingsnake: {}", printable(words));
+    let words = printable_lines(words).replace('\n', "\n    ");
+    let _ = writeln!(io::stderr().lock(), "kingsnake: {words}");
 }

@@ -2,7 +2,7 @@
 
 mod run;
 
-use run::{corpus, expect};
+use run::{Scratch, corpus, expect};
 use serde_json::Value;
 
 /// Every row of the corpus' index: the file, and for each level by name `yes`, `no` or `-`.
@@ -123,4 +123,41 @@ fn what_is_about_one_level_is_refused() {
     expect(2, &["verify", &path, "x", "--level", "auto"]);
     let said = expect(3, &["check", &path, "--level", "auto", "--timeout", "0"]);
     assert!(said.stdout.contains("nothing is known"), "{}", said.stdout);
+}
+
+#[test]
+fn real_time_chooses_which_levels_auto_asks_for() {
+    let history = corpus("strict-ser/serial.jsonl");
+    let levels = |args: &[&str]| -> Vec<String> {
+        let said = expect(
+            0,
+            &[&["check", "--json", "--level", "auto", &history], args].concat(),
+        );
+        let document: Value = serde_json::from_str(&said.stdout).expect("one JSON document");
+        let levels = document["levels"].as_array().expect("levels");
+        let names = levels
+            .iter()
+            .map(|it| it["name"].as_str().expect("a name").to_owned());
+        names.collect()
+    };
+    let (all, on, off) = (
+        levels(&[]),
+        levels(&["--real-time", "on"]),
+        levels(&["--real-time", "off"]),
+    );
+    assert_eq!(on.len() + off.len(), all.len());
+    assert!(on.contains(&"strict-ser".to_owned()) && !off.contains(&"strict-ser".to_owned()));
+    assert!(off.contains(&"ser".to_owned()) && !on.contains(&"ser".to_owned()));
+}
+
+#[test]
+fn files_about_one_level_are_refused_before_anything_is_written() {
+    let scratch = Scratch::new();
+    let history = corpus("none/lost-update.jsonl");
+    let out = scratch.path("out");
+    for option in ["--proof", "--certificate", "--dot", "--svg", "--report"] {
+        let said = expect(2, &["check", &history, "--level", "auto", option, &out]);
+        assert!(said.stderr.contains("about one level"), "{}", said.stderr);
+        assert!(!std::path::Path::new(&out).exists());
+    }
 }

@@ -132,20 +132,22 @@ fn the_corpus_is_judged_on_a_gpu_as_its_index_says() {
 }
 
 #[test]
-fn an_adapter_that_is_not_there_is_a_warning_and_the_cpu_answers() {
+fn an_adapter_that_does_not_exist_is_an_error() {
     let scratch = Scratch::new();
     let valid = history(&scratch, "valid", &[]);
-    let (document, stderr) = document(0, &valid, "gpu:no such thing", "ser");
-    assert!(stderr.contains("warning: no adapter"), "{stderr}");
-    assert!(stderr.contains("the CPU computes instead"), "{stderr}");
-    let device = &document["stats"]["device"];
-    assert!(device["warning"].is_string(), "{device}");
-    assert_eq!(document["plan"]["device"], "gpu:no such thing");
-    let command = document["command"].as_str().unwrap_or_default();
-    assert!(
-        command.contains("--device 'gpu:no such thing'"),
-        "{command}"
-    );
+    for level in ["ser", "auto"] {
+        let line = [
+            "check",
+            &valid,
+            "--level",
+            level,
+            "--device",
+            "gpu:no such thing",
+        ];
+        let said = expect(2, &line);
+        assert!(said.stderr.contains("no such thing"), "{}", said.stderr);
+        assert_eq!(said.stdout, "");
+    }
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn colour_comes_only_on_request() {
     assert!(
         run(&["check", &history, "--color", "always"])
             .stdout
-            .contains("\x1b[1;32msatisfied")
+            .contains("\x1b[1m\x1b[32msatisfied")
     );
 }
 

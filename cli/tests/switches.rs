@@ -227,3 +227,36 @@ fn a_share_of_no_version_order_is_a_warning() {
     let words = "no order of versions is given";
     assert!(said.stderr.contains(words), "{}", said.stderr);
 }
+
+#[cfg(feature = "z3")]
+#[test]
+fn encodings_of_snapshot_isolation_take_constraints_of_every_form() {
+    let scratch = Scratch::new();
+    let options = [
+        "--txns",
+        "60",
+        "--keys",
+        "8",
+        "--ops",
+        "4",
+        "--clients",
+        "6",
+    ];
+    let lost = [&options[..], &["--fault", "lost-update"]].concat();
+    for workload in ["king-cobra-rw", "king-cobra-rmw"] {
+        let valid = generate_workload(&scratch, "valid", workload, &options);
+        let broken = generate_workload(&scratch, "broken", workload, &lost);
+        for backend in ["z3/gsi", "z3/asi"] {
+            for form in [
+                &["--no-prune", "--no-witness", "--no-coalesce"][..],
+                &["--no-prune", "--no-witness", "--no-coalesce", "--no-merge"],
+                &["--no-prune", "--no-witness", "--no-combine"],
+                &["--no-witness", "--no-coalesce", "--prune-rounds", "1"],
+            ] {
+                let asked = [&["--level", "si", "--backend", backend], form].concat();
+                checked(0, &[&[valid.as_str()], &asked[..]].concat());
+                checked(1, &[&[broken.as_str()], &asked[..]].concat());
+            }
+        }
+    }
+}

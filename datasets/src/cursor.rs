@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use kingsnake_history::budget::Budget;
+
 use crate::error::{Place, Problem, ReadError};
 
 /// The bytes of one file and its name.
@@ -11,12 +13,45 @@ use crate::error::{Place, Problem, ReadError};
 pub(crate) struct Input<'a> {
     pub(crate) file: &'a Path,
     pub(crate) bytes: &'a [u8],
+    pub(crate) budget: &'a Budget,
+}
+
+/// Polls the budget while a file is read.
+pub(crate) struct Polled<'a> {
+    input: Input<'a>,
+    steps: u32,
+}
+
+impl Polled<'_> {
+    /// Records between two looks at the clock; a record is a line or so.
+    const EVERY: u32 = 64;
+
+    /// Another record: whether reading may go on.
+    #[inline]
+    pub(crate) fn step(&mut self) -> Result<(), ReadError> {
+        self.steps += 1;
+        if self.steps < Self::EVERY {
+            return Ok(());
+        }
+        self.steps = 0;
+        let input = self.input;
+        let stopped = input.budget.check();
+        stopped.map_err(|reason| input.error(Problem::Stopped(reason)))
+    }
 }
 
 impl<'a> Input<'a> {
     /// The start of the bytes.
     pub(crate) fn cursor(self) -> Cursor<'a> {
         Cursor { input: self, at: 0 }
+    }
+
+    /// For the loop over the file's records.
+    pub(crate) fn polled(self) -> Polled<'a> {
+        Polled {
+            input: self,
+            steps: 0,
+        }
     }
 
     /// An error at a line, found by its byte.
@@ -240,6 +275,7 @@ mod tests {
         let input = Input {
             file: Path::new("x"),
             bytes: text.as_bytes(),
+            budget: &Budget::unlimited(),
         };
         let mut cursor = input.cursor();
         cursor.int().ok().filter(|_| cursor.done())
@@ -263,6 +299,7 @@ mod tests {
         let input = Input {
             file: Path::new("x"),
             bytes: &[0, 1],
+            budget: &Budget::unlimited(),
         };
         let mut cursor = input.cursor();
         assert!(!cursor.pass(b'a'));

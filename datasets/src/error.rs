@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kingsnake_history::budget::StopReason;
 use kingsnake_history::model::BuildError;
 use thiserror::Error;
 
@@ -44,7 +45,7 @@ pub enum Problem {
     /// No format fits.
     #[error("{0}")]
     Unrecognised(String),
-    /// A compressed file grows beyond the limit.
+    /// A compressed file, a pipe or a device grows beyond the limit.
     #[error(
         "more than {limit} bytes after decompression; raise the limit if this is no decompression bomb"
     )]
@@ -52,6 +53,9 @@ pub enum Problem {
         /// The limit.
         limit: u64,
     },
+    /// The budget ended before the file did.
+    #[error("{0}")]
+    Stopped(StopReason),
 }
 
 #[derive(Debug)]
@@ -87,6 +91,14 @@ impl ReadError {
     /// What is wrong there.
     pub fn problem(&self) -> &Problem {
         &self.0.problem
+    }
+
+    /// Why reading stopped, if nothing is wrong with the file.
+    pub fn stopped(&self) -> Option<&StopReason> {
+        match &self.0.problem {
+            Problem::Stopped(reason) => Some(reason),
+            _ => None,
+        }
     }
 }
 

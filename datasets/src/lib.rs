@@ -11,15 +11,18 @@ mod json;
 mod recognise;
 mod source;
 pub mod store;
+mod whole;
 pub mod workloads;
 mod writers;
 
 use std::path::{Path, PathBuf};
 
+use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{History, HistoryBuilder};
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
+pub use whole::{Pending, discard_pending, write_whole};
 pub use writers::{write, write_version_orders};
 
 use cursor::Input;
@@ -33,8 +36,10 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// A file of version orders that stands beside the history.
     pub version_order: Option<PathBuf>,
-    /// The most bytes that a compressed file may grow to.
+    /// The most bytes that a compressed file, a pipe or a device may give.
     pub max_decompressed: u64,
+    /// Reading stops with [`Problem::Stopped`] when it ends.
+    pub budget: Budget,
 }
 
 impl Default for ReadOptions {
@@ -43,6 +48,7 @@ impl Default for ReadOptions {
             format: None,
             version_order: None,
             max_decompressed: 8 << 30,
+            budget: Budget::unlimited(),
         }
     }
 }
@@ -76,6 +82,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
                         Input {
                             file: &log.path,
                             bytes: &log.source,
+                            budget: &options.budget,
                         },
                     )
                 })
@@ -90,17 +97,19 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
         } => {
             let input = Input {
                 file: &path,
-                bytes: &source,
+                bytes: content(format, &path, &source)?,
+                budget: &options.budget,
             };
             let format = read_file(format, input, &mut builder, &mut warnings)?;
             (path, format)
         }
     };
     if let Some(beside) = &options.version_order {
-        let source = source::load(beside, options.max_decompressed)?;
+        let source = source::load(beside, options.max_decompressed, &options.budget)?;
         let input = Input {
             file: beside,
-            bytes: &source,
+            bytes: source::text(beside, &source)?,
+            budget: &options.budget,
         };
         formats::kingsnake::read_version_orders(input, &mut builder)?;
     }
@@ -112,7 +121,12 @@ pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, Re
     let mut builder = HistoryBuilder::new();
     let mut warnings = Vec::new();
     let file = Path::new(name);
-    let format = read_file(format, Input { file, bytes }, &mut builder, &mut warnings)?;
+    let input = Input {
+        file,
+        bytes: content(format, file, bytes)?,
+        budget: &Budget::unlimited(),
+    };
+    let format = read_file(format, input, &mut builder, &mut warnings)?;
     finish(builder, file, format, warnings, bytes.len() as u64)
 }
 
@@ -120,6 +134,14 @@ pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, Re
 pub fn recognise(path: &Path) -> Result<Format, ReadError> {
     // Only the whole log tells which of Cobra's two variants it is.
     open(path, &ReadOptions::default()).map(|parsed| parsed.format)
+}
+
+/// What a reader gets to see: all of a binary file, and of a text what comes after a byte-order mark.
+fn content<'a>(format: Format, file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], ReadError> {
+    match format {
+        Format::Dbcop | Format::Cobra | Format::CobraValues => Ok(bytes),
+        _ => source::text(file, bytes),
+    }
 }
 
 fn finish(

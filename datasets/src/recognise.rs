@@ -83,10 +83,11 @@ pub(crate) fn find(
             _ => return Err(no_logs(&path, &listing.others)),
         }
     }
-    let source = source::load(&path, options.max_decompressed)?;
+    let source = source::load(&path, options.max_decompressed, &options.budget)?;
     let input = Input {
         file: &path,
         bytes: &source,
+        budget: &options.budget,
     };
     let format = match options.format {
         Some(format) => format,
@@ -137,7 +138,7 @@ fn load_logs(format: Format, logs: Vec<Log>, options: &ReadOptions) -> Result<Fo
     let mut left = options.max_decompressed;
     let mut loaded = Vec::with_capacity(logs.len());
     for Log { number, path } in logs {
-        let source = source::load(&path, left)?;
+        let source = source::load(&path, left, &options.budget)?;
         if matches!(source, Source::Owned(_)) {
             left = left.saturating_sub(source.len() as u64);
         }
@@ -164,6 +165,10 @@ pub(crate) fn recognise(input: Input<'_>) -> Result<Format, ReadError> {
     if begins_as_cobra(input.bytes) {
         return Ok(Format::Cobra);
     }
+    let input = Input {
+        bytes: source::text(input.file, input.bytes)?,
+        ..input
+    };
     let mut cursor = input.cursor();
     cursor.pass_space();
     by_text(cursor).ok_or_else(|| {

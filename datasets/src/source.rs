@@ -1,12 +1,14 @@
 //! Brings a file's bytes into memory: mapped where it is large, decompressed where it is gzip or zstd.
 //!
-//! Invariant: what is decompressed never exceeds the caller's limit.
+//! Invariant: what is decompressed, or comes from a pipe or a device, never exceeds the caller's limit, and the budget is asked
+//! after every piece.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use kingsnake_history::budget::Budget;
 use memmap2::Mmap;
 
 use crate::error::{Place, Problem, ReadError};
@@ -14,6 +16,10 @@ use crate::error::{Place, Problem, ReadError};
 /// Below this size a plain read is cheaper than a mapping.
 const MAP_FROM: u64 = 64 * 1024;
 
+/// How much is read between two looks at the budget.
+const PIECE: u64 = 1 << 20;
+
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
@@ -35,49 +41,72 @@ impl Deref for Source {
 }
 
 /// Reads a file, decompressed.
-pub(crate) fn load(path: &Path, limit: u64) -> Result<Source, ReadError> {
-    let raw = map(path).map_err(|error| ReadError::new(path, Place::Whole, error))?;
+pub(crate) fn load(path: &Path, limit: u64, budget: &Budget) -> Result<Source, ReadError> {
+    let raw = map(path, limit, budget)?;
+    let fail = |error: io::Error| ReadError::new(path, Place::Whole, error);
     if raw.starts_with(GZIP) {
         let reader = flate2::read::MultiGzDecoder::new(&*raw);
-        return decompress(reader, path, limit);
+        return pieces(reader, path, limit, budget).map(Source::Owned);
     }
     if raw.starts_with(ZSTD) {
-        let reader = zstd::Decoder::with_buffer(&*raw)
-            .map_err(|error| ReadError::new(path, Place::Whole, error))?;
-        return decompress(reader, path, limit);
+        let reader = zstd::Decoder::with_buffer(&*raw).map_err(fail)?;
+        return pieces(reader, path, limit, budget).map(Source::Owned);
     }
     Ok(raw)
 }
 
-fn map(path: &Path) -> io::Result<Source> {
-    let mut file = File::open(path)?;
-    let meta = file.metadata()?;
+/// The bytes without a byte-order mark, which some editors put before UTF-8 text. Text of 16 bits is refused.
+pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a [u8], ReadError> {
+    if let Some(rest) = bytes.strip_prefix(BYTE_ORDER_MARK) {
+        return Ok(rest);
+    }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        let problem = Problem::Syntax {
+            found: "the byte-order mark of UTF-16".to_owned(),
+            expected: "UTF-8; save the file as UTF-8".to_owned(),
+        };
+        return Err(ReadError::new(path, Place::Whole, problem));
+    }
+    Ok(bytes)
+}
+
+fn map(path: &Path, limit: u64, budget: &Budget) -> Result<Source, ReadError> {
+    let fail = |error: io::Error| ReadError::new(path, Place::Whole, error);
+    let file = File::open(path).map_err(fail)?;
+    let meta = file.metadata().map_err(fail)?;
     if !meta.is_file() || meta.len() < MAP_FROM {
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        return Ok(Source::Owned(bytes));
+        return pieces(file, path, limit, budget).map(Source::Owned);
     }
     // A file that shrinks while it is mapped would end the process; so would it for every tool that maps its
     // input. Nothing else can go wrong: the mapping is private, read only, and dropped before the reader returns.
     #[allow(unsafe_code)]
-    let map = unsafe { Mmap::map(&file)? };
+    let map = unsafe { Mmap::map(&file) }.map_err(fail)?;
     Ok(Source::Mapped(map))
 }
 
-fn decompress(reader: impl Read, path: &Path, limit: u64) -> Result<Source, ReadError> {
+/// Reads to the end, piece by piece, unless the limit or the budget comes first.
+fn pieces(
+    mut reader: impl Read,
+    path: &Path,
+    limit: u64,
+    budget: &Budget,
+) -> Result<Vec<u8>, ReadError> {
+    let fail = |problem: Problem| ReadError::new(path, Place::Whole, problem);
     let mut bytes = Vec::new();
-    reader
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|error| ReadError::new(path, Place::Whole, error))?;
-    if bytes.len() as u64 > limit {
-        return Err(ReadError::new(
-            path,
-            Place::Whole,
-            Problem::TooLarge { limit },
-        ));
+    loop {
+        let read = reader.by_ref().take(PIECE).read_to_end(&mut bytes);
+        let n_read = read.map_err(|error| fail(error.into()))?;
+        if bytes.len() as u64 > limit {
+            return Err(fail(Problem::TooLarge { limit }));
+        }
+        if n_read == 0 {
+            return Ok(bytes);
+        }
+        budget
+            .check()
+            .and_then(|()| budget.reserve("the file in memory", bytes.len() as u64))
+            .map_err(|reason| fail(Problem::Stopped(reason)))?;
     }
-    Ok(Source::Owned(bytes))
 }
 
 /// A file's name without its compression suffix.

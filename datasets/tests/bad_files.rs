@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kingsnake_datasets::{Format, Problem, ReadOptions, open};
+use kingsnake_history::budget::Budget;
 use refusal::{error, read};
 
 #[test]
@@ -143,4 +144,80 @@ fn much_garbage_is_answered_at_once() {
     }
     let taken = start.elapsed();
     assert!(taken < Duration::from_secs(2), "{taken:?}");
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped_and_text_of_16_bits_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("h");
+    let mark = "\u{feff}";
+    for text in [
+        "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",1,1]]}\n",
+        "w(1,1,1,1)\n",
+        "w 1 1\n",
+        "1\n1 1 A 1 1\n",
+        "{:type :ok, :process 1, :f :txn, :value [[:w 1 1]]}\n",
+        "{\"type\":\"ok\",\"process\":1,\"f\":\"txn\",\"value\":[[\"w\",1,1]]}\n",
+    ] {
+        fs::write(&path, text).unwrap();
+        let plain = open(&path, &ReadOptions::default()).unwrap();
+        fs::write(&path, format!("{mark}{text}")).unwrap();
+        let marked = open(&path, &ReadOptions::default()).unwrap_or_else(|it| panic!("{it}"));
+        assert_eq!(marked.format, plain.format);
+        assert_eq!(marked.history.n_txns(), 1);
+        let options = ReadOptions {
+            format: Some(plain.format),
+            ..ReadOptions::default()
+        };
+        assert_eq!(open(&path, &options).unwrap().history.n_txns(), 1);
+        let wide: Vec<u8> = format!("{mark}{text}")
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        fs::write(&path, wide).unwrap();
+        let error = open(&path, &options).unwrap_err().to_string();
+        assert!(error.contains("UTF-16"), "{error}");
+    }
+}
+
+#[test]
+fn every_reader_stops_when_the_budget_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("h");
+    let late = Budget::unlimited().with_timeout(Instant::now(), Duration::ZERO);
+    let asked = Budget::unlimited();
+    asked.exhaust(1);
+    let line = "{\"id\":N,\"session\":1,\"ops\":[[\"w\",1,N]]}\n";
+    let ours = |n: usize| line.replace('N', &n.to_string());
+    for (format, head, line) in [
+        (
+            Format::Kingsnake,
+            "{\"kingsnake\":1}\n",
+            &ours as &dyn Fn(usize) -> String,
+        ),
+        (Format::Text, "", &|n| format!("w(1,{n},1,{n})\n")),
+        (Format::Awdit, "", &|n| format!("w 1 {n}\n---\n")),
+        (Format::ListAppendText, "9000\n", &|n| {
+            format!("1 {n} A 1 {n}\n")
+        }),
+        (Format::JepsenEdn, "", &|n| {
+            format!("{{:type :ok, :process 1, :f :txn, :value [[:w 1 {n}]]}}\n")
+        }),
+        (Format::Viper, "", &|n| {
+            format!("{{\"value\":[[\"w\",\"1\",{n}]]}}\n")
+        }),
+    ] {
+        let body: String = (0..9_000).map(line).collect();
+        // Large enough to be mapped, so that it is the reader that asks, and not what brings the bytes in.
+        fs::write(&path, format!("{head}{body}")).unwrap();
+        for budget in [&late, &asked] {
+            let options = ReadOptions {
+                format: Some(format),
+                budget: budget.clone(),
+                ..ReadOptions::default()
+            };
+            let error = open(&path, &options).unwrap_err();
+            assert!(error.stopped().is_some(), "{format}: {error}");
+        }
+    }
 }

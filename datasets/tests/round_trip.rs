@@ -151,9 +151,46 @@ fn names_that_are_not_kept_are_told() {
 
 #[test]
 fn logs_are_not_written_among_others() {
-    let history = HistoryBuilder::new().finish().unwrap();
+    let history = one_session();
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("T1.log"), b"").unwrap();
     let error = write(&history, Format::Cobra, directory.path()).unwrap_err();
     assert!(error.to_string().contains("already there"));
+}
+
+#[test]
+fn an_empty_history_is_read_back_or_refused_by_the_writer() {
+    let empty = HistoryBuilder::new().finish().expect("a history");
+    let mut builder = HistoryBuilder::new();
+    let session = builder.session(Token::Int(0));
+    builder
+        .begin(session, Token::Int(1), Status::Committed)
+        .expect("a new transaction");
+    let silent = builder.finish().expect("a history");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (at, history) in [empty, silent].iter().enumerate() {
+        for format in Format::WRITTEN {
+            let path = directory.path().join(format!("{format}{at}"));
+            let refused = match write(history, format, &path) {
+                Ok(_) => {
+                    let back = open(&path, &ReadOptions::default()).expect("it can be read");
+                    assert_eq!(back.history.n_txns(), history.n_txns(), "{format}");
+                    false
+                }
+                Err(WriteError::Inexpressible { .. }) => true,
+                Err(error) => panic!("{format}: {error}"),
+            };
+            assert!(!refused || !path.exists(), "{format}");
+            println!(
+                "{format}, {} transactions: refused {refused}",
+                history.n_txns()
+            );
+        }
+    }
+}
+
+fn one_session() -> History {
+    let mut builder = HistoryBuilder::new();
+    builder.session(Token::Int(0));
+    builder.finish().expect("a history")
 }

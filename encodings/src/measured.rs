@@ -82,10 +82,7 @@ fn watch<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
 
 /// The resident size in bytes; `None` where the system does not tell.
 fn resident() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    memory_stats::memory_stats().map(|stats| stats.physical_mem as u64)
 }
 
 #[cfg(test)]

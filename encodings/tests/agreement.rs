@@ -18,22 +18,36 @@ fn pass<T: std::fmt::Debug>(judged: Result<T, String>) {
     }
 }
 
+/// How many cases of a sweep a back end gets. Z3 takes milliseconds for each, so it gets fewer; `KINGSNAKE_LONG=1` gives it all.
+fn share(name: &str, n_cases: u64) -> u64 {
+    let is_long = std::env::var_os("KINGSNAKE_LONG").is_some();
+    if name.starts_with("z3/") && !is_long {
+        n_cases / 5
+    } else {
+        n_cases
+    }
+}
+
 macro_rules! suite {
     ($($(#[$attr:meta])* $module:ident: $name:literal $(, $small:ident)?;)*) => {
         const JOINED: &[&str] = &[$($(#[$attr])* $name),*];
         $($(#[$attr])* mod $module {
-            use super::{make, pass, suite};
+            use super::{make, pass, share, suite};
 
             #[test]
             fn agrees_with_enumeration_on_small_questions() {
-                let judged = suite::small_questions(&make($name), 4000);
-                assert!(judged.as_ref().is_ok_and(|tally| tally.iter().all(|&n| n > 800)), "{judged:?}");
+                let n_questions = share($name, 4000);
+                let judged = suite::small_questions(&make($name), n_questions);
+                let enough = |n: &usize| *n > n_questions as usize / 5;
+                assert!(judged.as_ref().is_ok_and(|tally| tally.iter().all(enough)), "{judged:?}");
             }
 
             #[test]
             fn agrees_with_the_oracle_on_small_histories() {
-                let judged = suite::small_histories(&make($name), 3000);
-                assert!(judged.as_ref().is_ok_and(|tally| tally.iter().all(|&n| n > 800)), "{judged:?}");
+                let n_histories = share($name, 3000);
+                let judged = suite::small_histories(&make($name), n_histories);
+                let enough = |n: &usize| *n > n_histories as usize / 5;
+                assert!(judged.as_ref().is_ok_and(|tally| tally.iter().all(enough)), "{judged:?}");
             }
 
             #[test]

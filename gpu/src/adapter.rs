@@ -44,6 +44,10 @@ pub struct About {
     pub kind: Kind,
     /// The driver and its version.
     pub driver: String,
+    /// The vendor's number on the PCI bus.
+    pub vendor: u32,
+    /// Its place on that bus; empty where that is not known.
+    pub bus: String,
     /// The largest buffer, in bytes.
     pub max_buffer: u64,
     /// The largest part of a buffer that a kernel can be bound to, in bytes.
@@ -70,10 +74,59 @@ impl About {
     }
 }
 
+/// A GPU that a scheduler gave to this process: the vendor, and the place among that vendor's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    vendor: u32,
+    place: usize,
+}
+
+impl Given {
+    /// As Slurm and others say it. Where they name a GPU by another number than its place, nothing can be told.
+    fn by(variable: impl Fn(&str) -> Option<String>) -> Option<Given> {
+        const VARIABLES: [(&str, u32); 2] = [
+            ("CUDA_VISIBLE_DEVICES", 0x10de),
+            ("ROCR_VISIBLE_DEVICES", 0x1002),
+        ];
+        VARIABLES.into_iter().find_map(|(name, vendor)| {
+            let first = variable(name)?.split(',').next()?.trim().parse().ok();
+            first.map(|place| Given { vendor, place })
+        })
+    }
+
+    /// The adapter that is meant. A process that sees only one of the vendor's was confined to it; else they are counted in
+    /// the order of the bus.
+    fn among(self, adapters: &[About]) -> Option<&About> {
+        let mut of_vendor: Vec<&About> = adapters
+            .iter()
+            .filter(|about| about.vendor == self.vendor && about.kind != Kind::Software)
+            .collect();
+        of_vendor.sort_by(|a, b| a.bus.cmp(&b.bus));
+        match of_vendor[..] {
+            [only] => Some(only),
+            _ => of_vendor.get(self.place).copied(),
+        }
+    }
+}
+
 /// The adapter that a choice means: the best that fits, or why there is none.
 pub(crate) fn pick<'a>(adapters: &'a [About], choice: &Choice) -> Result<&'a About, String> {
+    pick_among(adapters, choice, Given::by(|name| std::env::var(name).ok()))
+}
+
+fn pick_among<'a>(
+    adapters: &'a [About],
+    choice: &Choice,
+    given: Option<Given>,
+) -> Result<&'a About, String> {
     if adapters.is_empty() {
         return Err("no adapter was found".to_owned());
+    }
+    if matches!(choice, Choice::Auto | Choice::Gpu)
+        && let Some(about) = given.and_then(|given| given.among(adapters))
+        && about.unfit.is_none()
+    {
+        return Ok(about);
     }
     let meant = adapters.iter().filter(|about| match choice {
         Choice::Auto => about.kind != Kind::Software,
@@ -109,6 +162,8 @@ mod tests {
             backend: "vulkan".to_owned(),
             kind,
             driver: String::new(),
+            vendor: 0,
+            bus: String::new(),
             max_buffer: 1 << 30,
             max_binding: 1 << 27,
             max_threads: 1024,
@@ -117,6 +172,32 @@ mod tests {
             timestamps: false,
             unfit: unfit.map(str::to_owned),
         }
+    }
+
+    #[test]
+    fn the_gpu_that_a_scheduler_gave_is_taken() {
+        let nvidia = |index, bus: &str| About {
+            vendor: 0x10de,
+            bus: bus.to_owned(),
+            ..about(index, &format!("V100 at {bus}"), Kind::Discrete, None)
+        };
+        let all = [
+            nvidia(0, "0000:1e"),
+            nvidia(1, "0000:1b"),
+            about(2, "Iris", Kind::Integrated, None),
+        ];
+        let said = |of: &'static str| Given::by(move |name| (name == of).then(|| "1,2".to_owned()));
+        let given = said("CUDA_VISIBLE_DEVICES");
+        let name = |adapters, choice| pick_among(adapters, choice, given).map(|it| it.index);
+        assert_eq!(name(&all, &Choice::Gpu), Ok(0));
+        assert_eq!(name(&all[1..], &Choice::Auto), Ok(1));
+        // What was typed counts more.
+        assert_eq!(name(&all, &Choice::Named("iris".to_owned())), Ok(2));
+        assert_eq!(
+            said("ROCR_VISIBLE_DEVICES").map(|it| it.vendor),
+            Some(0x1002)
+        );
+        assert_eq!(Given::by(|_| Some("GPU-8f6a".to_owned())), None);
     }
 
     #[test]

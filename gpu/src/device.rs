@@ -238,6 +238,7 @@ impl Device for Gpu {
             stats.name.clone_from(&about.name);
             stats.backend.clone_from(&about.backend);
             stats.kind = about.kind.to_string();
+            stats.driver.clone_from(&about.driver);
         }
         if let Some(it) = &self.rounds {
             it.note(&mut stats);

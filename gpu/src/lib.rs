@@ -78,6 +78,17 @@ impl std::fmt::Display for Choice {
     }
 }
 
+/// Whether an adapter that was asked for by name is there; else which are. Other choices are always met, if need be by the CPU.
+pub fn expect(choice: &Choice) -> Result<(), String> {
+    if !matches!(choice, Choice::Named(_)) {
+        return Ok(());
+    }
+    if !cfg!(feature = "wgpu") {
+        return Err("this kingsnake was built without GPU support".to_owned());
+    }
+    adapter::pick(&adapters(), choice).map(|_| ())
+}
+
 /// The adapters of this machine.
 pub fn adapters() -> Vec<About> {
     #[cfg(feature = "wgpu")]

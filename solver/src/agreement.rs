@@ -197,6 +197,14 @@ pub(crate) fn engines() -> Vec<Techniques> {
         estimate: false,
         ..all.clone()
     });
+    for prune_rounds in [None, Some(0), Some(5)] {
+        engines.push(Techniques {
+            unread: false,
+            prune_rounds,
+            witness: false,
+            ..all.clone()
+        });
+    }
     for combine in [true, false] {
         for (coalesce, merge) in [(true, false), (false, true), (false, false)] {
             engines.push(Techniques {

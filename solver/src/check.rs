@@ -16,7 +16,7 @@ use crate::prune::{
     Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
     prune_on,
 };
-use crate::relate::{Edge, Polygraph, construct};
+use crate::relate::{Edge, Polygraph, Shape, construct};
 use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
 use crate::shared::Shared;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
@@ -30,6 +30,8 @@ pub struct Techniques {
     pub combine: bool,
     /// `coalesce`: one constraint for two runs of versions, however many readers they have (Cobra's coalescing).
     pub coalesce: bool,
+    /// `unread`: no constraint for two versions that nobody read, where any topological order settles them.
+    pub unread: bool,
     /// `merge`: one constraint for two transactions, however many keys they share.
     pub merge: bool,
     /// `linear`: where every key is ordered already, one topological sort decides and no reachability is computed.
@@ -46,11 +48,22 @@ pub struct Techniques {
     pub prune_rounds: Option<usize>,
 }
 
+impl Techniques {
+    /// Which pairs of versions become constraints.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            combine: self.combine,
+            unread: self.unread,
+        }
+    }
+}
+
 impl Default for Techniques {
     fn default() -> Self {
         Techniques {
             combine: true,
             coalesce: true,
+            unread: true,
             merge: true,
             linear: true,
             estimate: true,
@@ -374,13 +387,13 @@ impl Line<'_> {
         };
         self.budget.check()?;
         self.clock.enter(Phase::Construct);
-        let combine = self.techniques.combine;
-        Ok(Ok(construct(self.history, resolved, self.spec, combine)))
+        let shape = self.techniques.shape();
+        Ok(Ok(construct(self.history, resolved, self.spec, shape)))
     }
 
     fn shared_graph(&mut self, shared: &mut Shared) -> Result<Polygraph, Vec<Finding>> {
         self.clock.enter(Phase::Construct);
-        shared.graph(self.history, self.spec, self.techniques.combine)
+        shared.graph(self.history, self.spec, self.techniques.shape())
     }
 
     fn note_resolved(&mut self, resolved: &Resolved) {

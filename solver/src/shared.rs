@@ -4,7 +4,7 @@
 
 use crate::level::Spec;
 use crate::model::History;
-use crate::relate::{Polygraph, add_clock, construct};
+use crate::relate::{Polygraph, Shape, add_clock, construct};
 use crate::resolve::Resolution;
 use crate::verdict::Finding;
 
@@ -30,7 +30,7 @@ impl Shared {
         &mut self,
         history: &History,
         spec: Spec,
-        combine: bool,
+        shape: Shape,
     ) -> Result<Polygraph, Vec<Finding>> {
         let resolved = match &self.resolution {
             Resolution::Resolved(resolved) => resolved,
@@ -42,7 +42,7 @@ impl Shared {
         };
         let found = self.graphs.iter().find(|graph| graph.spec() == timeless);
         let graph = found.cloned().unwrap_or_else(|| {
-            let graph = construct(history, resolved.clone(), timeless, combine);
+            let graph = construct(history, resolved.clone(), timeless, shape);
             self.graphs.push(graph.clone());
             graph
         });
@@ -95,7 +95,9 @@ mod tests {
                         None => spec,
                     };
                     let own = construct(&history, resolved.clone(), spec, true);
-                    let lent = shared.graph(&history, spec, true).expect("it is resolved");
+                    let lent = shared
+                        .graph(&history, spec, true.into())
+                        .expect("it is resolved");
                     assert_eq!(lent.edges(), own.edges());
                     assert_eq!((lent.n_nodes(), lent.spec()), (own.n_nodes(), spec));
                     n_compared += 1;

@@ -1,12 +1,13 @@
 //! A paper's numbers beside ours, and whether they agree.
 //!
 //! Times of different machines are compared only as "faster" or "slower". Ratios agree within a factor of 1.5; beyond it, they
-//! at least point in the same direction, or they do not.
+//! at least point in the same direction, or they do not. Nothing is said of sizes that the paper did not measure, nor of runs
+//! whose ranges overlap.
 
-use crate::design::{Quantity, Stated, Study};
+use crate::design::{Bound, Quantity, Stated, Study};
 use crate::recipe::Measure;
 use crate::row::Row;
-use crate::summary::spread;
+use crate::summary::{Spread, spread};
 
 /// Ratios on the same side of one and within this factor agree.
 const CLOSE: f64 = 1.5;
@@ -39,62 +40,58 @@ pub enum Finding {
     Differs,
     /// Runs are missing or gave no answer.
     Open,
+    /// The runs that are compared lie within each other's range.
+    Noise,
+    /// The paper measured other sizes.
+    Sizes,
+}
+
+type Found = (String, Finding, String);
+
+fn found(ours: impl Into<String>, finding: Finding, words: impl Into<String>) -> Found {
+    (ours.into(), finding, words.into())
 }
 
 /// Judges a claim.
 pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measure) -> Judged {
     let limit = study.timeout.as_secs_f64();
-    let time = |point: usize| {
-        let spread = spread(&rows[point], measure)?;
-        Some(if stated.longest {
-            spread.high
-        } else {
-            spread.median
-        })
-    };
-    let more = if stated.more { "> " } else { "" };
-    let (paper, ours, finding, words) = match &stated.of {
+    let spread = |point: usize| spread(&rows[point], measure);
+    let sign = stated.bound.sign();
+    let number = short(stated.paper);
+    let missing = || found("–", Finding::Open, "no row yet");
+    let (paper, (ours, finding, words)) = match &stated.of {
         Quantity::Time(point) => {
-            let paper = format!("{more}{} s", short(stated.paper));
-            match time(*point) {
-                None => (
-                    paper,
-                    "–".to_owned(),
-                    Finding::Open,
-                    "no row yet".to_owned(),
-                ),
-                Some(ours) => {
-                    let (finding, words) = compare_times(ours, limit, stated);
-                    (paper, seconds(ours, limit), finding, words)
-                }
-            }
+            let found = match spread(*point) {
+                None => missing(),
+                Some(ours) => compare_times(&ours, limit, stated),
+            };
+            (format!("{sign}{number} s"), found)
         }
         Quantity::Ratio(of, over) => {
-            let paper = format!("{more}{} ×", short(stated.paper));
-            let (ours, finding, words) = match (time(*of), time(*over)) {
-                (Some(of), Some(over)) => ratio(of, over, limit, stated),
-                _ => ("–".to_owned(), Finding::Open, "no row yet".to_owned()),
+            let found = match (spread(*of), spread(*over)) {
+                (Some(of), Some(over)) => ratio(&of, &over, limit, stated),
+                _ => missing(),
             };
-            (paper, ours, finding, words)
+            (format!("{sign}{number} ×"), found)
         }
-        Quantity::Least(along) => {
-            let (ours, finding, words) = least(along, rows, measure, stated);
-            (
-                format!("from {}", short(stated.paper)),
-                ours,
-                finding,
-                words,
-            )
-        }
+        Quantity::Least(along) => (
+            format!("from {number}"),
+            least(along, rows, measure, stated),
+        ),
         Quantity::Most(of, over) => {
-            let paper = format!("{more}{} ×", short(stated.paper));
             let reach = |along| reach(along, study, rows, measure);
-            let (ours, finding, words) = match (reach(of), reach(over)) {
+            let found = match (reach(of), reach(over)) {
                 (Some(of), Some(over)) => most(of, over, stated),
-                _ => ("–".to_owned(), Finding::Open, "rows are missing".to_owned()),
+                _ => found("–", Finding::Open, "rows are missing"),
             };
-            (paper, ours, finding, words)
+            (format!("{sign}{number} ×"), found)
         }
+    };
+    let (finding, words) = match &stated.sizes {
+        Some(sizes) if finding != Finding::Open => {
+            (Finding::Sizes, format!("sizes differ: {sizes}"))
+        }
+        _ => (finding, words),
     };
     Judged {
         says: stated.says.clone(),
@@ -105,70 +102,106 @@ pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measur
     }
 }
 
-fn compare_times(ours: f64, limit: f64, stated: &Stated) -> (Finding, String) {
-    if ours.is_infinite() {
-        return if stated.more && limit <= stated.paper {
-            (Finding::Agrees, "not answered here either".to_owned())
-        } else if limit < stated.paper {
-            (
-                Finding::Open,
-                "not answered within our shorter limit".to_owned(),
-            )
-        } else {
-            (Finding::Differs, "not answered here".to_owned())
-        };
-    }
-    let factor = stated.paper / ours;
-    if stated.more {
-        (
-            Finding::Differs,
-            format!("answered here, more than {} times faster", short(factor)),
-        )
-    } else if factor >= 1.0 {
-        (Finding::Agrees, format!("{} times faster", short(factor)))
+/// What of several runs is compared.
+fn representative(spread: &Spread, stated: &Stated) -> f64 {
+    if stated.longest {
+        spread.high
     } else {
-        (
-            Finding::Differs,
-            format!("{} times slower", short(1.0 / factor)),
-        )
+        spread.median
     }
 }
 
-fn ratio(of: f64, over: f64, limit: f64, stated: &Stated) -> (String, Finding, String) {
-    if over.is_infinite() {
-        let words = "the smaller of the two was not answered".to_owned();
-        return ("–".to_owned(), Finding::Open, words);
+/// Whether every run of one took longer than every run of the other. One run each has no range, so nothing can be told.
+fn is_told_apart(one: &Spread, other: &Spread) -> bool {
+    let enough = |it: &Spread| it.n > 1 || it.low.is_infinite();
+    enough(one) && enough(other) && (one.high < other.low || other.high < one.low)
+}
+
+fn noise(one: &Spread, other: &Spread) -> String {
+    if one.n.min(other.n) < 2 {
+        "not told from noise: one run only".to_owned()
+    } else {
+        "not told from noise: the ranges of the runs overlap".to_owned()
     }
-    if of.is_infinite() {
-        let least = limit / over;
-        let (finding, words) = if least > stated.paper {
-            (
-                Finding::Direction,
-                "more, because of the time limit".to_owned(),
-            )
+}
+
+fn compare_times(ours: &Spread, limit: f64, stated: &Stated) -> Found {
+    let time = representative(ours, stated);
+    let shown = seconds(time, limit);
+    let found = |finding, words: &str| found(shown.clone(), finding, words);
+    if time.is_infinite() {
+        return if stated.bound == Bound::More && limit <= stated.paper {
+            found(Finding::Agrees, "not answered here either")
+        } else if limit < stated.paper {
+            found(Finding::Open, "not answered within our shorter limit")
         } else {
-            (Finding::Open, "the time limit hides it".to_owned())
+            found(Finding::Differs, "not answered here")
         };
-        return (format!("> {} ×", short(least)), finding, words);
     }
-    let ours = of / over;
+    let factor = stated.paper / time;
+    let within = ours.low <= stated.paper && stated.paper <= ours.high;
+    match stated.bound {
+        Bound::More => {
+            let words = format!("answered here, more than {} times faster", short(factor));
+            found(Finding::Differs, &words)
+        }
+        _ if within && ours.n > 1 => found(
+            Finding::Noise,
+            "not told from noise: the paper's number lies within the range of the runs",
+        ),
+        Bound::AtMost if factor >= 1.0 => found(Finding::Agrees, "within the bound"),
+        Bound::Exact if factor >= 1.0 => {
+            found(Finding::Agrees, &format!("{} times faster", short(factor)))
+        }
+        _ => {
+            let words = format!("{} times slower", short(1.0 / factor));
+            found(Finding::Differs, &words)
+        }
+    }
+}
+
+fn ratio(of: &Spread, over: &Spread, limit: f64, stated: &Stated) -> Found {
+    let (above, below) = (representative(of, stated), representative(over, stated));
+    if below.is_infinite() {
+        let words = "the smaller of the two was not answered";
+        return found("–", Finding::Open, words);
+    }
+    if above.is_infinite() {
+        let least = limit / below;
+        let shown = format!("> {} ×", short(least));
+        return if least <= stated.paper {
+            found(shown, Finding::Open, "the time limit hides it")
+        } else if stated.bound == Bound::More {
+            found(shown, Finding::Agrees, "agrees")
+        } else {
+            found(shown, Finding::Direction, "more, because of the time limit")
+        };
+    }
+    let ours = above / below;
+    let shown = format!("{} ×", short(ours));
+    if !is_told_apart(of, over) {
+        return found(shown, Finding::Noise, noise(of, over));
+    }
     let apart = (ours / stated.paper).max(stated.paper / ours);
     let same_way = (ours > 1.0) == (stated.paper > 1.0);
-    let (finding, words) = if same_way && apart <= CLOSE {
-        (Finding::Agrees, "agrees".to_owned())
-    } else if ours.max(1.0 / ours) < NOTICED {
-        (Finding::Differs, "no difference here".to_owned())
-    } else if same_way {
-        let more = if ours > stated.paper {
-            "stronger"
+    if stated.bound == Bound::More {
+        return if ours > stated.paper {
+            found(shown, Finding::Agrees, "agrees")
         } else {
-            "weaker"
+            found(shown, Finding::Differs, "the other direction")
         };
-        (Finding::Direction, format!("same direction, {more}"))
+    }
+    if same_way && apart <= CLOSE {
+        found(shown, Finding::Agrees, "agrees")
+    } else if ours.max(1.0 / ours) < NOTICED {
+        found(shown, Finding::Differs, "no difference here")
+    } else if same_way && ours > stated.paper {
+        found(shown, Finding::Direction, "same direction, stronger")
+    } else if same_way {
+        found(shown, Finding::Direction, "same direction, weaker")
     } else {
-        (Finding::Differs, "the other direction".to_owned())
-    };
-    (format!("{} ×", short(ours)), finding, words)
+        found(shown, Finding::Differs, "the other direction")
+    }
 }
 
 fn least(
@@ -295,19 +328,33 @@ pub fn short(number: f64) -> String {
 mod tests {
     use super::*;
 
-    fn stated(paper: f64, more: bool) -> Stated {
+    fn stated(paper: f64, bound: Bound) -> Stated {
         Stated {
             says: String::new(),
             of: Quantity::Time(0),
             paper,
-            more,
+            bound,
+            sizes: None,
             longest: false,
+        }
+    }
+
+    /// Three runs within a percent.
+    fn runs(median: f64) -> Spread {
+        Spread {
+            low: median * 0.99,
+            median,
+            high: median * 1.01,
+            n: 3,
+            interval: (median, median),
+            outliers: 0,
+            lacks: None,
         }
     }
 
     #[test]
     fn how_many_more_transactions_are_answered_is_known_only_up_to_the_largest_size() {
-        let finding = |of, over| most(of, over, &stated(15.0, false)).1;
+        let finding = |of, over| most(of, over, &stated(15.0, Bound::Exact)).1;
         assert_eq!(finding((10_000.0, true), (400.0, false)), Finding::Agrees);
         assert_eq!(finding((2_000.0, true), (400.0, false)), Finding::Open);
         assert_eq!(finding((5_000.0, false), (400.0, false)), Finding::Agrees);
@@ -319,7 +366,10 @@ mod tests {
 
     #[test]
     fn ratios_agree_within_a_factor_and_else_have_a_direction() {
-        let finding = |of, over, paper| ratio(of, over, 300.0, &stated(paper, false)).1;
+        let finding = |of, over, paper| {
+            let stated = stated(paper, Bound::Exact);
+            ratio(&runs(of), &runs(over), 300.0, &stated).1
+        };
         assert_eq!(finding(2.0, 1.0, 2.5), Finding::Agrees);
         assert_eq!(finding(9.0, 1.0, 2.0), Finding::Direction);
         assert_eq!(finding(0.5, 1.0, 2.0), Finding::Differs);
@@ -331,20 +381,53 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_that_the_paper_only_bounds_agrees_on_its_side() {
+        let finding = |of, over| ratio(&runs(of), &runs(over), 300.0, &stated(1.0, Bound::More)).1;
+        assert_eq!(finding(1.2, 1.0), Finding::Agrees);
+        assert_eq!(finding(0.8, 1.0), Finding::Differs);
+    }
+
+    #[test]
+    fn runs_whose_ranges_overlap_tell_nothing() {
+        let wide = Spread {
+            low: 0.079,
+            high: 0.149,
+            ..runs(0.1)
+        };
+        let stated = stated(1.3, Bound::Exact);
+        let (_, finding, words) = ratio(&wide, &runs(0.08), 300.0, &stated);
+        assert_eq!(finding, Finding::Noise);
+        assert!(words.contains("overlap"), "{words}");
+        let once = Spread { n: 1, ..runs(2.0) };
+        assert_eq!(ratio(&once, &runs(1.0), 300.0, &stated).1, Finding::Noise);
+    }
+
+    #[test]
     fn a_time_that_the_paper_did_not_reach_is_told_apart() {
-        assert_eq!(
-            compare_times(1.0, 300.0, &stated(300.0, true)).0,
-            Finding::Differs
-        );
-        let (finding, _) = compare_times(f64::INFINITY, 300.0, &stated(300.0, true));
-        assert_eq!(finding, Finding::Agrees);
-        let (finding, words) = compare_times(1.5, 300.0, &stated(15.0, false));
+        let more = stated(300.0, Bound::More);
+        assert_eq!(compare_times(&runs(1.0), 300.0, &more).1, Finding::Differs);
+        let never = runs(f64::INFINITY);
+        assert_eq!(compare_times(&never, 300.0, &more).1, Finding::Agrees);
+        let exact = stated(15.0, Bound::Exact);
+        let (_, finding, words) = compare_times(&runs(1.5), 300.0, &exact);
         assert_eq!(
             (finding, words.as_str()),
             (Finding::Agrees, "10 times faster")
         );
-        let (finding, _) = compare_times(f64::INFINITY, 5.0, &stated(15.0, false));
-        assert_eq!(finding, Finding::Open);
+        assert_eq!(compare_times(&never, 5.0, &exact).1, Finding::Open);
+        let at_most = stated(15.0, Bound::AtMost);
+        assert_eq!(
+            compare_times(&runs(1.5), 300.0, &at_most).1,
+            Finding::Agrees
+        );
+        assert_eq!(
+            compare_times(&runs(15.0), 300.0, &at_most).1,
+            Finding::Noise
+        );
+        assert_eq!(
+            compare_times(&runs(30.0), 300.0, &at_most).1,
+            Finding::Differs
+        );
     }
 
     #[test]

@@ -3,25 +3,22 @@
 //! Exit status: 0 done, 1 a wrong verdict or a disagreement, 2 a check that failed, 3 stopped before the end.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
-use std::time::{Duration, Instant};
 
 use crate::error::{Context, Result};
-use kingsnake_text::{count, lasting};
 
 use crate::design::{Cell, Study};
 use crate::ledger::Ledger;
 use crate::listener::{Event, Listener};
 use crate::problems::{Problem, problems};
 use crate::process::{Limits, run};
-use crate::progress::Estimate;
+use crate::progress::{Estimate, Progress};
 use crate::row::{Heading, Row, row};
-use crate::start::Caller;
+use crate::start::{Caller, Mode};
 use crate::switches::check_line;
-use crate::{histories, machine, report, words};
+use crate::{histories, machine, report, slurm, words};
 
 /// How a study is run.
 #[derive(Clone, Debug)]
@@ -30,32 +27,40 @@ pub struct Options {
     pub directory: PathBuf,
     /// Checks at a time.
     pub jobs: usize,
-    /// Only say what would run.
-    pub list: bool,
+    /// What is done with the cells.
+    pub mode: Mode,
     /// Forget the rows that are there.
     pub restart: bool,
+    /// The command line that asks for the same cells, without the program.
+    pub words: Vec<String>,
 }
 
-/// Runs the study, or lists its cells.
+/// Runs the study, or what of it was asked for.
 pub fn conduct(study: &Study, options: &Options, caller: &mut Caller<'_>) -> Result<u8> {
     let runner = Runner::new(study, options)?;
-    if options.list {
-        return runner.list(caller.listener);
+    match &options.mode {
+        Mode::List { json } => return runner.list(*json, caller.listener),
+        Mode::Cells(ids) => return runner.run_cells(ids, caller),
+        Mode::Slurm(_) => slurm::expect(study.memory)?,
+        Mode::Local | Mode::Prepare => {}
     }
     let mut ledger = Ledger::open(&options.directory, study, options.restart)?;
-    runner.run(&mut ledger, caller)?;
+    let finished = match &options.mode {
+        Mode::Prepare => return runner.prepare(&ledger, caller),
+        Mode::Slurm(slurm) => runner.run_on_slurm(slurm, options, &mut ledger, caller),
+        _ => runner.run(&mut ledger, caller),
+    };
+    finished?;
     let rows = runner.ordered(ledger.rows());
     let stopped = rows.len() < study.cells.len();
     let found = problems(study, &rows);
     let page = report::write(&options.directory, study, &rows, &found)?;
     let text = words::ending(study, &rows, &found, &page, stopped, caller.paint);
-    tell(
-        caller.listener,
-        Event::Text {
-            text: &text,
-            always: false,
-        },
-    )?;
+    let event = Event::Text {
+        text: &text,
+        always: false,
+    };
+    tell(caller.listener, event)?;
     Ok(if found.iter().any(Problem::is_wrong) {
         1
     } else if !found.is_empty() {
@@ -68,16 +73,35 @@ pub fn conduct(study: &Study, options: &Options, caller: &mut Caller<'_>) -> Res
 }
 
 /// Reports; who listens may be gone.
-fn tell(listener: &mut dyn Listener, event: Event<'_>) -> Result<()> {
+pub fn tell(listener: &mut dyn Listener, event: Event<'_>) -> Result<()> {
     listener.event(event).context("cannot write to stdout")
 }
 
-struct Runner<'a> {
-    study: &'a Study,
-    directory: &'a Path,
-    executable: PathBuf,
+/// A study and the directory that it works in.
+pub struct Runner<'a> {
+    pub study: &'a Study,
+    pub directory: &'a Path,
+    pub executable: PathBuf,
     jobs: usize,
-    limits: Limits,
+    /// Threads of a check that does not say it; all there are unless given.
+    threads: Option<usize>,
+    pub limits: Limits,
+}
+
+/// Whether a check says how many threads it takes.
+fn names_threads(check: &[String]) -> bool {
+    check.iter().any(|word| word.starts_with("--threads"))
+}
+
+/// What a cell may have of the machine, where several run at a time or a scheduler gave it a part.
+fn threads(jobs: usize) -> Option<usize> {
+    let given = std::env::var("SLURM_CPUS_PER_TASK").ok();
+    let given = given.and_then(|word| word.parse().ok());
+    if jobs == 1 {
+        return given;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Some((given.unwrap_or(cores) / jobs).max(1))
 }
 
 impl<'a> Runner<'a> {
@@ -89,6 +113,7 @@ impl<'a> Runner<'a> {
             directory: &options.directory,
             executable: std::env::current_exe().context("cannot find the executable")?,
             jobs,
+            threads: threads(jobs),
             limits: Limits {
                 timeout: study.timeout,
                 memory: study.memory.or_else(free),
@@ -96,7 +121,8 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn heading(&self, cell: Cell) -> Heading {
+    /// What is known of a cell before it runs.
+    pub fn heading(&self, cell: Cell) -> Heading {
         let point = &self.study.points[cell.point];
         let source = &self.study.sources[point.source];
         let history = histories::place(self.directory, source, cell.seed);
@@ -108,9 +134,9 @@ impl<'a> Runner<'a> {
         if let Some(most) = self.limits.memory {
             check.extend(["--memory-limit".to_owned(), most.to_string()]);
         }
-        if self.jobs > 1 && !check.iter().any(|word| word.starts_with("--threads")) {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let each = (cores / self.jobs).max(1);
+        if let Some(each) = self.threads
+            && !names_threads(&check)
+        {
             check.extend(["--threads".to_owned(), each.to_string()]);
         }
         Heading {
@@ -129,24 +155,6 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn list(&self, listener: &mut dyn Listener) -> Result<u8> {
-        let mut text = String::new();
-        for &cell in &self.study.cells {
-            let _ = writeln!(text, "kingsnake {}", self.heading(cell).line.join(" "));
-        }
-        let total = format!(
-            "{} of {} on {}; at most {} one after the other\n",
-            count(self.study.cells.len(), "cell"),
-            count(self.study.points.len(), "check"),
-            count(self.study.sources.len(), "source"),
-            lasting(self.limits.timeout * self.study.cells.len() as u32),
-        );
-        for (text, always) in [(&text, true), (&total, false)] {
-            tell(listener, Event::Text { text, always })?;
-        }
-        Ok(0)
-    }
-
     /// The rows of the study's cells, in the order of the cells.
     fn ordered(&self, rows: &[Row]) -> Vec<(Cell, Row)> {
         let by_name: HashMap<&str, &Row> =
@@ -160,23 +168,10 @@ impl<'a> Runner<'a> {
 
     fn run(&self, ledger: &mut Ledger, caller: &mut Caller<'_>) -> Result<()> {
         let (stop, listener) = (caller.stop, &mut *caller.listener);
-        let begun = Instant::now();
-        let mut estimate = Estimate::default();
-        for (cell, row) in self.ordered(ledger.rows()) {
-            estimate.took(cell.point, row.wall_seconds);
-        }
-        let waiting: VecDeque<(Cell, Heading)> = self
-            .study
-            .cells
-            .iter()
-            .map(|&cell| (cell, self.heading(cell)))
-            .filter(|(_, heading)| !ledger.has(&heading.cell))
-            .collect();
-        for (cell, _) in &waiting {
-            estimate.waits(cell.point);
-        }
+        let waiting: VecDeque<(Cell, Heading)> = self.waiting(ledger).into();
+        let mut progress = self.progress(ledger, waiting.iter().map(|it| it.0));
         tell(listener, Event::Begin(waiting.len()))?;
-        self.make_histories(&waiting, listener, stop)?;
+        self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
         let waiting = Mutex::new(waiting);
         std::thread::scope(|scope| {
             let (finished, results) = mpsc::channel();
@@ -186,22 +181,11 @@ impl<'a> Runner<'a> {
                 scope.spawn(move || self.work(waiting, stop, &finished));
             }
             drop(finished);
-            for (cell, heading, ended) in results {
+            for (cell, ended) in results {
                 let ended = ended.and_then(|row| match row {
                     Some(row) => {
-                        estimate.ended(cell.point, row.wall_seconds);
-                        let words = words::row(&row);
-                        ledger.add(row)?;
-                        let left = estimate.left() / self.jobs as f64;
-                        tell(
-                            listener,
-                            Event::Ended {
-                                history: &heading.history,
-                                row: &words,
-                                gone: begun.elapsed(),
-                                left: Duration::try_from_secs_f64(left).unwrap_or_default(),
-                            },
-                        )
+                        ledger.add(row.clone())?;
+                        progress.ended(cell, &row, listener)
                     }
                     None => Ok(()),
                 });
@@ -215,15 +199,36 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn make_histories(
+    /// What is left of these cells, by what the rows so far took.
+    pub fn progress(&self, ledger: &Ledger, waiting: impl Iterator<Item = Cell>) -> Progress {
+        let mut estimate = Estimate::default();
+        for (cell, row) in self.ordered(ledger.rows()) {
+            estimate.took(cell.point, row.wall_seconds);
+        }
+        for cell in waiting {
+            estimate.waits(cell.point);
+        }
+        Progress::new(estimate, self.jobs)
+    }
+
+    /// The cells that have no row.
+    pub fn waiting(&self, ledger: &Ledger) -> Vec<(Cell, Heading)> {
+        let cells = self.study.cells.iter();
+        cells
+            .map(|&cell| (cell, self.heading(cell)))
+            .filter(|(_, heading)| !ledger.has(&heading.cell))
+            .collect()
+    }
+
+    /// Makes the histories of these cells that are not there yet.
+    pub fn make_histories(
         &self,
-        waiting: &VecDeque<(Cell, Heading)>,
+        cells: impl Iterator<Item = Cell>,
         listener: &mut dyn Listener,
         stop: &AtomicBool,
     ) -> Result<()> {
-        let needed: BTreeSet<(usize, u32)> = waiting
-            .iter()
-            .map(|(cell, _)| (self.study.points[cell.point].source, cell.seed))
+        let needed: BTreeSet<(usize, u32)> = cells
+            .map(|cell| (self.study.points[cell.point].source, cell.seed))
             .collect();
         for (source, seed) in needed {
             let source = &self.study.sources[source];
@@ -240,7 +245,7 @@ impl<'a> Runner<'a> {
         &self,
         waiting: &Mutex<VecDeque<(Cell, Heading)>>,
         stop: &AtomicBool,
-        finished: &mpsc::Sender<(Cell, Heading, Result<Option<Row>>)>,
+        finished: &mpsc::Sender<(Cell, Result<Option<Row>>)>,
     ) {
         while !stop.load(Ordering::Relaxed) {
             let next = waiting
@@ -253,7 +258,7 @@ impl<'a> Runner<'a> {
             let ended = run(&self.executable, &heading.line, self.limits, stop)
                 .context("cannot start kingsnake check")
                 .map(|ended| row(&heading, &ended));
-            if finished.send((cell, heading, ended)).is_err() {
+            if finished.send((cell, ended)).is_err() {
                 return;
             }
         }

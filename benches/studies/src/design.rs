@@ -192,10 +192,34 @@ pub struct Stated {
     pub of: Quantity,
     /// The paper's number.
     pub paper: f64,
-    /// Whether the paper only says that it was more.
-    pub more: bool,
+    /// Whether the paper only says that it was more, or at most this.
+    pub bound: Bound,
+    /// How our sizes differ from the paper's, if they do.
+    pub sizes: Option<String>,
     /// Whether our longest run is compared, not the median.
     pub longest: bool,
+}
+
+/// What a paper's number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// What was measured.
+    Exact,
+    /// It was more.
+    More,
+    /// It was at most this.
+    AtMost,
+}
+
+impl Bound {
+    /// Before the number.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Bound::Exact => "",
+            Bound::More => "> ",
+            Bound::AtMost => "≤ ",
+        }
+    }
 }
 
 /// What a claim is about.
@@ -239,6 +263,11 @@ pub fn design(
     };
     let backends = over.backends.clone().unwrap_or_else(measured_backends);
     let mut settler = Settler::new(recipe, page, rules, base, &parameters, backends);
+    let given: BTreeMap<&str, &str> = over
+        .set
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
     let wanted = wanted(recipe, over)?;
     let mut experiments: Vec<Shown> = Vec::new();
     for (at, experiment) in recipe.experiments.iter().enumerate() {
@@ -265,7 +294,12 @@ pub fn design(
         } else {
             Runs::default()
         };
-        let shown = settler.experiment(experiment, runs)?;
+        let given = if wanted[at] {
+            given.clone()
+        } else {
+            BTreeMap::new()
+        };
+        let shown = settler.experiment(experiment, runs, &given)?;
         if wanted[at] {
             experiments.push(shown);
         }

@@ -15,6 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::design::{Origin, Study};
 use crate::row::{COLUMNS, Row, parse};
+use crate::rowfiles;
+use crate::slurm::submissions;
 
 const CSV: &str = "cannot write rows.csv";
 
@@ -24,6 +26,7 @@ pub struct Ledger {
     done: BTreeSet<String>,
     jsonl: File,
     csv: csv::Writer<File>,
+    directory: PathBuf,
     _lock: Option<File>,
 }
 
@@ -36,6 +39,9 @@ impl Ledger {
         let about = directory.join("study.json");
         let rows_at = directory.join("rows.jsonl");
         if restart {
+            rowfiles::remove(directory)?;
+            // How often cells were submitted is forgotten with their rows.
+            submissions::remove(directory)?;
             for path in [&about, &rows_at] {
                 if path.exists() {
                     fs::remove_file(path)
@@ -69,13 +75,28 @@ impl Ledger {
             csv.write_record(row.record()).context(CSV)?;
         }
         csv.flush().context(CSV)?;
-        Ok(Ledger {
+        let mut ledger = Ledger {
             done: rows.iter().map(|row| row.cell.clone()).collect(),
             rows,
             jsonl,
             csv,
+            directory: directory.to_owned(),
             _lock: lock,
-        })
+        };
+        ledger.merge()?;
+        Ok(ledger)
+    }
+
+    /// Takes in the rows that other processes wrote as files, each cell's first one, and returns the new ones.
+    pub fn merge(&mut self) -> Result<Vec<Row>> {
+        let mut new = Vec::new();
+        for row in rowfiles::read(&self.directory)? {
+            if !self.has(&row.cell) {
+                self.add(row.clone())?;
+                new.push(row);
+            }
+        }
+        Ok(new)
     }
 
     /// Whether this cell has its row.
@@ -105,6 +126,31 @@ impl Ledger {
         self.rows.push(row);
         Ok(())
     }
+}
+
+/// Expects the directory to have been prepared for this study, and says which of its cells have rows. Takes no lock.
+pub fn look_into(directory: &Path, study: &Study) -> Result<BTreeSet<String>> {
+    let about = directory.join("study.json");
+    if !about.exists() {
+        bail!(
+            "there is no {}; the same command with --prepare makes it, and the histories",
+            about.display()
+        );
+    }
+    expect_same(&about, &identity(study)?, directory)?;
+    done_in(directory)
+}
+
+/// The cells that have rows in a directory, which another process may be writing to.
+pub fn done_in(directory: &Path) -> Result<BTreeSet<String>> {
+    let rows_at = directory.join("rows.jsonl");
+    let mut done = BTreeSet::new();
+    if let Ok(text) = fs::read_to_string(&rows_at) {
+        // A line that is not whole yet is not done.
+        done.extend(text.lines().filter_map(|line| Some(parse(line).ok()?.cell)));
+    }
+    done.extend(rowfiles::read(directory)?.into_iter().map(|row| row.cell));
+    Ok(done)
 }
 
 /// Writes a file under another name first, so that it is there whole or not at all.

@@ -5,12 +5,17 @@
 //! file.toml -recipe-> Recipe -design-> Study -conduct-> rows -summary-> points -figure, report-> SVG, PNG, HTML
 //! ```
 //!
+//! Cells may run elsewhere: `rows.d/` takes their rows, one file a row, and `slurm` submits them to a cluster.
+//!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
 mod blame;
+mod caveats;
+mod cells;
 mod claims;
 mod conduct;
 mod design;
+mod devices;
 mod embedded;
 mod error;
 mod figure;
@@ -26,8 +31,10 @@ mod reach;
 mod recipe;
 mod report;
 mod row;
+mod rowfiles;
 mod rules;
 mod settle;
+mod slurm;
 mod start;
 mod stating;
 mod summary;
@@ -40,4 +47,5 @@ pub use process::stay_on_leash;
 pub use reach::{Reach, reach};
 pub use recipe::Measure;
 pub use rules::{Refusal, Rules};
-pub use start::{Ablation, Caller, Encodings, Request, ablate, encodings};
+pub use slurm::Slurm;
+pub use start::{Ablation, Caller, Encodings, Mode, Request, ablate, encodings};

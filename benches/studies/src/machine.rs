@@ -39,3 +39,19 @@ pub fn available() -> Option<u64> {
 pub fn processor() -> Option<String> {
     None
 }
+
+/// This machine's name: as the scheduler calls it, or else as it calls itself.
+pub fn host() -> String {
+    std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| own_name())
+}
+
+#[cfg(unix)]
+fn own_name() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn own_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "localhost".to_owned())
+}

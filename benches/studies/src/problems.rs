@@ -24,6 +24,13 @@ pub enum Problem {
         /// Who says violated.
         violated: String,
     },
+    /// Pruning on a device left other constraints than on another, after the same round of the same check.
+    Rounds {
+        /// The one.
+        one: String,
+        /// The other.
+        other: String,
+    },
     /// A check that ended without an answer.
     Failed {
         /// What it said.
@@ -56,6 +63,11 @@ impl Problem {
             } => (
                 "DISAGREEMENT: satisfied by the first and violated by the second".to_owned(),
                 vec![satisfied, violated],
+            ),
+            Problem::Rounds { one, other } => (
+                "DISAGREEMENT: pruning leaves other constraints on one device than on the other"
+                    .to_owned(),
+                vec![one, other],
             ),
             Problem::Failed { reason, command } => (format!("FAILED: {reason}"), vec![command]),
         }
@@ -99,7 +111,51 @@ pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
             }
         }
     }
+    found.extend(unlike_rounds(study, rows));
     found
+}
+
+/// The same check of the same history leaves the same constraints after every round, whatever computed reachability.
+fn unlike_rounds(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut first: HashMap<(usize, u32, u32, Vec<String>), &Row> = HashMap::new();
+    for (cell, row) in rows {
+        if row.outcome != Outcome::Answered || row.device().is_empty() {
+            continue;
+        }
+        let point = &study.points[cell.point];
+        let check = without_device(&point.check);
+        let one = first
+            .entry((point.source, cell.seed, cell.repeat, check))
+            .or_insert(row);
+        let open = |row: &Row| {
+            row.stats
+                .rounds
+                .iter()
+                .map(|it| it.open)
+                .collect::<Vec<_>>()
+        };
+        if open(one) != open(row) {
+            found.push(Problem::Rounds {
+                one: one.command.clone(),
+                other: row.command.clone(),
+            });
+        }
+    }
+    found
+}
+
+fn without_device(check: &[String]) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut all = check.iter();
+    while let Some(word) = all.next() {
+        if word == "--device" {
+            all.next();
+        } else if !word.starts_with("--device=") {
+            words.push(word.clone());
+        }
+    }
+    words
 }
 
 /// The part of the plan that the verdict depends on. What is not in this list is a technique, and changes no verdict.
@@ -198,5 +254,37 @@ values = ["cadical/propagator", "search/backtrack"]
         assert_eq!(found(["satisfied", "unknown"], ["on", "on"]), []);
         // Another question may have another answer.
         assert_eq!(found(["violated", "satisfied"], ["on", "off"]), []);
+    }
+
+    #[test]
+    fn two_devices_that_leave_other_constraints_disagree() {
+        let page = Page {
+            name: "two.toml",
+            text: TWO,
+        };
+        let mut recipe = read(page).unwrap();
+        recipe.experiments[0].axes.clear();
+        crate::devices::put_on(&mut recipe, &["cpu".to_owned(), "gpu".to_owned()]);
+        let over = Override::default();
+        let study = design(&recipe, page, &Anything, "".as_ref(), &over).unwrap();
+        assert_eq!(study.cells.len(), 2);
+        let row = |device: &str, open: u64| {
+            let row = serde_json::json!({
+                "cell": "", "history": "w", "check": [], "seed": 0, "repeat": 0,
+                "outcome": "answered", "verdict": "satisfied", "wall_seconds": 0.0,
+                "peak_memory_bytes": null, "plan": {"device": device}, "command": device,
+                "stats": {"seconds": 1.0, "rounds": [{"new_edges": 1, "open": open, "seconds": 0.0}]},
+            });
+            serde_json::from_value::<Row>(row).unwrap()
+        };
+        let found = |gpu| {
+            let rows = [
+                (study.cells[0], row("cpu", 7)),
+                (study.cells[1], row("gpu", gpu)),
+            ];
+            problems(&study, &rows)
+        };
+        assert_eq!(found(7), []);
+        assert!(matches!(found(6)[..], [Problem::Rounds { .. }]));
     }
 }

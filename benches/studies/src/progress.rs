@@ -1,6 +1,45 @@
 //! An estimate of what is left of a study.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::conduct::tell;
+use crate::design::Cell;
+use crate::error::Result;
+use crate::listener::{Event, Listener};
+use crate::row::Row;
+use crate::words;
+
+/// Reports each row with what is left.
+pub struct Progress {
+    begun: Instant,
+    estimate: Estimate,
+    jobs: usize,
+}
+
+impl Progress {
+    /// Begins now, with this many cells at a time.
+    pub fn new(estimate: Estimate, jobs: usize) -> Progress {
+        Progress {
+            begun: Instant::now(),
+            estimate,
+            jobs,
+        }
+    }
+
+    /// A cell has its row.
+    pub fn ended(&mut self, cell: Cell, row: &Row, listener: &mut dyn Listener) -> Result<()> {
+        self.estimate.ended(cell.point, row.wall_seconds);
+        let left = self.estimate.left() / self.jobs as f64;
+        let event = Event::Ended {
+            history: &row.history,
+            row: &words::row(row),
+            gone: self.begun.elapsed(),
+            left: Duration::try_from_secs_f64(left).unwrap_or_default(),
+        };
+        tell(listener, event)
+    }
+}
 
 /// How long the cells still take: as long as others of the same point did, or else as long as all did on average.
 #[derive(Debug, Default)]

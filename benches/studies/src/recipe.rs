@@ -291,6 +291,11 @@ pub struct Claim {
     /// Whether the paper only says that it was more.
     #[serde(default)]
     pub more: bool,
+    /// Whether the paper only says that it was at most this.
+    #[serde(default)]
+    pub at_most: bool,
+    /// An axis for each value of which the claim is judged; neither `of` nor `over` name it then.
+    pub each: Option<Spanned<String>>,
 }
 
 /// A number or a word, as it was written.
@@ -382,7 +387,7 @@ pub fn enlarge(recipe: &mut Recipe, page: Page<'_>) -> Result<()> {
             "this study says nothing of a paper's sizes: no [paper], and no `paper` at an axis";
         return Err(page.blame(recipe.name.span(), words));
     }
-    let Some(paper) = recipe.paper.take() else {
+    let Some(paper) = recipe.paper.clone() else {
         return Ok(());
     };
     recipe.timeout = paper.timeout.unwrap_or(recipe.timeout);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::machine;
 use crate::process::{Ended, Ending};
 
 /// A line of `rows.jsonl`. Fields that the check's own document has are named as docs/json.md names them.
@@ -48,6 +49,12 @@ pub struct Row {
     pub plan: BTreeMap<String, Value>,
     /// A command line that repeats the run.
     pub command: String,
+    /// The machine that it ran on.
+    #[serde(default)]
+    pub host: String,
+    /// That machine's processor.
+    #[serde(default)]
+    pub processor: String,
 }
 
 /// How a run went.
@@ -198,22 +205,9 @@ pub struct Heading {
 /// The row of a process that has ended; `None` if it was stopped, and so has to run again.
 pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
     let mut row = Row {
-        cell: heading.cell.clone(),
-        history: heading.history.clone(),
-        check: heading.check.clone(),
-        seed: heading.seed,
-        repeat: heading.repeat,
-        outcome: Outcome::Failed,
-        verdict: "unknown".to_owned(),
-        reason: String::new(),
-        decider: String::new(),
-        kingsnake: env!("CARGO_PKG_VERSION").to_owned(),
         wall_seconds: ended.wall.as_secs_f64(),
         peak_memory_bytes: ended.peak,
-        sizes: BTreeMap::new(),
-        stats: Stats::default(),
-        plan: BTreeMap::new(),
-        command: format!("kingsnake {}", heading.line.join(" ")),
+        ..Row::new(heading)
     };
     match ended.ending {
         Ending::Stopped => return None,
@@ -237,6 +231,13 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
         }
     }
     Some(row)
+}
+
+/// The command line as a shell takes it.
+pub fn command(line: &[String]) -> String {
+    let words = std::iter::once("kingsnake").chain(line.iter().map(String::as_str));
+    // Only a NUL byte cannot be quoted, and no argument holds one.
+    shlex::try_join(words).unwrap_or_else(|_| format!("kingsnake {}", line.join(" ")))
 }
 
 fn complaint(status: &str, stderr: &str) -> String {
@@ -273,7 +274,7 @@ fn fill(row: &mut Row, document: Document) -> Option<()> {
 }
 
 /// The columns of `rows.csv`.
-pub const COLUMNS: [&str; 37] = [
+pub const COLUMNS: [&str; 42] = [
     "cell",
     "history",
     "check",
@@ -310,10 +311,72 @@ pub const COLUMNS: [&str; 37] = [
     "cycles",
     "encode_seconds",
     "solve_seconds",
+    "host",
+    "processor",
+    "device",
+    "adapter",
+    "driver",
     "command",
 ];
 
 impl Row {
+    /// A row that says nothing yet but whose it is.
+    pub fn new(heading: &Heading) -> Row {
+        Row {
+            cell: heading.cell.clone(),
+            history: heading.history.clone(),
+            check: heading.check.clone(),
+            seed: heading.seed,
+            repeat: heading.repeat,
+            outcome: Outcome::Failed,
+            verdict: "unknown".to_owned(),
+            reason: String::new(),
+            decider: String::new(),
+            kingsnake: env!("CARGO_PKG_VERSION").to_owned(),
+            wall_seconds: 0.0,
+            peak_memory_bytes: None,
+            sizes: BTreeMap::new(),
+            stats: Stats::default(),
+            plan: BTreeMap::new(),
+            command: command(&heading.line),
+            host: machine::host(),
+            processor: machine::processor().unwrap_or_default(),
+        }
+    }
+
+    /// The device that was asked for: `cpu`, `gpu`, `auto` or a name.
+    pub fn device(&self) -> String {
+        let device = self.plan.get("device").and_then(Value::as_str);
+        device.unwrap_or_default().to_owned()
+    }
+
+    /// The adapter that computed; empty if none did.
+    pub fn adapter(&self) -> String {
+        self.of_device("name")
+    }
+
+    /// That adapter's driver.
+    pub fn driver(&self) -> String {
+        self.of_device("driver")
+    }
+
+    /// Whether a GPU was asked for by name and the CPU computed. Where nothing was left to compute nobody was needed.
+    pub fn lacks_device(&self) -> bool {
+        let asked = self.device().starts_with("gpu");
+        asked && self.adapter().is_empty() && !self.why_no_device().is_empty()
+    }
+
+    /// Why the CPU computed.
+    pub fn why_no_device(&self) -> String {
+        self.of_device("why")
+    }
+
+    fn of_device(&self, field: &str) -> String {
+        let device = self.stats.rest.get("device");
+        let value = device.and_then(|device| device.get(field)?.as_str());
+        value.unwrap_or_default().to_owned()
+    }
+
     /// The row in the order of [`COLUMNS`]; lists have spaces between their items.
     pub fn record(&self) -> Vec<String> {
         let size = |name: &str| self.sizes.get(name).map_or(String::new(), Value::to_string);
@@ -371,6 +434,13 @@ impl Row {
             ]),
             None => record.extend(std::iter::repeat_n(String::new(), 9)),
         }
+        record.extend([
+            self.host.clone(),
+            self.processor.clone(),
+            self.device(),
+            self.adapter(),
+            self.driver(),
+        ]);
         record.push(self.command.clone());
         record
     }

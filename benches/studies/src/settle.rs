@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{Result, bail};
 use toml::Spanned;
 
 use crate::blame::Page;
@@ -20,8 +20,8 @@ pub struct Settler<'a> {
     pub(crate) page: Page<'a>,
     rules: &'a dyn Rules,
     base: &'a Path,
-    recipe: &'a Recipe,
-    parameters: &'a BTreeMap<String, String>,
+    pub(crate) recipe: &'a Recipe,
+    pub(crate) parameters: &'a BTreeMap<String, String>,
     backends: Vec<String>,
     sources: Vec<Source>,
     points: Vec<Point>,
@@ -32,6 +32,22 @@ struct Choice {
     label: Label,
     set: Vec<(String, String)>,
     check: Words,
+}
+
+impl Choice {
+    /// Whether it sets none of the parameters that were given, or sets them to the same, or to a smaller number.
+    fn is_within(&self, given: &BTreeMap<&str, &str>) -> bool {
+        self.set.iter().all(|(name, value)| {
+            let Some(&most) = given.get(name.as_str()) else {
+                return true;
+            };
+            let numbers = (value.parse::<f64>(), most.parse::<f64>());
+            match numbers {
+                (Ok(value), Ok(most)) if self.label.number.is_some() => value <= most,
+                _ => value == most,
+            }
+        })
+    }
 }
 
 impl<'a> Settler<'a> {
@@ -62,7 +78,15 @@ impl<'a> Settler<'a> {
     }
 
     /// Settles one experiment, whose checks are run so often.
-    pub fn experiment(&mut self, experiment: &Experiment, runs: Runs) -> Result<Shown> {
+    ///
+    /// An axis over a parameter that was given on the command line is shortened: to the numbers up to the given one, or to the
+    /// values that equal it.
+    pub fn experiment(
+        &mut self,
+        experiment: &Experiment,
+        runs: Runs,
+        given: &BTreeMap<&str, &str>,
+    ) -> Result<Shown> {
         let workloads = self.workloads(experiment)?;
         let mut axes = vec![Labels {
             name: WORKLOAD.to_owned(),
@@ -75,19 +99,37 @@ impl<'a> Settler<'a> {
                 .collect(),
         }];
         let mut choices: Vec<Vec<Choice>> = Vec::new();
+        let mut is_shortened = false;
         for axis in &experiment.axes {
             if axes.iter().any(|other| other.name == *axis.name.get_ref()) {
                 let words = "there is another axis of this name";
                 return Err(self.page.blame(axis.name.span(), words));
             }
-            let of = self.choices(axis)?;
+            let mut of = self.choices(axis)?;
+            let n_all = of.len();
+            of.retain(|choice| choice.is_within(given));
+            if of.is_empty() {
+                bail!(
+                    "the axis {:?} of the experiment {} varies what was given ({}), and none of its values is left; choose other figures with --figure, or another value",
+                    axis.name.get_ref(),
+                    experiment.name.get_ref(),
+                    listed(
+                        given
+                            .iter()
+                            .map(|(name, value)| format!("{name}={value}"))
+                            .collect::<Vec<_>>()
+                            .iter()
+                    )
+                );
+            }
+            is_shortened |= of.len() < n_all;
             axes.push(Labels {
                 name: axis.name.get_ref().clone(),
                 values: of.iter().map(|choice| choice.label.clone()).collect(),
             });
             choices.push(of);
         }
-        let left_out = LeftOut::all(self, &experiment.skips, &axes)?;
+        let left_out = LeftOut::all(self, &experiment.skips, &axes, is_shortened)?;
         let mut grid = Vec::new();
         for (which, workload) in workloads.into_iter().enumerate() {
             let mut at = vec![0; choices.len()];
@@ -124,8 +166,12 @@ impl<'a> Settler<'a> {
             shown.figure = Some(self.drawn(figure, &shown, experiment.name.span())?);
         }
         for claim in &experiment.claims {
-            let stated = self.stated(claim, &shown)?;
-            shown.claims.push(stated);
+            match self.stated(claim, experiment, &shown) {
+                Ok(stated) => shown.claims.extend(stated),
+                // It speaks of a value that was left out.
+                Err(_) if is_shortened => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(shown)
     }
@@ -375,7 +421,12 @@ struct LeftOut {
 }
 
 impl LeftOut {
-    fn all(settler: &Settler<'_>, skips: &[Skip], axes: &[Labels]) -> Result<Vec<LeftOut>> {
+    fn all(
+        settler: &Settler<'_>,
+        skips: &[Skip],
+        axes: &[Labels],
+        is_shortened: bool,
+    ) -> Result<Vec<LeftOut>> {
         let mut all = Vec::new();
         for skip in skips {
             let mut left_out = LeftOut {
@@ -385,7 +436,7 @@ impl LeftOut {
             for (name, value) in &skip.of {
                 let axis = settler.axis(name, axes)?;
                 let values = &axes[axis].values;
-                if !values.iter().any(|label| label.name == value.word) {
+                if !is_shortened && !values.iter().any(|label| label.name == value.word) {
                     let words = format!("this axis has no value {:?}", value.word);
                     return Err(settler.page.blame(name.span(), &words));
                 }

@@ -10,11 +10,13 @@ use toml::Spanned;
 use crate::blame::Page;
 use crate::conduct::{Options, conduct};
 use crate::design::{Override, design};
+use crate::devices::put_on;
 use crate::embedded::{BUILT_IN, built_in};
 use crate::error::{Context, Result, bail};
 use crate::listener::Listener;
 use crate::recipe::{Measure, Recipe, Workload, enlarge, read};
 use crate::rules::Rules;
+use crate::slurm::Slurm;
 
 /// How a study is to run.
 #[derive(Clone, Debug)]
@@ -35,10 +37,49 @@ pub struct Request {
     pub jobs: usize,
     /// Parameters that take another value.
     pub set: Vec<(String, String)>,
-    /// Only list what would run.
-    pub list: bool,
+    /// What is done with the cells.
+    pub mode: Mode,
     /// Delete the rows that are there first.
     pub restart: bool,
+}
+
+/// What is done with a study's cells.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// Run those that have no row yet, here, and report on all.
+    Local,
+    /// Run them on a cluster, and report on all.
+    Slurm(Slurm),
+    /// Only list them: as command lines, or as JSON.
+    List {
+        /// Whether as JSON.
+        json: bool,
+    },
+    /// Only make `study.json` and the histories.
+    Prepare,
+    /// Run these, by their short names, and write each row to a file of its own.
+    Cells(Vec<String>),
+}
+
+impl Request {
+    /// The words that ask for the same cells.
+    fn words(&self) -> Vec<String> {
+        let mut words = vec!["--out".to_owned(), self.out.display().to_string()];
+        let mut add = |name: &str, value: Option<String>| {
+            words.extend(value.map(|value| format!("{name}={value}")));
+        };
+        add("--repeat", self.repeat.map(|n| n.to_string()));
+        add("--seeds", self.seeds.map(|n| n.to_string()));
+        add(
+            "--timeout",
+            self.timeout.map(|it| it.as_secs_f64().to_string()),
+        );
+        add("--memory", self.memory.map(|n| n.to_string()));
+        for (name, value) in &self.set {
+            add("--set", Some(format!("{name}={value}")));
+        }
+        words
+    }
 }
 
 /// A study to run.
@@ -50,8 +91,28 @@ pub struct Ablation {
     pub figures: Option<Vec<String>>,
     /// Whether the paper's sizes and limit are taken.
     pub paper_sizes: bool,
+    /// The devices on which every check runs; those that the study names unless given.
+    pub devices: Vec<String>,
     /// How it runs.
     pub request: Request,
+}
+
+impl Ablation {
+    /// The command line that asks for the same cells, without the program.
+    fn words(&self) -> Vec<String> {
+        let mut words = vec!["ablate".to_owned(), self.name.display().to_string()];
+        if let Some(figures) = &self.figures {
+            words.push(format!("--figure={}", figures.join(",")));
+        }
+        if self.paper_sizes {
+            words.push("--paper-sizes".to_owned());
+        }
+        if !self.devices.is_empty() {
+            words.push(format!("--device={}", self.devices.join(",")));
+        }
+        words.extend(self.request.words());
+        words
+    }
 }
 
 /// The benchmark of back ends.
@@ -63,6 +124,19 @@ pub struct Encodings {
     pub backends: Option<Vec<String>>,
     /// How it runs.
     pub request: Request,
+}
+
+impl Encodings {
+    /// The command line that asks for the same cells, without the program.
+    fn words(&self) -> Vec<String> {
+        let mut words = ["bench", "encodings"].map(str::to_owned).to_vec();
+        if let Some(backends) = &self.backends {
+            words.push(format!("--backends={}", backends.join(",")));
+        }
+        words.extend(self.request.words());
+        words.extend(self.histories.iter().map(|it| it.display().to_string()));
+        words
+    }
 }
 
 /// Who runs a study.
@@ -87,6 +161,7 @@ pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
         if asked.paper_sizes {
             enlarge(&mut recipe, page)?;
         }
+        put_on(&mut recipe, &asked.devices);
         Ok(recipe)
     };
     let word = name.display().to_string();
@@ -98,6 +173,7 @@ pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
             Path::new(""),
             &over,
             request,
+            asked.words(),
             &mut caller,
         );
     }
@@ -114,7 +190,15 @@ pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
         text: &text,
     };
     let base = name.parent().unwrap_or(Path::new(""));
-    start(&recipe(page)?, page, base, &over, request, &mut caller)
+    start(
+        &recipe(page)?,
+        page,
+        base,
+        &over,
+        request,
+        asked.words(),
+        &mut caller,
+    )
 }
 
 /// Runs the benchmark of back ends, on its own set or on these histories.
@@ -139,6 +223,7 @@ pub fn encodings(asked: &Encodings, mut caller: Caller<'_>) -> Result<u8> {
         Path::new(""),
         &over,
         &asked.request,
+        asked.words(),
         &mut caller,
     )
 }
@@ -167,6 +252,7 @@ fn start(
     base: &Path,
     over: &Override,
     request: &Request,
+    words: Vec<String>,
     caller: &mut Caller<'_>,
 ) -> Result<u8> {
     let mut study = design(recipe, page, caller.rules, base, over)?;
@@ -179,8 +265,9 @@ fn start(
     let options = Options {
         directory: request.out.clone(),
         jobs: request.jobs,
-        list: request.list,
+        mode: request.mode.clone(),
         restart: request.restart,
+        words,
     };
     conduct(&study, &options, caller)
 }

@@ -5,13 +5,67 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use toml::Spanned;
 
-use crate::design::{Label, Quantity, Shown, Stated, listed};
-use crate::recipe::{Claim, Scalar};
+use crate::design::{Bound, Label, Quantity, Shown, Stated, listed};
+use crate::recipe::{Claim, Experiment, Scalar};
 use crate::settle::Settler;
 
 impl Settler<'_> {
-    /// Settles a claim of an experiment.
-    pub(crate) fn stated(&self, claim: &Claim, shown: &Shown) -> Result<Stated> {
+    /// Settles a claim of an experiment: once, or for each value of the axis that it names.
+    pub(crate) fn stated(
+        &self,
+        claim: &Claim,
+        experiment: &Experiment,
+        shown: &Shown,
+    ) -> Result<Vec<Stated>> {
+        let sizes = self.other_sizes(experiment);
+        let Some(each) = &claim.each else {
+            return Ok(vec![self.state(claim, sizes, shown)?]);
+        };
+        let values = &shown.axes[self.axis(each, &shown.axes)?].values;
+        let of_value = |value: &Label| {
+            let word = Scalar {
+                word: value.name.clone(),
+                number: value.number,
+            };
+            let mut claim = claim.clone();
+            claim.of.insert(each.clone(), word.clone());
+            if let Some(over) = &mut claim.over {
+                over.insert(each.clone(), word);
+            }
+            claim.says = format!("{}: {}", value.name, claim.says);
+            self.state(&claim, sizes.clone(), shown)
+        };
+        values.iter().map(of_value).collect()
+    }
+
+    /// Which of the paper's sizes are others here; what an axis varies is what the claim says.
+    fn other_sizes(&self, experiment: &Experiment) -> Option<String> {
+        let paper = self.recipe.paper.as_ref()?;
+        let varies = |name: &str| {
+            experiment.axes.iter().any(|axis| {
+                let by_parameter = axis
+                    .parameter
+                    .as_ref()
+                    .is_some_and(|it| it.get_ref() == name);
+                let mut named = axis.named.iter().flat_map(|value| value.set.keys());
+                by_parameter || named.any(|it| it.get_ref() == name)
+            })
+        };
+        let differing: Vec<String> = paper
+            .parameters
+            .iter()
+            .filter(|(name, _)| !varies(name.get_ref()))
+            .filter_map(|(name, value)| {
+                let ours = self.parameters.get(name.get_ref())?;
+                let same = *ours == value.word
+                    || (value.number.is_some() && ours.parse().ok() == value.number);
+                (!same).then(|| format!("{} {ours}, the paper's {}", name.get_ref(), value.word))
+            })
+            .collect();
+        (!differing.is_empty()).then(|| differing.join("; "))
+    }
+
+    fn state(&self, claim: &Claim, sizes: Option<String>, shown: &Shown) -> Result<Stated> {
         let axis = |name| self.axis(name, &shown.axes);
         let of = match (&claim.over, &claim.least, &claim.most) {
             (None, None, None) => Quantity::Time(self.selected(&claim.of, shown, None)?[0].1),
@@ -42,7 +96,12 @@ impl Settler<'_> {
             says: claim.says.clone(),
             of,
             paper: claim.paper,
-            more: claim.more,
+            bound: match (claim.more, claim.at_most) {
+                (true, _) => Bound::More,
+                (_, true) => Bound::AtMost,
+                _ => Bound::Exact,
+            },
+            sizes,
             longest: claim.longest,
         })
     }

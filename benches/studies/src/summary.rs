@@ -26,6 +26,10 @@ pub struct Spread {
     pub high: f64,
     /// How many.
     pub n: usize,
+    /// Where the median lies with 95 % confidence, by bootstrap; the whole range of fewer than three runs.
+    pub interval: (f64, f64),
+    /// Runs far from the others.
+    pub outliers: usize,
     /// Why the first of those without an answer has none.
     pub lacks: Option<Outcome>,
 }
@@ -64,11 +68,61 @@ pub fn spread(rows: &[&Row], measure: Measure) -> Option<Spread> {
         median: median(&all)?,
         high: *all.last()?,
         n: all.len(),
+        interval: interval(&all)?,
+        outliers: outliers(&all),
         lacks: rows
             .iter()
             .map(|row| row.outcome)
             .find(|&outcome| outcome != Outcome::Answered),
     })
+}
+
+/// How often the runs are drawn again, and what lies outside the interval at each end.
+const DRAWS: usize = 1000;
+const OUTSIDE: usize = 25;
+
+/// Where the median of sorted numbers lies with 95 % confidence: the middle of the medians of as many runs drawn from these with
+/// replacement. The draws are the same every time, so that a page does not change by being drawn again.
+fn interval(sorted: &[f64]) -> Option<(f64, f64)> {
+    let n = sorted.len();
+    if n < 3 {
+        return Some((*sorted.first()?, *sorted.last()?));
+    }
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = || {
+        // Marsaglia's xorshift.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        sorted[(state % n as u64) as usize]
+    };
+    let mut medians: Vec<f64> = (0..DRAWS)
+        .filter_map(|_| {
+            let mut drawn: Vec<f64> = (0..n).map(|_| draw()).collect();
+            drawn.sort_by(f64::total_cmp);
+            median(&drawn)
+        })
+        .collect();
+    medians.sort_by(f64::total_cmp);
+    Some((medians[OUTSIDE], medians[DRAWS - 1 - OUTSIDE]))
+}
+
+/// Ten standard deviations, as hyperfine has it, by the median of the deviations from the median.
+const FAR: f64 = 14.826;
+/// Nobody minds a run that is this near, however close together the others are.
+const NEAR: f64 = 0.1;
+
+/// How many of these sorted numbers lie far from the others.
+fn outliers(sorted: &[f64]) -> usize {
+    let finite: Vec<f64> = sorted.iter().copied().filter(|it| it.is_finite()).collect();
+    let Some(middle) = median(&finite).filter(|_| finite.len() > 2) else {
+        return 0;
+    };
+    let mut deviations: Vec<f64> = finite.iter().map(|it| (it - middle).abs()).collect();
+    deviations.sort_by(f64::total_cmp);
+    let usual = median(&deviations).unwrap_or(0.0);
+    let is_far = |it: &&f64| **it > FAR * usual && **it > NEAR * middle;
+    deviations.iter().filter(is_far).count()
 }
 
 /// The median of sorted numbers.
@@ -94,6 +148,27 @@ pub fn middle(rows: &[&Row], of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_interval_holds_the_median_and_is_the_same_every_time() {
+        let runs = [1.0, 1.1, 1.2, 1.3, 9.0];
+        let (low, high) = interval(&runs).unwrap();
+        assert!(low <= 1.2 && 1.2 <= high && low >= 1.0 && high <= 9.0);
+        assert_eq!(interval(&runs), interval(&runs));
+        assert_eq!(interval(&[1.0, 2.0]), Some((1.0, 2.0)));
+        assert_eq!(interval(&[]), None);
+        let half = [1.0, 1.0, f64::INFINITY];
+        assert_eq!(interval(&half).unwrap().1, f64::INFINITY);
+    }
+
+    #[test]
+    fn a_run_far_from_the_others_is_an_outlier() {
+        assert_eq!(outliers(&[1.0, 1.01, 1.02, 5.0]), 1);
+        assert_eq!(outliers(&[1.0, 1.1, 1.2, 1.4]), 0);
+        // All but equal: a hair's breadth is nothing.
+        assert_eq!(outliers(&[1.0, 1.0, 1.0, 1.001]), 0);
+        assert_eq!(outliers(&[1.0, 50.0]), 0);
+    }
 
     #[test]
     fn a_median_without_an_answer_is_infinite() {

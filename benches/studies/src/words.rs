@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::caveats::{caption, caveats};
 use crate::claims::{judge, seconds};
 use crate::design::{Cell, Study};
 use crate::problems::Problem;
@@ -59,6 +60,13 @@ pub fn ending(
             table.push(line);
         }
         out.push_str(&aligned(&table));
+        let caption = caption(shown, &points);
+        if !caption.is_empty() {
+            let _ = writeln!(out, "  {}", printable(&caption));
+        }
+        for caveat in caveats(shown, &points, measure) {
+            let _ = writeln!(out, "  warning: {}", printable(&caveat));
+        }
         for stated in &shown.claims {
             let judged = judge(stated, study, &points, measure);
             let _ = writeln!(

@@ -59,16 +59,25 @@ pub struct LevelArgs {
     pub real_time: Option<Switch>,
 }
 
-/// How far a check may go.
+/// How far a command may go.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct BoundArgs {
+    /// Stop after this many seconds, reading included, with exit status 3 (`unknown`); fractions are fine.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Stop, with exit status 3, where the process grows over this size (such as 500M or 4G); what is free unless given.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory_limit: Option<u64>,
+}
+
+/// How far a check may go, and on how many threads.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Answer `unknown` after this many seconds, reading included; fractions are fine.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub timeout: Option<Duration>,
-    /// Answer `unknown` rather than allocate a structure over this size (such as 500M or 4G); what is free unless given.
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
-    pub memory_limit: Option<u64>,
+    /// How far it may go.
+    #[command(flatten)]
+    pub bounds: BoundArgs,
     /// Use this many threads; by default one a core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,

@@ -9,6 +9,7 @@ use kingsnake_datasets::Format;
 use kingsnake_datasets::store::{Fault, Isolation};
 use kingsnake_datasets::workloads::Distribution;
 
+use super::BoundArgs;
 use super::values::{formats, share};
 
 /// What the percentages of a mix apply to, as typed.
@@ -79,6 +80,9 @@ pub struct GenerateArgs {
     /// The seed: the same one gives the same history, byte for byte.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// How far to go.
+    #[command(flatten)]
+    pub bounds: BoundArgs,
 }
 
 /// The table of workloads, as help.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use kingsnake_gpu::Choice;
-use kingsnake_studies::{Measure, Request};
+use kingsnake_studies::{Measure, Mode, Request, Slurm};
 
 use super::techniques::BackendParser;
 use super::values::{bytes, seconds};
@@ -41,6 +41,25 @@ pub struct StudyArgs {
     /// Only list what would run.
     #[arg(long)]
     pub list: bool,
+    /// With --list: as JSON, a cell a line: id, cell, argv, history, row, done.
+    #[arg(long, requires = "list")]
+    pub json: bool,
+    /// Only make study.json and the histories, so that cells can run elsewhere.
+    #[arg(long, conflicts_with = "list")]
+    pub prepare: bool,
+    /// Run only these cells, without a lock, and write each row to a file in DIR/rows.d; the command without this merges
+    /// them.
+    #[arg(long, value_name = "ID,…", value_delimiter = ',', conflicts_with_all = ["list", "prepare", "restart", "jobs"])]
+    pub cell: Vec<String>,
+    /// Where the cells run: on this machine, or as an array job of a Slurm cluster (docs/cluster.md).
+    #[arg(long, value_name = "WHERE", default_value = "local", conflicts_with_all = ["list", "prepare", "cell"])]
+    pub on: OnArg,
+    /// With --on slurm: cells a task; as few as make at most 200 tasks unless given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cells_per_task: Option<u32>,
+    /// With --on slurm: an argument of sbatch, such as --slurm-arg=--partition=gpu; may be repeated.
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub slurm_arg: Vec<String>,
     /// Delete the rows that are in DIR first.
     #[arg(long)]
     pub restart: bool,
@@ -62,10 +81,38 @@ impl StudyArgs {
             }),
             jobs: usize::from(self.jobs),
             set: self.set.clone(),
-            list: self.list,
+            mode: self.mode(),
             restart: self.restart,
         }
     }
+}
+
+impl StudyArgs {
+    fn mode(&self) -> Mode {
+        if self.list {
+            Mode::List { json: self.json }
+        } else if self.prepare {
+            Mode::Prepare
+        } else if !self.cell.is_empty() {
+            Mode::Cells(self.cell.clone())
+        } else if self.on == OnArg::Slurm {
+            Mode::Slurm(Slurm {
+                cells_per_task: self.cells_per_task.map(|n| n as usize),
+                arguments: self.slurm_arg.clone(),
+            })
+        } else {
+            Mode::Local
+        }
+    }
+}
+
+/// Where cells run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnArg {
+    /// On this machine.
+    Local,
+    /// As an array job of a Slurm cluster.
+    Slurm,
 }
 
 /// Which time is compared.
@@ -142,6 +189,9 @@ pub struct AblateArgs {
     /// Take the paper's sizes and limit; they may take hours.
     #[arg(long)]
     pub paper_sizes: bool,
+    /// Run every check on this device; on each of several, side by side (such as cpu,gpu).
+    #[arg(long, value_name = "WHERE,…", value_delimiter = ',')]
+    pub device: Vec<Choice>,
     /// The same as `--set profile=NAME`.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,

@@ -9,7 +9,8 @@ use kingsnake_gpu::Choice;
 /// A set of techniques.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
-    /// What Cobra does: `combine` and `coalesce`, one pruning round on a matrix, one variable a constraint, no guesses.
+    /// What Cobra does: `combine` and `coalesce`, a constraint for every pair of chains of versions, read or not, one pruning
+    /// round on a matrix, one variable a constraint, no guesses.
     Cobra,
     /// The same with five pruning rounds, as in the King Cobra study.
     KingCobra,
@@ -149,6 +150,7 @@ macro_rules! switches {
 switches! {
     combine no_combine "Do not infer version order from read-modify-writes."
     coalesce no_coalesce "Make a constraint for each reader, not for each pair of runs of versions."
+    unread no_unread "Make a constraint even of two versions that nobody read, as Cobra does."
     merge no_merge "Make a constraint for each key, not for each pair of transactions."
     prune no_prune "Do not settle any constraint by reachability."
     linear no_linear "Compute reachability even where every key is ordered already."

@@ -24,6 +24,7 @@ pub fn run(args: &AblateArgs, voice: Voice) -> Result<u8> {
         name: args.name.clone(),
         figures: args.figure.clone(),
         paper_sizes: args.paper_sizes,
+        devices: args.device.iter().map(ToString::to_string).collect(),
         request,
     };
     let stop = interrupt::listen().context("cannot listen to signals")?;

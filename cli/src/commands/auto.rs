@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::Options;
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::auto::{Answer, Asked, auto, levels, strongest};
-use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::Engines;
 use kingsnake_solver::explain::name;
 use kingsnake_solver::level::Level;
@@ -18,92 +18,77 @@ use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 use serde_json::{Value, json};
 
-use super::put;
+use super::check::expect_outputs;
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArgs, Switch};
-use crate::input::{Loaded, load_within, thinned};
-use crate::plan::{Plan, clocked, quoted_path};
-use crate::progress::Drawing;
+use crate::input::{load, thinned};
+use crate::limits::{self, is_stdio, within};
+use crate::memory;
+use crate::output::put;
+use crate::plan::{Plan, clocked, quoted_path, start_threads};
+use crate::progress::{Drawing, Listener};
 use crate::voice::{Voice, count, lasting, printable, say};
-use crate::{interrupt, memory};
 
 /// Asks for every level, and says which hold.
 pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let files = &args.files;
-    if [&files.certificate, &files.dot, &files.svg, &files.report]
-        .iter()
-        .any(|it| it.is_some())
-    {
+    let of_one_level = [
+        &files.certificate,
+        &files.proof,
+        &files.dot,
+        &files.svg,
+        &files.report,
+    ];
+    if of_one_level.iter().any(|it| it.is_some()) {
         bail!(
-            "--certificate, --dot, --svg and --report are about one level, not about --level auto"
+            "--certificate, --proof, --dot, --svg and --report are about one level, not about --level auto; \
+             name the level"
         );
     }
-    if args.level.real_time.is_some() {
-        bail!("--real-time is about one level; --level auto asks for levels with and without it");
-    }
     let survey = Survey::new(args)?;
-    let plan = &survey.plan;
-    plan.start_threads()?;
-    let asked = interrupt::listen().context("cannot listen to signals")?;
-    let budget = plan.budget(start).with_interrupt(asked);
-    let mut progress = Drawing::new(start, voice.quiet);
-    progress.event(Event::Phase(Phase::Parse));
-    let parsed = match load_within(&args.history, &args.read, &budget)? {
-        Loaded::Parsed(parsed) => thinned(*parsed, plan),
-        Loaded::Stopped(reason) => {
-            drop(progress);
-            return stopped(&survey, &reason, files.json.as_deref());
+    expect_outputs(args)?;
+    start_threads(&args.limits)?;
+    let bounds = &args.limits.bounds;
+    let budget = limits::budget(bounds, start)?;
+    let drawing = Drawing::new(start, voice.quiet);
+    let work = {
+        let (args, survey, budget) = (args.clone(), survey.clone(), budget.clone());
+        let listener = drawing.listener();
+        move || survey.conduct(&args, &budget, listener)
+    };
+    let surveyed = within(&budget, work);
+    drop(drawing);
+    let (survey, parsed, warnings) = match surveyed {
+        Ok(surveyed) => surveyed,
+        Err(error) => match limits::stopped(&error) {
+            Some(reason) => return stopped(&survey, reason, files.json.as_deref()),
+            None => return Err(error),
+        },
+    };
+    for warning in &warnings {
+        voice.warn(warning);
+    }
+    let file = files.json.clone();
+    within(&limits::for_writing(&budget, bounds), move || {
+        if !file.as_deref().is_some_and(is_stdio) {
+            let words = survey.words(&parsed.history, voice, start.elapsed());
+            say(&words).context("cannot write to stdout")?;
         }
-    };
-    let options = Options {
-        seed: plan.seed,
-        propagator: plan.search,
-    };
-    let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
-    let mut device = Gpu::new(plan.device.clone());
-    let mut engines = Engines {
-        device: Some(&mut device),
-        backend: &mut *backend,
-    };
-    let answers = auto(
-        &parsed.history,
-        &survey.asked,
-        &plan.techniques,
-        &mut engines,
-        &budget,
-        &mut progress,
-    )?;
-    drop(progress);
-    for warning in &parsed.warnings {
-        voice.warn(warning);
-    }
-    let troubles = answers.iter().filter_map(|answer| match answer {
-        Answer::Checked(report) => report.stats.prune.device.warning.as_deref(),
-        _ => None,
-    });
-    // What goes wrong at one level goes wrong at all.
-    if let Some(warning) = troubles.into_iter().next() {
-        voice.warn(warning);
-    }
-    let result = Survey { answers, ..survey };
-    if files.json.as_deref() != Some(Path::new("-")) {
-        let words = result.words(&parsed.history, voice, start.elapsed());
-        say(&words).context("cannot write to stdout")?;
-    }
-    if let Some(path) = &files.json {
-        let document = result.document(&parsed, start.elapsed());
-        let mut text = serde_json::to_string_pretty(&document)?;
-        text.push('\n');
-        put(path, &text)?;
-    }
-    std::mem::forget(parsed); // The process ends here.
-    Ok(result.status())
+        if let Some(path) = &file {
+            let document = survey.document(&parsed, start.elapsed());
+            let mut text = serde_json::to_string_pretty(&document)?;
+            text.push('\n');
+            put(path, &text)?;
+        }
+        std::mem::forget(parsed); // The process ends here.
+        Ok(survey.status())
+    })
 }
 
 /// Says that the history could not be read within the limits.
 fn stopped(survey: &Survey, reason: &StopReason, file: Option<&Path>) -> Result<u8> {
     const UNKNOWN: u8 = 3;
-    if file != Some(Path::new("-")) {
+    if !file.is_some_and(is_stdio) {
         say(&format!("strongest: nothing is known\n{reason}\n"))
             .context("cannot write to stdout")?;
     }
@@ -127,6 +112,7 @@ fn stopped(survey: &Survey, reason: &StopReason, file: Option<&Path>) -> Result<
 }
 
 /// Every level and what became of it.
+#[derive(Clone)]
 struct Survey {
     /// What runs at each level; its own level means nothing.
     plan: Plan,
@@ -145,9 +131,14 @@ impl Survey {
             switches.push_str(" --session-order off");
         }
         let mut asked = levels(session_order);
-        if args.level.real_time == Some(Switch::Off) {
-            asked.retain(|it| it.spec.real_time.is_none());
-            switches.push_str(" --real-time off");
+        if let Some(switch) = args.level.real_time {
+            let on = switch == Switch::On;
+            asked.retain(|it| it.spec.real_time.is_some() == on);
+            switches.push_str(if on {
+                " --real-time on"
+            } else {
+                " --real-time off"
+            });
         }
         for it in &mut asked {
             if it.spec.real_time.is_some() {
@@ -176,6 +167,46 @@ impl Survey {
             answers: Vec::new(),
             switches,
         })
+    }
+
+    /// Reads the history and asks; also returns what the user should know.
+    fn conduct(
+        mut self,
+        args: &CheckArgs,
+        budget: &Budget,
+        mut progress: Listener,
+    ) -> Result<(Survey, Parsed, Vec<String>)> {
+        let plan = &self.plan;
+        progress.event(Event::Phase(Phase::Parse));
+        let parsed = thinned(load(&args.history, &args.read, budget)?, plan);
+        let options = Options {
+            seed: plan.seed,
+            propagator: plan.search,
+        };
+        let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
+        kingsnake_gpu::expect(&plan.device)
+            .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
+        let mut device = Gpu::new(plan.device.clone());
+        let mut engines = Engines {
+            device: Some(&mut device),
+            backend: &mut *backend,
+        };
+        self.answers = auto(
+            &parsed.history,
+            &self.asked,
+            &plan.techniques,
+            &mut engines,
+            budget,
+            &mut progress,
+        )?;
+        let troubles = self.answers.iter().filter_map(|answer| match answer {
+            Answer::Checked(report) => report.stats.prune.device.warning.clone(),
+            _ => None,
+        });
+        // What goes wrong at one level goes wrong at all.
+        let trouble = troubles.into_iter().next();
+        let warnings = parsed.warnings.iter().cloned().chain(trouble).collect();
+        Ok((self, parsed, warnings))
     }
 
     fn rows(&self) -> impl Iterator<Item = (&Asked, &Answer)> {

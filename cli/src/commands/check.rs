@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use kingsnake_datasets::Parsed;
+use anyhow::{Context, Result, anyhow};
+use kingsnake_datasets::{Parsed, Pending};
 use kingsnake_encodings::Options;
-use kingsnake_encodings::proof::{Checked, Proving};
+use kingsnake_encodings::proof::{Checked, Proving, instance_path};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
@@ -14,17 +14,18 @@ use kingsnake_solver::decide::Backend;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
-use super::{expect_writable, put};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
-use crate::input::{Loaded, load_within, thinned};
+use crate::input::{self, load, thinned};
+use crate::limits::{self, is_stdio, within};
+use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
-use crate::plan::Plan;
+use crate::plan::{Plan, start_threads};
 use crate::processor::{Marks, Metered};
-use crate::progress::Drawing;
+use crate::progress::{Drawing, Listener};
 use crate::telling::tell;
-use crate::voice::{Voice, say};
-use crate::{certificate, interrupt, json, memory, page};
+use crate::voice::{Voice, complain, say};
+use crate::{certificate, json, memory, page};
 
 /// Checks, and tells the answer in the words that `words` finds.
 pub fn run(
@@ -34,34 +35,58 @@ pub fn run(
     words: fn(&Answer, Voice) -> String,
 ) -> Result<u8> {
     let plan = Plan::new(args)?;
-    for path in files(&args.files) {
-        expect_writable(path)?;
-    }
-    plan.start_threads()?;
-    let asked = interrupt::listen().context("cannot listen to signals")?;
-    let budget = plan.budget(start).with_interrupt(asked);
-    let mut marks = Marks::default();
-    marks.begin(Phase::Parse);
-    let mut progress = Drawing::new(start, voice.quiet);
-    progress.event(Event::Phase(Phase::Parse));
-    let loaded = load_within(&args.history, &args.read, &budget)?;
-    let answer = match loaded {
-        Loaded::Stopped(reason) => {
-            drop(progress);
-            stopped(plan, reason, start)
-        }
-        Loaded::Parsed(parsed) => {
-            let parsed = thinned(*parsed, &plan);
-            let proof = args.files.proof.as_deref();
-            let watch = Watch { start, marks };
-            answer(plan, parsed, proof, &budget, progress, voice, watch)?
-        }
+    expect_outputs(args)?;
+    start_threads(&args.limits)?;
+    let bounds = &args.limits.bounds;
+    let budget = limits::budget(bounds, start)?;
+    let drawing = Drawing::new(start, voice.quiet);
+    let work = {
+        let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
+        let listener = drawing.listener();
+        move || answer(plan, &args, &budget, listener, start)
     };
-    let status = answer.status();
-    deliver(&answer, &args.files, voice, words)?;
-    // The process ends here; giving a million transactions back one by one would only take time.
-    std::mem::forget(answer);
-    Ok(status)
+    let answered = within(&budget, work);
+    drop(drawing);
+    let (answer, warnings) = match answered {
+        Ok(answered) => answered,
+        Err(error) => match limits::stopped(&error) {
+            Some(reason) => (stopped(plan, reason.clone(), start), Vec::new()),
+            None => return Err(error),
+        },
+    };
+    for warning in &warnings {
+        voice.warn(warning);
+    }
+    let (status, verdict, files) = (answer.status(), answer.word(), args.files.clone());
+    let writing = limits::for_writing(&budget, bounds);
+    let delivered = within(&writing, move || {
+        let answer = told(answer);
+        deliver(&answer, &files, voice, words)?;
+        // The process ends here; giving a million transactions back one by one would only take time.
+        std::mem::forget(answer);
+        Ok(())
+    });
+    match delivered {
+        Err(error) if limits::stopped(&error).is_some() && status != 3 => {
+            complain(&format!(
+                "the level is {verdict}, but telling it stopped before all was written"
+            ));
+            Err(error)
+        }
+        Err(error) if limits::stopped(&error).is_none() => Err(error),
+        _ => Ok(status),
+    }
+}
+
+/// Complains about files that cannot be written, or that are each other or the history.
+pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
+    let instance = args.files.proof.as_deref().map(instance_path);
+    let instance = instance.as_deref().map(|path| Output {
+        option: "the instance of --proof",
+        path,
+    });
+    let outputs: Vec<Output<'_>> = outputs(&args.files).chain(instance).collect();
+    expect_apart(&input::files(&args.history, &args.read), &outputs)
 }
 
 fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
@@ -80,23 +105,21 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
     }
 }
 
-/// When the check began, and what its phases have used.
-struct Watch {
-    start: Instant,
-    marks: Marks,
-}
-
+/// The answer, and what the user should know besides.
 fn answer(
     plan: Plan,
-    parsed: Parsed,
-    proof: Option<&Path>,
+    args: &CheckArgs,
     budget: &Budget,
-    mut progress: Drawing,
-    voice: Voice,
-    watch: Watch,
-) -> Result<Answer> {
-    let Watch { start, mut marks } = watch;
+    mut progress: Listener,
+    start: Instant,
+) -> Result<(Answer, Vec<String>)> {
+    let mut marks = Marks::default();
+    marks.begin(Phase::Parse);
+    progress.event(Event::Phase(Phase::Parse));
+    let parsed = load(&args.history, &args.read, budget)?;
+    let parsed: Parsed = thinned(parsed, &plan);
     let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
+    let mut warnings = parsed.warnings.clone();
     let mut backend = kingsnake_encodings::backend(
         &plan.backend,
         &Options {
@@ -104,6 +127,8 @@ fn answer(
             propagator: plan.search,
         },
     )?;
+    kingsnake_gpu::expect(&plan.device)
+        .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
     let mut device = Gpu::new(plan.device.clone());
     let mut check = |backend: &mut dyn Backend| {
         let engines = Engines {
@@ -123,7 +148,7 @@ fn answer(
             },
         )
     };
-    let (report, proof) = match proof {
+    let (report, proof) = match &args.files.proof {
         None => (check(&mut *backend)?, None),
         Some(path) => {
             let about = vec![format!(
@@ -131,54 +156,66 @@ fn answer(
                 env!("CARGO_PKG_VERSION"),
                 plan.command()
             )];
-            let mut proving = Proving::new(backend, path.to_owned(), about, plan.seed);
-            (check(&mut proving)?, proven(proving, path, voice))
+            let (pending, _) =
+                Pending::new(path).with_context(|| format!("cannot write {}", path.display()))?;
+            let proof = pending.path().to_owned();
+            let instance = Pending::adopt(&instance_path(&proof), &instance_path(path))?;
+            let mut proving = Proving::new(backend, proof, about, plan.seed);
+            let report = check(&mut proving)?;
+            let written = proven(proving, path, [pending, instance]);
+            let written = written.map_err(|why| {
+                warnings.push(format!("no proof for {}: {why}", path.display()));
+            });
+            (report, written.ok())
         }
     };
-    drop(progress);
-    for warning in &parsed.warnings {
-        voice.warn(warning);
-    }
-    if let Some(warning) = &report.stats.prune.device.warning {
-        voice.warn(warning);
-    }
+    warnings.extend(report.stats.prune.device.warning.clone());
     for &(name, time) in &report.stats.phases {
         spend(&mut phases, name, time);
     }
-    let telling = match &report.verdict {
-        Verdict::Violated(counterexample) => {
-            let begun = Instant::now();
-            marks.begin(Phase::Explain);
-            let telling = tell(&parsed.history, plan.spec, counterexample);
-            spend(&mut phases, Phase::Explain.name(), begun.elapsed());
-            Some(telling)
-        }
-        _ => None,
-    };
-    Ok(Answer {
+    let answer = Answer {
         plan,
         parsed: Some(parsed),
         verdict: report.verdict,
         decider: report.decider,
         stats: report.stats,
-        telling,
+        telling: None,
         proof,
         phases,
         processor: marks.spent(),
         time: start.elapsed(),
         peak: memory::peak(),
-    })
+    };
+    Ok((answer, warnings))
 }
 
-/// The proof that was written; where there is none, a warning says why.
-fn proven(proving: Proving, path: &Path, voice: Voice) -> Option<(PathBuf, Checked)> {
-    let why = match proving.written() {
-        Some(Ok(checked)) => return Some((path.to_owned(), checked)),
-        Some(Err(error)) => error.to_string(),
-        None => "the back end refuted nothing".to_owned(),
-    };
-    voice.warn(&format!("no proof for {}: {why}", path.display()));
-    None
+/// The answer with its words. The verdict stands already; this is no part of the time that it took.
+fn told(mut answer: Answer) -> Answer {
+    if let (Verdict::Violated(counterexample), Some(parsed)) = (&answer.verdict, &answer.parsed) {
+        let begun = Instant::now();
+        let telling = tell(&parsed.history, answer.plan.spec, counterexample);
+        answer.telling = Some(telling);
+        spend(&mut answer.phases, Phase::Explain.name(), begun.elapsed());
+        answer.time += begun.elapsed();
+    }
+    answer
+}
+
+/// The proof and its instance under their names, or why there is none.
+fn proven(
+    proving: Proving,
+    path: &Path,
+    files: [Pending; 2],
+) -> Result<(PathBuf, Checked), String> {
+    match proving.written() {
+        Some(Ok(checked)) => {
+            let named = files.into_iter().try_for_each(Pending::commit);
+            named.map_err(|error| error.to_string())?;
+            Ok((path.to_owned(), checked))
+        }
+        Some(Err(error)) => Err(error.to_string()),
+        None => Err("the back end refuted nothing".to_owned()),
+    }
 }
 
 /// Adds to a phase, which may come in several parts.
@@ -189,16 +226,17 @@ fn spend(phases: &mut Vec<(&'static str, Duration)>, name: &'static str, time: D
     }
 }
 
-fn files(args: &FileArgs) -> impl Iterator<Item = &Path> {
+fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
     let all = [
-        &args.certificate,
-        &args.proof,
-        &args.json,
-        &args.dot,
-        &args.svg,
-        &args.report,
+        ("--certificate", &args.certificate),
+        ("--proof", &args.proof),
+        ("--json", &args.json),
+        ("--dot", &args.dot),
+        ("--svg", &args.svg),
+        ("--report", &args.report),
     ];
-    all.into_iter().flatten().map(AsRef::as_ref)
+    all.into_iter()
+        .filter_map(|(option, path)| path.as_deref().map(|path| Output { option, path }))
 }
 
 /// Says the verdict first, then writes the files, so that a full disk does not swallow an answer.
@@ -208,7 +246,8 @@ fn deliver(
     voice: Voice,
     words: fn(&Answer, Voice) -> String,
 ) -> Result<()> {
-    if files.json.as_deref() != Some(Path::new("-")) {
+    // What goes to stdout by request stands alone there.
+    if !outputs(files).any(|it| is_stdio(it.path)) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
     }
     if let Some(path) = &files.json {

@@ -1,13 +1,11 @@
 //! `kingsnake export`: what is asked of a solver, before or after pruning, in another solver's language.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use kingsnake_encodings::export::{self, ExportError, Instance};
-use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::decide::Constraints;
 use kingsnake_solver::model::History;
@@ -15,27 +13,27 @@ use kingsnake_solver::polygraph::Polygraph;
 use kingsnake_solver::prune::{Outcome, Pruned};
 use kingsnake_solver::verdict::Moment;
 
-use super::expect_writable;
 use crate::answer::base_name;
 use crate::args::{ExportArgs, ExportFormat, Stage};
-use crate::input::{Loaded, load_within};
-use crate::interrupt;
-use crate::plan::{budget, one_level, spec};
+use crate::input::{files, load};
+use crate::limits::Stopped;
+use crate::output::{Output, expect_apart, fill};
+use crate::picture::short;
+use crate::plan::{one_level, spec, start_threads};
 use crate::progress::Drawing;
-use crate::question::{Failed, question};
-use crate::voice::{Voice, complain, printable};
+use crate::question::question;
+use crate::voice::{Voice, printable};
 
 /// Writes the question, or says why there is none.
-pub fn run(args: &ExportArgs, voice: Voice, start: Instant) -> Result<u8> {
-    expect_writable(&args.out)?;
-    let spec = spec(one_level(&args.level)?, &args.level)?;
-    let asked = interrupt::listen().context("cannot listen to signals")?;
-    let budget = budget(&args.limits, start).with_interrupt(asked);
-    let loaded = load_within(&args.history, &args.read, &budget)?;
-    let parsed = match loaded {
-        Loaded::Parsed(parsed) => parsed,
-        Loaded::Stopped(reason) => return Ok(stopped(&reason)),
+pub fn run(args: &ExportArgs, voice: Voice, start: Instant, budget: &Budget) -> Result<u8> {
+    let out = Output {
+        option: "--out",
+        path: &args.out,
     };
+    expect_apart(&files(&args.history, &args.read), &[out])?;
+    start_threads(&args.limits)?;
+    let spec = spec(one_level(&args.level)?, &args.level)?;
+    let parsed = load(&args.history, &args.read, budget)?;
     for warning in &parsed.warnings {
         voice.warn(warning);
     }
@@ -44,52 +42,32 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant) -> Result<u8> {
         prune_rounds: (args.stage == Stage::Constructed).then_some(0),
         ..Techniques::default()
     };
-    let mut progress = Drawing::new(start, voice.quiet);
-    let asked = question(history, spec, &techniques, &budget, &mut progress);
-    drop(progress);
-    let outcome = match asked {
-        Ok(outcome) => outcome,
-        Err(Failed::Stopped(reason)) => return Ok(stopped(&reason)),
-        Err(Failed::Error(error)) => return Err(error),
-    };
+    let drawing = Drawing::new(start, voice.quiet);
+    let mut listener = drawing.listener();
+    let outcome = question(history, spec, &techniques, budget, &mut listener);
+    drop(drawing);
+    let outcome = outcome?;
     let about = [format!(
         "kingsnake {}: {}, {spec}, {}",
         env!("CARGO_PKG_VERSION"),
         printable(&base_name(&args.history)),
         args.stage.words()
     )];
-    let written = to(&args.out, |out| match &outcome {
-        Outcome::Pruned(pruned) => write_pruned(pruned, history, args, &about, &budget, out),
+    let written = fill(&args.out, |out| match &outcome {
+        Outcome::Pruned(pruned) => write_pruned(pruned, history, args, &about, budget, out),
         Outcome::Contradiction(found) => {
             write_contradiction(&found.polygraph, history, args, &about, out)
         }
     });
     match written {
         Ok(()) => Ok(0),
-        Err(ExportError::Stopped(reason)) => Ok(stopped(&reason)),
+        Err(ExportError::Stopped(reason)) => Err(Stopped(reason).into()),
         Err(error) => Err(error).with_context(|| format!("cannot write {}", args.out.display())),
     }
 }
 
-fn stopped(reason: &StopReason) -> u8 {
-    complain(&format!("nothing was written: {reason}"));
-    3
-}
-
-/// Opens the file, or stdout for `-`, and writes what there is to write.
-fn to(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
-) -> Result<(), ExportError> {
-    if path == Path::new("-") {
-        let mut out = BufWriter::new(io::stdout().lock());
-        write(&mut out)?;
-        return Ok(out.flush()?);
-    }
-    let mut out = BufWriter::new(File::create(path)?);
-    write(&mut out)?;
-    Ok(out.flush()?)
-}
+/// Longer names are cut: Graphviz refuses some, and nobody reads them.
+const LONGEST_NAME: usize = 120;
 
 /// What a node is: a transaction, its begin or commit, or a moment of the time chain.
 fn name(polygraph: &Polygraph, history: &History, node: u32) -> String {
@@ -103,7 +81,7 @@ fn name(polygraph: &Polygraph, history: &History, node: u32) -> String {
         Moment::Commit => " commit",
     };
     // A name may hold anything, and a comment ends at the end of its line.
-    printable(&format!("{txn}{moment}")).replace(['\n', '\r'], " ")
+    format!("{}{moment}", short(&printable(&txn), LONGEST_NAME))
 }
 
 fn known(polygraph: &Polygraph) -> Vec<(u32, u32)> {

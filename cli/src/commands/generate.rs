@@ -5,14 +5,21 @@ use kingsnake_datasets::Format;
 use kingsnake_datasets::store::Run;
 use kingsnake_datasets::workloads::{self, Granularity, Parameters};
 
-use super::expect_writable;
+use super::convert::expect_target;
 use crate::args::{GenerateArgs, GranularityArg};
+use crate::output::{Output, expect_apart};
 use crate::voice::{Voice, count, printable, say};
 
 /// Generates, and says what was written.
 pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
+    expect_target(args.format, &args.out, &[])?;
     if let Some(path) = &args.version_order {
-        expect_writable(path)?;
+        let named = |option, path| Output { option, path };
+        let mut outputs = vec![named("--version-order", path.as_path())];
+        if args.format != Format::Cobra {
+            outputs.push(named("--out", &args.out));
+        }
+        expect_apart(&[], &outputs)?;
     }
     let parameters = Parameters {
         n_keys: args.keys.map(|it| it as usize),
@@ -48,7 +55,7 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
     }
     if !voice.quiet {
         let words = format!(
-            "{} ({}): {} on {}, {}, {}, {}, {}; {} aborted\n",
+            "{} ({}): {} on {}, {}, {}, {}, {}; {} aborted",
             args.out.display(),
             args.format,
             args.workload,
@@ -59,7 +66,7 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
             count(history.n_keys(), "key"),
             count(recorded.n_aborted(), "attempt")
         );
-        say(&printable(&words)).context("cannot write to stdout")?;
+        say(&format!("{}\n", printable(&words))).context("cannot write to stdout")?;
     }
     Ok(0)
 }

@@ -8,29 +8,33 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, Op, RangeId, Status};
 use kingsnake_solver::polygraph::construct;
-use kingsnake_solver::resolve::{Resolution, resolve};
+use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{expect_writable, put};
 use crate::answer::base_name;
 use crate::args::StatsArgs;
-use crate::input::load;
-use crate::voice::{Voice, count, grouped, printable, say};
+use crate::input::{files, load};
+use crate::limits::Stopped;
+use crate::output::{Output, expect_apart, put};
+use crate::voice::{Voice, count, grouped, printable_lines, say};
 
 /// Counts, and says what was counted.
-pub fn run(args: &StatsArgs, voice: Voice) -> Result<u8> {
-    if let Some(path) = &args.json {
-        expect_writable(path)?;
-    }
-    let parsed = load(&args.history, &args.read)?;
+pub fn run(args: &StatsArgs, voice: Voice, budget: &Budget) -> Result<u8> {
+    let document = args.json.as_deref().map(|path| Output {
+        option: "--json",
+        path,
+    });
+    expect_apart(&files(&args.history, &args.read), document.as_slice())?;
+    let parsed = load(&args.history, &args.read, budget)?;
     for warning in &parsed.warnings {
         voice.warn(warning);
     }
-    let stats = Stats::of(&parsed.history, parsed.format.name(), parsed.bytes);
+    let pairs = pairs(&parsed.history, budget)?;
+    let stats = Stats::of(&parsed.history, parsed.format.name(), parsed.bytes, pairs);
     if args.json.as_deref() != Some(Path::new("-")) {
         let words = words(&stats, &base_name(&args.history));
-        say(&printable(&words)).context("cannot write to stdout")?;
+        say(&printable_lines(&words)).context("cannot write to stdout")?;
     }
     if let Some(path) = &args.json {
         let mut text = serde_json::to_string_pretty(&stats)?;
@@ -93,7 +97,7 @@ struct Bucket {
 }
 
 impl Stats {
-    fn of(history: &History, format: &'static str, bytes: u64) -> Self {
+    fn of(history: &History, format: &'static str, bytes: u64, pairs: Result<u64, String>) -> Self {
         let with = |status| {
             history
                 .txns()
@@ -124,7 +128,6 @@ impl Stats {
             .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
         let ranges = (0..history.n_ranges() as u32).map(|range| history.range(RangeId(range)));
         let installs = Installs::of(history);
-        let pairs = pairs(history);
         let sessions = (0..history.n_sessions() as u32).map(kingsnake_solver::model::SessionId);
         Stats {
             schema: 1,
@@ -241,19 +244,22 @@ fn spread(mut per_key: Vec<usize>) -> Spread {
 }
 
 /// The unordered pairs before pruning, or why there are none. They do not depend on the level.
-fn pairs(history: &History) -> Result<u64, String> {
-    let resolved = match resolve(history, &Budget::unlimited()) {
+fn pairs(history: &History, budget: &Budget) -> Result<Result<u64, String>> {
+    let resolved = match resolve(history, budget) {
         Ok(Resolution::Resolved(resolved)) => resolved,
         Ok(Resolution::Anomalous(findings)) => {
-            return Err(format!(
+            return Ok(Err(format!(
                 "{} without any cycle",
                 count_anomalies(findings.len())
-            ));
+            )));
         }
-        Err(error) => return Err(error.to_string()),
+        Err(ResolveError::Stopped(reason)) => return Err(Stopped(reason).into()),
+        Err(error) => return Ok(Err(error.to_string())),
     };
-    let spec = Level::Ser.spec(None).ok_or("no level")?;
-    Ok(construct(history, resolved, spec, true).runs().n_pairs())
+    let spec = Level::Ser.spec(None).context("no level")?;
+    Ok(Ok(construct(history, resolved, spec, true)
+        .runs()
+        .n_pairs()))
 }
 
 fn count_anomalies(n: usize) -> String {

@@ -1,6 +1,7 @@
 //! `kingsnake verify`: replays a certificate against a history. Uses nothing of the search that found it.
 
 use anyhow::{Context, Result};
+use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::order::replay;
 
 use crate::answer::base_name;
@@ -11,8 +12,8 @@ use crate::plan::{clocked, one_level, spec};
 use crate::voice::{Voice, count, printable, say};
 
 /// Replays, and says whether the certificate holds.
-pub fn run(args: &VerifyArgs, voice: Voice) -> Result<u8> {
-    let parsed = load(&args.history, &args.read)?;
+pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
+    let parsed = load(&args.history, &args.read, budget)?;
     for warning in &parsed.warnings {
         voice.warn(warning);
     }

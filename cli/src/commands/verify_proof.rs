@@ -5,19 +5,21 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use kingsnake_encodings::proof::{Instance, check, instance_path, same_question};
+use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::Outcome;
 
 use crate::answer::base_name;
 use crate::args::VerifyProofArgs;
 use crate::input::load;
-use crate::plan::{budget, one_level, spec};
+use crate::plan::{one_level, spec, start_threads};
 use crate::profile::techniques;
 use crate::progress::Drawing;
-use crate::question::{Failed, question};
-use crate::voice::{Voice, complain, count, printable, say};
+use crate::question::question;
+use crate::voice::{Voice, count, printable, say};
 
 /// Checks, and says whether the proof holds.
-pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant) -> Result<u8> {
+pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant, budget: &Budget) -> Result<u8> {
+    start_threads(&args.limits)?;
     let cnf = args
         .cnf
         .clone()
@@ -30,14 +32,7 @@ pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant) -> Result<u8> {
         .map_err(|what| format!("{}: {what}", cnf.display()))
         .and_then(|instance| check(&instance, &proof).map(|checked| (instance, checked)));
     let held = match checked {
-        Ok((instance, checked)) => match about(args, &instance, voice, start) {
-            Ok(held) => held.map(|()| checked),
-            Err(Failed::Stopped(reason)) => {
-                complain(&format!("nothing was verified: {reason}"));
-                return Ok(3);
-            }
-            Err(Failed::Error(error)) => return Err(error),
-        },
+        Ok((instance, checked)) => about(args, &instance, voice, start, budget)?.map(|()| checked),
         Err(what) => Err(what),
     };
     let subject = base_name(&args.proof);
@@ -66,13 +61,13 @@ fn about(
     instance: &Instance,
     voice: Voice,
     start: Instant,
-) -> Result<Result<(), String>, Failed> {
+    budget: &Budget,
+) -> Result<Result<(), String>> {
     let Some(history) = &args.history else {
         return Ok(Ok(()));
     };
-    let level = one_level(&args.level).map_err(Failed::Error)?;
-    let spec = spec(level, &args.level).map_err(Failed::Error)?;
-    let parsed = load(history, &args.read).map_err(Failed::Error)?;
+    let spec = spec(one_level(&args.level)?, &args.level)?;
+    let parsed = load(history, &args.read, budget)?;
     for warning in &parsed.warnings {
         voice.warn(warning);
     }
@@ -80,8 +75,8 @@ fn about(
         &parsed.history,
         spec,
         &techniques(&args.techniques),
-        &budget(&args.limits, start),
-        &mut Drawing::new(start, voice.quiet),
+        budget,
+        &mut Drawing::new(start, voice.quiet).listener(),
     )?;
     Ok(match outcome {
         Outcome::Pruned(pruned) => same_question(instance, &pruned.question()),

@@ -2,9 +2,13 @@
 
 use std::fmt::Write;
 
+use kingsnake_solver::model::visible;
 use kingsnake_solver::verdict::Moment;
 
-use super::{Arrow, Kind, Scene};
+use super::{Arrow, Kind, Scene, short};
+
+/// Graphviz refuses or cuts longer labels, and draws them wider than any screen.
+const LONGEST: usize = 160;
 
 /// The graph.
 pub fn draw(scene: &Scene) -> String {
@@ -34,7 +38,7 @@ pub fn draw(scene: &Scene) -> String {
                 }
                 for line in &card.lines {
                     words.push('\n');
-                    words.push_str(&line.full);
+                    words.push_str(&short(&line.full, LONGEST));
                 }
                 if card.n_more > 0 {
                     let _ = write!(words, "\n+ {} more", card.n_more);
@@ -59,7 +63,7 @@ pub fn draw(scene: &Scene) -> String {
                 arrow.from.0,
                 arrow.to.0,
                 quoted(&label(arrow)),
-                quoted(&arrow.full),
+                quoted(&short(&arrow.full, 4 * LONGEST)),
                 colour(arrow.kind),
                 colour(arrow.kind),
                 if arrow.kind == Kind::Rw {
@@ -114,8 +118,7 @@ fn quoted(text: &str) -> String {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\l"),
-            _ if letter.is_control() => out.push('\u{fffd}'),
-            _ => out.push(letter),
+            _ => out.push_str(&visible(letter.encode_utf8(&mut [0; 4])).replace('\\', "\\\\")),
         }
     }
     if text.contains('\n') {

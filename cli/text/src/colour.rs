@@ -1,5 +1,7 @@
 //! Colours of a terminal.
 
+use anstyle::{AnsiColor, Style};
+
 /// Colours, or none.
 #[derive(Clone, Copy, Debug)]
 pub struct Paint(bool);
@@ -12,34 +14,38 @@ impl Paint {
 
     /// Good news.
     pub fn good(self, words: &str) -> String {
-        self.with("1;32", words)
+        self.with(bold(AnsiColor::Green), words)
     }
 
     /// Bad news.
     pub fn bad(self, words: &str) -> String {
-        self.with("1;31", words)
+        self.with(bold(AnsiColor::Red), words)
     }
 
     /// No news.
     pub fn open(self, words: &str) -> String {
-        self.with("1;33", words)
+        self.with(bold(AnsiColor::Yellow), words)
     }
 
     /// What stands out.
     pub fn strong(self, words: &str) -> String {
-        self.with("1", words)
+        self.with(Style::new().bold(), words)
     }
 
     /// What does not.
     pub fn faint(self, words: &str) -> String {
-        self.with("2", words)
+        self.with(Style::new().dimmed(), words)
     }
 
-    fn with(self, code: &str, words: &str) -> String {
+    fn with(self, style: Style, words: &str) -> String {
         if self.0 {
-            format!("\x1b[{code}m{words}\x1b[0m")
+            format!("{style}{words}{style:#}")
         } else {
             words.to_owned()
         }
     }
+}
+
+fn bold(colour: AnsiColor) -> Style {
+    Style::new().bold().fg_color(Some(colour.into()))
 }

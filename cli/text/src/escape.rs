@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-/// A text whose every letter is shown as itself, in content and in quoted attributes. What XML forbids becomes U+FFFD.
+use kingsnake_history::model::visible;
+
+/// A text whose every letter is shown as itself, in content and in quoted attributes. Characters that cannot be seen are spelt
+/// out; ends of lines stay.
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -17,25 +20,22 @@ impl fmt::Display for Escaped<'_> {
                 '\'' => out.write_str("&#39;")?,
                 '\n' | '\t' => out.write_char(letter)?,
                 '\u{fffe}' | '\u{ffff}' => out.write_char('\u{fffd}')?,
-                _ if letter.is_control() => out.write_char('\u{fffd}')?,
-                _ => out.write_char(letter)?,
+                _ => out.write_str(&visible(letter.encode_utf8(&mut [0; 4])))?,
             }
         }
         Ok(())
     }
 }
 
-/// The text with its control characters spelt out, so that a name from a file cannot steer a terminal.
+/// A text of one line with everything spelt out that could steer a terminal, end the line or reorder it.
 pub fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter.is_control() && letter != '\n' {
-            out.extend(letter.escape_default());
-        } else {
-            out.push(letter);
-        }
-    }
-    out
+    visible(text).into_owned()
+}
+
+/// The same for a text of several lines.
+pub fn printable_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -47,12 +47,14 @@ mod tests {
         let hostile = "<script a=\"b\" c='d'>&\u{0}\u{1b}</script>";
         assert_eq!(
             Escaped(hostile).to_string(),
-            "&lt;script a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;\u{fffd}\u{fffd}&lt;/script&gt;"
+            "&lt;script a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;\\u{0}\\u{1b}&lt;/script&gt;"
         );
     }
 
     #[test]
     fn a_name_cannot_steer_the_terminal() {
-        assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\nc");
+        assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(printable_lines("a\rb\nc"), "a\\rb\nc");
     }
 }

@@ -7,6 +7,6 @@ mod measure;
 mod page;
 
 pub use colour::Paint;
-pub use escape::{Escaped, printable};
+pub use escape::{Escaped, printable, printable_lines};
 pub use measure::{count, grouped, lasting, sized};
 pub use page::page;

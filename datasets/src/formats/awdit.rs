@@ -25,7 +25,9 @@ pub(crate) fn read(
     let mut txn_number = 0;
     let mut is_open = false;
     let mut is_empty = true;
+    let mut polled = input.polled();
     while !cursor.done() {
+        polled.step()?;
         match cursor.peek() {
             b'r' | b'w' => {
                 if !is_open {

@@ -77,7 +77,9 @@ pub(super) fn walk(
     let mut at = 0;
     let mut open = None;
     let mut begin = 0;
+    let mut polled = input.polled();
     while at < bytes.len() {
+        polled.step()?;
         let length = match bytes[at] {
             b'S' | b'C' => mark,
             b'W' => 25,

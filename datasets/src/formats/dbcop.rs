@@ -39,6 +39,7 @@ pub(crate) fn read(
     let mut failed_writes = Vec::new();
     let mut number = 0;
     let n_sessions = reader.count("sessions", 8)?;
+    let mut polled = input.polled();
     for session_number in 0..n_sessions {
         let session = builder.session(Token::Int(session_number as i64));
         let n_txns = reader.count("transactions", 9)?;
@@ -46,6 +47,7 @@ pub(crate) fn read(
             warnings.push(format!("session {session_number} is empty"));
         }
         for _ in 0..n_txns {
+            polled.step()?;
             let at = reader.at;
             builder
                 .begin(session, Token::Int(number), Status::Committed)

@@ -94,7 +94,9 @@ pub(crate) fn read(
     let mut cursor = input.cursor();
     let mut number = 0;
     let mut close = None;
+    let mut polled = input.polled();
     loop {
+        polled.step()?;
         pass_ignored(&mut cursor, dialect)?;
         match (cursor.peek(), close) {
             _ if cursor.done() => break,

@@ -54,7 +54,9 @@ pub(super) fn build(
         builder.initial_everywhere(Token::Nil);
     }
     let mut lanes = Lanes::default();
+    let mut polled = input.polled();
     for txn in &txns {
+        polled.step()?;
         let last = &all[txn.completion.or(txn.invoke).unwrap_or(0)];
         let name = Token::Int(if by_index {
             last.index.unwrap_or(0)

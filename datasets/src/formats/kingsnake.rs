@@ -28,7 +28,9 @@ pub(crate) fn read(
     // The shortest operation is `["r",1,1],`.
     builder.reserve_ops(input.bytes.len() / 16);
     let mut buffers = Buffers::default();
+    let mut polled = input.polled();
     loop {
+        polled.step()?;
         cursor.pass_space();
         if cursor.done() {
             return buffers.predicates.finish(&mut cursor, builder);
@@ -44,7 +46,9 @@ pub(crate) fn read_version_orders(
     builder: &mut HistoryBuilder,
 ) -> Result<(), ReadError> {
     let mut cursor = input.cursor();
+    let mut polled = input.polled();
     loop {
+        polled.step()?;
         cursor.pass_space();
         if cursor.done() {
             return Ok(());

@@ -31,7 +31,9 @@ pub(crate) fn read(
     let body = cursor;
     let mut feed = Feed::default();
     let mut n_lines = 0;
+    let mut polled = input.polled();
     while let Some(head) = next_head(&mut cursor)? {
+        polled.step()?;
         n_lines += 1;
         match feed.put(&mut cursor, &head, builder)? {
             Ok(()) => {}
@@ -64,7 +66,9 @@ fn reread_interleaved(
     })?;
     *builder = HistoryBuilder::new();
     let mut feed = Feed::default();
+    let mut polled = body.input.polled();
     for &at in &places {
+        polled.step()?;
         let mut cursor = Cursor { at, ..body };
         if let Some(head) = next_head(&mut cursor)? {
             feed.put(&mut cursor, &head, builder)?

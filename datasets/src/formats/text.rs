@@ -43,7 +43,9 @@ pub(crate) fn read(
     }
     let mut feed = Feed::new(input, stated, builder);
     let mut cursor = input.cursor();
+    let mut polled = input.polled();
     while let Some(line) = next(&mut cursor)? {
+        polled.step()?;
         match feed.put(line) {
             Ok(()) => {}
             Err(BuildError::DuplicateTxn { .. }) => {
@@ -72,7 +74,9 @@ fn reread_interleaved(
     })?;
     *builder = HistoryBuilder::new();
     let mut feed = Feed::new(input, stated, builder);
+    let mut polled = input.polled();
     for at in places {
+        polled.step()?;
         let mut cursor = Cursor { input, at };
         if let Some(line) = next(&mut cursor)? {
             feed.put(line)

@@ -89,7 +89,9 @@ impl Feed {
         for log in logs {
             let session = builder.session(Token::Int(log.session));
             let mut cursor = log.input.cursor();
+            let mut polled = log.input.polled();
             loop {
+                polled.step()?;
                 cursor.pass_space();
                 if cursor.done() {
                     break;

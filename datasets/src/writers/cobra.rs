@@ -2,7 +2,7 @@
 //!
 //! A read there names its writer, so writers are looked up first, and every written value needs an id of its own.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use rustc_hash::FxHashSet;
 use super::limits::{Limits, number};
 use crate::error::WriteError;
 use crate::formats::cobra::{INITIAL, is_reserved};
+use crate::whole::Pending;
 
 /// Above every reserved id and every count of values.
 const FIRST_NEW_ID: i64 = 1 << 40;
@@ -34,6 +35,9 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
         history,
         format: "cobra",
     };
+    if history.n_sessions() == 0 {
+        return limits.refuse("a history without sessions: there would be no log".to_owned());
+    }
     limits.no_lists()?;
     limits.no_rows()?;
     limits.no_extras()?;
@@ -161,6 +165,7 @@ pub(super) fn write(history: &History, plan: &Plan, directory: &Path) -> io::Res
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
     }
+    let mut logs = Vec::with_capacity(history.n_sessions());
     for session in 0..history.n_sessions() {
         let id = SessionId(session as u32);
         let name = if plan.keeps_sessions {
@@ -168,14 +173,16 @@ pub(super) fn write(history: &History, plan: &Plan, directory: &Path) -> io::Res
         } else {
             session as i64
         };
-        let file = File::create(directory.join(format!("T{name}.log")))?;
+        let (log, file) = Pending::new(&directory.join(format!("T{name}.log")))?;
         let mut out = BufWriter::new(file);
         for txn in history.session_txns(id).map(TxnId) {
             write_txn(history, plan, txn, &mut out)?;
         }
         out.flush()?;
+        logs.push(log);
     }
-    Ok(())
+    // No log is there before all are.
+    logs.into_iter().try_for_each(Pending::commit)
 }
 
 fn write_txn(history: &History, plan: &Plan, txn: TxnId, out: &mut impl Write) -> io::Result<()> {

@@ -9,7 +9,6 @@ mod kingsnake_predicates;
 mod limits;
 mod text;
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -17,9 +16,10 @@ use kingsnake_history::model::History;
 
 use crate::error::WriteError;
 use crate::format::Format;
+use crate::whole::write_whole;
 
 /// Writes a history to a file; to a directory for Cobra's logs. Our own format is compressed where the name ends in
-/// `.gz` or `.zst`. Returns what the format does not keep, none of which bears on a verdict.
+/// `.gz` or `.zst`. A file appears under its name only when it is whole. Returns what the format does not keep, none of which bears on a verdict.
 pub fn write(history: &History, format: Format, path: &Path) -> Result<Vec<String>, WriteError> {
     let notes = match format {
         Format::Kingsnake => to_file(path, |out| kingsnake::write(history, out)),
@@ -59,24 +59,26 @@ pub fn write_version_orders(history: &History, path: &Path) -> Result<(), WriteE
 }
 
 fn to_file<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
     let extension = path.extension().and_then(|it| it.to_str());
-    let done = match extension {
-        Some("gz") => {
-            let mut encoder =
-                flate2::write::GzEncoder::new(&mut file, flate2::Compression::default());
-            let done = fill(&mut encoder)?;
-            encoder.finish()?;
-            done
-        }
-        Some("zst") => {
-            let mut encoder = zstd::Encoder::new(&mut file, 0)?;
-            let done = fill(&mut encoder)?;
-            encoder.finish()?;
-            done
-        }
-        _ => fill(&mut file)?,
-    };
-    file.flush()?;
-    Ok(done)
+    write_whole(path, |file| {
+        let mut file = BufWriter::with_capacity(1 << 16, file);
+        let done = match extension {
+            Some("gz") => {
+                let mut encoder =
+                    flate2::write::GzEncoder::new(&mut file, flate2::Compression::default());
+                let done = fill(&mut encoder)?;
+                encoder.finish()?;
+                done
+            }
+            Some("zst") => {
+                let mut encoder = zstd::Encoder::new(&mut file, 0)?;
+                let done = fill(&mut encoder)?;
+                encoder.finish()?;
+                done
+            }
+            _ => fill(&mut file)?,
+        };
+        file.flush()?;
+        Ok(done)
+    })
 }

@@ -20,6 +20,17 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
         format: "text",
     };
     let mut notes = limits.plain_registers()?;
+    let is_kept = |txn: TxnId| {
+        let is_aborted = history.status(txn) == Status::Aborted;
+        let is_write = |op: &Op| matches!(op, Op::Write { .. });
+        history
+            .ops(txn)
+            .iter()
+            .any(|op| !is_aborted || is_write(op))
+    };
+    if !history.txns().any(is_kept) {
+        return limits.refuse("a history without operations: the file would be empty".to_owned());
+    }
     let is_bare = |txn: &TxnId| history.ops(*txn).is_empty();
     let n_bare = history.txns().filter(is_bare).count();
     if n_bare > 0 {

@@ -52,6 +52,10 @@ impl Known {
         self.n_nodes
     }
 
+    pub fn n_edges(&self) -> usize {
+        self.out.len()
+    }
+
     #[inline]
     pub fn successors(&self, node: u32) -> &[u32] {
         let node = node as usize;
@@ -126,6 +130,12 @@ impl Sides {
     pub fn forward(&self, lit: Lit, places: &[u32]) -> bool {
         self.edges(lit)
             .all(|edge| places[self.from[edge] as usize] < places[self.to[edge] as usize])
+    }
+
+    /// Whether neither side of the constraint holds in these places.
+    pub fn is_violated(&self, constraint: u32, places: &[u32]) -> bool {
+        let lit = Lit::positive(constraint);
+        !self.forward(lit, places) && !self.forward(!lit, places)
     }
 }
 

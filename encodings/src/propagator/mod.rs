@@ -7,7 +7,6 @@ mod anneal;
 mod core;
 pub(crate) mod cycle;
 pub(crate) mod graph;
-mod line;
 pub(crate) mod order;
 mod phase;
 mod ranked;
@@ -28,11 +27,10 @@ use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Quest
 pub use phase::Phase;
 use rustsat::types::Lit;
 
-use self::anneal::Anneal;
+use self::anneal::{Anneal, Line};
 use self::core::Refuted;
 use self::cycle::CycleSearch;
 use self::graph::{Known, Sides, side_of};
-use self::line::Line;
 use self::order::Order;
 use self::reach::Reach;
 use self::repair::Repair;
@@ -222,7 +220,9 @@ impl Propagator {
     ) -> Result<Outcome, String> {
         let anneals = self.options.anneal
             && self.options.decide == Decide::Repair
-            && Line::bytes(sides).is_some_and(|bytes| budget.reserve("annealing", bytes).is_ok());
+            && budget
+                .reserve("annealing", Line::bytes(known, sides))
+                .is_ok();
         let estimated = question.estimate.len() == question.n_nodes;
         let guess = |places: &[u32], estimated: bool| {
             let position = |node: u32| {
@@ -242,7 +242,7 @@ impl Propagator {
         let mut lemmas = Vec::new();
         let mut max_cycles = if anneals { self.hard } else { u64::MAX };
         let mut line = None;
-        let mut effort = 1;
+        let mut effort = 1.0;
         loop {
             let watch = Watch::new(budget.clone(), Some(events.clone()));
             stats.clauses = lemmas.iter().filter(|&&lit| lit == 0).count() as u64;
@@ -270,9 +270,9 @@ impl Propagator {
             }
             .run(effort);
             stats.moves = line.n_moves();
-            guesses = guess(&best.places, false);
-            start_places = best.places;
-            effort *= 2;
+            guesses = guess(&best, false);
+            start_places = best;
+            effort = next_effort(effort, known.n_nodes());
             max_cycles *= 2;
         }
     }
@@ -283,6 +283,13 @@ impl Propagator {
             what,
         }
     }
+}
+
+/// How much effort annealing takes next. A short cooling often serves even a large question, and costs little; where it does
+/// not, the next one is as long as the size demands.
+fn next_effort(effort: f64, n_nodes: usize) -> f64 {
+    let by_size = (n_nodes as f64 / 10_000.0).powf(1.4);
+    (2.0 * effort).max(by_size)
 }
 
 /// Refuses what would not fit.

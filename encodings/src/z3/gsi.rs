@@ -59,7 +59,6 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
         demands,
         either,
         n_variables: times.len() as u64,
-        theory: None,
     })
 }
 

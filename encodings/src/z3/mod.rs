@@ -27,6 +27,7 @@ use rustsat::types::Lit;
 use z3::ast::Bool;
 
 use self::hints::Hints;
+use self::propagator::Connected;
 use self::session::{Found, Halt, Session};
 use self::shrink::shrink;
 use crate::Options;
@@ -113,8 +114,6 @@ pub(crate) struct Stated {
     pub either: Vec<Bool>,
     /// How many variables there are, the demands left out.
     pub n_variables: u64,
-    /// What Z3 calls back.
-    pub theory: Option<Box<propagator::Theory>>,
 }
 
 /// The back ends.
@@ -209,9 +208,7 @@ impl Z3 {
                 }
             });
         session.count(stats);
-        if let Some(theory) = &stated.theory {
-            stats.cycles += theory.n_cycles();
-        }
+        stats.cycles += session.theory().map_or(0, Connected::n_cycles);
         if run.is_err() || session.n_sent() > MANY {
             session.abandon();
             std::mem::forget(stated);

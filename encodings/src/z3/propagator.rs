@@ -3,12 +3,17 @@
 //! The same incremental topological order as in `cadical/propagator`, without its decisions: Z3 decides, the order finds
 //! cycles, and each becomes a conflict. Only the C interface has user propagators (Bjørner, Eisenhofer and Kovács, VMCAI 2023).
 
-// The callbacks get the theory as a pointer, which stays valid because `Stated` keeps its box until the solver is done. Z3
-// calls them one at a time, from the thread that checks.
+// Why the unsafe code is sound.
+// - Ownership: the theory is allocated once and from then on known only by one raw pointer, which Z3 and `Connected` share; no
+//   `Box` or reference to it exists that could be moved or used beside the pointer. The session keeps `Connected` until after it has
+//   given the solver back, so Z3 never calls with a pointer that was freed. A session that is abandoned leaks both.
+// - Aliasing: a callback makes one exclusive reference, which ends before it calls Z3 again; `Connected::n_cycles` makes a shared
+//   one between two checks. Z3 calls back one at a time, from the thread that checks, and only during a check.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
+use std::ptr::NonNull;
 use std::rc::Rc;
 
 use kingsnake_graph::decide::Side;
@@ -46,13 +51,34 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
     let order = Order::new(known, Rc::clone(&sides), places, false);
     let mut theory = Theory::new(session, order, sides, sides_taken);
     theory.silent = asked.faults.silent_cycles;
-    let mut stated = taken.stated(0);
-    stated.theory = Some(connect(session, theory)?);
-    Ok(stated)
+    connect(session, theory)?;
+    Ok(taken.stated(0))
+}
+
+/// A theory that a solver calls back.
+pub(crate) struct Connected(NonNull<Theory>);
+
+impl Connected {
+    fn new(theory: Theory) -> Connected {
+        Connected(NonNull::from(Box::leak(Box::new(theory))))
+    }
+
+    /// How many cycles were told.
+    pub fn n_cycles(&self) -> u64 {
+        // SAFETY: the theory lives as long as `self`, and no callback is under way: the solver is not at work.
+        unsafe { self.0.as_ref() }.n_cycles
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from a box, and the solver that also had it is gone.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
 }
 
 /// Acyclicity. Invariant: the edges of the first `linked.len()` sides of the trail are linked, and none else.
-pub(crate) struct Theory {
+struct Theory {
     context: sys::Z3_context,
     order: Order,
     edges: Rc<Sides>,
@@ -102,10 +128,6 @@ impl Theory {
         }
     }
 
-    pub fn n_cycles(&self) -> u64 {
-        self.n_cycles
-    }
-
     fn pop(&mut self, n_scopes: usize) {
         let left = self.scopes.len().saturating_sub(n_scopes);
         let Some(&length) = self.scopes.get(left) else {
@@ -128,8 +150,9 @@ impl Theory {
         }
     }
 
-    /// Links what is not linked yet; a cycle is told to Z3, and what comes after it waits until Z3 has backtracked.
-    fn link(&mut self, callback: sys::Z3_solver_callback) {
+    /// Links what is not linked yet, up to the first cycle, which is to be told; what comes after it waits until Z3 has
+    /// backtracked.
+    fn link(&mut self) -> Option<Conflict> {
         while !self.conflicting && self.linked.len() < self.trail.len() {
             let lit = self.trail[self.linked.len()];
             let before = self.order.n_linked();
@@ -142,77 +165,92 @@ impl Theory {
                     self.search
                         .explain(&self.order, edge, free, &mut self.cycle);
                     self.order.shrink(before);
-                    self.tell(callback);
+                    self.conflicting = true;
+                    self.n_cycles += 1;
+                    return (!self.silent).then(|| self.conflict());
                 }
             }
         }
+        None
     }
 
-    fn tell(&mut self, callback: sys::Z3_solver_callback) {
-        self.conflicting = true;
-        self.n_cycles += 1;
-        if self.silent {
-            return;
+    fn conflict(&self) -> Conflict {
+        let fixed = self.cycle.iter();
+        Conflict {
+            context: self.context,
+            fixed: fixed
+                .map(|lit| self.sides[lit.lidx()].get_z3_ast())
+                .collect(),
+            never: self.never.get_z3_ast(),
         }
-        let fixed: Vec<sys::Z3_ast> = self
-            .cycle
-            .iter()
-            .map(|lit| self.sides[lit.lidx()].get_z3_ast())
-            .collect();
-        // SAFETY: the callback is the one that Z3 is in, and the terms are alive and fixed in its scope.
+    }
+}
+
+/// Sides that close a cycle. It borrows nothing from the theory, so that no reference to the theory is alive when Z3 is called.
+struct Conflict {
+    context: sys::Z3_context,
+    fixed: Vec<sys::Z3_ast>,
+    never: sys::Z3_ast,
+}
+
+impl Conflict {
+    /// # Safety
+    ///
+    /// The callback is the one that Z3 is in, and the theory, which keeps the terms, is alive.
+    unsafe fn tell(self, callback: sys::Z3_solver_callback) {
+        // SAFETY: as promised by the caller; the terms are fixed in the callback's scope.
         unsafe {
             sys::Z3_solver_propagate_consequence(
                 self.context,
                 callback,
-                fixed.len() as c_uint,
-                fixed.as_ptr(),
+                self.fixed.len() as c_uint,
+                self.fixed.as_ptr(),
                 0,
                 std::ptr::null(),
                 std::ptr::null(),
-                self.never.get_z3_ast(),
+                self.never,
             );
         }
     }
 }
 
-/// Hands the theory to the solver.
-fn connect(session: &Session<'_>, theory: Theory) -> Result<Box<Theory>, Halt> {
-    let mut theory = Box::new(theory);
+/// Hands the theory to the solver, and to the session, which keeps it.
+fn connect(session: &mut Session<'_>, theory: Theory) -> Result<(), Halt> {
     let (context, solver) = (session.raw(), session.solver());
-    // SAFETY: the box is kept by the caller until the solver is done, and is not touched while it is at work.
+    let sides: Vec<sys::Z3_ast> = theory.sides.iter().map(Ast::get_z3_ast).collect();
+    let pointer = session.keep(Connected::new(theory)).0.as_ptr();
+    // SAFETY: the session keeps the theory, and with it the terms, for as long as the solver. No reference to it is alive here.
     unsafe {
-        let pointer = (&raw mut *theory).cast::<c_void>();
+        let pointer = pointer.cast::<c_void>();
         sys::Z3_solver_propagate_init(context, solver, pointer, Some(push), Some(pop), Some(fresh));
         sys::Z3_solver_propagate_fixed(context, solver, Some(fixed));
         sys::Z3_solver_propagate_final(context, solver, Some(settled));
-        for (at, side) in theory.sides.iter().enumerate() {
-            session.step(at)?;
-            sys::Z3_solver_propagate_register(context, solver, side.get_z3_ast());
-        }
     }
-    Ok(theory)
+    for (at, &side) in sides.iter().enumerate() {
+        session.step(at)?;
+        // SAFETY: as above.
+        unsafe { sys::Z3_solver_propagate_register(context, solver, side) };
+    }
+    Ok(())
 }
 
 /// # Safety
 ///
-/// The pointer is a theory's, and nobody else uses it, or it is null.
-unsafe fn theory<'a>(pointer: *mut c_void) -> Option<&'a mut Theory> {
+/// The pointer is a theory's, or null, and no other reference to the theory is alive during `act`.
+unsafe fn with<T>(pointer: *mut c_void, act: impl FnOnce(&mut Theory) -> T) -> Option<T> {
     // SAFETY: as promised by the caller.
-    unsafe { pointer.cast::<Theory>().as_mut() }
+    let theory = unsafe { pointer.cast::<Theory>().as_mut() };
+    theory.map(act)
 }
 
 unsafe extern "C" fn push(pointer: *mut c_void, _: sys::Z3_solver_callback) {
-    // SAFETY: Z3 passes on what `connect` gave it.
-    if let Some(theory) = unsafe { theory(pointer) } {
-        theory.scopes.push(theory.trail.len());
-    }
+    // SAFETY: Z3 passes on what `connect` gave it, and calls one callback at a time.
+    unsafe { with(pointer, |theory| theory.scopes.push(theory.trail.len())) };
 }
 
 unsafe extern "C" fn pop(pointer: *mut c_void, _: sys::Z3_solver_callback, n_scopes: c_uint) {
     // SAFETY: as in `push`.
-    if let Some(theory) = unsafe { theory(pointer) } {
-        theory.pop(n_scopes as usize);
-    }
+    unsafe { with(pointer, |theory| theory.pop(n_scopes as usize)) };
 }
 
 /// Only solvers that split their work ask for a second theory. This one does not, and would be told by the null.
@@ -226,16 +264,23 @@ unsafe extern "C" fn fixed(
     term: sys::Z3_ast,
     value: sys::Z3_ast,
 ) {
-    // SAFETY: as in `push`.
-    if let Some(theory) = unsafe { theory(pointer) } {
-        theory.fix(term, value);
-        theory.link(callback);
+    // SAFETY: as in `push`; the reference is gone before Z3 is told of a conflict.
+    unsafe {
+        let found = with(pointer, |theory| {
+            theory.fix(term, value);
+            theory.link()
+        });
+        if let Some(conflict) = found.flatten() {
+            conflict.tell(callback);
+        }
     }
 }
 
 unsafe extern "C" fn settled(pointer: *mut c_void, callback: sys::Z3_solver_callback) {
-    // SAFETY: as in `push`.
-    if let Some(theory) = unsafe { theory(pointer) } {
-        theory.link(callback);
+    // SAFETY: as in `fixed`.
+    unsafe {
+        if let Some(conflict) = with(pointer, Theory::link).flatten() {
+            conflict.tell(callback);
+        }
     }
 }

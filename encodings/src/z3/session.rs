@@ -21,6 +21,8 @@ use z3::Context;
 use z3::ast::{Ast, Bool};
 use z3_sys as sys;
 
+use super::propagator::Connected;
+
 /// How often the budget is asked while Z3 is at work.
 const EVERY: Duration = Duration::from_millis(20);
 /// The oldest Z3 whose interface is the one that was compiled against.
@@ -60,6 +62,8 @@ pub(crate) struct Session<'a> {
     n_sent: usize,
     /// How many assertions were found in the solver before its last check.
     n_held: Cell<usize>,
+    /// What the solver calls back. Fields are dropped after [`Drop::drop`] has given the solver back, so no callback outlives it.
+    theory: Option<Connected>,
 }
 
 impl<'a> Session<'a> {
@@ -91,6 +95,7 @@ impl<'a> Session<'a> {
             budget,
             n_sent: 0,
             n_held: Cell::new(0),
+            theory: None,
         };
         session.set(params);
         session.expect_no_error()?;
@@ -125,6 +130,16 @@ impl<'a> Session<'a> {
 
     pub fn solver(&self) -> sys::Z3_solver {
         self.solver
+    }
+
+    /// Keeps what the solver calls back for as long as there is a solver.
+    pub fn keep(&mut self, theory: Connected) -> &Connected {
+        self.theory.insert(theory)
+    }
+
+    /// What the solver calls back.
+    pub fn theory(&self) -> Option<&Connected> {
+        self.theory.as_ref()
     }
 
     /// How many assertions were sent.

@@ -63,7 +63,6 @@ impl Taken {
             n_variables: (2 * self.either.len() + n_others) as u64,
             demands: self.demands,
             either: self.either,
-            theory: None,
         }
     }
 }

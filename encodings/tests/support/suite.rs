@@ -36,7 +36,7 @@ fn count(tally: &mut [usize; 2], truth: bool) {
 }
 
 /// Random questions against enumeration, without an estimate, with a good one, and with a misleading one.
-pub fn small_questions(make: Make, n_questions: u32) -> Judged {
+pub fn small_questions(make: Make, n_questions: u64) -> Judged {
     let mut random = Random::new(11);
     let mut tally = [0; 2];
     for round in 0..n_questions {
@@ -48,7 +48,7 @@ pub fn small_questions(make: Make, n_questions: u32) -> Judged {
             1 => owned.estimated(),
             _ => owned.misled(&mut random),
         };
-        judge(&mut *make(&seeded(round)), &owned, Some(truth))
+        judge(&mut *make(&seeded(round as u32)), &owned, Some(truth))
             .map_err(|what| format!("question {round}: {what}\n{owned:?}"))?;
     }
     Ok(tally)
@@ -194,7 +194,7 @@ pub fn formulas(make: Make) -> Judged {
         });
         count(&mut tally, truth);
         let owned = cnf(n_variables, &clauses);
-        judge(&mut *make(&seeded(round)), &owned, Some(truth))
+        judge(&mut *make(&seeded(round as u32)), &owned, Some(truth))
             .map_err(|what| format!("formula {round}: {what}"))?;
     }
     Ok(tally)

@@ -52,6 +52,8 @@ fn about(index: usize, adapter: &wgpu::Adapter) -> About {
         driver: format!("{} {}", info.driver, info.driver_info)
             .trim()
             .to_owned(),
+        vendor: info.vendor,
+        bus: info.device_pci_bus_id,
         max_buffer: limits.max_buffer_size,
         max_binding: limits.max_storage_buffer_binding_size,
         max_threads: limits.max_compute_invocations_per_workgroup,

@@ -13,8 +13,32 @@ use crate::model::{History, KeyId};
 use crate::resolve::{GivenOrder, Node, Resolved, VersionId};
 use kingsnake_graph::{Problem, RunOf};
 
-/// Builds the graph. `combine` merges read-modify-writes into runs.
-pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: bool) -> Polygraph {
+/// Which pairs of versions become constraints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// `combine`: read-modify-writes are merged into runs.
+    pub combine: bool,
+    /// `unread`: two versions that nobody read need no order at SER, because any topological order settles them.
+    pub unread: bool,
+}
+
+impl From<bool> for Shape {
+    fn from(combine: bool) -> Self {
+        Shape {
+            combine,
+            unread: true,
+        }
+    }
+}
+
+/// Builds the graph; a `bool` says whether to combine.
+pub fn construct(
+    history: &History,
+    resolved: Resolved,
+    spec: Spec,
+    shape: impl Into<Shape>,
+) -> Polygraph {
+    let Shape { combine, unread } = shape.into();
     let n_txns = resolved.n_txns();
     let places = Places::uniform(spec.model);
     let n_txn_nodes = n_txns * places.width() as usize;
@@ -33,6 +57,7 @@ pub fn construct(history: &History, resolved: Resolved, spec: Spec, combine: boo
             },
         },
         combine,
+        unread,
     };
     construct.add_transactions();
     construct.add_reads();
@@ -92,6 +117,7 @@ struct Construct {
     polygraph: Polygraph,
     session_of: Vec<u32>,
     combine: bool,
+    unread: bool,
 }
 
 impl Construct {
@@ -314,6 +340,7 @@ impl Construct {
 
     /// Leaves runs to be ordered, unless any topological order does.
     fn leave(&mut self, key: KeyId, runs: &[Run]) {
+        let unread = self.unread;
         let polygraph = &mut self.polygraph;
         let (versions, places) = (polygraph.resolved.versions(), polygraph.places);
         let readers = |run: Run| {
@@ -322,7 +349,8 @@ impl Construct {
         };
         let is_free = |run: Run| {
             let writer = versions.writer(run.head);
-            run.head == run.last
+            unread
+                && run.head == run.last
                 && places.install(writer) == places.commit(writer)
                 && readers(run).next().is_none()
         };

@@ -10,7 +10,7 @@ pub(crate) mod reasons;
 mod runs;
 
 pub(crate) use construct::add_clock;
-pub use construct::construct;
+pub use construct::{Shape, construct};
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;
 pub(crate) use real_time::{earliest, latest};

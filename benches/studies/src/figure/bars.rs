@@ -98,17 +98,7 @@ impl Bars<'_> {
             canvas.limit_line(LEFT, RIGHT, scale.place(self.limit));
         }
         canvas.base_line(bottom);
-        let middle = f64::midpoint(LEFT, RIGHT);
-        canvas.text(
-            middle,
-            bottom + 40.0,
-            12.0,
-            Anchor::Middle,
-            "soft",
-            self.x_label,
-        );
-        canvas.resize(bottom + 54.0);
-        canvas.finish()
+        canvas.finish_below(bottom, self.x_label)
     }
 
     #[allow(clippy::too_many_arguments)] // All of them are of one bar.

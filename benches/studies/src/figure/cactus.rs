@@ -86,9 +86,6 @@ impl Cactus<'_> {
             }
         }
         let words = format!("instances answered, of {}", self.n_instances);
-        let middle = f64::midpoint(LEFT, RIGHT);
-        canvas.text(middle, bottom + 40.0, 12.0, Anchor::Middle, "soft", &words);
-        canvas.resize(bottom + 54.0);
-        canvas.finish()
+        canvas.finish_below(bottom, &words)
     }
 }

@@ -91,11 +91,6 @@ impl Canvas {
         }
     }
 
-    /// Gives the picture its height, once it is known.
-    pub fn resize(&mut self, height: f64) {
-        self.height = height.ceil();
-    }
-
     /// The legend, in as many lines as it takes.
     pub fn legend(&mut self, entries: &[(Swatch, String)]) {
         let mut x = 18.0;
@@ -344,8 +339,15 @@ impl Canvas {
         );
     }
 
-    /// The whole picture.
-    pub fn finish(mut self) -> String {
+    /// The whole picture, with what runs along it named below its base line.
+    pub fn finish_below(mut self, bottom: f64, x_label: &str) -> String {
+        let middle = f64::midpoint(LEFT, RIGHT);
+        self.text(middle, bottom + 40.0, 12.0, Anchor::Middle, "soft", x_label);
+        self.height = (bottom + 54.0).ceil();
+        self.finish()
+    }
+
+    fn finish(mut self) -> String {
         let title = std::mem::take(&mut self.title);
         let body = std::mem::take(&mut self.out);
         let mut size = 15.0_f64;

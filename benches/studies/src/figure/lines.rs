@@ -101,17 +101,7 @@ impl Lines<'_> {
         }
         canvas.base_line(bottom);
         self.names(&mut canvas, &across, bottom);
-        let middle = f64::midpoint(LEFT, RIGHT);
-        canvas.text(
-            middle,
-            bottom + 40.0,
-            12.0,
-            Anchor::Middle,
-            "soft",
-            self.x_label,
-        );
-        canvas.resize(bottom + 54.0);
-        canvas.finish()
+        canvas.finish_below(bottom, self.x_label)
     }
 
     /// Names the places of the points, but none that would run into the last.

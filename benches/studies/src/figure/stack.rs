@@ -76,16 +76,6 @@ impl Stack<'_> {
             canvas.over_grid(middle, scale.place(sum) - 6.0, 10.5, &time(sum));
         }
         canvas.base_line(bottom);
-        let middle = f64::midpoint(LEFT, RIGHT);
-        canvas.text(
-            middle,
-            bottom + 40.0,
-            12.0,
-            Anchor::Middle,
-            "soft",
-            self.x_label,
-        );
-        canvas.resize(bottom + 54.0);
-        canvas.finish()
+        canvas.finish_below(bottom, self.x_label)
     }
 }

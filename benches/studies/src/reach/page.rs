@@ -86,6 +86,8 @@ fn draw(id: &str, degree: u32, rows: &[&Row]) -> String {
                 median: row.seconds,
                 high: row.seconds,
                 n: 1,
+                interval: (row.seconds, row.seconds),
+                outliers: 0,
                 lacks: None,
             },
         );

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Result;
 use serde_json::{Value, json};
 
+use crate::caveats::{caption, caveats};
 use crate::design::{Cell, Shown, Study};
 use crate::figure::png::Painter;
 use crate::ledger::put_whole;
@@ -45,12 +46,17 @@ pub fn write(
                 Escaped(&experiment.about)
             );
         }
+        for caveat in caveats(experiment, &points, measure(experiment)) {
+            let _ = write!(body, r#"<p class="caveat">{}</p>"#, Escaped(&caveat));
+        }
+        let caption = caption(experiment, &points);
         for (name, svg) in figures::draw(study, experiment, &points) {
             put_whole(&directory.join(format!("{name}.svg")), &svg)?;
             put_whole(&directory.join(format!("{name}.png")), painter.paint(&svg)?)?;
             let _ = write!(
                 body,
-                r#"<div class="wide drawing" tabindex="0" role="region" aria-label="Figure">{svg}</div><p class="soft files"><a href="{name}.svg">SVG</a> <a href="{name}.png">PNG</a></p>"#
+                r#"<div class="wide drawing" tabindex="0" role="region" aria-label="Figure">{svg}</div><p class="soft files">{}. <a href="{name}.svg">SVG</a> <a href="{name}.png">PNG</a></p>"#,
+                Escaped(&caption)
             );
         }
         paper::section(&mut body, study, experiment, &points);
@@ -151,6 +157,7 @@ fn summary(study: &Study, points: &[Vec<&Row>]) -> Value {
                         "shortest": spread.low,
                         "median": spread.median,
                         "longest": spread.high,
+                        "median_95_percent": [spread.interval.0, spread.interval.1],
                     })
                 });
                 json!({"at": labels, "seconds": spread})

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::matrix;
+use super::matrix::{Matrix, across, line_name, lines};
 use crate::claims::{seconds, short};
 use crate::design::{Shown, Study};
 use crate::figure::scale::time;
@@ -39,7 +39,7 @@ pub fn table(out: &mut String, table: Table, study: &Study, shown: &Shown, point
 }
 
 fn columns(shown: &Shown) -> Vec<String> {
-    let values = &shown.axes[matrix::across(shown)].values;
+    let values = &shown.axes[across(shown)].values;
     values.iter().map(|label| label.name.clone()).collect()
 }
 
@@ -50,12 +50,12 @@ fn each(
     points: &[Vec<&Row>],
     cell: fn(&[&Row]) -> String,
 ) {
-    matrix::open(out, caption, &columns(shown));
-    for (name, along) in matrix::lines(shown) {
+    let mut matrix = Matrix::new(caption, columns(shown));
+    for (name, along) in lines(shown) {
         let cells: Vec<String> = along.iter().map(|&point| cell(&points[point])).collect();
-        matrix::line(out, &name, &cells);
+        matrix.line(name, cells);
     }
-    matrix::close(out);
+    matrix.write(out);
 }
 
 fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {
@@ -63,14 +63,14 @@ fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>])
     let limit = study.timeout.as_secs_f64();
     let columns = columns(shown);
     let caption = format!(
-        "Median {}, and its ratio to {}",
+        "Median {}, its ratio to {}, where the median lies with 95 % confidence (bootstrap), and the shortest and the longest run",
         measure.label(),
         columns.first().map_or("the first", String::as_str)
     );
-    matrix::open(out, &caption, &columns);
-    let mut answered = vec![0; columns.len()];
+    let mut answered = vec![(0, 0); columns.len()];
     let mut ratios = vec![Vec::new(); columns.len()];
-    for (name, along) in matrix::lines(shown) {
+    let mut matrix = Matrix::new(caption, columns);
+    for (name, along) in lines(shown) {
         let spreads: Vec<Option<Spread>> = along
             .iter()
             .map(|&point| spread(&points[point], measure))
@@ -89,21 +89,22 @@ fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>])
                 continue;
             };
             let ratio = ratio(spread, first).filter(|_| at > 0);
-            answered[at] += usize::from(spread.is_answered());
+            answered[at].0 += usize::from(spread.is_answered());
+            answered[at].1 += 1;
             ratios[at].extend(ratio);
             cells.push(median_cell(spread, ratio, limit));
         }
-        matrix::line(out, &name, &cells);
+        matrix.line(name, cells);
     }
-    let counts: Vec<String> = answered.iter().map(ToString::to_string).collect();
-    matrix::line(out, "answered", &counts);
+    // A column of which nothing was asked has answered nothing because of that.
+    let counts = answered.iter().map(|&(answered, asked)| match asked {
+        0 => "not applicable".to_owned(),
+        _ => format!("{answered} of {asked}"),
+    });
+    matrix.line("answered", counts.collect());
     let means: Vec<String> = ratios.iter().map(|ratios| mean(ratios)).collect();
-    matrix::line(
-        out,
-        "geometric mean of the ratios, where both answer",
-        &means,
-    );
-    matrix::close(out);
+    matrix.line("geometric mean of the ratios, where both answer", means);
+    matrix.write(out);
 }
 
 fn ratio(spread: &Spread, base: Option<Spread>) -> Option<f64> {
@@ -133,9 +134,12 @@ fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> String {
         let _ = write!(cell, "<br><small>× {}</small>", short(ratio));
     }
     if spread.n > 1 && spread.is_answered() {
+        let (low, high) = spread.interval;
         let _ = write!(
             cell,
-            "<br><small>{} – {}</small>",
+            "<br><small>[{} – {}]</small><br><small>{} – {}</small>",
+            seconds(low, limit),
+            seconds(high, limit),
             time(spread.low),
             seconds(spread.high, limit)
         );
@@ -176,7 +180,7 @@ fn memory(rows: &[&Row]) -> String {
 fn by_phase(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
     let mut columns = PARTS.map(str::to_owned).to_vec();
     columns.extend(["all".to_owned(), "decided by".to_owned()]);
-    matrix::open(out, "Time by phase (medians)", &columns);
+    let mut matrix = Matrix::new("Time by phase in the median run", columns);
     for (at, point) in super::combinations(shown) {
         let rows = &points[point];
         let (Some(first), Some(times)) =
@@ -196,9 +200,9 @@ fn by_phase(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
             .collect();
         cells.push(time(times.iter().sum()));
         cells.push(Escaped(&first.decider).to_string());
-        matrix::line(out, &matrix::line_name(shown, &at, None), &cells);
+        matrix.line(line_name(shown, &at, None), cells);
     }
-    matrix::close(out);
+    matrix.write(out);
 }
 
 fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
@@ -208,11 +212,8 @@ fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
     columns.extend((1..=n_rounds).map(|round| format!("open after {round}")));
     columns.push("left to the solver".to_owned());
     columns.push("decided by".to_owned());
-    matrix::open(
-        out,
-        "Constraints before and after each pruning round (first run)",
-        &columns,
-    );
+    let caption = "Constraints before and after each pruning round (first run)";
+    let mut matrix = Matrix::new(caption, columns);
     for (at, point) in super::combinations(shown) {
         let Some(row) = points[point].first() else {
             continue;
@@ -224,7 +225,7 @@ fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
         }));
         cells.push(grouped(row.stats.open_constraints));
         cells.push(Escaped(&row.decider).to_string());
-        matrix::line(out, &matrix::line_name(shown, &at, None), &cells);
+        matrix.line(line_name(shown, &at, None), cells);
     }
-    matrix::close(out);
+    matrix.write(out);
 }

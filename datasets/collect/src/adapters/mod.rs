@@ -89,7 +89,7 @@ pub fn adapter(name: &str) -> Result<&'static Adapter, String> {
     ADAPTERS.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = ADAPTERS.iter().map(|it| it.name).collect();
         format!(
-            "no adapter for {name:?} was compiled in; there are {} (cargo features of kingsnake: sqlite, fjall, redb, postgres, mariadb, etcd)",
+            "no adapter for {name:?} was compiled in; there are {} (cargo features of kingsnake-cli: sqlite, fjall, redb, postgres, mariadb, etcd)",
             names.join(", ")
         )
     })

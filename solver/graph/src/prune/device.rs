@@ -166,6 +166,8 @@ pub struct DeviceStats {
     pub backend: String,
     /// `discrete`, `integrated`, `virtual`, `software` or `other`; empty where none was used.
     pub kind: String,
+    /// Its driver and version; empty where none was used.
+    pub driver: String,
     /// Why it was taken, or why not.
     pub why: String,
     /// What went wrong, so that the CPU answered.

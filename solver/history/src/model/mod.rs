@@ -15,7 +15,7 @@ pub use build_error::BuildError;
 pub use builder::{HistoryBuilder, Installed, NumberOp};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
-pub use names::{Symbols, Token};
+pub use names::{Symbols, Token, visible};
 pub use predicates::{
     Act, Column, Comparison, Condition, Function, Operand, Predicate, Query, Snapshot, Stamps,
     Table, compare_values,

@@ -1,5 +1,7 @@
 //! What the producers call things: numbers, texts, or nothing.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::ids::Symbol;
@@ -50,12 +52,53 @@ impl Symbols {
         &self.texts[symbol.index()]
     }
 
-    /// A token as a reader would write it.
+    /// A token as a reader would write it, on one line and without characters that cannot be seen.
     pub fn show(&self, token: Token) -> String {
         match token {
             Token::Nil => "nil".to_owned(),
             Token::Int(number) => number.to_string(),
-            Token::Text(symbol) => self.text(symbol).to_owned(),
+            Token::Text(symbol) => visible(self.text(symbol)).into_owned(),
         }
+    }
+}
+
+/// The text with every character spelt out that would end a line, steer a terminal or reorder what is around it.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_deceptive) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if is_deceptive(letter) {
+            out.extend(letter.escape_default());
+        } else {
+            out.push(letter);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Control characters, ends of lines, marks of direction (Unicode's UAX 9), and spaces without width.
+fn is_deceptive(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
+        )
+        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_spelt_out() {
+        assert_eq!(visible("plain, é and 日本"), "plain, é and 日本");
+        assert_eq!(visible("a\nb\x1bc"), "a\\nb\\u{1b}c");
+        assert_eq!(visible("\u{202e}gnp.exe"), "\\u{202e}gnp.exe");
+        let mut symbols = Symbols::default();
+        let token = Token::Text(symbols.intern("x\u{2028}y"));
+        assert_eq!(symbols.show(token), "x\\u{2028}y");
     }
 }

@@ -1,0 +1,161 @@
+//! What a reader must know before comparing the numbers of an experiment: unlike machines, runs far from the others, and cells
+//! that asked for a device and did not get it.
+
+use std::collections::BTreeMap;
+
+use kingsnake_text::count;
+
+use crate::design::Shown;
+use crate::recipe::Measure;
+use crate::row::Row;
+use crate::summary::spread;
+
+/// The caveats of an experiment, a sentence each.
+pub fn caveats(shown: &Shown, points: &[Vec<&Row>], measure: Measure) -> Vec<String> {
+    let rows: Vec<&Row> = rows(shown, points);
+    let mut all = Vec::new();
+    all.extend(unlike(&rows, "processors", |row| row.processor.clone()));
+    all.extend(unlike(&rows, "adapters", Row::adapter));
+    let without = rows.iter().filter(|row| row.lacks_device()).count();
+    if without > 0 {
+        let why = rows.iter().find(|row| row.lacks_device());
+        all.push(format!(
+            "{} asked for a device and ran on the CPU ({}).",
+            count(without, "run"),
+            why.map_or_else(String::new, |row| row.why_no_device())
+        ));
+    }
+    let grid = distinct(shown);
+    let spreads = grid
+        .iter()
+        .filter_map(|&point| spread(&points[point], measure));
+    let outliers: usize = spreads.map(|spread| spread.outliers).sum();
+    if outliers > 0 {
+        all.push(format!(
+            "{} far from the others of the same check: the machine was busy, or a cache was cold. Repeat on a quiet machine.",
+            if outliers == 1 { "1 run lies".to_owned() } else { format!("{outliers} runs lie") }
+        ));
+    }
+    all
+}
+
+/// How often, on what: for a caption.
+pub fn caption(shown: &Shown, points: &[Vec<&Row>]) -> String {
+    let grid = distinct(shown);
+    let runs = grid
+        .iter()
+        .map(|&point| points[point].len())
+        .filter(|&n| n > 0);
+    let mut parts = Vec::new();
+    parts.extend(between(runs).map(|n| format!("n = {n} a check")));
+    let rows = rows(shown, points);
+    for name in ["transactions", "keys"] {
+        let sizes = rows.iter().filter_map(|row| row.sizes.get(name)?.as_u64());
+        let sizes = between(sizes.map(|it| it as usize));
+        parts.extend(sizes.map(|it| format!("{it} {name}")));
+    }
+    let adapters: BTreeMap<String, ()> = rows
+        .iter()
+        .map(|row| (row.adapter(), ()))
+        .filter(|(name, ())| !name.is_empty())
+        .collect();
+    parts.extend(adapters.into_keys().map(|name| format!("on {name}")));
+    parts.join(", ")
+}
+
+fn between(numbers: impl Iterator<Item = usize>) -> Option<String> {
+    let numbers: Vec<usize> = numbers.collect();
+    let (least, most) = (*numbers.iter().min()?, *numbers.iter().max()?);
+    let grouped = |number: usize| kingsnake_text::grouped(number as u64);
+    Some(if least == most {
+        grouped(least)
+    } else {
+        format!("{} to {}", grouped(least), grouped(most))
+    })
+}
+
+fn distinct(shown: &Shown) -> Vec<usize> {
+    let mut grid = shown.grid.clone();
+    grid.sort_unstable();
+    grid.dedup();
+    grid
+}
+
+fn rows<'a>(shown: &Shown, points: &[Vec<&'a Row>]) -> Vec<&'a Row> {
+    let grid = distinct(shown);
+    grid.iter()
+        .flat_map(|&point| points[point].iter().copied())
+        .collect()
+}
+
+fn unlike(rows: &[&Row], what: &str, of: impl Fn(&Row) -> String) -> Option<String> {
+    let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
+    for row in rows {
+        let name = of(row);
+        if !name.is_empty() {
+            *by_name.entry(name).or_default() += 1;
+        }
+    }
+    if by_name.len() < 2 {
+        return None;
+    }
+    let each: Vec<String> = by_name
+        .iter()
+        .map(|(name, n)| format!("{name}: {}", count(*n, "run")))
+        .collect();
+    Some(format!(
+        "Cells that are compared ran on unlike {what} ({}); their times are not comparable.",
+        each.join("; ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(processor: &str, device: &str, adapter: &str) -> Row {
+        let row = serde_json::json!({
+            "cell": "", "history": "w", "check": [], "seed": 0, "repeat": 0,
+            "outcome": "answered", "verdict": "satisfied", "wall_seconds": 0.0,
+            "peak_memory_bytes": null, "command": "", "processor": processor,
+            "plan": {"device": device},
+            "stats": {"seconds": 1.0, "device": {"name": adapter, "why": "no adapter was found"}},
+            "sizes": {"transactions": 1000, "keys": 7},
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    fn shown() -> Shown {
+        Shown {
+            name: String::new(),
+            title: String::new(),
+            about: String::new(),
+            axes: Vec::new(),
+            grid: vec![0, 0],
+            figure: None,
+            tables: Vec::new(),
+            claims: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn unlike_machines_are_told_and_like_ones_are_not() {
+        let (a, b) = (row("Xeon", "cpu", ""), row("EPYC", "cpu", ""));
+        let told = caveats(&shown(), &[vec![&a, &b]], Measure::Seconds);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].contains("EPYC: 1 run; Xeon: 1 run"), "{told:?}");
+        assert!(caveats(&shown(), &[vec![&a, &a]], Measure::Seconds).is_empty());
+        assert_eq!(
+            caption(&shown(), &[vec![&a, &b]]),
+            "n = 2 a check, 1,000 transactions, 7 keys"
+        );
+    }
+
+    #[test]
+    fn a_run_that_asked_for_a_device_and_got_none_is_marked() {
+        let (asked, got) = (row("Xeon", "gpu", ""), row("Xeon", "gpu", "V100"));
+        let told = caveats(&shown(), &[vec![&asked, &got]], Measure::Seconds);
+        assert!(told[0].contains("1 run asked for a device"), "{told:?}");
+        assert!(told[0].contains("no adapter was found"), "{told:?}");
+    }
+}

@@ -1,0 +1,159 @@
+//! Keeps a command within its limits, whatever it does: work runs in a thread of its own, which is left behind when the budget
+//! has ended and the work has not.
+//!
+//! Phases poll the budget and stop by themselves; this is for those that are deep in a loop, in a foreign library or in a system
+//! call (a pipe that nobody writes to). Invariant: whoever was left behind has nothing that the caller still uses, and the
+//! process ends without running exit handlers.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use kingsnake_solver::budget::{Budget, StopReason};
+
+use crate::args::BoundArgs;
+use crate::{interrupt, memory};
+
+/// How often the process is looked at: a core touches some megabytes of new memory in this time.
+const EVERY: Duration = Duration::from_millis(2);
+/// Grace period after the end of the budget before the work is left behind. A back end has half of it to itself.
+const GRACE: Duration = Duration::from_secs(1);
+/// How much longer than the time limit telling an answer may take; or a tenth of the limit. Without a limit there is none here.
+const WRITING: Duration = Duration::from_secs(5);
+/// As much as a main thread usually has.
+const STACK: usize = 8 << 20;
+
+static LEFT_BEHIND: AtomicBool = AtomicBool::new(false);
+
+/// The error of a command that its limits ended; the exit status is 3.
+#[derive(Debug)]
+pub struct Stopped(pub StopReason);
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+impl From<StopReason> for Stopped {
+    fn from(reason: StopReason) -> Self {
+        Stopped(reason)
+    }
+}
+
+/// Whether some work may still be going on, so that the process must end at once.
+pub fn left_behind() -> bool {
+    LEFT_BEHIND.load(Ordering::Relaxed)
+}
+
+/// The limits that were typed, counted from the start of the process, and what Ctrl-C raises.
+pub fn budget(bounds: &BoundArgs, start: Instant) -> Result<Budget> {
+    let asked = interrupt::listen().context("cannot listen to signals")?;
+    let mut budget = Budget::unlimited().with_interrupt(asked);
+    if let Some(limit) = bounds.timeout {
+        budget = budget.with_timeout(start, limit);
+    }
+    // Without a limit the command would rather stop than be killed by the system.
+    if let Some(bytes) = bounds.memory_limit.or_else(memory::available) {
+        budget = budget.with_memory(bytes);
+    }
+    Ok(budget)
+}
+
+/// The same limits for writing what was found: what is left of the time, and somewhat more. Where the budget has ended, saying so
+/// must still be possible; a second Ctrl-C ends the process in any case.
+pub fn for_writing(budget: &Budget, bounds: &BoundArgs) -> Budget {
+    if budget.check().is_err() {
+        return Budget::unlimited().with_timeout(Instant::now(), WRITING);
+    }
+    match (bounds.timeout, budget.remaining()) {
+        (Some(limit), Some(left)) => {
+            let more = left.saturating_add(WRITING.max(limit / 10));
+            budget.clone().with_timeout(Instant::now(), more)
+        }
+        _ => budget.clone(),
+    }
+}
+
+/// Runs a whole command within limits.
+pub fn command(
+    bounds: &BoundArgs,
+    start: Instant,
+    work: impl FnOnce(&Budget) -> Result<u8> + Send + 'static,
+) -> Result<u8> {
+    let budget = budget(bounds, start)?;
+    within(&budget.clone(), move || work(&budget))
+}
+
+/// Does the work unless the budget ends first; then the error is [`Stopped`].
+pub fn within<T: Send + 'static>(
+    budget: &Budget,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    budget.check().map_err(Stopped)?;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("work".to_owned())
+        .stack_size(STACK)
+        .spawn(move || {
+            // Nobody may be waiting any more, and then nobody needs the answer.
+            let _ = sender.send(work());
+        })
+        .context("cannot start a thread")?;
+    let mut ended: Option<(Instant, StopReason)> = None;
+    loop {
+        match receiver.recv_timeout(EVERY) {
+            Ok(done) => return done,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("internal error: the work ended without an answer")
+            }
+        }
+        let is_far_over = watch_memory(budget);
+        match &ended {
+            None => ended = budget.check().err().map(|reason| (Instant::now(), reason)),
+            Some((since, reason)) if is_far_over || since.elapsed() >= GRACE => {
+                LEFT_BEHIND.store(true, Ordering::Relaxed);
+                return Err(Stopped(reason.clone()).into());
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Stops the work where the process is over its limit; tells whether it is so far over that nobody may wait for that.
+fn watch_memory(budget: &Budget) -> bool {
+    let (Some(limit), Some(resident)) = (budget.memory(), memory::resident()) else {
+        return false;
+    };
+    if resident > limit {
+        budget.exhaust(resident);
+    }
+    resident > limit.saturating_add(limit / 20)
+}
+
+/// Ends the process at once where some work was left behind: nothing half-written stays, and no exit handler takes from the work
+/// what it is using.
+pub fn end_at_once_if_left_behind(status: u8) {
+    if left_behind() || kingsnake_encodings::left_behind() {
+        kingsnake_datasets::discard_pending();
+        signal_hook::low_level::exit(status.into());
+    }
+}
+
+/// What a command says when its limits ended it, if they did.
+pub fn stopped(error: &anyhow::Error) -> Option<&StopReason> {
+    error
+        .downcast_ref::<Stopped>()
+        .map(|Stopped(reason)| reason)
+}
+
+/// Whether a path is stdin or stdout.
+pub fn is_stdio(path: &Path) -> bool {
+    path == Path::new("-")
+}

@@ -1,0 +1,180 @@
+//! Limits reach every phase: reading bombs, pipes and devices that never end, resolving, and writing where nobody reads.
+
+#![cfg(unix)]
+#![allow(clippy::print_stdout)] // What was skipped, and how large processes became, is shown by `scripts/test`.
+
+mod run;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use run::{Scratch, corpus, expect, kingsnake};
+use serde_json::Value;
+
+/// After so long it has not stopped at all, however busy the machine is.
+const HUNG: Duration = Duration::from_secs(60);
+const MB: u64 = 1 << 20;
+
+/// Four gigabytes in four megabytes: one compressed member of spaces, many times.
+fn gzip_bomb(scratch: &Scratch) -> String {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let spaces = vec![b' '; 1 << 20];
+    for _ in 0..64 {
+        encoder.write_all(&spaces).expect("memory is enough");
+    }
+    let member = encoder.finish().expect("memory is enough");
+    scratch.put("bomb.jsonl.gz", member.repeat(64))
+}
+
+fn zstd_bomb(scratch: &Scratch) -> String {
+    let frame = zstd::encode_all(&vec![b' '; 64 << 20][..], 1).expect("memory is enough");
+    scratch.put("bomb.jsonl.zst", frame.repeat(64))
+}
+
+fn pipe(scratch: &Scratch, name: &str) -> String {
+    let path = scratch.path(name);
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo runs").success());
+    path
+}
+
+/// A check that must end in `unknown` soon; its document.
+fn stopped(args: &[&str]) -> Value {
+    let begun = Instant::now();
+    let said = expect(3, &[&["check", "--json"], args].concat());
+    assert!(
+        begun.elapsed() < HUNG,
+        "{args:?} took {:?}",
+        begun.elapsed()
+    );
+    serde_json::from_str(&said.stdout).expect("one JSON document")
+}
+
+fn expect_within(document: &Value, limit: u64) {
+    assert_eq!(document["reason"]["kind"], "memory", "{document}");
+    match document["peak_memory_bytes"].as_u64() {
+        Some(peak) => {
+            println!("limit {} MB, peak {} MB", limit / MB, peak / MB);
+            assert!(peak <= limit + limit / 10, "{peak} bytes, limit {limit}");
+        }
+        None => println!("skipped: the system does not tell the process's size"),
+    }
+}
+
+#[test]
+fn a_bomb_or_an_endless_device_ends_at_the_memory_limit() {
+    let scratch = Scratch::new();
+    for history in [
+        gzip_bomb(&scratch),
+        zstd_bomb(&scratch),
+        "/dev/zero".to_owned(),
+    ] {
+        let document = stopped(&[&history, "--memory-limit", "400M"]);
+        expect_within(&document, 400 * MB);
+    }
+}
+
+#[test]
+fn a_bomb_or_an_endless_device_ends_at_the_time_limit() {
+    let scratch = Scratch::new();
+    for history in [gzip_bomb(&scratch), "/dev/zero".to_owned()] {
+        let document = stopped(&[&history, "--timeout", "0.2"]);
+        assert_eq!(document["reason"]["kind"], "time");
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_ends_at_the_time_limit_in_every_command() {
+    let scratch = Scratch::new();
+    let (silent, out) = (pipe(&scratch, "silent"), scratch.path("out"));
+    let valid = corpus("strong-session-ser/bank-transfer.jsonl");
+    let order = scratch.path("order");
+    expect(0, &["check", &valid, "--certificate", &order]);
+    for args in [
+        &["check", &silent][..],
+        &["check", &silent, "--level", "auto"],
+        &["explain", &silent],
+        &["stats", &silent],
+        &["convert", &silent, &out],
+        &["export", &silent, "--to", "dot"],
+        &["verify", &silent, &order],
+        &["verify", &valid, &silent],
+        &["verify-proof", &order, "--cnf", &silent],
+    ] {
+        let begun = Instant::now();
+        expect(3, &[args, &["--timeout", "0.1"]].concat());
+        assert!(begun.elapsed() < HUNG, "{args:?}");
+    }
+    assert!(!std::path::Path::new(&out).exists());
+}
+
+#[test]
+fn a_memory_limit_holds_while_a_history_is_resolved() {
+    let scratch = Scratch::new();
+    let mut lines = String::from("{\"kingsnake\":1,\"initial\":null}\n");
+    for i in 0..20_000 {
+        let txn = format!(
+            "{{\"id\":{i},\"session\":{i},\"ops\":[[\"range\",null,null,[]],[\"w\",{i},1]]}}\n"
+        );
+        lines.push_str(&txn);
+    }
+    let history = scratch.put("ranges.jsonl", lines);
+    let begun = Instant::now();
+    let args = [
+        "check",
+        "--json",
+        &history,
+        "--memory-limit",
+        "500M",
+        "--timeout",
+        "20",
+    ];
+    let said = run::run(&args);
+    assert!(begun.elapsed() < HUNG, "took {:?}", begun.elapsed());
+    assert!(
+        [1, 3].contains(&said.status),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    let document: Value = serde_json::from_str(&said.stdout).expect("one JSON document");
+    if let Some(peak) = document["peak_memory_bytes"].as_u64() {
+        assert!(peak <= 550 * MB, "{} MB", peak / MB);
+    }
+}
+
+#[test]
+fn ctrl_c_ends_reading_and_writing_through_pipes_that_nobody_serves() {
+    let scratch = Scratch::new();
+    let (silent, deaf) = (pipe(&scratch, "silent"), pipe(&scratch, "deaf"));
+    let broken = corpus("none/lost-update.jsonl");
+    for args in [
+        &["check", &silent][..],
+        &["stats", &silent],
+        &["check", &broken, "--svg", &deaf],
+    ] {
+        let child = kingsnake(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        std::thread::sleep(Duration::from_millis(1500));
+        let asked = Instant::now();
+        let sent = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill runs").success());
+        let output = child.wait_with_output().expect("the binary ends");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {stdout}{stderr}");
+        assert!(
+            stdout.contains("interrupted") || stderr.contains("interrupted"),
+            "{args:?}: {stdout}{stderr}"
+        );
+        assert!(asked.elapsed() < HUNG, "{args:?}");
+    }
+}

@@ -1,0 +1,373 @@
+//! A study on a private Slurm cluster of two nodes, with real daemons: a node dies, the driver dies, and all rows come back.
+//! Skips visibly where Slurm is not installed (`scripts/setup test` installs it where it may).
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::print_stderr)] // A test that skips says so.
+
+mod run;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use run::{Scratch, expect, kingsnake};
+use serde_json::Value;
+
+/// Twelve cells: two workloads, two switches, three seeds. Each takes long enough for a node to die in the middle.
+const TWELVE: &str = r#"
+name = "twelve"
+title = "Twelve cells"
+timeout = 60
+seeds = 3
+check = ["--session-order", "{sessions}"]
+
+[parameters]
+sessions = "on"
+
+[[workload]]
+name = "RW"
+generate = ["blindw-rw", "--txns", "3000", "--keys", "500"]
+expect = "satisfied"
+
+[[workload]]
+name = "broken"
+generate = ["blindw-rw", "--txns", "3000", "--keys", "500", "--fault", "lost-update"]
+expect = "violated"
+
+[[experiment]]
+name = "switches"
+title = "Session order, on and off"
+tables = ["medians"]
+
+[[experiment.axis]]
+name = "session order"
+parameter = "sessions"
+values = ["on", "off"]
+"#;
+
+/// One cell, of a study file that the tasks do not find.
+const ONE: &str = r#"
+name = "one"
+title = "One cell"
+timeout = 20
+
+[[workload]]
+name = "RW"
+generate = ["blindw-rw", "--txns", "20", "--keys", "10"]
+
+[[experiment]]
+name = "one"
+title = "One"
+"#;
+
+/// The daemons; ended when this goes.
+struct Cluster<'a> {
+    scratch: &'a Scratch,
+    base: u16,
+}
+
+const DAEMONS: [&str; 4] = ["munged", "slurmctld", "slurmd", "sbatch"];
+
+fn is_installed() -> bool {
+    let places = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin";
+    let is_there = |name: &&str| {
+        let mut places = places.split(':');
+        places.any(|place| Path::new(place).join(name).exists())
+    };
+    DAEMONS.iter().all(|name| is_there(&name))
+}
+
+/// Ports of which a handful in a row are free.
+fn free_ports() -> u16 {
+    for base in (17_000..60_000).step_by(97) {
+        let mut ports = base..base + 5;
+        if ports.all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
+            return base;
+        }
+    }
+    panic!("no five ports in a row are free");
+}
+
+fn script(name: &str) -> String {
+    format!("{}/tests/slurm/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+impl<'a> Cluster<'a> {
+    fn up(scratch: &'a Scratch) -> Self {
+        let base = free_ports();
+        let cluster = Cluster { scratch, base };
+        let status = Command::new("bash")
+            .args([&script("up.sh"), &scratch.path("cluster"), "2", "1"])
+            .env("BASE", base.to_string())
+            .stdin(Stdio::null())
+            .status()
+            .expect("bash runs");
+        assert!(status.success(), "the daemons did not start");
+        cluster
+    }
+
+    fn conf(&self) -> String {
+        self.scratch.path("cluster/slurm.conf")
+    }
+
+    fn kingsnake(&self, args: &[&str]) -> Command {
+        let mut command = kingsnake(args);
+        command.env("SLURM_CONF", self.conf());
+        command.current_dir(self.scratch.path(""));
+        command
+    }
+
+    fn running_on(&self, node: &str) -> bool {
+        let output = Command::new("squeue")
+            .args(["--noheader", "--nodelist", node, "--states", "RUNNING"])
+            .env("SLURM_CONF", self.conf())
+            .output()
+            .expect("squeue runs");
+        !output.stdout.is_empty()
+    }
+
+    /// The daemon of a node, what watches its tasks, and the tasks: all gone at once, as when the power fails.
+    fn kill_node(&self, node: &str) {
+        let pids = self.scratch.path(&format!("cluster/pids/slurmd-{node}"));
+        let daemon = fs::read_to_string(&pids).expect("the daemon's pid is known");
+        let mut doomed = vec![daemon.trim().to_owned()];
+        for process in self.processes() {
+            if environment(&process).contains(&format!("SLURMD_NODENAME={node}")) {
+                doomed.extend(parent(&process).filter(|it| name(it).starts_with("slurmstepd")));
+                doomed.push(process);
+            }
+        }
+        for process in doomed {
+            let _ = Command::new("kill").args(["-9", &process]).status();
+        }
+    }
+
+    /// Every process that belongs to this cluster, but for the test itself.
+    fn processes(&self) -> Vec<String> {
+        let ours = [self.conf(), self.scratch.path("cluster")];
+        let entries = fs::read_dir("/proc").expect("there is /proc");
+        entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.parse::<u32>().is_ok_and(|it| it != std::process::id()))
+            .filter(|process| {
+                let of = environment(process) + &read(process, "cmdline");
+                ours.iter().any(|it| of.contains(it.as_str()))
+            })
+            .collect()
+    }
+
+    fn down(&self) {
+        let _ = Command::new("bash")
+            .args([&script("down.sh"), &self.scratch.path("cluster")])
+            .status();
+        for process in self.processes() {
+            let _ = Command::new("kill").args(["-9", &process]).status();
+        }
+    }
+
+    /// Expects that nothing is left.
+    fn expect_gone(&self) {
+        let begun = Instant::now();
+        while !self.processes().is_empty() && begun.elapsed() < Duration::from_secs(10) {
+            sleep(Duration::from_millis(50));
+        }
+        let left: Vec<String> = self
+            .processes()
+            .iter()
+            .map(|it| read(it, "cmdline"))
+            .collect();
+        assert!(left.is_empty(), "processes are left: {left:?}");
+        for port in self.base..self.base + 5 {
+            TcpListener::bind(("127.0.0.1", port)).expect("the port is free again");
+        }
+    }
+}
+
+impl Drop for Cluster<'_> {
+    fn drop(&mut self) {
+        self.down();
+    }
+}
+
+fn read(process: &str, what: &str) -> String {
+    let bytes = fs::read(format!("/proc/{process}/{what}")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+fn environment(process: &str) -> String {
+    read(process, "environ")
+}
+
+fn name(process: &str) -> String {
+    read(process, "comm")
+}
+
+fn parent(process: &str) -> Option<String> {
+    let stat = read(process, "stat");
+    let rest = stat.rsplit(") ").next()?;
+    Some(rest.split(' ').nth(1)?.to_owned())
+}
+
+fn verdicts(rows: &str) -> BTreeMap<String, String> {
+    let rows = fs::read_to_string(rows).expect("the rows were written");
+    rows.lines()
+        .map(|line| {
+            let row: Value = serde_json::from_str(line).expect("a row is JSON");
+            let word = |name: &str| row[name].as_str().expect("a word").to_owned();
+            assert_eq!(word("outcome"), "answered", "{line}");
+            (word("cell"), word("verdict"))
+        })
+        .collect()
+}
+
+fn n_row_files(scratch: &Scratch) -> usize {
+    fs::read_dir(scratch.path("far/rows.d")).map_or(0, |entries| {
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.filter(|name| name.ends_with(".json")).count()
+    })
+}
+
+fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "not in time: {what}"
+        );
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("the driver is there");
+    child.wait().expect("the driver is there");
+}
+
+#[test]
+fn a_study_survives_the_death_of_a_node_and_of_its_driver() {
+    if !is_installed() {
+        eprintln!(
+            "SKIPPED: the study on a Slurm cluster, because slurmctld, slurmd, slurm-client or munge is not installed"
+        );
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.put("twelve.toml", TWELVE);
+    scratch.put("one.toml", ONE);
+    let cluster = Cluster::up(&scratch);
+    let far = [
+        "ablate",
+        "twelve.toml",
+        "--out",
+        "far",
+        "--on",
+        "slurm",
+        "--memory",
+        "1G",
+    ];
+    let driver = cluster
+        .kingsnake(&far)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the driver runs");
+    wait_until("two rows, and a task on the second node", || {
+        n_row_files(&scratch) >= 2 && cluster.running_on("n2")
+    });
+    kill(driver);
+    cluster.kill_node("n2");
+    assert!(n_row_files(&scratch) < 12, "nothing was left to do");
+
+    let again = cluster.kingsnake(&far).output().expect("the driver runs");
+    let said = String::from_utf8_lossy(&again.stdout).into_owned()
+        + &String::from_utf8_lossy(&again.stderr);
+    assert_eq!(again.status.code(), Some(0), "{said}");
+    let submissions: Value =
+        serde_json::from_str(&scratch.get("far/slurm/submissions.json")).unwrap();
+    assert_eq!(
+        submissions.as_array().map(Vec::len),
+        Some(1),
+        "it did not attach: {said}"
+    );
+    assert!(scratch.get("far/slurm/job.sh").contains("#SBATCH --mem="));
+    let rows = scratch.get("far/rows.jsonl");
+    assert!(
+        rows.contains("\"host\":\"n1\"") && rows.contains("\"processor\":"),
+        "{rows}"
+    );
+
+    let study = scratch.path("twelve.toml");
+    expect(
+        0,
+        &[
+            "ablate",
+            &study,
+            "--out",
+            &scratch.path("near"),
+            "--memory",
+            "1G",
+        ],
+    );
+    let near = verdicts(&scratch.path("near/rows.jsonl"));
+    assert_eq!(near.len(), 12);
+    assert_eq!(verdicts(&scratch.path("far/rows.jsonl")), near);
+
+    a_cell_that_never_comes_back_is_a_failed_row(&cluster, &scratch);
+    cluster.down();
+    cluster.expect_gone();
+    let parts = fs::read_dir(scratch.path("far/rows.d")).expect("the rows are there");
+    let parts: Vec<_> = parts.filter_map(|it| Some(it.ok()?.file_name())).collect();
+    assert_eq!(parts.len(), 12, "{parts:?}");
+}
+
+/// The tasks start in another directory, so that they do not find the study.
+fn a_cell_that_never_comes_back_is_a_failed_row(cluster: &Cluster<'_>, scratch: &Scratch) {
+    let lost = [
+        "ablate",
+        "one.toml",
+        "--out",
+        "lost",
+        "--on",
+        "slurm",
+        "--memory",
+        "1G",
+        "--slurm-arg=--chdir=/",
+    ];
+    let ended = cluster.kingsnake(&lost).output().expect("the driver runs");
+    assert_eq!(
+        ended.status.code(),
+        Some(2),
+        "{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+    let rows = scratch.get("lost/rows.jsonl");
+    for part in [
+        "\"outcome\":\"failed\"",
+        "no row after 3 submissions",
+        "neither a file nor a built-in study",
+    ] {
+        assert!(rows.contains(part), "{part} is not in {rows}");
+    }
+}
+
+#[test]
+fn slurm_needs_a_memory_limit_and_its_commands() {
+    let scratch = Scratch::new();
+    let study = scratch.put("one.toml", ONE);
+    let out = scratch.path("out");
+    let said = expect(2, &["ablate", &study, "--out", &out, "--on", "slurm"]);
+    assert!(said.stderr.contains("--memory"), "{}", said.stderr);
+    let ended = kingsnake(&[
+        "ablate", &study, "--out", &out, "--on", "slurm", "--memory", "1G",
+    ])
+    .env("PATH", "/nowhere")
+    .output()
+    .expect("the binary runs");
+    assert_eq!(ended.status.code(), Some(2));
+    let words = String::from_utf8_lossy(&ended.stderr);
+    assert!(words.contains("sbatch on the PATH"), "{words}");
+}

@@ -1,0 +1,173 @@
+//! `anneal`: looks for an order that violates no constraint by moving one node at a time (Kirkpatrick, Gelatt and Vecchi,
+//! 1983), and in the end only nodes near what is still violated (focused, as in `WalkSAT`: Selman, Kautz and Cohen, 1994).
+//!
+//! Cooling finds the rough order of the whole line, which no sequence of forced moves does: an estimate that is wrong
+//! somewhere pushes its mistakes before it. It moves all nodes of a colour at once, on all threads. The focused walk then
+//! carries the few that are left until they meet; each thread walks by itself, from the same points. A node that cannot
+//! move is held by a known neighbour; so the walk moves on to that one now and then, and without this it hardly ever ends. A
+//! constraint costs more each time it is met violated, and less again while it is not (dynamic local search, as in SAPS: Hutter,
+//! Tompkins and Hoos, 2002), so that the walk does not stay where only a few are left.
+//!
+//! Nothing depends on the result but speed: it is only ever a linear extension of the known graph.
+
+mod colour;
+mod field;
+mod heat_bath;
+mod line;
+mod thin;
+
+use kingsnake_context::progress::Event;
+use rayon::prelude::*;
+
+pub(crate) use self::line::Line;
+use super::watch::Watch;
+
+/// The first and the last temperature of the cooling.
+const HOT: f64 = 2.0;
+const COLD: f64 = 0.25;
+/// So many times every node moves while it cools, for one unit of effort.
+const SWEEPS: usize = 60;
+/// The temperature of the focused walk: warm enough to leave what only looks best.
+const WALK: f64 = 0.55;
+/// So many moves the walk makes for each node, for one unit of effort.
+const STEPS: usize = 200;
+/// The walk ends where so many moves a node found nothing better.
+const PATIENCE: usize = 60;
+/// The percentage of cases in which the walk goes on to a neighbour.
+const NEIGHBOUR: usize = 40;
+/// Between so many steps of the walk, what was raised is relaxed.
+const RELAX: usize = 333;
+/// So many steps the walks make before they are compared, and the time is asked for.
+const ROUND: usize = 8192;
+
+/// A search that is under way.
+pub(crate) struct Anneal<'a> {
+    pub line: &'a mut Line,
+    pub watch: &'a Watch,
+    /// Cycles found before, for those who watch.
+    pub n_cycles: u64,
+}
+
+/// The points of the fewest violated constraints so far.
+struct Best {
+    n_violated: usize,
+    points: Vec<f64>,
+}
+
+impl Best {
+    fn new(line: &Line) -> Best {
+        Best {
+            n_violated: line.n_violated(),
+            points: line.points().to_vec(),
+        }
+    }
+
+    /// Takes the line's points if they are better.
+    fn note(&mut self, line: &Line) -> bool {
+        let is_better = line.n_violated() < self.n_violated;
+        if is_better {
+            *self = Best::new(line);
+        }
+        is_better
+    }
+}
+
+impl Anneal<'_> {
+    /// Moves the line's points, with so much effort, and returns the best places met.
+    pub fn run(mut self, effort: f64) -> Vec<u32> {
+        let mut best = Best::new(self.line);
+        self.line.level();
+        self.cool(effort, &mut best);
+        if !self.is_over() {
+            self.walk(effort, &mut best);
+        }
+        self.line.places(&best.points)
+    }
+
+    fn cool(&mut self, effort: f64, best: &mut Best) {
+        let n_sweeps = (SWEEPS as f64 * effort) as usize;
+        // A longer cooling pays only if it starts from where the order is still loose.
+        let hot = HOT * effort.sqrt().clamp(1.0, 2.5);
+        let n_colours = self.line.n_colours();
+        for sweep in 0..n_sweeps {
+            best.note(self.line);
+            self.tell();
+            let share = sweep as f64 / n_sweeps as f64;
+            self.line.heat(hot * (COLD / hot).powf(share));
+            for colour in 0..n_colours {
+                if self.is_over() {
+                    best.note(self.line);
+                    return;
+                }
+                // Every other sweep the other way round.
+                let colour = if sweep % 2 == 0 {
+                    colour
+                } else {
+                    n_colours - 1 - colour
+                };
+                self.line.move_colour(colour);
+            }
+        }
+        best.note(self.line);
+    }
+
+    fn walk(&mut self, effort: f64, best: &mut Best) {
+        self.line.heat(WALK);
+        let n_walks = rayon::current_num_threads() as u64;
+        let mut walks: Vec<Line> = (0..n_walks).map(|walk| self.line.fork(walk)).collect();
+        let n_nodes = self.line.n_nodes();
+        let n_rounds = (STEPS as f64 * effort) as usize * n_nodes / ROUND + 1;
+        let patience = PATIENCE * n_nodes / ROUND + 8;
+        let mut since_better = 0;
+        for _ in 0..n_rounds {
+            walks.par_iter_mut().for_each(|line| steps(line, ROUND));
+            let least = walks.iter().min_by_key(|line| line.n_violated());
+            let Some(least) = least else { break };
+            since_better = if best.note(least) {
+                0
+            } else {
+                since_better + 1
+            };
+            self.tell();
+            if best.n_violated == 0 || since_better > patience || self.watch.over() {
+                break;
+            }
+        }
+        self.line.count_moves(walks.iter().map(Line::n_moves).sum());
+    }
+
+    fn tell(&mut self) {
+        self.watch.tell(|| Event::Deciding {
+            conflicts: self.n_cycles,
+            settled: self.line.n_constraints() - self.line.n_violated(),
+            variables: self.line.n_constraints(),
+        });
+    }
+
+    fn is_over(&self) -> bool {
+        self.line.n_violated() == 0 || self.watch.over()
+    }
+}
+
+/// Some steps of the focused walk, or until nothing is violated.
+fn steps(line: &mut Line, n_steps: usize) {
+    for step in 0..n_steps {
+        if step % RELAX == 0 {
+            line.relax();
+        }
+        let Some(constraint) = line.violated() else {
+            return;
+        };
+        line.raise(constraint);
+        let Some(mut id) = line.touched(constraint) else {
+            return;
+        };
+        while line.random(100) < NEIGHBOUR {
+            let Some(next) = line.bounding(id) else {
+                break;
+            };
+            id = next;
+        }
+        line.move_node(id);
+    }
+}

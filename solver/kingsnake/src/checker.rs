@@ -1,0 +1,293 @@
+//! A check with everything that may be chosen about it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use kingsnake_encodings::{BACKENDS, Options, UnknownBackend};
+use kingsnake_gpu::{Choice, Gpu};
+use kingsnake_history::budget::Budget;
+use kingsnake_history::level::{Level, Spec};
+use kingsnake_history::model::History;
+use kingsnake_history::progress::Silent;
+use kingsnake_history::verdict;
+use kingsnake_solver::check::{CheckError, Engines, Techniques, check_on};
+use kingsnake_solver::decide::Backend;
+use kingsnake_solver::prune::Device;
+use thiserror::Error;
+
+use crate::verdict::{Verdict, Violation};
+
+/// A check that could not be carried out; this says nothing about the database.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The level demands what was switched off.
+    #[error("{0} demands session order, which was switched off")]
+    SessionOrder(Level),
+    /// There is no such back end.
+    #[error(transparent)]
+    Backend(#[from] UnknownBackend),
+    /// The history does not say enough, or an engine failed.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+}
+
+enum BackendChoice {
+    Named(String),
+    Own(Box<dyn Backend>),
+}
+
+enum DeviceChoice {
+    Named(Choice),
+    Own(Box<dyn Device>),
+}
+
+/// Checks histories. Everything has a default; each method changes one thing.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use kingsnake::{Checker, DeviceChoice, Level};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+/// let history = kingsnake::open(format!("{corpus}/none/long-fork.jsonl"))?;
+/// let verdict = Checker::new()
+///     .level(Level::Si)
+///     .session_order(false)
+///     .backend("cadical/lazy")
+///     .device(DeviceChoice::Cpu)
+///     .timeout(Duration::from_secs(60))
+///     .check(&history)?;
+/// assert_eq!(verdict.holds(), Some(false));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Checker {
+    level: Level,
+    session_order: Option<bool>,
+    backend: BackendChoice,
+    device: DeviceChoice,
+    timeout: Option<Duration>,
+    memory_limit: Option<u64>,
+    interrupt: Option<Arc<AtomicBool>>,
+    seed: u32,
+    techniques: Techniques,
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Checker {
+            level: Level::Ser,
+            session_order: None,
+            backend: BackendChoice::Named(BACKENDS[0].to_owned()),
+            device: DeviceChoice::Named(Choice::Auto),
+            timeout: None,
+            memory_limit: None,
+            interrupt: None,
+            seed: 0,
+            techniques: Techniques::default(),
+        }
+    }
+}
+
+impl Checker {
+    /// Serializability with session order, the default back end, no limits.
+    pub fn new() -> Self {
+        Checker::default()
+    }
+
+    /// The level.
+    #[must_use]
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Whether a session's transactions keep their order; they do unless told otherwise.
+    #[must_use]
+    pub fn session_order(mut self, on: bool) -> Self {
+        self.session_order = Some(on);
+        self
+    }
+
+    /// The back end by its name, as `kingsnake check --help` lists them.
+    #[must_use]
+    pub fn backend(mut self, name: &str) -> Self {
+        self.backend = BackendChoice::Named(name.to_owned());
+        self
+    }
+
+    /// A back end of your own. Its answers are checked again like any other's, so a wrong one is an error and never a verdict.
+    ///
+    /// ```
+    /// use kingsnake::decide::{Backend, DecideError, DecideStats, Decision, Question};
+    /// use kingsnake::{Budget, Checker, StopReason};
+    ///
+    /// /// Gives up at once.
+    /// struct Modest;
+    ///
+    /// impl Backend for Modest {
+    ///     fn name(&self) -> &str {
+    ///         "own/modest"
+    ///     }
+    ///
+    ///     fn decide(
+    ///         &mut self,
+    ///         _: Question<'_>,
+    ///         _: &Budget,
+    ///         _: &mut dyn kingsnake::Progress,
+    ///     ) -> Result<(Decision, DecideStats), DecideError> {
+    ///         let reason = StopReason::Backend("it did not try".to_owned());
+    ///         Ok((Decision::Unknown(reason), DecideStats::default()))
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().own_backend(Modest).check(&history)?;
+    /// // Pruning found the cycle, so nobody was asked.
+    /// assert_eq!(verdict.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn own_backend(mut self, backend: impl Backend + 'static) -> Self {
+        self.backend = BackendChoice::Own(Box::new(backend));
+        self
+    }
+
+    /// Where reachability is computed; a GPU where it pays unless told otherwise.
+    #[must_use]
+    pub fn device(mut self, choice: Choice) -> Self {
+        self.device = DeviceChoice::Named(choice);
+        self
+    }
+
+    /// A device of your own. Where it fails the CPU computes the round again.
+    #[must_use]
+    pub fn own_device(mut self, device: impl Device + 'static) -> Self {
+        self.device = DeviceChoice::Own(Box::new(device));
+        self
+    }
+
+    /// Answer [`Verdict::Unknown`] this long after the start of a check.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use kingsnake::{Checker, StopReason, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().timeout(Duration::ZERO).check(&history)?;
+    /// assert!(matches!(verdict, Verdict::Unknown(StopReason::Time(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// Answer [`Verdict::Unknown`] rather than allocate a structure of more than this many bytes.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Answer [`Verdict::Unknown`] when this flag becomes true.
+    #[must_use]
+    pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.interrupt = Some(flag);
+        self
+    }
+
+    /// The seed of the back end.
+    #[must_use]
+    pub fn seed(mut self, seed: u32) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Which techniques run. None of them changes a verdict.
+    #[must_use]
+    pub fn techniques(mut self, techniques: Techniques) -> Self {
+        self.techniques = techniques;
+        self
+    }
+
+    /// The level as its ingredients: what a certificate claims.
+    pub fn spec(&self) -> Result<Spec, Error> {
+        self.level
+            .spec(self.session_order)
+            .ok_or(Error::SessionOrder(self.level))
+    }
+
+    /// Checks a history.
+    pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
+        let spec = self.spec()?;
+        let budget = self.budget();
+        let mut named_backend;
+        let backend: &mut dyn Backend = match &mut self.backend {
+            BackendChoice::Own(backend) => &mut **backend,
+            BackendChoice::Named(name) => {
+                let options = Options {
+                    seed: self.seed,
+                    ..Options::default()
+                };
+                named_backend = kingsnake_encodings::backend(name, &options)?;
+                &mut *named_backend
+            }
+        };
+        let mut named_device;
+        let device: &mut dyn Device = match &mut self.device {
+            DeviceChoice::Own(device) => &mut **device,
+            DeviceChoice::Named(choice) => {
+                named_device = Gpu::new(choice.clone());
+                &mut named_device
+            }
+        };
+        let engines = Engines {
+            device: Some(device),
+            backend,
+        };
+        let techniques = &self.techniques;
+        let report = check_on(
+            history,
+            None,
+            spec,
+            techniques,
+            engines,
+            &budget,
+            &mut Silent,
+        )?;
+        Ok(match report.verdict {
+            verdict::Verdict::Satisfied(certificate) => Verdict::Satisfied(certificate),
+            verdict::Verdict::Violated(counterexample) => Verdict::Violated(Violation {
+                history,
+                spec,
+                counterexample,
+            }),
+            verdict::Verdict::Unknown(reason) => Verdict::Unknown(reason),
+        })
+    }
+
+    fn budget(&self) -> Budget {
+        let mut budget = Budget::unlimited();
+        if let Some(limit) = self.timeout {
+            budget = budget.with_timeout(Instant::now(), limit);
+        }
+        if let Some(bytes) = self.memory_limit {
+            budget = budget.with_memory(bytes);
+        }
+        if let Some(flag) = &self.interrupt {
+            budget = budget.with_interrupt(Arc::clone(flag));
+        }
+        budget
+    }
+}

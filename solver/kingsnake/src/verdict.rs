@@ -1,0 +1,94 @@
+//! The three-valued verdict, and what can be said about a violation.
+
+use std::fmt;
+
+use kingsnake_history::budget::StopReason;
+use kingsnake_history::level::Spec;
+use kingsnake_history::model::History;
+use kingsnake_history::verdict::{Certificate, Counterexample};
+use kingsnake_solver::explain;
+use thiserror::Error;
+
+/// The answer to a check.
+#[derive(Clone, Debug)]
+pub enum Verdict<'h> {
+    /// Some order explains every read; here it is, for [`verify`](crate::verify).
+    Satisfied(Certificate),
+    /// No order does.
+    Violated(Violation<'h>),
+    /// Nobody knows, and why.
+    Unknown(StopReason),
+}
+
+impl Verdict<'_> {
+    /// Whether the level holds, if that is known.
+    pub fn holds(&self) -> Option<bool> {
+        match self {
+            Verdict::Satisfied(_) => Some(true),
+            Verdict::Violated(_) => Some(false),
+            Verdict::Unknown(_) => None,
+        }
+    }
+
+    /// What happened, if the level is violated.
+    ///
+    /// ```
+    /// use kingsnake::Level;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let story = kingsnake::check(&history, Level::Ser)?.story();
+    /// assert!(story.is_some_and(|it| it.starts_with("Lost update")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn story(&self) -> Option<String> {
+        match self {
+            Verdict::Violated(violation) => Some(violation.story()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Verdict<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Satisfied(_) => out.write_str("satisfied"),
+            Verdict::Violated(violation) => write!(out, "violated: {}", violation.anomaly()),
+            Verdict::Unknown(reason) => write!(out, "unknown: {reason}"),
+        }
+    }
+}
+
+/// A violated level, with the evidence.
+#[derive(Clone, Debug)]
+pub struct Violation<'h> {
+    pub(crate) history: &'h History,
+    pub(crate) spec: Spec,
+    pub(crate) counterexample: Counterexample,
+}
+
+impl Violation<'_> {
+    /// The evidence as data.
+    pub fn counterexample(&self) -> &Counterexample {
+        &self.counterexample
+    }
+
+    /// The anomaly's name, and Adya's where it has one: `lost update (G-single)`.
+    pub fn anomaly(&self) -> String {
+        let name = explain::name(self.history, self.spec, &self.counterexample);
+        let adya = name.adya.map_or(String::new(), |adya| format!(" ({adya})"));
+        format!("{}{adya}", name.short)
+    }
+
+    /// What happened, in plain words.
+    pub fn story(&self) -> String {
+        explain::story(self.history, self.spec, &self.counterexample).to_text()
+    }
+}
+
+/// A certificate that does not hold, and why.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the certificate does not hold: {0}")]
+pub struct Unverified(pub String);
