@@ -1,5 +1,6 @@
 # make demo    check a valid and a violated history, write out/demo.html
 # make test    all tests, with their total
+# make long    the engines of linearizability against brute force on more than a million histories
 # make lint    rustfmt, clippy and rustdoc, warnings denied
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
@@ -9,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint bench doc setup
+.PHONY: demo test long lint bench doc setup
 
 demo: setup
 	scripts/demo
@@ -17,6 +18,9 @@ demo: setup
 test:
 	@scripts/setup test
 	scripts/test
+
+long: setup
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-linearizable --test oracle
 
 # Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
 lint: setup

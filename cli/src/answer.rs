@@ -6,9 +6,11 @@ use std::time::Duration;
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::Checked;
 use kingsnake_solver::check::{CheckStats, Decider};
+use kingsnake_solver::lattice::{self, Names};
 use kingsnake_solver::model::{History, Status, visible};
 use kingsnake_solver::verdict::Verdict;
 
+use crate::anomalies::{Expected, Found, model_of};
 use crate::plan::Plan;
 use crate::telling::Telling;
 use crate::voice::count;
@@ -27,6 +29,10 @@ pub struct Answer {
     pub stats: CheckStats,
     /// What happened, if the level is violated.
     pub telling: Option<Telling>,
+    /// Every class of anomaly, if that was asked for.
+    pub found: Option<Found>,
+    /// What was expected; where something was, it sets the exit status.
+    pub expected: Expected,
     /// The proof that was written, and what checking it found.
     pub proof: Option<(PathBuf, Checked)>,
     /// Every phase and how long it took, reading first.
@@ -49,8 +55,31 @@ impl Answer {
         }
     }
 
+    /// What was expected and is not so.
+    pub fn missed(&self) -> Vec<String> {
+        let violated = match (&self.verdict, model_of(self.plan.level)) {
+            (Verdict::Violated(_), Some(model)) => lattice::implying_models([model]),
+            _ => Names::new(),
+        };
+        let found = self.found.as_ref();
+        found.map_or(Vec::new(), |found| self.expected.missed(found, &violated))
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
+        if !self.expected.is_empty() {
+            return match &self.found {
+                None => 3,
+                Some(found) if self.missed().is_empty() => {
+                    if found.anomalies.is_complete {
+                        0
+                    } else {
+                        3
+                    }
+                }
+                Some(_) => 1,
+            };
+        }
         match self.verdict {
             Verdict::Satisfied(_) => 0,
             Verdict::Violated(_) => 1,
@@ -104,6 +133,12 @@ impl Answer {
                     "the {} that pruning left open went to {backend}",
                     count(stats.n_open, "constraint")
                 )
+            }
+            Decider::Zones => {
+                "every value is written once, so sorting the operations decided".to_owned()
+            }
+            Decider::Search => {
+                "values are written more than once, so a search over orders decided".to_owned()
             }
             Decider::Nobody => "nobody decided".to_owned(),
         }

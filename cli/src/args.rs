@@ -8,7 +8,9 @@ mod study;
 mod techniques;
 mod values;
 
-pub use check::{BoundArgs, CheckArgs, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg};
+pub use check::{
+    BoundArgs, CheckArgs, FailedCasArg, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
+};
 pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
@@ -19,9 +21,11 @@ pub use techniques::{
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
+use kingsnake_workloads::Workload;
 
 use values::formats;
 
@@ -120,6 +124,10 @@ pub struct ReadArgs {
     /// The file's format; recognised from its content unless given.
     #[arg(long, value_parser = formats(&Format::ALL))]
     pub format: Option<Format>,
+    /// Read the file as this workload of Jepsen and check it by that workload's rule; recognised unless given, where the
+    /// operations are no transactions.
+    #[arg(long, value_name = "NAME", value_parser = workloads())]
+    pub workload: Option<Workload>,
     /// A file that gives the order of the versions of some keys.
     #[arg(long, value_name = "FILE", conflicts_with = "no_version_order")]
     pub version_order: Option<PathBuf>,
@@ -129,6 +137,11 @@ pub struct ReadArgs {
     /// Take the rows that predicates returned as plain reads, and ignore which rows their conditions should have chosen.
     #[arg(long)]
     pub no_predicates: bool,
+}
+
+fn workloads() -> impl TypedValueParser<Value = Workload> {
+    PossibleValuesParser::new(Workload::ALL.map(Workload::name))
+        .try_map(|name| name.parse::<Workload>())
 }
 
 /// `kingsnake verify`.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use kingsnake_solver::certify::linearizable::moments;
 use kingsnake_solver::level::{Model, RealTime, Snapshots, Spec, Times};
 use kingsnake_solver::model::{History, Op, Token, TxnId};
 use kingsnake_solver::verdict::{Certificate, Moment, Point};
@@ -15,6 +16,9 @@ use serde_json::Value;
 
 const VERSION: u32 = 1;
 
+/// The model of a certificate whose lines are moments.
+const LINEARIZABLE: &str = "linearizable";
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     /// The format's version; its name tells the file from any other JSON Lines.
@@ -22,6 +26,9 @@ struct Header {
     model: String,
     session_order: bool,
     real_time: bool,
+    /// Whether refused compare-and-sets say that the key held something else, where the model is `linearizable`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    refusals_count: bool,
     /// How the clock counts, where it does not count as for `strict-ser`.
     #[serde(default, skip_serializing_if = "Clock::is_strict")]
     clock: Clock,
@@ -85,6 +92,10 @@ pub struct Claim {
     pub certificate: Certificate,
     /// The level that it was made for.
     pub spec: Spec,
+    /// The moments of the operations, where it claims linearizability.
+    pub moments: Option<Vec<kingsnake_solver::certify::linearizable::Moment>>,
+    /// Whether refused compare-and-sets count.
+    pub refusals_count: bool,
     /// Whether it was made for a history with the same transactions and operations.
     pub same_history: bool,
 }
@@ -96,6 +107,7 @@ pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String
         model: model_name(spec.model).to_owned(),
         session_order: spec.session_order,
         real_time: spec.real_time.is_some(),
+        refusals_count: false,
         clock: Clock::of(spec.real_time.unwrap_or(RealTime::STRICT)),
         transactions: history.n_txns(),
         operations: history.n_ops(),
@@ -110,21 +122,54 @@ pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String
             Moment::Begin => "[\"begin\",",
             Moment::Commit => "[\"commit\",",
         });
-        match history.txn_token(point.txn) {
-            Token::Nil => text.push_str("null"),
-            Token::Int(number) => {
-                let _ = write!(text, "{number}");
-            }
-            Token::Text(symbol) => {
-                text.push_str(&Value::from(history.symbols().text(symbol)).to_string());
-            }
-        }
+        push_name(&mut text, history, point.txn);
         if point.moment != Moment::Whole {
             text.push(']');
         }
     }
     text.push('\n');
     text
+}
+
+/// The text of a certificate of linearizability: a moment and its operation a line.
+pub fn write_linearizable(
+    history: &History,
+    spec: Spec,
+    refusals_count: bool,
+    certificate: &Certificate,
+) -> String {
+    let header = Header {
+        kingsnake_certificate: VERSION,
+        model: LINEARIZABLE.to_owned(),
+        session_order: spec.session_order,
+        real_time: true,
+        refusals_count,
+        clock: Clock::of(spec.real_time.unwrap_or(RealTime::STRICT)),
+        transactions: history.n_txns(),
+        operations: history.n_ops(),
+        fingerprint: fingerprint(history),
+    };
+    let mut text = serde_json::to_string(&header).unwrap_or_default();
+    let order = certificate.order.iter().map(|point| point.txn);
+    for moment in moments(history, order) {
+        let _ = write!(text, "\n[{},", moment.at);
+        push_name(&mut text, history, moment.txn);
+        text.push(']');
+    }
+    text.push('\n');
+    text
+}
+
+fn push_name(text: &mut String, history: &History, txn: TxnId) {
+    match history.txn_token(txn) {
+        Token::Nil => text.push_str("null"),
+        Token::Int(number) => {
+            let _ = write!(text, "{number}");
+        }
+        Token::Text(symbol) => {
+            text.push_str(&Value::from(history.symbols().text(symbol)).to_string());
+        }
+    }
 }
 
 /// Reads a certificate for this history.
@@ -152,7 +197,11 @@ fn parse(text: &str, history: &History) -> Result<Claim> {
         header.kingsnake_certificate
     );
     let spec = Spec {
-        model: model(&header.model).context("line 1")?,
+        model: if header.model == LINEARIZABLE {
+            Model::Ser
+        } else {
+            model(&header.model).context("line 1")?
+        },
         session_order: header.session_order,
         real_time: if header.real_time {
             Some(header.clock.real_time().context("line 1")?)
@@ -165,7 +214,18 @@ fn parse(text: &str, history: &History) -> Result<Claim> {
         .map(|txn| (history.txn_token(txn), txn))
         .collect();
     let mut order = Vec::with_capacity(text.len() / 8);
+    let mut moments = (header.model == LINEARIZABLE).then(Vec::new);
     for (at, line) in lines {
+        if let Some(moments) = &mut moments {
+            let moment =
+                moment(line, history, &by_name).with_context(|| format!("line {}", at + 1))?;
+            moments.push(moment);
+            order.push(Point {
+                txn: moment.txn,
+                moment: Moment::Whole,
+            });
+            continue;
+        }
         let point = point(line, spec.model, history, &by_name)
             .with_context(|| format!("line {}", at + 1))?;
         order.push(point);
@@ -173,6 +233,8 @@ fn parse(text: &str, history: &History) -> Result<Claim> {
     Ok(Claim {
         certificate: Certificate { order },
         spec,
+        moments,
+        refusals_count: header.refusals_count,
         same_history: header.transactions == history.n_txns()
             && header.operations == history.n_ops()
             && header.fingerprint == fingerprint(history),
@@ -197,14 +259,32 @@ fn point(
         (Model::Ser, _) => bail!("expected a transaction's name"),
         (Model::Si, _) => bail!("expected [\"begin\", transaction] or [\"commit\", transaction]"),
     };
-    let token = match &name {
+    let txn = txn(&name, history, by_name)?;
+    Ok(Point { txn, moment })
+}
+
+/// A line of a certificate of linearizability.
+fn moment(
+    line: &str,
+    history: &History,
+    by_name: &FxHashMap<Token, TxnId>,
+) -> Result<kingsnake_solver::certify::linearizable::Moment> {
+    let (at, name): (i64, Value) =
+        serde_json::from_str(line).context("expected [moment, operation]")?;
+    let txn = txn(&name, history, by_name)?;
+    Ok(kingsnake_solver::certify::linearizable::Moment { txn, at })
+}
+
+/// The transaction of a name.
+fn txn(name: &Value, history: &History, by_name: &FxHashMap<Token, TxnId>) -> Result<TxnId> {
+    let token = match name {
         Value::Null => Some(Token::Nil),
         Value::Number(number) => number.as_i64().map(Token::Int),
         Value::String(text) => history.symbols().find(text).map(Token::Text),
         _ => bail!("expected a transaction's name"),
     };
     match token.and_then(|token| by_name.get(&token)) {
-        Some(&txn) => Ok(Point { txn, moment }),
+        Some(&txn) => Ok(txn),
         None => bail!("the history has no transaction {name}"),
     }
 }
@@ -226,7 +306,7 @@ fn model(name: &str) -> Result<Model> {
 
 /// Sixteen hexadecimal digits (FNV-1a) over every transaction's name, session and operations. It only serves to warn
 /// about a mix-up of files: what a certificate proves, it proves by being replayed.
-fn fingerprint(history: &History) -> String {
+pub(crate) fn fingerprint(history: &History) -> String {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     for txn in history.txns() {
         hash.token(history, history.txn_token(txn));

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use kingsnake_datasets::{Parsed, ReadOptions};
+use anyhow::{Context, Result};
+use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
 use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
+use kingsnake_workloads::Workload;
 
 use crate::args::ReadArgs;
 use crate::limits::Stopped;
@@ -13,19 +14,22 @@ use crate::plan::Plan;
 
 /// Reads a history unless the budget ends first.
 pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
-    let options = ReadOptions {
-        format: args.format,
-        version_order: args.version_order.clone(),
-        // The budget knows how much memory there is.
-        max_decompressed: u64::MAX,
-        budget: budget.clone(),
-    };
-    let mut parsed = match kingsnake_datasets::open(path, &options) {
-        Ok(parsed) => parsed,
-        Err(error) => match error.stopped() {
-            Some(reason) => return Err(Stopped(reason.clone()).into()),
-            None => return Err(error.into()),
-        },
+    let options = options(args, budget);
+    let mut parsed = match args.workload {
+        Some(lock @ (Workload::Mutex | Workload::OwnedMutex)) => {
+            let opened = kingsnake_datasets::open_log(path, &options);
+            let (log, format, bytes) = opened.map_err(stopped_or_wrong)?;
+            let is_owned = lock == Workload::OwnedMutex;
+            let history = kingsnake_workloads::registers::lock(&log, is_owned)
+                .with_context(|| path.display().to_string())?;
+            Parsed {
+                history,
+                format,
+                warnings: Vec::new(),
+                bytes,
+            }
+        }
+        _ => kingsnake_datasets::open(path, &options).map_err(stopped_or_wrong)?,
     };
     if args.no_version_order {
         parsed.history.retain_versions(|_| false);
@@ -34,6 +38,26 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
         parsed.history.forget_predicates();
     }
     Ok(parsed)
+}
+
+/// How a history is read.
+pub fn options(args: &ReadArgs, budget: &Budget) -> ReadOptions {
+    ReadOptions {
+        format: args.format,
+        version_order: args.version_order.clone(),
+        ignore_unwritten: args.workload == Some(Workload::RwRegister),
+        // The budget knows how much memory there is.
+        max_decompressed: u64::MAX,
+        budget: budget.clone(),
+    }
+}
+
+/// What stopped reading, or what is wrong with the file.
+pub fn stopped_or_wrong(error: ReadError) -> anyhow::Error {
+    match error.stopped() {
+        Some(reason) => Stopped(reason.clone()).into(),
+        None => error.into(),
+    }
 }
 
 /// The files that reading a history touches.

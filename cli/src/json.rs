@@ -38,6 +38,9 @@ pub struct Document {
     story: Option<StoryView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
+    /// With `--all`: every class of anomaly, and what they rule out.
+    #[serde(flatten)]
+    all: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     transactions: Vec<TxnView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,6 +250,10 @@ pub fn document(answer: &Answer) -> Document {
                 .collect(),
         }),
         counterexample,
+        all: match (&answer.found, history) {
+            (Some(found), Some(history)) => found.view(history),
+            _ => Map::new(),
+        },
         transactions: match (telling, history) {
             (Some(telling), Some(history)) => telling
                 .story
@@ -290,7 +297,7 @@ fn level(plan: &Plan) -> LevelView {
         snapshots: real_time.map(|it| it.snapshots.name()),
         times: real_time.map(|it| it.times.name()),
         clock_drift_ms: real_time.map(|it| it.drift as f64 / 1e6),
-        words: plan.spec.to_string(),
+        words: plan.promise(),
     }
 }
 
@@ -472,9 +479,19 @@ fn op_view(history: &History, op: Op, is_insert: bool) -> Value {
     }
 }
 
-fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
+pub fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
     match counterexample {
         Counterexample::Cyclic(proof) => proof_view(history, proof),
+        Counterexample::Stuck(stuck) => json!({
+            "kind": "stuck",
+            "key": token(history, history.key_token(stuck.key)),
+            "transaction": txn_name(history, stuck.last),
+            "possible": stuck.possible.iter().map(|state| match state {
+                None => json!("initial"),
+                Some(value) => json!([token(history, history.value_token(*value))]),
+            }).collect::<Vec<Value>>(),
+            "concurrent": stuck.concurrent.iter().map(|&txn| txn_name(history, txn)).collect::<Vec<Value>>(),
+        }),
         Counterexample::Local(findings) => {
             let findings: Vec<Value> = findings
                 .iter()

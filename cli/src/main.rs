@@ -2,11 +2,13 @@
 //!
 //! Exit status: 0 satisfied (or done), 1 violated (or a certificate that does not hold), 2 error, 3 unknown.
 
+mod anomalies;
 mod answer;
 mod args;
 mod certificate;
 mod collecting;
 mod commands;
+mod commit_certificate;
 mod hunt;
 mod input;
 mod interrupt;
@@ -33,6 +35,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use args::{Command, LevelArg, Typed};
+use kingsnake_solver::weak::WeakLevel;
 use voice::Voice;
 
 /// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
@@ -73,6 +76,12 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
     match typed.command {
         Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
             commands::auto::run(&args, voice, start)
+        }
+        Command::Check(args) | Command::Explain(args)
+            if commands::weak::typed(&args.level).is_some() =>
+        {
+            let level = commands::weak::typed(&args.level).unwrap_or(WeakLevel::Rc);
+            commands::weak::run(&args, level, voice, start)
         }
         Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
         Command::Explain(args) => commands::check::run(&args, voice, start, words::long),

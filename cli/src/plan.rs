@@ -11,8 +11,11 @@ use kingsnake_gpu::Choice;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
+use kingsnake_workloads::Workload;
 
-use crate::args::{CheckArgs, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg};
+use crate::args::{
+    CheckArgs, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
+};
 use crate::profile::{reachability_name, search, techniques};
 
 /// A check, ready to run.
@@ -22,6 +25,8 @@ pub struct Plan {
     pub history: PathBuf,
     /// Its format, if it was given; else it is recognised.
     pub format: Option<Format>,
+    /// The workload of Jepsen that it is read as.
+    pub workload: Option<Workload>,
     /// A file with version orders.
     pub version_order: Option<PathBuf>,
     /// Whether the order of versions that the history gives is ignored.
@@ -32,6 +37,8 @@ pub struct Plan {
     pub level: Level,
     /// The level's ingredients.
     pub spec: Spec,
+    /// Whether a refused compare-and-set says that the key held something else.
+    pub refusals_count: bool,
     /// Where the techniques come from that were not typed.
     pub profile: Profile,
     /// Which techniques run.
@@ -55,7 +62,14 @@ pub struct Plan {
 impl Plan {
     /// Settles what was typed.
     pub fn new(args: &CheckArgs) -> Result<Self> {
-        Plan::at(one_level(&args.level)?, args)
+        let level = match (args.level.level, args.read.workload) {
+            (None, Some(Workload::CasRegister | Workload::Mutex | Workload::OwnedMutex)) => {
+                Level::Linearizable
+            }
+            (None, Some(Workload::ListAppend | Workload::RwRegister)) => Level::StrictSer,
+            _ => one_level(&args.level)?,
+        };
+        Plan::at(level, args)
     }
 
     /// Settles what was typed, at this level.
@@ -63,11 +77,13 @@ impl Plan {
         Ok(Plan {
             history: args.history.clone(),
             format: args.read.format,
+            workload: args.read.workload,
             version_order: args.read.version_order.clone(),
             no_version_order: args.read.no_version_order,
             version_order_share: args.version_order_share,
             level,
             spec: spec(level, &args.level)?,
+            refusals_count: args.level.failed_cas == Some(FailedCasArg::Differs),
             profile: args.techniques.profile,
             techniques: techniques(&args.techniques),
             search: search(&args.techniques),
@@ -78,6 +94,11 @@ impl Plan {
             memory_limit: args.limits.bounds.memory_limit,
             threads: args.limits.threads,
         })
+    }
+
+    /// What is promised, in words.
+    pub fn promise(&self) -> String {
+        promise(self.level, self.spec)
     }
 
     /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.
@@ -118,6 +139,15 @@ impl Plan {
                     .real_time
                     .map_or("none", |it| it.times.name())
                     .to_owned(),
+            ),
+            (
+                "failed-cas",
+                if self.refusals_count {
+                    "differs"
+                } else {
+                    "nothing"
+                }
+                .to_owned(),
             ),
             ("profile", self.profile.name().to_owned()),
             ("backend", self.backend.clone()),
@@ -179,6 +209,9 @@ impl Plan {
             switch(self.spec.session_order),
             switch(self.spec.real_time.is_some())
         );
+        if self.refusals_count {
+            line.push_str(" --failed-cas differs");
+        }
         if let Some(real_time) = self.spec.real_time {
             let drift = milliseconds(real_time.drift);
             let times = real_time.times.name();
@@ -193,6 +226,9 @@ impl Plan {
         let mut line = String::new();
         if let Some(format) = self.format {
             let _ = write!(line, " --format {format}");
+        }
+        if let Some(workload) = self.workload {
+            let _ = write!(line, " --workload {workload}");
         }
         if let Some(file) = &self.version_order {
             let _ = write!(line, " --version-order {}", quoted_path(file));
@@ -264,6 +300,10 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
         Some(LevelArg::One(level)) => Ok(level),
+        Some(LevelArg::Weak(level)) => bail!(
+            "--level {} is for `check` and `verify`; here a level with a graph to search is needed",
+            level.name()
+        ),
         Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
     }
 }
@@ -272,6 +312,12 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
 pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
     let typed = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
     let Some(mut spec) = level.spec(typed(args.session_order)) else {
+        if level == Level::Linearizable {
+            bail!(
+                "--level linearizable knows only the order of the clock, and --session-order on asks for \
+                 another; use --level strict-ser for both"
+            );
+        }
         bail!(
             "--level {level} demands session order, and --session-order off forbids it; \
              use --level ser or si for the level without session order"
@@ -307,6 +353,18 @@ pub fn clocked(spec: Spec, args: &LevelArgs) -> Result<Spec> {
         times.unwrap_or(real_time.times),
         args.clock_drift.unwrap_or(real_time.drift),
     ))
+}
+
+/// What a level promises, in words.
+pub fn promise(level: Level, spec: Spec) -> String {
+    let drift = spec.real_time.map_or(0, |it| it.drift);
+    match (level, drift) {
+        (Level::Linearizable, 0) => "linearizability".to_owned(),
+        (Level::Linearizable, drift) => {
+            format!("linearizability, up to {} ms of drift", milliseconds(drift))
+        }
+        _ => spec.to_string(),
+    }
 }
 
 /// Nanoseconds, as milliseconds.

@@ -1,8 +1,8 @@
 //! What happened, as the solver's `explain` tells it. Words, page and pictures all take their names from its labels.
 
-use kingsnake_solver::explain::{AnomalyName, Labels, Story, name, story};
+use kingsnake_solver::explain::{AnomalyName, Labels, Story, story};
 use kingsnake_solver::level::Spec;
-use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_solver::verdict::Counterexample;
 
 /// A violation, told.
@@ -16,11 +16,53 @@ pub struct Telling {
     pub keys: Vec<KeyId>,
 }
 
+/// Tells a counterexample to linearizability: with the times, which the other levels' stories need less.
+pub fn tell_linearizable(
+    history: &History,
+    spec: Spec,
+    promise: &str,
+    counterexample: &Counterexample,
+) -> Telling {
+    let mut telling = tell(history, spec, counterexample);
+    let story = &mut telling.story;
+    story.headline = story.headline.replace(&spec.to_string(), promise);
+    let begins = story.txns.iter().map(|&txn| history.interval(txn).begin);
+    let origin = begins.filter(|&it| it > i64::MIN).min().unwrap_or(0);
+    for (&txn, words) in story.txns.iter().zip(&mut story.operations) {
+        let interval = history.interval(txn);
+        let is_open = interval.commit == i64::MAX || history.status(txn) == Status::Unknown;
+        let end = if is_open {
+            "an unknown end".to_owned()
+        } else {
+            since(interval.commit, origin)
+        };
+        let begin = if interval.begin == i64::MIN {
+            "an unknown start".to_owned()
+        } else {
+            since(interval.begin, origin)
+        };
+        words.push_str(&format!(" (from {begin} to {end})"));
+    }
+    telling
+}
+
+/// A time after the first of a story, with its unit.
+fn since(time: i64, origin: i64) -> String {
+    let nanoseconds = i128::from(time) - i128::from(origin);
+    let number = nanoseconds as f64;
+    match nanoseconds.unsigned_abs() {
+        0..10_000 => format!("{nanoseconds} ns"),
+        10_000..10_000_000 => format!("{:.3} ms", number / 1e6),
+        _ => format!("{:.6} s", number / 1e9),
+    }
+}
+
 /// Tells a counterexample.
 pub fn tell(history: &History, spec: Spec, counterexample: &Counterexample) -> Telling {
+    let story = story(history, spec, counterexample);
     Telling {
-        name: name(history, spec, counterexample),
-        story: story(history, spec, counterexample),
+        name: story.name,
+        story,
         keys: keys(counterexample),
     }
 }
@@ -96,6 +138,7 @@ fn keys(counterexample: &Counterexample) -> Vec<KeyId> {
             keys.extend(findings.iter().map(|finding| finding.key));
         }
         Counterexample::Cyclic(proof) => return proof.keys(),
+        Counterexample::Stuck(stuck) => keys.push(stuck.key),
     }
     keys.sort_unstable();
     keys.dedup();

@@ -109,7 +109,7 @@ fn first_line(answer: &Answer, voice: Voice) -> String {
     };
     format!(
         "{painted}: {} ({})\n",
-        answer.plan.spec,
+        answer.plan.promise(),
         printable(&answer.subject())
     )
 }

@@ -65,7 +65,15 @@ fn the_document_has_the_fields_that_are_documented_and_no_others() {
                 "1",
             ],
         ),
-        json(1, &["check", "--json", &corpus("none/lost-update.jsonl")]),
+        json(
+            1,
+            &[
+                "check",
+                "--json",
+                "--all",
+                &corpus("none/lost-update.jsonl"),
+            ],
+        ),
         json(
             1,
             &[

@@ -74,11 +74,11 @@ const DAEMONS: [&str; 4] = ["munged", "slurmctld", "slurmd", "sbatch"];
 
 fn is_installed() -> bool {
     let places = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin";
-    let is_there = |name: &&str| {
+    let is_there = |name: &str| {
         let mut places = places.split(':');
         places.any(|place| Path::new(place).join(name).exists())
     };
-    DAEMONS.iter().all(|name| is_there(&name))
+    DAEMONS.iter().all(|name| is_there(name))
 }
 
 /// Ports of which a handful in a row are free.
@@ -226,8 +226,10 @@ fn verdicts(rows: &str) -> BTreeMap<String, String> {
 
 fn n_row_files(scratch: &Scratch) -> usize {
     fs::read_dir(scratch.path("far/rows.d")).map_or(0, |entries| {
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        names.filter(|name| name.ends_with(".json")).count()
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        paths
+            .filter(|path| path.extension().is_some_and(|it| it == "json"))
+            .count()
     })
 }
 

@@ -614,6 +614,8 @@ fn the_built_in_studies_hold_together() {
         ["ablate", "ingredients"],
         ["ablate", "viper"],
         ["ablate", "sizes"],
+        ["ablate", "mtc"],
+        ["ablate", "mini-vs-general"],
         ["ablate", "sweep"],
     ] {
         let said = expect(0, &[args[0], args[1], "--out", &out, "--list"]);

@@ -44,11 +44,13 @@ impl Format {
     ];
 
     /// The formats that [`write`](crate::write()) can write.
-    pub const WRITTEN: [Format; 4] = [
+    pub const WRITTEN: [Format; 6] = [
         Format::Kingsnake,
         Format::Text,
         Format::Dbcop,
         Format::Cobra,
+        Format::JepsenEdn,
+        Format::JepsenJson,
     ];
 
     /// The name on the command line and in messages.

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{History, HistoryBuilder};
+use kingsnake_history::operations::Operation;
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
@@ -36,6 +37,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// A file of version orders that stands beside the history.
     pub version_order: Option<PathBuf>,
+    /// Whether reads of values that nobody wrote are left out of Jepsen's histories, as Elle leaves them out.
+    pub ignore_unwritten: bool,
     /// The most bytes that a compressed file, a pipe or a device may give.
     pub max_decompressed: u64,
     /// Reading stops with [`Problem::Stopped`] when it ends.
@@ -47,6 +50,7 @@ impl Default for ReadOptions {
         ReadOptions {
             format: None,
             version_order: None,
+            ignore_unwritten: false,
             max_decompressed: 8 << 30,
             budget: Budget::unlimited(),
         }
@@ -100,7 +104,8 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
                 bytes: content(format, &path, &source)?,
                 budget: &options.budget,
             };
-            let format = read_file(format, input, &mut builder, &mut warnings)?;
+            let ignore = options.ignore_unwritten;
+            let format = read_file(format, input, ignore, &mut builder, &mut warnings)?;
             (path, format)
         }
     };
@@ -116,6 +121,38 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
     finish(builder, &file, format, warnings, bytes)
 }
 
+/// Reads a Jepsen log as operations, for workloads that are no transactions over keys. Returns its format and size too.
+pub fn open_log(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(Vec<Operation>, Format, u64), ReadError> {
+    let found = recognise::find(path, options, &mut Vec::new())?;
+    let bytes = found.n_bytes();
+    match found {
+        Found::File {
+            format: format @ (Format::JepsenEdn | Format::JepsenJson),
+            path,
+            source,
+        } => {
+            let input = Input {
+                file: &path,
+                bytes: content(format, &path, &source)?,
+                budget: &options.budget,
+            };
+            let log = formats::jepsen_log::read(input, format == Format::JepsenJson)?;
+            Ok((log, format, bytes))
+        }
+        Found::File { format, .. } | Found::Logs { format, .. } => {
+            let words = format!("workloads are checked in logs of Jepsen, and this is {format}");
+            Err(ReadError::new(
+                path,
+                Place::Whole,
+                Problem::Unsupported(words),
+            ))
+        }
+    }
+}
+
 /// Reads a history in a format whose histories fit in one file; of the others, one session.
 pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, ReadError> {
     let mut builder = HistoryBuilder::new();
@@ -126,7 +163,7 @@ pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, Re
         bytes: content(format, file, bytes)?,
         budget: &Budget::unlimited(),
     };
-    let format = read_file(format, input, &mut builder, &mut warnings)?;
+    let format = read_file(format, input, false, &mut builder, &mut warnings)?;
     finish(builder, file, format, warnings, bytes.len() as u64)
 }
 
@@ -186,6 +223,7 @@ fn read_logs(
 fn read_file(
     format: Format,
     input: Input<'_>,
+    ignore_unwritten: bool,
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<Format, ReadError> {
@@ -202,8 +240,12 @@ fn read_file(
             return read_logs(format, &[(session, input)], builder, warnings);
         }
         Format::Awdit => formats::awdit::read(input, builder, warnings)?,
-        Format::JepsenEdn => formats::jepsen::read(input, false, builder, warnings)?,
-        Format::JepsenJson => formats::jepsen::read(input, true, builder, warnings)?,
+        Format::JepsenEdn => {
+            formats::jepsen::read(input, false, ignore_unwritten, builder, warnings)?
+        }
+        Format::JepsenJson => {
+            formats::jepsen::read(input, true, ignore_unwritten, builder, warnings)?
+        }
         Format::ListAppendText => formats::list_append::read(input, builder, warnings)?,
     }
     Ok(format)

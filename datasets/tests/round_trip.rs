@@ -134,7 +134,7 @@ fn a_format_that_is_only_read_says_so() {
     let error = write(&history, Format::Viper, "nowhere".as_ref()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the viper format is read, not written; written are kingsnake, text, dbcop, cobra"
+        "the viper format is read, not written; written are kingsnake, text, dbcop, cobra, jepsen-edn, jepsen-json"
     );
 }
 
@@ -156,6 +156,58 @@ fn logs_are_not_written_among_others() {
     std::fs::write(directory.path().join("T1.log"), b"").unwrap();
     let error = write(&history, Format::Cobra, directory.path()).unwrap_err();
     assert!(error.to_string().contains("already there"));
+}
+
+#[test]
+fn jepsens_formats_keep_what_bears_on_a_verdict() {
+    use kingsnake_datasets::store::Run;
+    use kingsnake_datasets::workloads::{self, Parameters};
+    for (name, format) in [
+        ("mini", Format::JepsenEdn),
+        ("list-append", Format::JepsenEdn),
+        ("blindw-rw", Format::JepsenJson),
+        ("list-append", Format::JepsenJson),
+    ] {
+        let parameters = Parameters {
+            n_keys: Some(20),
+            ..Parameters::default()
+        };
+        let workload = workloads::find(name).unwrap().make(&parameters).unwrap();
+        let run = Run {
+            n_txns: 200,
+            n_clients: 5,
+            keep_aborted: true,
+            max_writes_per_key: Some(10),
+            ..Run::default()
+        };
+        for times in [true, false] {
+            let history = run.run(&*workload).unwrap().history(false, times).unwrap();
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("history");
+            kingsnake_datasets::write(&history, format, &path).unwrap();
+            let read = kingsnake_datasets::open(&path, &Default::default()).unwrap();
+            assert_eq!(read.format, format, "{name}");
+            assert_eq!(read.warnings, Vec::<String>::new());
+            let again = read.history;
+            assert_eq!(again.n_txns(), history.n_txns());
+            assert_eq!(again.n_sessions(), history.n_sessions());
+            assert_eq!(again.has_times(), times);
+            let committed = |history: &kingsnake_history::model::History| {
+                let all = history.txns().filter(|&txn| {
+                    history.status(txn) == kingsnake_history::model::Status::Committed
+                });
+                let told = all.map(|txn| {
+                    let ops = history.ops(txn).len();
+                    let times = history.interval(txn);
+                    (times.begin, times.commit, ops)
+                });
+                let mut told: Vec<_> = told.collect();
+                told.sort_unstable();
+                told
+            };
+            assert_eq!(committed(&again), committed(&history), "{name}");
+        }
+    }
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn crowded_by(workload: &str, granularity: Option<Granularity>, run: &Run) -> Re
             "zipf:1.5".parse().expect("a distribution")
         },
         granularity,
+        shapes: None,
     };
     let workload = entry.make(&parameters).expect("there are enough keys");
     run.run(&*workload).expect("there are enough clients")
@@ -236,7 +237,7 @@ fn an_injected_phantom_is_called_one() {
             let Verdict::Violated(found) = verdict(&history, spec(level)) else {
                 panic!("{fault} is a violation of {level}");
             };
-            let name = explain::name(&history, spec(level), &found);
+            let name = explain::name(&history, &found);
             assert_eq!(
                 (name.short, name.adya),
                 ("phantom", Some(letters)),

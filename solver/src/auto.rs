@@ -240,43 +240,28 @@ fn refuted_at(
             certify::refutation::check_proof(history, spec, &proof)?;
             Ok(Counterexample::Cyclic(proof))
         }
+        Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
     }
 }
 
 /// A proof at a model: where transactions are wholes, their begins and commits fall together.
 fn proof_at(model: Model, proof: &Proof) -> Proof {
-    match (model, proof) {
-        (Model::Si, _) => proof.clone(),
-        (Model::Ser, Proof::Cycle(steps)) => {
-            let whole = |point: Point| Point {
-                moment: Moment::Whole,
-                ..point
-            };
-            let kept = steps.iter().filter(|step| step.reason != StepReason::Begin);
-            let steps = kept.map(|step| Step {
-                from: whole(step.from),
-                to: whole(step.to),
-                reason: step.reason,
-            });
-            Proof::Cycle(steps.collect())
-        }
-        (
-            Model::Ser,
-            Proof::Split {
-                key,
-                one,
-                other,
-                one_first,
-                other_first,
-            },
-        ) => Proof::Split {
-            key: *key,
-            one: *one,
-            other: *other,
-            one_first: Box::new(proof_at(model, one_first)),
-            other_first: Box::new(proof_at(model, other_first)),
-        },
+    if model == Model::Si {
+        return proof.clone();
     }
+    let whole = |point: Point| Point {
+        moment: Moment::Whole,
+        ..point
+    };
+    proof.map_cycles(|steps| {
+        let kept = steps.iter().filter(|step| step.reason != StepReason::Begin);
+        let steps = kept.map(|step| Step {
+            from: whole(step.from),
+            to: whole(step.to),
+            reason: step.reason,
+        });
+        steps.collect()
+    })
 }
 
 /// The levels that hold and that no other level that holds implies.

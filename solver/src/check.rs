@@ -6,8 +6,9 @@ use thiserror::Error;
 
 use crate::budget::{Budget, StopReason};
 use crate::certify;
+use crate::certify::refutation::{Refusal, check_proof_within};
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Origin, Side};
-use crate::explain;
+use crate::explain::{self, NoProof};
 use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::{Model, Spec};
 use crate::model::History;
@@ -88,6 +89,10 @@ pub enum Decider {
     Witness,
     /// The back end.
     Backend,
+    /// Linearizability, by sorting.
+    Zones,
+    /// Linearizability, by search.
+    Search,
     /// Nothing did: the check stopped.
     Nobody,
 }
@@ -101,6 +106,8 @@ impl Decider {
             Decider::Prune => "prune",
             Decider::Witness => "witness",
             Decider::Backend => "backend",
+            Decider::Zones => "zones",
+            Decider::Search => "search",
             Decider::Nobody => "nobody",
         }
     }
@@ -159,6 +166,9 @@ pub enum CheckError {
     /// The level needs times.
     #[error("the level needs begin and commit times, and the history has none")]
     NoTimes,
+    /// The history is not one of registers.
+    #[error(transparent)]
+    NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
     /// Orders explain all reads, and nothing has compared them with the conditions that chose rows.
     #[error(
         "some order explains every row that was read, but whether it explains the rows that {n} did not return is not decided at this level; \
@@ -438,13 +448,30 @@ impl Line<'_> {
 
     fn contradicted(&mut self, decider: Decider, found: &Contradiction) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        let proof = explain::refute(found, self.history);
-        self.violated(decider, proof)
+        let proof = explain::refute(found, self.history, self.budget);
+        self.proved(decider, proof)
+    }
+
+    /// Goes on with a proof, if there is one.
+    fn proved(&mut self, decider: Decider, proof: Result<Proof, NoProof>) -> Result<Answer, Stop> {
+        match proof {
+            Ok(proof) => self.violated(decider, proof),
+            Err(NoProof::Stopped(reason)) => Err(reason.into()),
+            Err(NoProof::NotFound) => {
+                let holds = Err("its reasons cannot be found again".to_owned());
+                Ok(certified(decider, "violated", holds)?)
+            }
+        }
     }
 
     fn violated(&mut self, decider: Decider, proof: Proof) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Certify);
-        let holds = certify::refutation::check_proof(self.history, self.spec, &proof);
+        let (history, spec, budget) = (self.history, self.spec, self.budget);
+        let holds = match check_proof_within(history, spec, &proof, budget) {
+            Err(Refusal::Stopped(reason)) => return Err(reason.into()),
+            Err(Refusal::Wrong(why)) => Err(why),
+            Ok(()) => Ok(()),
+        };
         certified(decider, "violated", holds)?;
         let verdict = Verdict::Violated(Counterexample::Cyclic(proof));
         Ok((decider, verdict))
@@ -494,10 +521,8 @@ impl Line<'_> {
 
     fn refuted(&mut self, pruned: &Pruned, core: &[u32]) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        match explain::refute_core(pruned, core, self.history) {
-            Some(proof) => self.violated(Decider::Backend, proof),
-            None => Err(StopReason::Unexplained(core.len()).into()),
-        }
+        let proof = explain::refute_core(pruned, core, self.history, self.budget);
+        self.proved(Decider::Backend, proof)
     }
 
     /// Turns choices into an order, and replays it.

@@ -9,14 +9,16 @@ mod agreement;
 pub mod auto;
 pub mod check;
 pub mod explain;
+pub mod linearizable;
 #[cfg(test)]
 mod mutants;
 pub mod prune;
 pub mod relate;
 pub mod resolve;
 pub mod shared;
+pub mod weak;
 
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
-pub use kingsnake_history::{budget, level, model, progress, verdict};
+pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
 pub use relate as polygraph;

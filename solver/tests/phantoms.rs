@@ -62,7 +62,7 @@ fn counterexample(history: &History, level: Level) -> Option<Counterexample> {
 
 fn story(history: &History, level: Level) -> String {
     let found = counterexample(history, level).expect("it is violated");
-    let name = explain::name(history, spec(level), &found);
+    let name = explain::name(history, &found);
     let story = explain::story(history, spec(level), &found);
     let adya = name.adya.unwrap_or("no letters");
     let lines: Vec<&str> = story.lines.iter().map(|line| line.text.as_str()).collect();
@@ -143,7 +143,7 @@ fn a_deleted_row_is_told_as_deleted() {
         },
     ]);
     let told = story(&history, Level::Ser);
-    assert_says(&told, "fractured read (G-single)");
+    assert_says(&told, "non-monotonic read (G-single)");
     assert_says(
         &told,
         "T3's range query of (11, 13) returned k12 = 1, which T2 also read and deleted",

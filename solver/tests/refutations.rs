@@ -67,20 +67,43 @@ fn techniques() -> Vec<Techniques> {
 }
 
 fn n_splits_and_steps(proof: &Proof) -> (usize, usize) {
-    match proof {
-        Proof::Cycle(steps) => (0, steps.len()),
-        Proof::Split {
-            one_first,
-            other_first,
-            ..
-        } => {
-            let (one, other) = (
-                n_splits_and_steps(one_first),
-                n_splits_and_steps(other_first),
-            );
-            (1 + one.0 + other.0, one.1 + other.1)
-        }
-    }
+    (proof.splits().count(), proof.steps().count())
+}
+
+/// Adya's letters, where `G2` is as good as `G2-item`.
+fn plain(letters: &str) -> String {
+    letters.replace("G2-item", "G2")
+}
+
+/// Adya's class of a cycle, by its definition.
+fn class(steps: &[Step]) -> String {
+    let kinds: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| match step.reason {
+            StepReason::Begin => None,
+            StepReason::Session => Some("so"),
+            StepReason::RealTime => Some("rt"),
+            StepReason::Wr { .. } => Some("wr"),
+            StepReason::Ww { .. } => Some("ww"),
+            StepReason::Rw { .. } => Some("rw"),
+        })
+        .collect();
+    let has = |kind| kinds.contains(&kind);
+    let around = kinds.iter().zip(kinds.iter().cycle().skip(1));
+    let in_a_row = around.filter(|&(a, b)| (*a, *b) == ("rw", "rw")).count();
+    let class = match kinds.iter().filter(|&&kind| kind == "rw").count() {
+        0 if !has("wr") => "G0",
+        0 => "G1c",
+        1 => "G-single",
+        _ if in_a_row > 0 => "G2",
+        _ => "G-nonadjacent",
+    };
+    let order = match (has("rt"), has("so")) {
+        (true, _) => "-realtime",
+        (false, true) => "-session",
+        (false, false) => "",
+    };
+    format!("{class}{order}")
 }
 
 /// The first leaf of a proof.
@@ -171,7 +194,7 @@ fn every_violated_small_history_gets_a_proof_that_holds() {
                         other => panic!("{other:?}: {}", place()),
                     },
                 };
-                let name = explain::name(&history, spec, &counterexample);
+                let name = explain::name(&history, &counterexample);
                 *names.entry(name.short).or_default() += 1;
                 let story = explain::story(&history, spec, &counterexample);
                 assert!(!story.lines.is_empty() && !story.txns.is_empty());
@@ -180,6 +203,9 @@ fn every_violated_small_history_gets_a_proof_that_holds() {
                     continue;
                 };
                 n_cyclic += 1;
+                if let Proof::Cycle(steps) = &proof {
+                    assert_eq!(name.adya.map(plain), Some(class(steps)), "{}", place());
+                }
                 *shapes.entry(n_splits_and_steps(&proof)).or_default() += 1;
                 assert_damage_is_noticed(&history, spec, &proof);
             }

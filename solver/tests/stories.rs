@@ -178,6 +178,15 @@ fn fractured_read() {
     assert_snapshot!(tell(
         Level::Si,
         "a 1: w x 1; w y 1
+         b 2: r y 0; r x 1"
+    ));
+}
+
+#[test]
+fn non_monotonic_read() {
+    assert_snapshot!(tell(
+        Level::Si,
+        "a 1: w x 1; w y 1
          b 2: r x 1; r y 0"
     ));
 }

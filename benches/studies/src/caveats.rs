@@ -1,7 +1,7 @@
 //! What a reader must know before comparing the numbers of an experiment: unlike machines, runs far from the others, and cells
 //! that asked for a device and did not get it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kingsnake_text::count;
 
@@ -54,12 +54,12 @@ pub fn caption(shown: &Shown, points: &[Vec<&Row>]) -> String {
         let sizes = between(sizes.map(|it| it as usize));
         parts.extend(sizes.map(|it| format!("{it} {name}")));
     }
-    let adapters: BTreeMap<String, ()> = rows
+    let adapters: BTreeSet<String> = rows
         .iter()
-        .map(|row| (row.adapter(), ()))
-        .filter(|(name, ())| !name.is_empty())
+        .map(|row| row.adapter())
+        .filter(|name| !name.is_empty())
         .collect();
-    parts.extend(adapters.into_keys().map(|name| format!("on {name}")));
+    parts.extend(adapters.into_iter().map(|name| format!("on {name}")));
     parts.join(", ")
 }
 

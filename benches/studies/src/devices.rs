@@ -21,12 +21,11 @@ pub fn put_on(recipe: &mut Recipe, devices: &[String]) {
                 let named = axes.find(|axis| {
                     Some(axis.name.get_ref()) == series.as_ref() && !axis.named.is_empty()
                 });
-                match named {
-                    Some(axis) => axis.named = on_each(&axis.named, several),
-                    None => {
-                        experiment.axes.push(axis(several));
-                        experiment.claims.clear();
-                    }
+                if let Some(axis) = named {
+                    axis.named = on_each(&axis.named, several);
+                } else {
+                    experiment.axes.push(axis(several));
+                    experiment.claims.clear();
                 }
             }
         }

@@ -18,6 +18,16 @@ pub const BUILT_IN: &[(&str, &str, &str)] = &[
         include_str!("../king-cobra.toml"),
     ),
     (
+        "mini-vs-general",
+        "benches/studies/mini-vs-general.toml",
+        include_str!("../mini-vs-general.toml"),
+    ),
+    (
+        "mtc",
+        "benches/studies/mtc.toml",
+        include_str!("../mtc.toml"),
+    ),
+    (
         "sizes",
         "benches/studies/sizes.toml",
         include_str!("../sizes.toml"),

@@ -263,6 +263,8 @@ pub enum Table {
     Sizes,
     /// Constraints before and after each pruning round.
     Rounds,
+    /// How many runs found a violation, with the 95 % interval of the share.
+    Detection,
     /// Peak memory.
     Memory,
     /// Time by phase.

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_solver::level::Level;
+use kingsnake_solver::weak::WeakLevel;
 
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
@@ -24,6 +25,8 @@ pub enum Switch {
 pub enum LevelArg {
     /// One.
     One(Level),
+    /// One that a sort decides.
+    Weak(WeakLevel),
     /// All of them.
     Auto,
 }
@@ -35,6 +38,15 @@ pub enum TimesArg {
     Bounds,
     /// They are the true ones.
     Exact,
+}
+
+/// What a compare-and-set says that failed and showed no value, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailedCasArg {
+    /// Nothing: it may have failed for any reason.
+    Nothing,
+    /// The key held something else than what was expected.
+    Differs,
 }
 
 /// What is checked.
@@ -57,6 +69,9 @@ pub struct LevelArgs {
     /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
     #[arg(long, value_name = "SWITCH")]
     pub real_time: Option<Switch>,
+    /// What a failed compare-and-set that showed no value says, at `--level linearizable`; `nothing` unless given.
+    #[arg(long, value_name = "READING")]
+    pub failed_cas: Option<FailedCasArg>,
 }
 
 /// How far a command may go.
@@ -107,6 +122,39 @@ pub struct FileArgs {
     pub report: Option<PathBuf>,
 }
 
+/// What a workload's rule needs to know.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadArgs {
+    /// The sum of all accounts, for `bank`; that of the first read unless given.
+    #[arg(long, value_name = "SUM", allow_negative_numbers = true)]
+    pub total: Option<i64>,
+    /// Let accounts be negative, for `bank`.
+    #[arg(long)]
+    pub allow_negative: bool,
+    /// How many keys a read has, for `long-fork`.
+    #[arg(long, value_name = "N")]
+    pub group_size: Option<usize>,
+    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`.
+    #[arg(long)]
+    pub linearizable: bool,
+}
+
+/// Anomalies of every class.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Anomalies")]
+pub struct AllArgs {
+    /// List every class of anomaly, the worst first, with its count and one example, and the models that they rule out.
+    #[arg(long)]
+    pub all: bool,
+    /// Exit with 1 only if one of these models is ruled out, such as `snapshot-isolation,PL-2`; docs/levels.md lists them.
+    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    pub expect: Vec<String>,
+    /// Exit with 1 only if one of these anomalies, or a worse one, is there, such as `G1,lost-update`.
+    #[arg(long, value_name = "ANOMALY", value_delimiter = ',')]
+    pub anomalies: Vec<String>,
+}
+
 /// `kingsnake check`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
@@ -118,9 +166,15 @@ pub struct CheckArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// What a workload's rule needs to know.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
     /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
     pub version_order_share: Option<f64>,
+    /// What is looked for besides the level.
+    #[command(flatten)]
+    pub all: AllArgs,
     /// What is written.
     #[command(flatten)]
     pub files: FileArgs,
@@ -133,9 +187,21 @@ pub struct CheckArgs {
 }
 
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
-    let names = Level::ALL.into_iter().map(Level::name).chain(["auto"]);
+    let weak = WeakLevel::ALL.into_iter().map(|level| {
+        let (name, aliases) = level.names().split_first().expect("a level has a name");
+        PossibleValue::new(name).aliases(aliases)
+    });
+    let strong = Level::ALL
+        .into_iter()
+        .map(|level| PossibleValue::new(level.name()));
+    let names = strong
+        .chain(weak)
+        .chain(["linearizable", "auto"].map(PossibleValue::new));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "auto" => Ok(LevelArg::Auto),
-        name => name.parse::<Level>().map(LevelArg::One),
+        name => match name.parse::<WeakLevel>() {
+            Ok(level) => Ok(LevelArg::Weak(level)),
+            Err(_) => name.parse::<Level>().map(LevelArg::One),
+        },
     })
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_datasets::Format;
-use kingsnake_datasets::store::{Fault, Isolation};
-use kingsnake_datasets::workloads::Distribution;
+use kingsnake_datasets::store::{BugRate, Fault, Isolation};
+use kingsnake_datasets::workloads::{Distribution, LwtFault, Shapes};
 
 use super::BoundArgs;
 use super::values::{formats, share};
@@ -27,7 +27,7 @@ pub enum GranularityArg {
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct GenerateArgs {
     /// What the clients do; the list is below.
-    #[arg(value_parser = PossibleValuesParser::new(kingsnake_datasets::workloads::names()), hide_possible_values = true)]
+    #[arg(value_parser = PossibleValuesParser::new(kingsnake_datasets::workloads::names().into_iter().chain(["lwt"])), hide_possible_values = true)]
     pub workload: String,
     /// Where to write the history.
     #[arg(long, value_name = "FILE")]
@@ -71,6 +71,18 @@ pub struct GenerateArgs {
     /// Break the promise once, at a random place.
     #[arg(long, value_parser = faults())]
     pub fault: Option<Fault>,
+    /// Put a mistake into the store, which strikes at a rate from 0 to 1 (0.01 unless given); may be repeated.
+    #[arg(long, value_name = "NAME[:RATE]")]
+    pub bug: Vec<BugRate>,
+    /// Replace a key by a fresh one after this many writes of it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_writes_per_key: Option<u64>,
+    /// Which shapes of mini-transactions `mini` draws: those that repeat no operation, MTC's, or all 20; `two-key` unless given.
+    #[arg(long, value_parser = shapes())]
+    pub shapes: Option<Shapes>,
+    /// What `lwt` does besides compare-and-sets.
+    #[command(flatten)]
+    pub lwt: LwtArgs,
     /// Which part of the attempts to commit roll back by themselves, from 0 to 0.99.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub rollbacks: f64,
@@ -85,6 +97,36 @@ pub struct GenerateArgs {
     pub bounds: BoundArgs,
 }
 
+/// What `lwt` does besides compare-and-sets that succeed.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Compare-and-sets (lwt)")]
+pub struct LwtArgs {
+    /// Which part of the clients run at the same time.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
+    pub concurrency: f64,
+    /// Which part of the operations are reads.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub read_share: f64,
+    /// Which part of the compare-and-sets fail.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub fail_share: f64,
+    /// Which part of the compare-and-sets have an unknown end.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub unknown_share: f64,
+    /// Break linearizability once.
+    #[arg(long, value_parser = lwt_faults())]
+    pub lwt_fault: Option<LwtFault>,
+}
+
+fn lwt_faults() -> impl TypedValueParser<Value = LwtFault> {
+    PossibleValuesParser::new(LwtFault::ALL.map(LwtFault::name))
+        .try_map(|name| name.parse::<LwtFault>())
+}
+
+fn shapes() -> impl TypedValueParser<Value = Shapes> {
+    PossibleValuesParser::new(Shapes::ALL.map(Shapes::name)).try_map(|name| name.parse::<Shapes>())
+}
+
 /// The table of workloads, as help.
 fn workloads() -> String {
     let mut text = "Workloads:\n".to_owned();
@@ -95,6 +137,11 @@ fn workloads() -> String {
         }
         text.push('\n');
     }
+    let _ = writeln!(
+        text,
+        "  {:<16} concurrent compare-and-sets of registers, for --level linearizable",
+        "lwt"
+    );
     text.push_str(
         "\nThe King Cobra paper leaves keys and transaction length open; the defaults are those of Cobra's BlindW.\n",
     );

@@ -13,6 +13,7 @@ use super::values::{bytes, seconds};
 /// How a study runs.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Study")]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct StudyArgs {
     /// Where rows, figures and the report go; a study that stopped there goes on.
     #[arg(long, value_name = "DIR")]
@@ -180,7 +181,7 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study (king-cobra, viper, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
+    /// A built-in study (king-cobra, viper, mtc, mini-vs-general, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
     /// Run and show only these figures, such as 8,10; all unless given. The rows of others in DIR stay.

@@ -10,15 +10,17 @@ use kingsnake_encodings::Options;
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::auto::{Answer, Asked, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::check::Engines;
-use kingsnake_solver::explain::name;
+use kingsnake_solver::explain::name_by;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Event, Phase, Progress};
-use kingsnake_solver::verdict::Verdict;
+use kingsnake_solver::verdict::{Counterexample, Verdict};
 use serde_json::{Value, json};
 
 use super::check::expect_outputs;
+use crate::anomalies::{self, Expected, Found, Models};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArgs, Switch};
 use crate::input::{load, thinned};
@@ -120,6 +122,9 @@ struct Survey {
     answers: Vec<Answer>,
     /// The part of the command line that is about the levels.
     switches: String,
+    /// Every class of anomaly, unless the budget ended first.
+    found: Option<Found>,
+    expected: Expected,
 }
 
 impl Survey {
@@ -160,12 +165,15 @@ impl Survey {
             real_time: None,
             clock_drift: None,
             times: None,
+            failed_cas: None,
         };
         Ok(Survey {
             plan: Plan::at(Level::Ser, &args)?,
             asked,
             answers: Vec::new(),
             switches,
+            found: None,
+            expected: Expected::parse(&args.all.expect, &args.all.anomalies)?,
         })
     }
 
@@ -205,7 +213,12 @@ impl Survey {
         });
         // What goes wrong at one level goes wrong at all.
         let trouble = troubles.into_iter().next();
-        let warnings = parsed.warnings.iter().cloned().chain(trouble).collect();
+        let mut warnings: Vec<String> = parsed.warnings.clone();
+        warnings.extend(trouble);
+        match anomalies::find(&parsed.history, budget)? {
+            Ok(found) => self.found = Some(found),
+            Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
+        }
         Ok((self, parsed, warnings))
     }
 
@@ -215,6 +228,13 @@ impl Survey {
 
     /// 0 if every level holds that can be asked for, 1 if one is violated, 3 if none is but not all are known.
     fn status(&self) -> u8 {
+        if !self.expected.is_empty() {
+            return match &self.found {
+                None => 3,
+                Some(_) if !self.missed().is_empty() => 1,
+                Some(found) => 3 * u8::from(!found.anomalies.is_complete),
+            };
+        }
         let holds = || self.rows().filter(|(_, answer)| answer.verdict().is_some());
         let mut known = holds().map(|(_, answer)| answer.holds());
         if holds().any(|(_, answer)| answer.holds() == Some(false)) {
@@ -224,6 +244,21 @@ impl Survey {
         } else {
             3
         }
+    }
+
+    /// What is known of every model.
+    fn models(&self) -> Models {
+        let decided = self.rows();
+        let decided = decided.filter_map(|(it, answer)| Some((it.level, answer.holds()?)));
+        Models::new(decided, self.found.as_ref())
+    }
+
+    /// What was expected and is not so.
+    fn missed(&self) -> Vec<String> {
+        let found = self.found.as_ref();
+        found.map_or(Vec::new(), |found| {
+            self.expected.missed(found, &self.models().ruled_out)
+        })
     }
 
     /// A command line that repeats the run.
@@ -257,6 +292,7 @@ impl Survey {
             return out;
         }
         out.push('\n');
+        let meaning = Meaning::of(history);
         for (it, answer) in self.rows() {
             let word = format!("{:<10}", word(answer));
             let word = match answer.holds() {
@@ -264,7 +300,7 @@ impl Survey {
                 Some(false) => voice.paint.bad(&word),
                 None => voice.paint.open(&word),
             };
-            let why = why(history, it, answer);
+            let why = why(&meaning, answer);
             let _ = writeln!(
                 out,
                 "  {:<18}  {word}  {}",
@@ -280,12 +316,20 @@ impl Survey {
             count(n_checked.count(), "level"),
             lasting(time)
         );
+        let _ = writeln!(out, "\n{}", self.models().words());
+        if let Some(found) = &self.found {
+            out.push_str(&found.words(history, voice));
+        }
+        for line in self.missed() {
+            let _ = writeln!(out, "{line}");
+        }
         let _ = writeln!(out, "\n{}", voice.paint.faint(&how));
         out
     }
 
     fn document(&self, parsed: &Parsed, time: Duration) -> Value {
         let history = &parsed.history;
+        let meaning = Meaning::of(history);
         let levels: Vec<Value> = self
             .rows()
             .map(|(it, answer)| {
@@ -298,18 +342,19 @@ impl Survey {
                     "name": it.level.name(),
                     "words": it.spec.to_string(),
                     "verdict": word(answer),
-                    "why": why(history, it, answer),
+                    "why": why(&meaning, answer),
                     "implied_by": implied_by,
                     "decider": decider,
                 })
             })
             .collect();
-        json!({
+        let mut document = json!({
             "schema": 1,
             "kingsnake": env!("CARGO_PKG_VERSION"),
             "exit_status": self.status(),
             "strongest": self.strongest(),
             "levels": levels,
+            "models": self.models().view(),
             "history": {
                 "path": self.plan.history.display().to_string(),
                 "format": parsed.format.name(),
@@ -321,7 +366,11 @@ impl Survey {
             "seconds": time.as_secs_f64(),
             "peak_memory_bytes": memory::peak(),
             "command": self.command(),
-        })
+        });
+        if let (Some(found), Some(fields)) = (&self.found, document.as_object_mut()) {
+            fields.extend(found.view(history));
+        }
+        document
     }
 }
 
@@ -334,18 +383,26 @@ fn word(answer: &Answer) -> &'static str {
     }
 }
 
-/// The anomaly, who implies it, or why nobody knows.
-fn why(history: &History, it: &Asked, answer: &Answer) -> String {
+/// The anomaly, which level's answer implies it, or why it is not known.
+fn why(meaning: &Meaning<'_>, answer: &Answer) -> String {
     let by = match answer {
-        Answer::Implied { by, .. } => format!("because of {by}"),
+        Answer::Implied {
+            by,
+            verdict: Verdict::Violated(Counterexample::Cyclic(_)),
+        } => format!("the cycle found at {by} breaks this level too"),
+        Answer::Implied {
+            by,
+            verdict: Verdict::Violated(Counterexample::Local(_)),
+        } => format!("found at {by} already"),
+        Answer::Implied { by, .. } => format!("implied by {by}"),
         Answer::Checked(report) => format!("checked: {}", report.decider.name()),
         Answer::NoTimes => return "it looks at the clock, and the history has no times".to_owned(),
     };
     match answer.verdict() {
         Some(Verdict::Violated(counterexample)) => {
-            let name = name(history, it.spec, counterexample);
+            let name = name_by(meaning, counterexample);
             let adya = name.adya.map_or(String::new(), |it| format!(" ({it})"));
-            format!("{}{adya}, {by}", name.short)
+            format!("{}{adya}; {by}", name.short)
         }
         Some(Verdict::Unknown(reason)) => reason.to_string(),
         _ => by,

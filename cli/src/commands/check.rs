@@ -4,16 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use kingsnake_datasets::{Parsed, Pending};
+use kingsnake_datasets::{Parsed, Pending, Problem, ReadError};
 use kingsnake_encodings::Options;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
 use kingsnake_solver::decide::Backend;
+use kingsnake_solver::level::Level;
+use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
+use super::workload;
+use crate::anomalies::{self, Expected};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
 use crate::input::{self, load, thinned};
@@ -23,7 +27,7 @@ use crate::picture::{self, Scene};
 use crate::plan::{Plan, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{Drawing, Listener};
-use crate::telling::tell;
+use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, complain, say};
 use crate::{certificate, json, memory, page};
 
@@ -34,7 +38,12 @@ pub fn run(
     start: Instant,
     words: fn(&Answer, Voice) -> String,
 ) -> Result<u8> {
+    if let Some(workload) = args.read.workload.filter(|it| it.has_rule()) {
+        expect_outputs(args)?;
+        return workload::run(args, workload, voice, start);
+    }
     let plan = Plan::new(args)?;
+    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
     start_threads(&args.limits)?;
     let bounds = &args.limits.bounds;
@@ -47,16 +56,31 @@ pub fn run(
     };
     let answered = within(&budget, work);
     drop(drawing);
-    let (answer, warnings) = match answered {
+    let (mut answer, warnings) = match answered {
         Ok(answered) => answered,
         Err(error) => match limits::stopped(&error) {
             Some(reason) => (stopped(plan, reason.clone(), start), Vec::new()),
+            None if is_no_transaction(&error) && args.read.workload.is_none() => {
+                return match workload::recognised(args, &budget) {
+                    Some(workload) if workload.has_rule() => {
+                        workload::run(args, workload, voice, start)
+                    }
+                    Some(workload) => {
+                        let mut args = args.clone();
+                        args.read.workload = Some(workload);
+                        args.limits.threads = None; // They have been started.
+                        run(&args, voice, start, words)
+                    }
+                    None => Err(error),
+                };
+            }
             None => return Err(error),
         },
     };
     for warning in &warnings {
         voice.warn(warning);
     }
+    answer.expected = expected;
     let (status, verdict, files) = (answer.status(), answer.word(), args.files.clone());
     let writing = limits::for_writing(&budget, bounds);
     let delivered = within(&writing, move || {
@@ -89,6 +113,12 @@ pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     expect_apart(&input::files(&args.history, &args.read), &outputs)
 }
 
+/// Whether a file was refused because its operations are no transactions.
+fn is_no_transaction(error: &anyhow::Error) -> bool {
+    let problem = error.downcast_ref::<ReadError>().map(ReadError::problem);
+    matches!(problem, Some(Problem::Unsupported(_)))
+}
+
 fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
     Answer {
         plan,
@@ -97,6 +127,8 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         decider: Decider::Nobody,
         stats: CheckStats::default(),
         telling: None,
+        found: None,
+        expected: Expected::default(),
         proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
         processor: Vec::new(),
@@ -148,7 +180,21 @@ fn answer(
             },
         )
     };
+    let is_linearizable = plan.level == Level::Linearizable;
     let (report, proof) = match &args.files.proof {
+        _ if is_linearizable => {
+            if let Some(path) = &args.files.proof {
+                let why = "linearizability is decided without a back end";
+                warnings.push(format!("no proof for {}: {why}", path.display()));
+            }
+            let listener = &mut Metered {
+                marks: &mut marks,
+                inner: &mut progress,
+            };
+            let counts = plan.refusals_count;
+            let report = check_linearizable(&parsed.history, plan.spec, counts, budget, listener)?;
+            (report, None)
+        }
         None => (check(&mut *backend)?, None),
         Some(path) => {
             let about = vec![format!(
@@ -173,6 +219,14 @@ fn answer(
     for &(name, time) in &report.stats.phases {
         spend(&mut phases, name, time);
     }
+    let mut found = None;
+    let expects = !args.all.expect.is_empty() || !args.all.anomalies.is_empty();
+    if args.all.all || expects {
+        match anomalies::find(&parsed.history, budget)? {
+            Ok(all) => found = Some(all),
+            Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
+        }
+    }
     let answer = Answer {
         plan,
         parsed: Some(parsed),
@@ -180,6 +234,8 @@ fn answer(
         decider: report.decider,
         stats: report.stats,
         telling: None,
+        found,
+        expected: Expected::default(),
         proof,
         phases,
         processor: marks.spent(),
@@ -193,7 +249,12 @@ fn answer(
 fn told(mut answer: Answer) -> Answer {
     if let (Verdict::Violated(counterexample), Some(parsed)) = (&answer.verdict, &answer.parsed) {
         let begun = Instant::now();
-        let telling = tell(&parsed.history, answer.plan.spec, counterexample);
+        let (history, spec) = (&parsed.history, answer.plan.spec);
+        let telling = if answer.plan.level == Level::Linearizable {
+            tell_linearizable(history, spec, &answer.plan.promise(), counterexample)
+        } else {
+            tell(history, spec, counterexample)
+        };
         answer.telling = Some(telling);
         spend(&mut answer.phases, Phase::Explain.name(), begun.elapsed());
         answer.time += begun.elapsed();
@@ -249,6 +310,14 @@ fn deliver(
     // What goes to stdout by request stands alone there.
     if !outputs(files).any(|it| is_stdio(it.path)) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
+        if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
+            let mut text = format!("\n{}", found.words(history, voice));
+            for line in answer.missed() {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            say(&text).context("cannot write to stdout")?;
+        }
     }
     if let Some(path) = &files.json {
         let mut text = serde_json::to_string_pretty(&json::document(answer))?;
@@ -258,7 +327,14 @@ fn deliver(
     if let Some(path) = &files.certificate {
         match (&answer.verdict, answer.history()) {
             (Verdict::Satisfied(order), Some(history)) => {
-                put(path, &certificate::write(history, answer.plan.spec, order))?;
+                let Plan { level, spec, .. } = answer.plan;
+                let text = if level == Level::Linearizable {
+                    let counts = answer.plan.refusals_count;
+                    certificate::write_linearizable(history, spec, counts, order)
+                } else {
+                    certificate::write(history, spec, order)
+                };
+                put(path, &text)?;
             }
             _ => voice.warn(&format!(
                 "no certificate for {}: not satisfied",
@@ -267,9 +343,15 @@ fn deliver(
         }
     }
     let scene = scene(answer);
+    let timeline = timeline(answer);
+    let mut drawn = &files.svg;
+    if let (Some(path), Some(picture)) = (drawn, &timeline) {
+        put(path, picture)?;
+        drawn = &None;
+    }
     for (path, draw) in [
         (&files.dot, picture::dot::draw as fn(&Scene) -> String),
-        (&files.svg, picture::svg::document),
+        (drawn, picture::svg::document),
     ] {
         match (path, &scene) {
             (Some(path), Some(scene)) => put(path, &draw(scene))?,
@@ -280,9 +362,26 @@ fn deliver(
         }
     }
     if let Some(path) = &files.report {
-        put(path, &page::page(answer, scene.as_ref()))?;
+        put(
+            path,
+            &page::page(answer, scene.as_ref(), timeline.as_deref()),
+        )?;
     }
     Ok(())
+}
+
+/// The operations over time, where linearizability was checked.
+fn timeline(answer: &Answer) -> Option<String> {
+    match (&answer.verdict, answer.history(), &answer.telling) {
+        (Verdict::Violated(counterexample), Some(history), Some(telling))
+            if answer.plan.level == Level::Linearizable =>
+        {
+            let (labels, txns) = (telling.labels(history), &telling.story.txns);
+            let drawn = picture::timeline::document(history, &labels, txns, counterexample);
+            Some(drawn)
+        }
+        _ => None,
+    }
 }
 
 fn scene(answer: &Answer) -> Option<Scene> {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use kingsnake_datasets::Format;
 use kingsnake_datasets::store::Run;
-use kingsnake_datasets::workloads::{self, Granularity, Parameters};
+use kingsnake_datasets::workloads::{self, Granularity, Lwt, Parameters};
 
 use super::convert::expect_target;
 use crate::args::{GenerateArgs, GranularityArg};
@@ -21,6 +21,9 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
         }
         expect_apart(&[], &outputs)?;
     }
+    if args.workload == "lwt" {
+        return run_lwt(args, voice);
+    }
     let parameters = Parameters {
         n_keys: args.keys.map(|it| it as usize),
         n_ops: args.ops.map(|it| it as usize),
@@ -29,6 +32,7 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
             GranularityArg::Operation => Granularity::Operation,
             GranularityArg::Transaction => Granularity::Transaction,
         }),
+        shapes: args.shapes,
     };
     let workload = workloads::find(&args.workload)?.make(&parameters)?;
     let run = Run {
@@ -36,13 +40,19 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
         n_clients: args.clients as usize,
         isolation: args.isolation,
         fault: args.fault,
+        bugs: args.bug.clone(),
+        max_writes_per_key: args.max_writes_per_key,
         rollbacks: (args.rollbacks * 100.0).round() as usize,
         keep_aborted: args.aborted,
         threads: args.threads,
         seed: args.seed,
     };
     let recorded = run.run(&*workload)?;
-    let times = args.format == Format::Kingsnake && !args.no_times;
+    let has_times = matches!(
+        args.format,
+        Format::Kingsnake | Format::JepsenEdn | Format::JepsenJson
+    );
+    let times = has_times && !args.no_times;
     let mut history = recorded.history(true, times)?;
     if let Some(path) = &args.version_order {
         kingsnake_datasets::write_version_orders(&history, path)?;
@@ -67,6 +77,38 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
             count(recorded.n_aborted(), "attempt")
         );
         say(&format!("{}\n", printable(&words))).context("cannot write to stdout")?;
+    }
+    Ok(0)
+}
+
+/// Generates compare-and-sets, which run on no store: their order is decided first.
+fn run_lwt(args: &GenerateArgs, voice: Voice) -> Result<u8> {
+    let percent = |share: f64| (share * 100.0).round() as usize;
+    let lwt = Lwt {
+        n_ops: args.txns as usize,
+        n_clients: args.clients as usize,
+        n_keys: args.keys.unwrap_or(1) as usize,
+        concurrency: percent(args.lwt.concurrency),
+        reads: percent(args.lwt.read_share),
+        failed: percent(args.lwt.fail_share),
+        unknown: percent(args.lwt.unknown_share),
+        fault: args.lwt.lwt_fault,
+        seed: args.seed,
+    };
+    let history = lwt.history()?;
+    for note in kingsnake_datasets::write(&history, args.format, &args.out)? {
+        voice.warn(&note);
+    }
+    if !voice.quiet {
+        let words = format!(
+            "{} ({}): lwt, {}, {}, {}\n",
+            args.out.display(),
+            args.format,
+            count(history.n_txns(), "operation"),
+            count(history.n_sessions(), "session"),
+            count(history.n_keys(), "key")
+        );
+        say(&printable(&words)).context("cannot write to stdout")?;
     }
     Ok(0)
 }

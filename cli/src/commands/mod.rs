@@ -13,3 +13,5 @@ pub mod generate;
 pub mod stats;
 pub mod verify;
 pub mod verify_proof;
+pub mod weak;
+pub mod workload;

@@ -2,13 +2,17 @@
 
 use anyhow::{Context, Result};
 use kingsnake_solver::budget::Budget;
+use kingsnake_solver::certify::linearizable::{self, Demand, moments};
 use kingsnake_solver::certify::order::replay;
+use kingsnake_solver::level::Level;
 
+use super::weak;
 use crate::answer::base_name;
-use crate::args::VerifyArgs;
+use crate::args::{FailedCasArg, LevelArg, VerifyArgs};
 use crate::certificate;
+use crate::commit_certificate;
 use crate::input::load;
-use crate::plan::{clocked, one_level, spec};
+use crate::plan::{clocked, one_level, promise, spec};
 use crate::voice::{Voice, count, printable, say};
 
 /// Replays, and says whether the certificate holds.
@@ -18,6 +22,15 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         voice.warn(warning);
     }
     let history = &parsed.history;
+    if let Some(claim) = commit_certificate::read(&args.certificate, history)? {
+        if !claim.same_history {
+            voice.warn(&format!(
+                "{} was made for another history; it is replayed against this one all the same",
+                args.certificate.display()
+            ));
+        }
+        return weak::verify(args, &claim, history, voice);
+    }
     let claim = certificate::read(&args.certificate, history)?;
     if !claim.same_history {
         voice.warn(&format!(
@@ -30,10 +43,30 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         (None, None, None) => clocked(claim.spec, level)?,
         _ => spec(one_level(level)?, level)?,
     };
-    let held = replay(history, demanded, &claim.certificate);
+    let asked = level.level == Some(LevelArg::One(Level::Linearizable));
+    let is_linearizable = match (level.level, level.session_order, level.real_time) {
+        (None, None, None) => claim.moments.is_some(),
+        _ => asked,
+    };
+    let held = if is_linearizable {
+        let order = claim.certificate.order.iter().map(|point| point.txn);
+        let order = claim.moments.unwrap_or_else(|| moments(history, order));
+        let demand = Demand {
+            drift: demanded.real_time.map_or(0, |it| it.drift),
+            refusals_count: claim.refusals_count || level.failed_cas == Some(FailedCasArg::Differs),
+        };
+        linearizable::replay(history, demand, &order)
+    } else {
+        replay(history, demanded, &claim.certificate)
+    };
+    let promised = if is_linearizable {
+        Level::Linearizable
+    } else {
+        Level::Ser
+    };
     let subject = format!(
         "{} ({}: {})",
-        demanded,
+        promise(promised, demanded),
         base_name(&args.history),
         count(history.n_txns(), "transaction")
     );

@@ -23,11 +23,16 @@ const MOST_TXNS: usize = 24;
 const MOST_OPS: usize = 60;
 
 /// The page.
-pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
+pub fn page(answer: &Answer, scene: Option<&Scene>, timeline: Option<&str>) -> String {
     let mut body = String::new();
     head(&mut body, answer);
     if let Some(telling) = &answer.telling {
         story(&mut body, telling);
+    }
+    if let Some(timeline) = timeline {
+        body.push_str("<section><h2>By the clock</h2><p class=\"soft\">Each bar runs from the start of an operation to its end; a dashed one has no known end.</p><div class=\"wide drawing\" tabindex=\"0\" role=\"region\" aria-label=\"Operations over time\">");
+        body.push_str(timeline);
+        body.push_str("</div></section>\n");
     }
     if let Some(scene) = scene {
         picture(&mut body, scene);
@@ -54,7 +59,7 @@ fn head(out: &mut String, answer: &Answer) {
         out,
         r#"<header><p class="verdict"><span aria-hidden="true">{mark}</span> {}</p><h1>{}</h1><p class="subject">{}</p>"#,
         answer.word(),
-        Escaped(&answer.plan.spec.to_string()),
+        Escaped(&answer.plan.promise()),
         Escaped(&answer.subject())
     );
     if let Verdict::Unknown(reason) = &answer.verdict {

@@ -2,9 +2,9 @@
 
 use kingsnake_solver::explain::local_name;
 use kingsnake_solver::model::{Status, TxnId};
-use kingsnake_solver::verdict::{Finding, Moment};
+use kingsnake_solver::verdict::{Finding, Moment, Stuck};
 
-use super::{Arrow, Card, Kind, Panel, Source, lines, short};
+use super::{Arrow, Card, Kind, Line, Panel, Source, lines, short};
 
 /// The panel of a finding.
 pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
@@ -17,21 +17,9 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
     }
     let (sessions, lanes) = source.lanes(cards_of.iter().map(|(txn, _)| *txn));
     let cards = cards_of.iter().map(|(txn, ops)| {
-        let (lines, n_more) = lines(source, *txn, &[finding.key], |at, _| ops.contains(&at));
-        let status = history.status(*txn);
-        Card {
-            lane: sessions.binary_search(&history.session(*txn)).unwrap_or(0),
-            title: short(&source.txn(*txn), 20),
-            note: match status {
-                Status::Committed => None,
-                Status::Aborted => Some("aborted"),
-                Status::Unknown => Some("end unknown"),
-            },
-            lines,
-            n_more,
-            moments: None,
-            is_aborted: status == Status::Aborted,
-        }
+        let lines = lines(source, *txn, &[finding.key], |at, _| ops.contains(&at));
+        let lane = sessions.binary_search(&history.session(*txn)).unwrap_or(0);
+        card(source, *txn, lane, lines)
     });
     let key = source.labels.key(finding.key);
     let name = local_name(finding.anomaly);
@@ -51,5 +39,44 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
             Vec::new()
         },
         cards: cards.collect(),
+    }
+}
+
+/// A transaction and the operations of it that matter.
+fn card(source: Source<'_>, txn: TxnId, lane: usize, (lines, n_more): (Vec<Line>, usize)) -> Card {
+    let status = source.history.status(txn);
+    Card {
+        lane,
+        title: short(&source.txn(txn), 20),
+        note: match status {
+            Status::Committed => None,
+            Status::Aborted => Some("aborted"),
+            Status::Unknown => Some("end unknown"),
+        },
+        lines,
+        n_more,
+        moments: None,
+        is_aborted: status == Status::Aborted,
+    }
+}
+
+/// The panel of an operation on a register that no order reaches: it, and some that ran at the same time.
+pub fn stuck_panel(source: Source<'_>, stuck: &Stuck) -> Panel {
+    const MOST: usize = 7;
+    let mut txns: Vec<TxnId> = stuck.concurrent.iter().copied().take(MOST).collect();
+    txns.push(stuck.last);
+    txns.sort_by_key(|&txn| source.history.interval(txn).begin);
+    let (sessions, lanes) = source.lanes(txns.iter().copied());
+    let cards = txns.iter().map(|&txn| {
+        let lines = lines(source, txn, &[stuck.key], |_, _| txn == stuck.last);
+        let session = source.history.session(txn);
+        let lane = sessions.binary_search(&session).unwrap_or(0);
+        card(source, txn, lane, lines)
+    });
+    Panel {
+        title: vec!["no order reaches the operation in bold".to_owned()],
+        cards: cards.collect(),
+        lanes,
+        arrows: Vec::new(),
     }
 }

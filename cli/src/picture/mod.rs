@@ -6,7 +6,9 @@
 mod cycle;
 pub mod dot;
 mod found;
+pub mod plot;
 pub mod svg;
+pub mod timeline;
 
 use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, KeyId, Op, SessionId, TxnId};
@@ -190,6 +192,10 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
             let mut hidden = 0;
             leaves(from, proof, &mut Vec::new(), &mut panels, &mut hidden);
             Scene { panels, hidden }
+        }
+        Counterexample::Stuck(stuck) => {
+            panels.push(found::stuck_panel(from, stuck));
+            Scene { panels, hidden: 0 }
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Datum<'a> {
     Other(&'a str),
     Seq(Vec<Datum<'a>>, &'a str),
     Map(Vec<(Datum<'a>, Datum<'a>)>, &'a str),
-    Set(&'a str),
+    Set(Vec<Datum<'a>>, &'a str),
 }
 
 impl<'a> Datum<'a> {
@@ -211,12 +211,13 @@ fn scan_tagged<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Datum<'a>, R
     match cursor.peek() {
         b'{' => {
             cursor.at += 1;
+            let mut items = Vec::new();
             loop {
                 pass_ignored_within(cursor, Dialect::Edn, depth)?;
                 if cursor.pass(b'}') {
-                    return Ok(Datum::Set(source(cursor, start)?));
+                    return Ok(Datum::Set(items, source(cursor, start)?));
                 }
-                scan_within(cursor, Dialect::Edn, depth - 1)?;
+                items.push(scan_within(cursor, Dialect::Edn, depth - 1)?);
             }
         }
         b'#' => {

@@ -5,9 +5,10 @@
 use kingsnake_history::model::{HistoryBuilder, Token};
 
 use super::datum::{Datum, Dialect, pass_ignored, scan};
-use super::jepsen_pairs;
+use super::{jepsen_fast, jepsen_pairs};
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
+use rustc_hash::FxHashSet;
 
 /// What an event says of its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(super) enum Action {
     Read,
     Write,
     Append,
+    /// A compare-and-set of a register.
+    Cas,
 }
 
 /// What a step read or wrote.
@@ -34,6 +37,10 @@ pub(super) enum Content {
     One(Token),
     /// A range of [`Events::items`].
     List(u32, u32),
+    /// A value that nobody wrote, which is to be ignored.
+    Unwritten,
+    /// What a compare-and-set expects, and what it sets.
+    Pair(Token, Token),
 }
 
 /// One `[:r k v]`, `[:w k v]` or `[:append k v]`.
@@ -59,6 +66,8 @@ pub(super) struct Event {
     pub(super) has_steps: bool,
     /// A range of [`Events::steps`].
     pub(super) steps: (u32, u32),
+    /// Where the steps stand, if they were passed over.
+    pub(super) skipped: Option<usize>,
 }
 
 /// The events of one file.
@@ -68,7 +77,11 @@ pub(super) struct Events {
     pub(super) steps: Vec<Step>,
     pub(super) items: Vec<Token>,
     /// Some step is `[:r k v]` or the like, so the history is of transactions.
-    has_txns: bool,
+    pub(super) has_txns: bool,
+    /// Events whose steps were passed over and are not of the usual form.
+    pub(super) unread: Vec<usize>,
+    /// The key of the only register, once there was one.
+    only_register: Option<Token>,
     n_nemesis: usize,
     /// Events of operations that are no transactions: how many, and the first one's place and name.
     n_others: usize,
@@ -86,6 +99,7 @@ impl Events {
 pub(crate) fn read(
     input: Input<'_>,
     is_json: bool,
+    ignore_unwritten: bool,
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
@@ -104,7 +118,9 @@ pub(crate) fn read(
             (b'(', None) => (close, cursor.at) = (Some(b')'), cursor.at + 1),
             (byte, Some(end)) if byte == end => (close, cursor.at) = (None, cursor.at + 1),
             _ => {
-                events.read_event(&mut cursor, dialect, number, builder)?;
+                if !jepsen_fast::read_event(&mut events, &mut cursor, dialect, number, builder) {
+                    events.read_event(&mut cursor, dialect, number, builder)?;
+                }
                 number += 1;
             }
         }
@@ -115,7 +131,11 @@ pub(crate) fn read(
     if number == 0 {
         return Err(input.empty());
     }
+    events.read_skipped(input, dialect, builder)?;
     events.judge_others(input, warnings)?;
+    if ignore_unwritten {
+        events.drop_unwritten(warnings);
+    }
     jepsen_pairs::build(input, &events, builder, warnings)
 }
 
@@ -184,8 +204,39 @@ impl Events {
             at,
             has_steps,
             steps: (first, self.steps.len() as u32),
+            skipped: None,
         });
         Ok(())
+    }
+
+    /// Reads the steps of invocations that were passed over and are needed.
+    fn read_skipped(
+        &mut self,
+        input: Input<'_>,
+        dialect: Dialect,
+        builder: &mut HistoryBuilder,
+    ) -> Result<(), ReadError> {
+        jepsen_fast::read_skipped(self, input.cursor(), dialect, builder);
+        for at in std::mem::take(&mut self.unread) {
+            let mut cursor = input.cursor();
+            cursor.at = self.all[at].skipped.take().unwrap_or(0);
+            let here = Cursor {
+                at: self.all[at].at,
+                ..cursor
+            };
+            let value = scan(&mut cursor, dialect)?;
+            let first = self.steps.len() as u32;
+            self.read_steps(&here, Some("txn"), &value, builder)?;
+            self.all[at].steps = (first, self.steps.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// The key of the only register.
+    pub(super) fn register(&mut self, builder: &mut HistoryBuilder) -> Token {
+        *self
+            .only_register
+            .get_or_insert_with(|| builder.text("register"))
     }
 
     /// Reads the steps of an event. `None`: the event is none of a transaction; `Some(false)`: it leaves them out.
@@ -204,35 +255,65 @@ impl Events {
             }
             return Ok(Some(true));
         }
+        if let Some([key, txn]) = value.seq()
+            && is_plain(key)
+            && let Some(steps) = txn.seq().filter(|steps| are_steps(steps, Some("")))
+        {
+            // A tuple of jepsen.independent: every key has a history, and so keys, of its own.
+            self.has_txns = true;
+            let group = shown(key);
+            for step in steps {
+                let step = self.read_step(here, step.seq().unwrap_or(&[]), builder)?;
+                let inner = builder.show(step.key);
+                let key = builder.text(&format!("{group}/{inner}"));
+                self.steps.push(Step { key, ..step });
+            }
+            return Ok(Some(true));
+        }
         match (f, value) {
             (Some("txn") | None, Datum::Nil) => return Ok(Some(false)),
-            (Some("read"), plain) if is_plain(plain) => {
-                let content = self.content(plain, builder);
-                self.register(Action::Read, content, builder);
-            }
-            (Some("write"), plain) if is_plain(plain) => {
-                let content = self.content(plain, builder);
-                self.register(Action::Write, content, builder);
-            }
-            (Some("cas"), Datum::Seq(pair, _)) if pair.len() == 2 && pair.iter().all(is_plain) => {
-                for (action, plain) in [(Action::Read, &pair[0]), (Action::Write, &pair[1])] {
-                    let content = self.content(plain, builder);
-                    self.register(action, content, builder);
-                }
+            (Some(f @ ("read" | "write" | "cas")), value) => {
+                let Some(step) = self.register_step(f, value, builder) else {
+                    return Ok(None);
+                };
+                self.steps.push(step);
             }
             _ => return Ok(None),
         }
         Ok(Some(true))
     }
 
-    /// A step of the one register that `:read`, `:write` and `:cas` are about.
-    fn register(&mut self, action: Action, content: Content, builder: &mut HistoryBuilder) {
-        let key = builder.text("register");
-        self.steps.push(Step {
+    /// A step of a register: of the only one, or, in a tuple of jepsen.independent, of the one that the tuple names.
+    fn register_step(
+        &mut self,
+        f: &str,
+        value: &Datum<'_>,
+        builder: &mut HistoryBuilder,
+    ) -> Option<Step> {
+        let pair = value.seq().filter(|pair| pair.len() == 2);
+        let (key, value) = match (f, pair) {
+            ("cas", Some([key, inner])) if inner.seq().is_some() && is_plain(key) => {
+                (token(key, builder), inner)
+            }
+            ("read" | "write", Some([key, inner])) if is_plain(key) && is_plain(inner) => {
+                (token(key, builder), inner)
+            }
+            _ => (self.register(builder), value),
+        };
+        let (action, content) = match (f, value.seq()) {
+            ("cas", Some([expected, new])) if is_plain(expected) && is_plain(new) => {
+                let pair = Content::Pair(token(expected, builder), token(new, builder));
+                (Action::Cas, pair)
+            }
+            ("read", None) if is_plain(value) => (Action::Read, self.content(value, builder)),
+            ("write", None) if is_plain(value) => (Action::Write, self.content(value, builder)),
+            _ => return None,
+        };
+        Some(Step {
             action,
             key,
             content,
-        });
+        })
     }
 
     fn read_step(
@@ -265,7 +346,7 @@ impl Events {
         let key = token(key, builder);
         let content = match action {
             Action::Read => self.content(content, builder),
-            Action::Write | Action::Append => Content::One(token(content, builder)),
+            _ => Content::One(token(content, builder)),
         };
         Ok(Step {
             action,
@@ -289,6 +370,33 @@ impl Events {
         }
     }
 
+    /// Makes reads of values that no event writes reads of nothing known.
+    fn drop_unwritten(&mut self, warnings: &mut Vec<String>) {
+        let written: FxHashSet<(Token, Token)> = self
+            .steps
+            .iter()
+            .filter_map(|step| match (step.action, step.content) {
+                (Action::Write, Content::One(value)) => Some((step.key, value)),
+                (Action::Cas, Content::Pair(_, new)) => Some((step.key, new)),
+                _ => None,
+            })
+            .collect();
+        let mut n_dropped = 0;
+        for step in &mut self.steps {
+            if let (Action::Read, Content::One(value)) = (step.action, step.content)
+                && !written.contains(&(step.key, value))
+            {
+                step.content = Content::Unwritten;
+                n_dropped += 1;
+            }
+        }
+        if n_dropped > 0 {
+            warnings.push(format!(
+                "{n_dropped} reads of values that nobody wrote were ignored"
+            ));
+        }
+    }
+
     /// Events of other operations: skipped beside transactions, refused where registers could not be judged without.
     fn judge_others(&self, input: Input<'_>, warnings: &mut Vec<String>) -> Result<(), ReadError> {
         if self.n_nemesis > 0 {
@@ -308,7 +416,7 @@ impl Events {
             return Ok(());
         }
         let message = format!(
-            "operation {name} is no transaction over keys; supported are transactions of :r, :w and :append, and :read, :write and :cas of a register"
+            "operation {name} is no transaction over keys; supported are transactions of :r, :w and :append, and :read, :write and :cas of registers; for other workloads of Jepsen say which by --workload"
         );
         Err(input.error_in_line(*at, Problem::Unsupported(message)))
     }
@@ -326,8 +434,22 @@ fn are_steps(steps: &[Datum<'_>], f: Option<&str>) -> bool {
     steps.iter().all(is_step)
 }
 
+/// A key, as it stands in the names of keys of its own history.
+fn shown(datum: &Datum<'_>) -> String {
+    match datum {
+        Datum::Nil => "nil".to_owned(),
+        Datum::Int(number) => number.to_string(),
+        Datum::Text(text) => text.to_string(),
+        Datum::Keyword(word) => format!(":{word}"),
+        Datum::Other(source)
+        | Datum::Seq(_, source)
+        | Datum::Map(_, source)
+        | Datum::Set(_, source) => (*source).to_owned(),
+    }
+}
+
 fn is_plain(datum: &Datum<'_>) -> bool {
-    !matches!(datum, Datum::Seq(..) | Datum::Map(..) | Datum::Set(_))
+    !matches!(datum, Datum::Seq(..) | Datum::Map(..) | Datum::Set(..))
 }
 
 /// A key or a value. Keywords keep their colon, and compound values stand for themselves by their source.
@@ -336,10 +458,6 @@ fn token(datum: &Datum<'_>, builder: &mut HistoryBuilder) -> Token {
         Datum::Nil => Token::Nil,
         Datum::Int(number) => Token::Int(*number),
         Datum::Text(text) => builder.text(text),
-        Datum::Keyword(word) => builder.text(&format!(":{word}")),
-        Datum::Other(source)
-        | Datum::Seq(_, source)
-        | Datum::Map(_, source)
-        | Datum::Set(source) => builder.text(source),
+        other => builder.text(&shown(other)),
     }
 }

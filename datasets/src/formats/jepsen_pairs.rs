@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use kingsnake_history::model::{HistoryBuilder, Status, Token};
+use kingsnake_history::model::{HistoryBuilder, Outcome, Status, Token};
 use rustc_hash::FxHashMap;
 
 use super::jepsen::{Action, Content, Event, Events, Kind, Step};
@@ -256,6 +256,7 @@ fn feed_steps(
         };
         match (step.action, step.content) {
             (Action::Read, _) if !keeps_read => {}
+            (_, Content::Unwritten) => {}
             (Action::Read, Content::Nil) if is_list => builder.read_list(step.key, []),
             (Action::Read, Content::Nil) => {
                 builder.read(step.key, Token::Nil);
@@ -280,6 +281,14 @@ fn feed_steps(
             (Action::Write, Content::One(value)) => {
                 builder.write(step.key, value);
             }
+            (Action::Cas, Content::Pair(expected, new)) => {
+                if status == Status::Aborted {
+                    builder.failed_compare_and_set(step.key, expected, new);
+                } else {
+                    builder.compare_and_set(step.key, expected, new, Outcome::Applied);
+                }
+            }
+            (_, Content::Pair(..)) | (Action::Cas, _) => {}
             (Action::Write | Action::Append, _) => {
                 builder.write(step.key, Token::Nil);
             }

@@ -6,7 +6,8 @@ use kingsnake_history::model::{HistoryBuilder, NumberOp, SessionId, Stamps, Stat
 
 use super::kingsnake_predicates::{Predicates, read_tables};
 use super::kingsnake_rows::{
-    RowBuffers, next_is_comma, read_delete, read_insert, read_installed, read_range, read_value,
+    RowBuffers, next_is_comma, read_cas, read_delete, read_insert, read_installed, read_range,
+    read_value,
 };
 use crate::cursor::{Cursor, Input};
 use crate::error::{Problem, ReadError};
@@ -371,10 +372,11 @@ fn feed_ops(
             b"select" => predicates.read_select(cursor, builder)?,
             b"update" => predicates.read_update(cursor, builder)?,
             b"aggregate" => predicates.read_aggregate(cursor, builder)?,
+            b"cas" => read_cas(cursor, builder)?,
             _ => {
                 cursor.at = name_at;
                 return Err(cursor.wrong(
-                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\", \"delete\", \"select\", \"update\" or \"aggregate\"",
+                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\", \"delete\", \"select\", \"update\", \"aggregate\" or \"cas\"",
                 ));
             }
         }

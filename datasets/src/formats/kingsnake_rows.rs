@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use kingsnake_history::model::{HistoryBuilder, Installed, Token};
+use kingsnake_history::model::{HistoryBuilder, Installed, Outcome, Token};
 
 use super::kingsnake_predicates::Predicates;
 use crate::cursor::Cursor;
@@ -185,4 +185,37 @@ fn read_rows(
 pub(super) fn next_is_comma(cursor: &mut Cursor<'_>) -> bool {
     cursor.pass_blanks();
     cursor.peek() == b','
+}
+
+/// `,key,expected,new`, and after them `,false` where it was refused and `,false,current` where it showed what the key held.
+pub(super) fn read_cas(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+) -> Result<(), ReadError> {
+    let mut parts = [Token::Nil; 3];
+    for part in &mut parts {
+        cursor.json_punct(b',')?;
+        *part = cursor.json_token(builder)?;
+    }
+    let [key, expected, new] = parts;
+    cursor.pass_blanks();
+    let mut outcome = Outcome::Applied;
+    if cursor.pass(b',') {
+        cursor.pass_blanks();
+        if cursor.rest().starts_with(b"true") {
+            cursor.at += 4;
+        } else if cursor.rest().starts_with(b"false") {
+            cursor.at += 5;
+            outcome = Outcome::Refused;
+        } else {
+            return Err(cursor.wrong("`true` or `false`, whether the compare-and-set was applied"));
+        }
+        cursor.pass_blanks();
+        if outcome == Outcome::Refused && cursor.pass(b',') {
+            cursor.pass_blanks();
+            outcome = Outcome::Shown(cursor.json_token(builder)?);
+        }
+    }
+    builder.compare_and_set(key, expected, new, outcome);
+    Ok(())
 }

@@ -8,6 +8,8 @@ mod datum;
 pub(crate) mod dbcop;
 mod grouping;
 pub(crate) mod jepsen;
+mod jepsen_fast;
+pub(crate) mod jepsen_log;
 mod jepsen_pairs;
 pub(crate) mod kingsnake;
 mod kingsnake_predicates;

@@ -48,6 +48,7 @@ impl<'w> Client<'w> {
         };
         match current.transaction.next(current.read) {
             Some(step) => {
+                let step = store.placed(&mut current.open, step);
                 current.read = act(store, &mut current.open, step);
                 self.current = Some(current);
             }

@@ -19,8 +19,9 @@ use std::time::Instant;
 use kingsnake_history::model::Status;
 use thiserror::Error;
 
-use super::Key;
+use super::bug::{Bug, Bugs};
 use super::record::{Event, Record, Row};
+use super::{Key, Step};
 
 /// What the store promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,6 +148,8 @@ pub(super) struct Open {
     ranges: Vec<(Key, Key)>,
     pub(super) pending: Vec<Pending>,
     pub(super) events: Vec<Event>,
+    /// The keys that it asked for, and those that stand in their place now.
+    placed: Vec<(Key, Key)>,
 }
 
 impl Open {
@@ -176,13 +179,20 @@ pub(super) struct Store {
     keep_aborted: bool,
     /// How many transactions clients may still begin.
     pub(super) left: usize,
+    bugs: Bugs,
+    /// Writes that were acknowledged and are not visible yet, and the commit after which they will be.
+    late: Vec<(u64, Pending)>,
+    /// After how many writes a key is replaced.
+    pub(super) max_writes: Option<u64>,
+    /// How often each key was written, and how often it was replaced.
+    written: BTreeMap<Key, (u64, i64)>,
 }
 
 /// A step of the scheduler takes a microsecond.
 const STEP: i64 = 1_000;
 
 impl Store {
-    pub(super) fn new(isolation: Isolation, clock: Clock, keep_aborted: bool) -> Self {
+    pub(super) fn new(isolation: Isolation, clock: Clock, keep_aborted: bool, bugs: Bugs) -> Self {
         Store {
             isolation,
             keys: BTreeMap::new(),
@@ -193,6 +203,10 @@ impl Store {
             n_aborted: 0,
             keep_aborted,
             left: 0,
+            bugs,
+            late: Vec::new(),
+            max_writes: None,
+            written: BTreeMap::new(),
         }
     }
 
@@ -207,13 +221,18 @@ impl Store {
     }
 
     pub(super) fn begin(&mut self) -> Open {
+        let mut snapshot = self.n_commits;
+        if self.bugs.strikes(Bug::StaleSnapshot) {
+            snapshot = snapshot.saturating_sub(self.bugs.lag());
+        }
         Open {
-            snapshot: self.n_commits,
+            snapshot,
             begin: self.tick(),
             read: Vec::new(),
             ranges: Vec::new(),
             pending: Vec::new(),
             events: Vec::new(),
+            placed: Vec::new(),
         }
     }
 
@@ -228,26 +247,88 @@ impl Store {
     /// Reads a register; returns the number beside the value.
     pub(super) fn read(&mut self, open: &mut Open, key: Key) -> i64 {
         self.tick();
-        let own = open
-            .own(key)
-            .next_back()
-            .map(|write| (write.value, write.beside));
-        let (value, beside) = own.unwrap_or_else(|| {
+        let own = self.own_write(open, key);
+        let (mut value, beside) = own.unwrap_or_else(|| {
             open.read.push(key);
+            let visible = self.visible_to_read(open);
             let versions = self.keys.get(&key);
-            let seen = versions.and_then(|versions| versions.at(self.visible(open)));
+            let seen = versions.and_then(|versions| versions.at(visible));
             seen.map_or((INITIAL, 0), |version| (version.value, version.beside))
         });
+        if self.bugs.strikes(Bug::InventedValue) {
+            value = -1 - self.now;
+        }
         open.events.push(Event::Read(key, value));
         beside
+    }
+
+    /// What a transaction sees of its own writes of a register.
+    fn own_write(&mut self, open: &Open, key: Key) -> Option<(i64, i64)> {
+        let mut own = open.own(key).map(|write| (write.value, write.beside));
+        let (first, last) = (own.next()?, own.next_back());
+        if self.bugs.strikes(Bug::InvisibleOwnWrites) {
+            return None;
+        }
+        match last {
+            Some(last) if !self.bugs.strikes(Bug::StaleOwnWrites) => Some(last),
+            _ => Some(first),
+        }
+    }
+
+    /// What one read may see of others.
+    fn visible_to_read(&mut self, open: &Open) -> u64 {
+        let visible = self.visible(open);
+        if self.bugs.strikes(Bug::ReplicaLag) {
+            return visible.saturating_sub(self.bugs.lag());
+        }
+        visible
+    }
+
+    /// The step on the key that stands in the place of the one that it names.
+    pub(super) fn placed(&mut self, open: &mut Open, step: Step) -> Step {
+        let Some(most) = self.max_writes else {
+            return step;
+        };
+        let (key, is_write) = match step {
+            Step::Read(key) | Step::ReadList(key) | Step::ReadRow(key) => (key, false),
+            Step::Write(key, _) | Step::Append(key) | Step::Insert(key) | Step::Delete(key) => {
+                (key, true)
+            }
+            Step::Range(..) => return step,
+        };
+        let (n_writes, n_replaced) = self.written.entry(key).or_default();
+        let known = open.placed.iter().find(|(asked, _)| *asked == key);
+        let placed = known.map_or(place_of(key, *n_replaced), |(_, placed)| *placed);
+        if known.is_none() {
+            open.placed.push((key, placed));
+        }
+        if is_write && placed == place_of(key, *n_replaced) {
+            *n_writes += 1;
+            if *n_writes >= most {
+                (*n_writes, *n_replaced) = (0, *n_replaced + 1);
+            }
+        }
+        match step {
+            Step::Read(_) => Step::Read(placed),
+            Step::ReadList(_) => Step::ReadList(placed),
+            Step::ReadRow(_) => Step::ReadRow(placed),
+            Step::Write(_, beside) => Step::Write(placed, beside),
+            Step::Append(_) => Step::Append(placed),
+            Step::Insert(_) => Step::Insert(placed),
+            Step::Delete(_) => Step::Delete(placed),
+            Step::Range(..) => step,
+        }
     }
 
     /// Reads a list.
     pub(super) fn read_list(&mut self, open: &mut Open, key: Key) {
         self.tick();
         open.read.push(key);
-        let mut list = self.list(key, self.visible(open));
-        list.extend(open.own(key).map(|write| write.value));
+        let visible = self.visible_to_read(open);
+        let mut list = self.list(key, visible);
+        if !self.bugs.strikes(Bug::InvisibleOwnWrites) {
+            list.extend(open.own(key).map(|write| write.value));
+        }
         open.events.push(Event::ReadList(key, list));
     }
 
@@ -335,13 +416,81 @@ impl Store {
 
     /// Commits, if the promise can be kept; aborts otherwise. Returns whether it committed.
     pub(super) fn commit(&mut self, client: usize, open: Open) -> bool {
-        if self.must_abort(&open) {
+        if self.must_abort(&open) && !self.forgets_to_abort(&open) {
             self.abort(client, open);
             return false;
         }
-        self.install(&open.pending);
+        let visible = self.what_is_installed(&open);
+        self.install(&visible);
         self.record(client, open, Status::Committed);
+        self.install_late();
         true
+    }
+
+    /// Whether a bug lets a commit pass that should not.
+    fn forgets_to_abort(&mut self, open: &Open) -> bool {
+        let overwrites = open.pending.iter().any(|write| {
+            let versions = self.keys.get(&write.key);
+            versions.is_some_and(|versions| versions.has_newer(open.snapshot))
+        });
+        self.bugs.strikes(Bug::NoWriteCheck)
+            || !overwrites && self.bugs.strikes(Bug::SkippedValidation)
+    }
+
+    /// The writes of a commit that become visible with it; bugs lose or delay some.
+    fn what_is_installed(&mut self, open: &Open) -> Vec<Pending> {
+        let mut visible = open.pending.clone();
+        if visible.is_empty() {
+            return visible;
+        }
+        if self.bugs.strikes(Bug::FirstWriteWins) {
+            let mut kept: Vec<Pending> = Vec::new();
+            for write in &visible {
+                let again = kept.iter().any(|it| it.key == write.key);
+                if !again || write.sort == Sort::Append {
+                    kept.push(*write);
+                }
+            }
+            visible = kept;
+        }
+        if self.bugs.strikes(Bug::LostWrite) {
+            visible.pop();
+        }
+        let after = self.n_commits + 8;
+        if self.bugs.strikes(Bug::LateEffect) {
+            self.late
+                .extend(visible.drain(..).map(|write| (after, write)));
+        } else if visible.len() > 1 && self.bugs.strikes(Bug::TornCommit) {
+            let rest = visible.split_off(1);
+            self.late
+                .extend(rest.into_iter().map(|write| (after, write)));
+        }
+        visible
+    }
+
+    /// Makes visible what was delayed until now.
+    fn install_late(&mut self) {
+        if self.late.is_empty() {
+            return;
+        }
+        let n_commits = self.n_commits;
+        let (due, later): (Vec<_>, Vec<_>) = self
+            .late
+            .drain(..)
+            .partition(|(after, _)| *after <= n_commits);
+        self.late = later;
+        if !due.is_empty() {
+            let due: Vec<Pending> = due.into_iter().map(|(_, write)| write).collect();
+            self.install(&due);
+        }
+    }
+
+    /// Makes visible all that was delayed.
+    pub(super) fn settle(&mut self) {
+        let rest: Vec<Pending> = self.late.drain(..).map(|(_, write)| write).collect();
+        if !rest.is_empty() {
+            self.install(&rest);
+        }
     }
 
     fn must_abort(&self, open: &Open) -> bool {
@@ -385,7 +534,11 @@ impl Store {
 
     pub(super) fn abort(&mut self, client: usize, open: Open) {
         self.n_aborted += 1;
-        if self.keep_aborted {
+        let leaks = !open.pending.is_empty() && self.bugs.strikes(Bug::LeakingAborts);
+        if leaks {
+            self.install(&open.pending);
+        }
+        if self.keep_aborted || leaks {
             self.record(client, open, Status::Aborted);
         }
     }
@@ -434,6 +587,12 @@ impl Store {
             .filter(|(_, rows): &(Key, Vec<Row>)| !rows.is_empty())
             .collect()
     }
+}
+
+/// The key that stands in the place of one that was replaced so often.
+fn place_of(key: Key, n_replaced: i64) -> Key {
+    let bits = if key < 1 << 20 { 20 } else { 53 };
+    key + (n_replaced << bits)
 }
 
 /// What every register holds before anybody writes it.

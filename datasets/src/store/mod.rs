@@ -4,12 +4,14 @@
 //! version order of every key. What a transaction may see, and whether it may commit, is its [`Isolation`]. Operations of
 //! many clients interleave: by a seeded scheduler ([`Run::run`], the same seed gives the same history), or on threads.
 
+mod bug;
 mod client;
 mod engine;
 mod fault;
 mod record;
 mod run;
 
+pub use bug::{Bug, BugRate, UnknownBug};
 pub use engine::{Isolation, UnknownIsolation};
 pub use fault::{Breaks, Fault, UnknownFault};
 pub use record::Recorded;

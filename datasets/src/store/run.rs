@@ -6,11 +6,12 @@ use std::time::Instant;
 use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
+use super::bug::{BugRate, Bugs};
 use super::client::Client;
 use super::engine::{Clock, Isolation, Store};
 use super::fault::{Fault, inject};
 use super::record::Recorded;
-use crate::workloads::Workload;
+use crate::workloads::{Kind, Workload};
 
 /// How a workload is run.
 #[derive(Clone, Debug)]
@@ -23,6 +24,10 @@ pub struct Run {
     pub isolation: Isolation,
     /// What goes wrong once, at a random place.
     pub fault: Option<Fault>,
+    /// The store's mistakes.
+    pub bugs: Vec<BugRate>,
+    /// After how many writes a key is replaced by a fresh one; never unless given.
+    pub max_writes_per_key: Option<u64>,
     /// The percentage of attempts that roll back by themselves.
     pub rollbacks: usize,
     /// Whether aborted transactions are recorded. Those that a fault needs always are.
@@ -40,6 +45,8 @@ impl Default for Run {
             n_clients: 20,
             isolation: Isolation::Serializable,
             fault: None,
+            bugs: Vec::new(),
+            max_writes_per_key: None,
             rollbacks: 0,
             keep_aborted: false,
             threads: false,
@@ -60,6 +67,11 @@ pub enum RunError {
     /// The fault is one of rows.
     #[error("the fault {0} needs a workload of rows, such as v-range-b")]
     NoRows(Fault),
+    /// Ranges of keys cannot be moved.
+    #[error(
+        "keys of a workload of rows are not replaced: its range queries are about their neighbours"
+    )]
+    KeepsRows,
     /// The fault is one between clients.
     #[error("the fault {fault} needs {needs} clients, and there are {clients}")]
     FewClients {
@@ -87,7 +99,12 @@ impl Run {
         } else {
             Clock::Steps
         };
-        let mut store = Store::new(self.isolation, clock, self.keep_aborted);
+        if self.max_writes_per_key.is_some() && workload.kind() == Kind::Rows {
+            return Err(RunError::KeepsRows);
+        }
+        let bugs = Bugs::new(&self.bugs, self.seed);
+        let mut store = Store::new(self.isolation, clock, self.keep_aborted, bugs);
+        store.max_writes = self.max_writes_per_key;
         let new_client = |id| Client::new(id, workload, self.rollbacks, self.seed);
         let mut clients: Vec<Client<'_>> = (0..self.n_clients).map(new_client).collect();
         let mut done = 0;
@@ -97,7 +114,8 @@ impl Run {
             store = self.spend(done, &mut clients, store, &mut rng);
             inject(fault, self.n_clients, workload.kind(), &mut store, &mut rng)?;
         }
-        let store = self.spend(self.n_txns - done, &mut clients, store, &mut rng);
+        let mut store = self.spend(self.n_txns - done, &mut clients, store, &mut rng);
+        store.settle();
         Ok(Recorded {
             n_clients: self.n_clients,
             kind: workload.kind(),

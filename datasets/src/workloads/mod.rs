@@ -5,6 +5,7 @@
 
 mod keys;
 mod lists;
+mod lwt;
 mod mini;
 mod mix;
 mod plan;
@@ -18,6 +19,8 @@ use thiserror::Error;
 
 use keys::Keys;
 pub use keys::{BadDistribution, Distribution};
+pub use lwt::{Lwt, LwtFault};
+pub use mini::Shapes;
 
 use crate::store::Transaction;
 
@@ -63,6 +66,8 @@ pub struct Parameters {
     pub distribution: Distribution,
     /// What the percentages apply to.
     pub granularity: Option<Granularity>,
+    /// Which shapes mini-transactions have.
+    pub shapes: Option<Shapes>,
 }
 
 /// Why a workload cannot be had with these parameters.
@@ -217,6 +222,9 @@ impl Entry {
         if self.n_ops == 0 {
             fixed(parameters.n_ops.is_some(), "number of operations")?;
         }
+        if !matches!(self.make, Make::Mini) {
+            fixed(parameters.shapes.is_some(), "shapes")?;
+        }
         if !matches!(self.make, Make::Mix(..) | Make::Ranges(_)) {
             fixed(parameters.granularity.is_some(), "granularity")?;
         }
@@ -233,7 +241,10 @@ impl Entry {
                 weights,
                 granularity: parameters.granularity.unwrap_or(Whole),
             }),
-            Make::Mini => Box::new(mini::Mini { keys: keys(2)? }),
+            Make::Mini => Box::new(mini::Mini {
+                keys: keys(2)?,
+                shapes: parameters.shapes.unwrap_or_default(),
+            }),
             Make::Lists => Box::new(lists::Lists {
                 keys: keys(1)?,
                 n_ops: n_ops.max(1),

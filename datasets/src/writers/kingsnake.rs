@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::ops::Bound;
 
 use kingsnake_history::model::{
-    History, Interval, Op, RangeQuery, SessionId, Status, Token, TxnId, ValueId,
+    CompareAndSet, History, Interval, Op, Outcome, RangeQuery, SessionId, Status, Token, TxnId,
+    ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -171,11 +172,13 @@ impl Show<'_> {
         self.stamps(out, txn)?;
         out.write_all(b",\"ops\":[")?;
         let ops = history.ops(txn);
+        let mut compares = history.compares(txn).iter().peekable();
         let mut predicates = history.predicates(txn).peekable();
         let (mut index, mut first) = (0, true);
         loop {
             let predicate = predicates.next_if(|it| it.at as usize == index);
-            if predicate.is_none() && index == ops.len() {
+            let compare = compares.next_if(|it| predicate.is_none() && it.at as usize == index);
+            if predicate.is_none() && compare.is_none() && index == ops.len() {
                 break;
             }
             out.write_all(if first { b"" } else { b"," })?;
@@ -184,12 +187,37 @@ impl Show<'_> {
                 let end = index + predicate.n_ops as usize;
                 self.predicate(out, predicate, &ops[index..end])?;
                 index = end;
+            } else if let Some(compare) = compare {
+                self.compare(out, compare)?;
+                index += match compare.outcome {
+                    Outcome::Applied => 2,
+                    Outcome::Shown(_) => 1,
+                    Outcome::Refused => 0,
+                };
             } else {
                 self.op(out, ops[index], history.is_insert(txn, index))?;
                 index += 1;
             }
         }
         out.write_all(b"]}\n")
+    }
+
+    fn compare(&self, out: &mut dyn Write, compare: &CompareAndSet) -> io::Result<()> {
+        out.write_all(b"[\"cas\",")?;
+        self.token(out, self.history.key_token(compare.key))?;
+        for value in [compare.expected, compare.new] {
+            out.write_all(b",")?;
+            self.token(out, self.named(value))?;
+        }
+        match compare.outcome {
+            Outcome::Applied => {}
+            Outcome::Refused => out.write_all(b",false")?,
+            Outcome::Shown(current) => {
+                out.write_all(b",false,")?;
+                self.token(out, self.named(current))?;
+            }
+        }
+        out.write_all(b"]")
     }
 
     fn op(&self, out: &mut dyn Write, op: Op, is_insert: bool) -> io::Result<()> {

@@ -4,6 +4,7 @@
 
 mod cobra;
 mod dbcop;
+mod jepsen;
 mod kingsnake;
 mod kingsnake_predicates;
 mod limits;
@@ -34,6 +35,10 @@ pub fn write(history: &History, format: Format, path: &Path) -> Result<Vec<Strin
         Format::Cobra => {
             let plan = cobra::plan(history)?;
             cobra::write(history, &plan, path).map(|()| plan.notes)
+        }
+        Format::JepsenEdn | Format::JepsenJson => {
+            let plan = jepsen::plan(history, format == Format::JepsenJson, format.name())?;
+            to_file(path, |out| jepsen::write(history, &plan, out)).map(|()| plan.notes)
         }
         other => {
             return Err(WriteError::ReadOnly {

@@ -3,11 +3,14 @@
 pub mod adya;
 mod adya_reading;
 mod clock;
+mod families;
 mod findings;
+pub mod linearizable;
 mod meaning;
 pub mod order;
 pub mod refutation;
 mod rows;
 mod table;
+pub mod weak;
 
 pub use meaning::Meaning;

@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::rows::{Sight, is_hidden, sight};
+use super::rows::{Sight, is_hidden, is_nothing, sight};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// A version of a key: who installed it, or nobody.
@@ -251,6 +251,54 @@ impl<'h> Meaning<'h> {
         }
     }
 
+    /// Who wrote the end of a list, as `reader` sees it; nobody where it is empty.
+    pub(super) fn end_of_list(&self, reader: TxnId, list: &[ValueId]) -> Option<Version> {
+        match list.last() {
+            None => Some(None),
+            Some(&value) => self.appender(reader, value),
+        }
+    }
+
+    /// Whether a register that holds a value can look like this.
+    pub(super) fn shows_as(&self, held: ValueId, seen: &Sight) -> bool {
+        match seen {
+            Sight::Values(values) => values.iter().all(|&value| {
+                value == held || is_nothing(self.history, value) && self.history.is_absence(held)
+            }),
+            Sight::Nothing { shows_deleted, .. } => is_hidden(self.history, held, *shows_deleted),
+        }
+    }
+
+    /// The version that an operation showed of a register. Where there was no row, that may be any of several; then it
+    /// is the one that was read before, if that can be it.
+    pub(super) fn version_seen_or(
+        &self,
+        reader: TxnId,
+        key: KeyId,
+        seen: &Sight,
+        before: Option<Version>,
+    ) -> Option<Version> {
+        if let (
+            Some(before),
+            &Sight::Nothing {
+                shows_deleted,
+                may_be_initial,
+            },
+        ) = (before, seen)
+        {
+            let can_be = match before {
+                None => may_be_initial,
+                Some(txn) => self
+                    .deleters(reader, key, shows_deleted)
+                    .any(|it| it == txn),
+            };
+            if can_be {
+                return Some(before);
+            }
+        }
+        self.version_seen(reader, key, seen)
+    }
+
     /// Whether exactly one transaction left a value. (What the initial state held has no place in an order but its head.)
     pub fn is_unique(&self, value: ValueId) -> bool {
         let [one, other] = self.writers[value.index()];
@@ -288,7 +336,7 @@ impl<'h> Meaning<'h> {
     }
 
     /// The version that a transaction read and overwrote: no other comes between.
-    fn overwrote(&self, txn: TxnId, key: KeyId) -> Option<Version> {
+    pub(super) fn overwrote(&self, txn: TxnId, key: KeyId) -> Option<Version> {
         self.left(txn, key)?;
         self.version_read(txn, key)
     }

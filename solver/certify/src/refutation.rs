@@ -6,85 +6,143 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::window;
+use super::families::Families;
 pub use super::findings::check_findings;
-use super::meaning::{Lineage, Meaning, Version};
+use super::meaning::{Meaning, Version};
+use kingsnake_history::budget::{Budget, StopReason};
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
-use kingsnake_history::verdict::{Fact, Moment, Proof, Step, StepReason};
+use kingsnake_history::verdict::{Fact, Moment, Proof, Split, Step, StepReason, Visit};
+
+/// Why a proof is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The budget ended before it was checked.
+    Stopped(StopReason),
+    /// What is wrong with it.
+    Wrong(String),
+}
 
 /// Checks a proof; the error says what is wrong with it.
 pub fn check_proof(history: &History, spec: Spec, proof: &Proof) -> Result<(), String> {
-    let mut checker = Checker::new(history, spec, proof);
-    checker.check(proof)
+    match check_proof_within(history, spec, proof, &Budget::unlimited()) {
+        Ok(()) => Ok(()),
+        Err(Refusal::Wrong(why)) => Err(why),
+        Err(Refusal::Stopped(reason)) => Err(reason.to_string()),
+    }
+}
+
+/// Checks a proof, as long as the budget lasts. Linear in the history and the proof.
+pub fn check_proof_within(
+    history: &History,
+    spec: Spec,
+    proof: &Proof,
+    budget: &Budget,
+) -> Result<(), Refusal> {
+    let keys: FxHashSet<KeyId> = proof.keys().into_iter().collect();
+    if keys.iter().any(|key| key.index() >= history.n_keys()) {
+        return Err(Refusal::Wrong("a key that the history lacks".to_owned()));
+    }
+    let mut checker = Checker::new(Meaning::of(history), spec, |key| keys.contains(&key));
+    budget.check().map_err(Refusal::Stopped)?;
+    for visit in proof.visits() {
+        budget.check().map_err(Refusal::Stopped)?;
+        checker.visit(visit).map_err(Refusal::Wrong)?;
+    }
+    Ok(())
 }
 
 /// That one version of a key came before another, by their writers.
-#[derive(Clone, Copy)]
-struct Assumption {
-    key: KeyId,
-    one: TxnId,
-    other: TxnId,
-}
+type Assumption = (KeyId, Version, Version);
 
 struct Checker<'h> {
     meaning: Meaning<'h>,
     spec: Spec,
-    /// The cases on the way to the proof under examination.
-    assumed: Vec<Assumption>,
-    /// The lists that counted transactions read, for the keys that the proof names.
-    lists: FxHashMap<KeyId, Vec<&'h [ValueId]>>,
+    /// The cases on the way to the cycle under examination, each with how often it is assumed there: by the writers, and by the
+    /// first versions of their families.
+    assumed: FxHashMap<Assumption, usize>,
+    families: FxHashMap<KeyId, Families>,
 }
 
 impl<'h> Checker<'h> {
-    fn new(history: &'h History, spec: Spec, proof: &Proof) -> Self {
-        let keys: FxHashSet<KeyId> = proof.keys().into_iter().collect();
-        let meaning = Meaning::of(history);
+    fn new(meaning: Meaning<'h>, spec: Spec, is_named: impl Fn(KeyId) -> bool) -> Self {
+        let history = meaning.history();
+        let mut writers: FxHashMap<KeyId, Vec<TxnId>> = FxHashMap::default();
         let mut lists: FxHashMap<KeyId, Vec<&'h [ValueId]>> = FxHashMap::default();
         for txn in history.txns().filter(|&txn| meaning.counts(txn)) {
             for &op in history.ops(txn) {
-                if let Op::ReadList { key, list } = op
-                    && keys.contains(&key)
-                {
+                let Some(key) = op.key().filter(|&key| is_named(key)) else {
+                    continue;
+                };
+                if let Op::ReadList { list, .. } = op {
                     lists.entry(key).or_default().push(history.list(list));
+                }
+                if op.is_write() {
+                    let writers = writers.entry(key).or_default();
+                    if writers.last() != Some(&txn) {
+                        writers.push(txn);
+                    }
                 }
             }
         }
+        let families = writers.iter().map(|(&key, writers)| {
+            let lists = lists.get(&key).map_or(&[][..], Vec::as_slice);
+            (key, Families::of(&meaning, key, writers, lists))
+        });
+        let families = families.collect();
         Checker {
             meaning,
             spec,
-            assumed: Vec::new(),
-            lists,
+            assumed: FxHashMap::default(),
+            families,
         }
     }
 
-    fn check(&mut self, proof: &Proof) -> Result<(), String> {
-        match proof {
-            Proof::Cycle(steps) => self.check_cycle(steps),
-            Proof::Split {
-                key,
-                one,
-                other,
-                one_first,
-                other_first,
-            } => {
-                let (key, one, other) = (*key, *one, *other);
+    fn visit(&mut self, visit: Visit<'_>) -> Result<(), String> {
+        match visit {
+            Visit::Cycle(steps) => self.check_cycle(steps),
+            Visit::Split(Split { key, one, other }) => {
                 if one == other {
                     return Err(format!("a split of {} with itself", self.txn(one)));
                 }
                 self.version_of(one, key)?;
-                self.version_of(other, key)?;
-                for (first, second, proof) in [(one, other, one_first), (other, one, other_first)] {
-                    self.assumed.push(Assumption {
-                        key,
-                        one: first,
-                        other: second,
-                    });
-                    self.check(proof)?;
-                    self.assumed.pop();
+                self.version_of(other, key)
+            }
+            Visit::Case(case) => {
+                for assumption in self.assumptions(case) {
+                    *self.assumed.entry(assumption).or_default() += 1;
+                }
+                Ok(())
+            }
+            Visit::EndOfCase(case) => {
+                for assumption in self.assumptions(case) {
+                    if let Some(times) = self.assumed.get_mut(&assumption) {
+                        *times -= 1;
+                    }
                 }
                 Ok(())
             }
         }
+    }
+
+    /// What a case assumes: of the two versions, and of the first versions of their families, where they have any and differ.
+    fn assumptions(&self, case: Split) -> Vec<Assumption> {
+        let (one, other) = (Some(case.one), Some(case.other));
+        let mut assumptions = vec![(case.key, one, other)];
+        let roots = [one, other].map(|version| self.families.get(&case.key)?.root(version));
+        if let [Some(older), Some(newer)] = roots
+            && older != newer
+            && (older, newer) != (one, other)
+        {
+            assumptions.push((case.key, older, newer));
+        }
+        assumptions
+    }
+
+    fn is_assumed(&self, assumption: Assumption) -> bool {
+        self.assumed
+            .get(&assumption)
+            .is_some_and(|&times| times > 0)
     }
 
     fn check_cycle(&self, steps: &[Step]) -> Result<(), String> {
@@ -177,84 +235,30 @@ impl<'h> Checker<'h> {
 
     /// Whether a fact puts one version of a key before another.
     fn holds(&self, key: KeyId, before: Version, after: TxnId, fact: Fact) -> bool {
-        if before == Some(after) {
+        let Some(families) = self.families.get(&key) else {
+            return false;
+        };
+        let newer = Some(after);
+        if before == newer {
             return false;
         }
-        let older = self.meaning.lineage(before, key);
-        let newer = self.meaning.lineage(Some(after), key);
+        let roots = (families.root(before), families.root(newer));
         match fact {
-            Fact::Initial => before.is_none() || is_initial(&older) && newer.root != Some(None),
+            Fact::Initial => before.is_none() || roots.0 == Some(None) && roots.1 != Some(None),
+            // If neither came from the other, both continue one version. Then each is directly after it and the other further
+            // behind: a contradiction that either order shows.
             Fact::Run => {
-                // If neither came from the other, both continue one version. Then each is directly after it and the
-                // other further behind: a contradiction that either order shows.
-                older.root.is_some()
-                    && older.root == newer.root
-                    && !older.versions.contains(&Some(after))
+                roots.0.is_some() && roots.0 == roots.1 && !families.is_from(before, newer)
             }
-            Fact::Given => self.is_given(key, before, after, &older, &newer),
-            Fact::Assumed => self.assumed.iter().filter(|it| it.key == key).any(|it| {
-                let same = Some(it.one) == before && it.other == after;
-                same || older.root != newer.root
-                    && self.is_akin(key, it.one, &older)
-                    && self.is_akin(key, it.other, &newer)
-            }),
-        }
-    }
-
-    /// Whether a version belongs to the group of a lineage.
-    fn is_akin(&self, key: KeyId, txn: TxnId, lineage: &Lineage) -> bool {
-        lineage.versions.contains(&Some(txn))
-            || lineage.root.is_some() && self.meaning.lineage(Some(txn), key).root == lineage.root
-    }
-
-    /// Whether a version order or a list puts one before the other, or members of their groups.
-    fn is_given(
-        &self,
-        key: KeyId,
-        before: Version,
-        after: TxnId,
-        older: &Lineage,
-        newer: &Lineage,
-    ) -> bool {
-        let Some(before) = before else { return false };
-        let installed = |txn: TxnId| self.meaning.installed(txn, key);
-        if self.shows(key, &installed(before), &installed(after)) {
-            return true;
-        }
-        if older.root == newer.root || older.root.is_none() || newer.root.is_none() {
-            return false;
-        }
-        let mut groups = [Vec::new(), Vec::new()];
-        for txn in self.meaning.writers_of(key) {
-            let root = self.meaning.lineage(Some(txn), key).root;
-            for (group, lineage) in groups.iter_mut().zip([older, newer]) {
-                if root == lineage.root {
-                    group.extend(installed(txn));
-                }
+            Fact::Given => before.is_some_and(|before| families.is_given(before, after)),
+            Fact::Assumed => {
+                self.is_assumed((key, before, newer))
+                    || match roots {
+                        (Some(older), Some(newer)) => self.is_assumed((key, older, newer)),
+                        _ => false,
+                    }
             }
         }
-        self.shows(key, &groups[0], &groups[1])
-    }
-
-    /// Whether some order shows one of the first values before one of the second; it shows a value if one transaction left
-    /// it. A list also shows that what it lacks came after all that it has.
-    fn shows(&self, key: KeyId, before: &[ValueId], after: &[ValueId]) -> bool {
-        let orders = self.meaning.history().version_orders().iter();
-        let orders = orders.filter(|order| order.key == key);
-        let orders = orders.map(|order| (order.values.as_slice(), false));
-        let lists = self.lists.get(&key).into_iter().flatten();
-        let lists = lists.map(|&list| (list, true));
-        orders.chain(lists).any(|(values, is_list)| {
-            let place = |value: ValueId| values.iter().position(|&it| it == value);
-            let known = |value: ValueId| place(value).filter(|_| self.meaning.is_unique(value));
-            let first = before.iter().filter_map(|&it| known(it)).min();
-            let absent = |value: ValueId| (is_list && place(value).is_none()).then_some(usize::MAX);
-            let last = after
-                .iter()
-                .filter_map(|&it| known(it).or_else(|| absent(it)))
-                .max();
-            matches!((first, last), (Some(first), Some(last)) if first < last)
-        })
     }
 
     fn txn(&self, txn: TxnId) -> String {
@@ -270,30 +274,16 @@ fn expect_halves(step: &Step) -> Result<(), String> {
     Ok(())
 }
 
-fn is_initial(lineage: &Lineage) -> bool {
-    lineage.root == Some(None)
-}
-
 /// Which steps are accepted under some assumptions. The test of the rules themselves asks.
 pub fn accepts_step<'h>(
     history: &'h History,
     spec: Spec,
     assumed: &[(KeyId, TxnId, TxnId)],
 ) -> impl Fn(&Step) -> bool + 'h {
-    let mut checker = Checker::new(history, spec, &Proof::Cycle(Vec::new()));
-    let assumptions = assumed
-        .iter()
-        .map(|&(key, one, other)| Assumption { key, one, other });
-    checker.assumed = assumptions.collect();
-    for txn in history.txns().filter(|&txn| checker.meaning.counts(txn)) {
-        for &op in history.ops(txn) {
-            if let Op::ReadList { key, list } = op {
-                checker
-                    .lists
-                    .entry(key)
-                    .or_default()
-                    .push(history.list(list));
-            }
+    let mut checker = Checker::new(Meaning::of(history), spec, |_| true);
+    for &(key, one, other) in assumed {
+        for assumption in checker.assumptions(Split { key, one, other }) {
+            *checker.assumed.entry(assumption).or_default() += 1;
         }
     }
     move |step| checker.check_step(step).is_ok()

@@ -146,6 +146,9 @@ pub enum Level {
     Gsi,
     /// Snapshot isolation that keeps the real-time order.
     StrongSi,
+    /// Linearizability: strict serializability of transactions that touch one key each. Not one of [`Level::ALL`], which
+    /// every history can be checked at.
+    Linearizable,
 }
 
 impl Level {
@@ -170,6 +173,7 @@ impl Level {
             Level::StrongSessionSi => "strong-session-si",
             Level::Gsi => "gsi",
             Level::StrongSi => "strong-si",
+            Level::Linearizable => "linearizable",
         }
     }
 
@@ -177,18 +181,25 @@ impl Level {
     /// `None` where the switch contradicts the level.
     pub fn spec(self, session_order: Option<bool>) -> Option<Spec> {
         let model = match self {
-            Level::Ser | Level::StrongSessionSer | Level::StrictSer => Model::Ser,
+            Level::Ser | Level::StrongSessionSer | Level::StrictSer | Level::Linearizable => {
+                Model::Ser
+            }
             Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
         };
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
             return None;
         }
+        // A session order across keys would not be local, and the clock orders a session's operations anyway.
+        let by_clock_alone = self == Level::Linearizable;
+        if by_clock_alone && session_order == Some(true) {
+            return None;
+        }
         Some(Spec {
             model,
-            session_order: session_order.unwrap_or(true),
+            session_order: session_order.unwrap_or(!by_clock_alone),
             real_time: match self {
-                Level::StrictSer | Level::StrongSi => Some(RealTime::STRICT),
+                Level::StrictSer | Level::StrongSi | Level::Linearizable => Some(RealTime::STRICT),
                 Level::Gsi => Some(RealTime::GENERALISED),
                 _ => None,
             },
@@ -206,9 +217,10 @@ impl FromStr for Level {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Level::ALL.into_iter().find(|level| level.name() == name);
-        found.ok_or_else(|| {
-            let names: Vec<_> = Level::ALL.iter().map(|level| level.name()).collect();
+        let mut levels = Level::ALL.into_iter().chain([Level::Linearizable]);
+        levels.find(|level| level.name() == name).ok_or_else(|| {
+            let levels = Level::ALL.into_iter().chain([Level::Linearizable]);
+            let names: Vec<_> = levels.map(Level::name).collect();
             format!("no level {name:?}; the levels are {}", names.join(", "))
         })
     }

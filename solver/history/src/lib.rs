@@ -4,8 +4,11 @@
 //! Only the context of a run is below this crate. Crates that must not know each other share only these two.
 
 pub mod adya;
+pub mod lattice;
 pub mod level;
 pub mod model;
+pub mod operations;
 pub mod verdict;
+pub mod weak;
 
 pub use kingsnake_context::{budget, progress, rng};

@@ -113,30 +113,146 @@ pub enum Proof {
     },
 }
 
+/// Two writers of a key: a split between them, or the case that the first of them wrote first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Split {
+    /// The key.
+    pub key: KeyId,
+    /// One writer; in a case, the one that wrote first.
+    pub one: TxnId,
+    /// The other.
+    pub other: TxnId,
+}
+
+/// What a walk over a proof meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit<'p> {
+    /// A cycle, under the cases that were entered and not left.
+    Cycle(&'p [Step]),
+    /// A split; its two cases follow.
+    Split(Split),
+    /// A case begins.
+    Case(Split),
+    /// It ends.
+    EndOfCase(Split),
+}
+
+/// A walk over a proof, without recursion.
+#[derive(Clone, Debug)]
+pub struct Visits<'p> {
+    open: Vec<Next<'p>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Next<'p> {
+    Proof(&'p Proof),
+    Visit(Visit<'p>),
+}
+
+impl<'p> Iterator for Visits<'p> {
+    type Item = Visit<'p>;
+
+    fn next(&mut self) -> Option<Visit<'p>> {
+        match self.open.pop()? {
+            Next::Visit(visit) => Some(visit),
+            Next::Proof(Proof::Cycle(steps)) => Some(Visit::Cycle(steps)),
+            Next::Proof(Proof::Split {
+                key,
+                one,
+                other,
+                one_first,
+                other_first,
+            }) => {
+                let (key, one, other) = (*key, *one, *other);
+                let split = Split { key, one, other };
+                let back = Split {
+                    key,
+                    one: other,
+                    other: one,
+                };
+                for (case, proof) in [(back, other_first), (split, one_first)] {
+                    self.open.extend([
+                        Next::Visit(Visit::EndOfCase(case)),
+                        Next::Proof(proof),
+                        Next::Visit(Visit::Case(case)),
+                    ]);
+                }
+                Some(Visit::Split(split))
+            }
+        }
+    }
+}
+
 impl Proof {
+    /// Everything in the proof, in order.
+    pub fn visits(&self) -> Visits<'_> {
+        Visits {
+            open: vec![Next::Proof(self)],
+        }
+    }
+
+    /// The cycles at the ends of the cases, in order.
+    pub fn cycles(&self) -> impl Iterator<Item = &[Step]> {
+        self.visits().filter_map(|visit| match visit {
+            Visit::Cycle(steps) => Some(steps),
+            _ => None,
+        })
+    }
+
+    /// Every step, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.cycles().flatten()
+    }
+
+    /// The splits, the outer ones before the inner ones.
+    pub fn splits(&self) -> impl Iterator<Item = Split> {
+        self.visits().filter_map(|visit| match visit {
+            Visit::Split(split) => Some(split),
+            _ => None,
+        })
+    }
+
+    /// The same proof with other cycles.
+    #[must_use]
+    pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
+        let mut done: Vec<Proof> = Vec::new();
+        let mut n_ended: Vec<usize> = Vec::new();
+        for visit in self.visits() {
+            match visit {
+                Visit::Cycle(steps) => done.push(Proof::Cycle(map(steps))),
+                Visit::Split(_) => n_ended.push(0),
+                Visit::Case(_) => {}
+                Visit::EndOfCase(case) => {
+                    let Some(ended) = n_ended.last_mut() else {
+                        continue;
+                    };
+                    *ended += 1;
+                    if *ended == 2
+                        && let (Some(other), Some(one)) = (done.pop(), done.pop())
+                    {
+                        n_ended.pop();
+                        done.push(Proof::Split {
+                            key: case.key,
+                            one: case.other,
+                            other: case.one,
+                            one_first: Box::new(one),
+                            other_first: Box::new(other),
+                        });
+                    }
+                }
+            }
+        }
+        done.pop().unwrap_or(Proof::Cycle(Vec::new()))
+    }
+
     /// Every key that the proof speaks of, once, in order.
     pub fn keys(&self) -> Vec<KeyId> {
-        let mut keys = Vec::new();
-        self.collect_keys(&mut keys);
+        let of_steps = self.steps().filter_map(|step| step.reason.key());
+        let mut keys: Vec<KeyId> = of_steps.collect();
+        keys.extend(self.splits().map(|split| split.key));
         keys.sort_unstable();
         keys.dedup();
         keys
-    }
-
-    fn collect_keys(&self, keys: &mut Vec<KeyId>) {
-        match self {
-            Proof::Cycle(steps) => keys.extend(steps.iter().filter_map(|step| step.reason.key())),
-            Proof::Split {
-                key,
-                one_first,
-                other_first,
-                ..
-            } => {
-                keys.push(*key);
-                one_first.collect_keys(keys);
-                other_first.collect_keys(keys);
-            }
-        }
     }
 }
 
@@ -186,6 +302,13 @@ pub enum LocalAnomaly {
     ScatteredAppends,
 }
 
+impl LocalAnomaly {
+    /// Whether even read committed forbids it. A non-repeatable read is the one that it allows.
+    pub fn breaks_read_committed(self) -> bool {
+        self != LocalAnomaly::NonRepeatableRead
+    }
+}
+
 /// Why the history breaks the level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counterexample {
@@ -193,6 +316,22 @@ pub enum Counterexample {
     Local(Vec<Finding>),
     /// A cycle, or cases that all end in one.
     Cyclic(Proof),
+    /// An operation on a register that no order reaches.
+    Stuck(Stuck),
+}
+
+/// No order of the operations on a register that had begun when `last` ended explains all of them that had ended by then,
+/// though some order explains all that had ended before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The register.
+    pub key: KeyId,
+    /// The operation.
+    pub last: TxnId,
+    /// What the register can have held when `last` ended, all possible orders considered; `None` is the initial state.
+    pub possible: Vec<Option<ValueId>>,
+    /// The operations that had begun when `last` ended and had not ended before.
+    pub concurrent: Vec<TxnId>,
 }
 
 /// An order that explains the history: of transactions (SER), or of their begins and commits (SI).

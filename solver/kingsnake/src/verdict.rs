@@ -77,7 +77,7 @@ impl Violation<'_> {
 
     /// The anomaly's name, and Adya's where it has one: `lost update (G-single)`.
     pub fn anomaly(&self) -> String {
-        let name = explain::name(self.history, self.spec, &self.counterexample);
+        let name = explain::name(self.history, &self.counterexample);
         let adya = name.adya.map_or(String::new(), |adya| format!(" ({adya})"));
         format!("{}{adya}", name.short)
     }

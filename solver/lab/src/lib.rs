@@ -3,3 +3,4 @@
 pub mod adya;
 pub mod oracle;
 pub mod random;
+pub mod registers;

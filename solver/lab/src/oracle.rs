@@ -15,6 +15,7 @@
 //! has no place in the order, but shows that its writer committed. Of a list, every append has its place.
 
 mod timed;
+pub mod weak;
 
 use std::ops::{Bound, RangeBounds};
 

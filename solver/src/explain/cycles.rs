@@ -1,10 +1,14 @@
-//! Short cycles of the known graph: its strongly connected components (Tarjan), then breadth-first search inside them.
+//! Short cycles of the known graph: breadth-first search inside its strongly connected components.
 //!
 //! Linear in the graph, but for a bounded number of searches; cycles with few edges that pruning added are preferred.
 
 use rustc_hash::FxHashSet;
 
+use super::components::components;
 use super::known::KnownGraph;
+use crate::level::Model;
+use crate::relate::Polygraph;
+use crate::resolve::Node;
 
 /// How many cycles are offered.
 const OFFERED: usize = 6;
@@ -16,8 +20,7 @@ const WORK: u64 = 200_000;
 /// Some short cycles, as edges, the easiest to explain first; none if the graph has no cycle.
 ///
 /// Pruning stops at the first cycle, so only its last round's edges close any: there is no need to look at earlier rounds.
-pub(super) fn short_cycles(graph: &KnownGraph<'_>) -> Vec<Vec<u32>> {
-    let component = components(graph);
+pub(super) fn short_cycles(graph: &KnownGraph<'_>, component: &[u32]) -> Vec<Vec<u32>> {
     let mut members: Vec<u32> = (0..component.len() as u32)
         .filter(|&node| component[node as usize] != NONE)
         .collect();
@@ -26,7 +29,7 @@ pub(super) fn short_cycles(graph: &KnownGraph<'_>) -> Vec<Vec<u32>> {
         .chunk_by(|&a, &b| component[a as usize] == component[b as usize])
         .collect();
     groups.sort_by_key(|group| group.len());
-    let mut found = Found::new(graph, &component);
+    let mut found = Found::new(graph, component);
     for group in groups.iter().take(OFFERED) {
         found.two_cycles(group);
     }
@@ -178,54 +181,27 @@ impl<'g, 'a> Found<'g, 'a> {
 const NONE: u32 = u32::MAX;
 
 /// The strongly connected component of each node; [`NONE`] where it is the node alone.
-fn components(graph: &KnownGraph<'_>) -> Vec<u32> {
-    let n_nodes = graph.polygraph.n_nodes();
-    let mut component = vec![NONE; n_nodes];
-    let mut index = vec![0_u32; n_nodes];
-    let mut low = vec![0_u32; n_nodes];
-    let mut on_stack = vec![false; n_nodes];
-    let mut stack = Vec::new();
-    let mut calls: Vec<(u32, u32)> = Vec::new();
-    let mut clock = 0;
-    for root in 0..n_nodes as u32 {
-        if index[root as usize] != 0 {
-            continue;
-        }
-        calls.push((root, 0));
-        while let Some(call) = calls.last_mut() {
-            let node = call.0 as usize;
-            if call.1 == 0 && index[node] == 0 {
-                clock += 1;
-                index[node] = clock;
-                low[node] = clock;
-                stack.push(node as u32);
-                on_stack[node] = true;
-            }
-            let targets = graph.targets(node as u32);
-            if let Some(&to) = targets.get(call.1 as usize) {
-                call.1 += 1;
-                let to = to as usize;
-                if index[to] == 0 {
-                    calls.push((to as u32, 0));
-                } else if on_stack[to] {
-                    low[node] = low[node].min(index[to]);
-                }
-                continue;
-            }
-            calls.pop();
-            if let Some(&(parent, _)) = calls.last() {
-                low[parent as usize] = low[parent as usize].min(low[node]);
-            }
-            if low[node] != index[node] {
-                continue;
-            }
-            let at = stack.iter().rposition(|&it| it == node as u32).unwrap_or(0);
-            let is_alone = stack.len() - at == 1;
-            for member in stack.drain(at..) {
-                on_stack[member as usize] = false;
-                component[member as usize] = if is_alone { NONE } else { node as u32 };
-            }
-        }
-    }
-    component
+pub(super) fn cyclic_components(graph: &KnownGraph<'_>) -> Vec<u32> {
+    let found = components(
+        graph.polygraph.n_nodes(),
+        |node| graph.row(node),
+        |_, at| Some(graph.target_at(at)),
+    );
+    let mut sizes = vec![0_u32; found.n];
+    found.of.iter().for_each(|&it| sizes[it as usize] += 1);
+    let several = |it: u32| if sizes[it as usize] > 1 { it } else { NONE };
+    found.of.into_iter().map(several).collect()
+}
+
+/// The transactions that are on some cycle, sorted.
+pub(super) fn members(polygraph: &Polygraph, component: &[u32]) -> Vec<Node> {
+    let width = match polygraph.spec().model {
+        Model::Ser => 1,
+        Model::Si => 2,
+    };
+    let nodes = 0..component.len() as u32;
+    let nodes = nodes.filter(|&it| component[it as usize] != NONE && polygraph.point(it).is_some());
+    let mut members: Vec<Node> = nodes.map(|node| node / width).collect();
+    members.dedup();
+    members
 }

@@ -8,11 +8,8 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashSet;
 
 use super::known::KnownGraph;
-use crate::polygraph::{Edge, Polygraph};
+use crate::relate::{Edge, Polygraph};
 use crate::resolve::{Node, VersionId};
-
-/// How many forced orders are followed back.
-const JUSTIFIED: usize = 2_000;
 
 /// The transactions found so far.
 pub(super) struct Gathering<'g, 'a> {
@@ -20,16 +17,19 @@ pub(super) struct Gathering<'g, 'a> {
     nodes: BTreeSet<Node>,
     justified: FxHashSet<(VersionId, VersionId)>,
     stamp: &'g mut u32,
+    /// How many forced orders are followed back.
+    most: usize,
 }
 
 impl<'g, 'a> Gathering<'g, 'a> {
     /// Nothing yet. The stamp tells searches apart and only grows.
-    pub(super) fn new(graph: &'g mut KnownGraph<'a>, stamp: &'g mut u32) -> Self {
+    pub(super) fn new(graph: &'g mut KnownGraph<'a>, stamp: &'g mut u32, most: usize) -> Self {
         Gathering {
             graph,
             nodes: BTreeSet::new(),
             justified: FxHashSet::default(),
             stamp,
+            most,
         }
     }
 
@@ -59,7 +59,7 @@ impl<'g, 'a> Gathering<'g, 'a> {
                 self.add_ring(after);
             }
             let round = self.graph.round(index);
-            if round > 0 && self.justified.len() < JUSTIFIED {
+            if round > 0 && self.justified.len() < self.most {
                 open.extend(self.justification(edge, round));
             }
         }
@@ -103,34 +103,49 @@ impl<'g, 'a> Gathering<'g, 'a> {
             return Vec::new();
         };
         let end = self.graph.end_of(round - 1);
-        let mut best: Option<Vec<u32>> = None;
-        // The edges of an order end at the begin or at the commit of one transaction: one search for each.
-        for target in [opposite.first(), opposite.get(1)].into_iter().flatten() {
-            let sources: Vec<u32> = opposite
-                .iter()
-                .filter(|it| it.to == target.to)
-                .map(|it| it.from)
-                .collect();
-            *self.stamp += 1;
-            let path = self.graph.path(&[target.to], &sources, end, *self.stamp);
-            if let Some(path) = path
-                && best.as_ref().is_none_or(|least| path.len() < least.len())
-            {
-                best = Some(path);
+        match opposite_path(self.graph, &opposite, end, self.stamp) {
+            Some((opposite, path)) => {
+                self.add_ends(opposite);
+                path
             }
-            if polygraph.places().width() == 1 {
-                break;
+            None => {
+                opposite
+                    .first()
+                    .into_iter()
+                    .for_each(|&it| self.add_ends(it));
+                Vec::new()
             }
         }
-        let path = best.unwrap_or_default();
-        match (path.first(), path.last()) {
-            (Some(&first), Some(&last)) => {
-                let (first, last) = (self.graph.edge(first), self.graph.edge(last));
-                self.add_ends(first);
-                self.add_ends(last);
-            }
-            _ => opposite.iter().take(1).for_each(|&it| self.add_ends(it)),
-        }
-        path
     }
+}
+
+/// Why an order of two runs is forced: an edge of the opposite order, and a path over the edges before `end` that closes a cycle
+/// with it.
+pub(super) fn opposite_path(
+    graph: &mut KnownGraph<'_>,
+    opposite: &[Edge],
+    end: u32,
+    stamp: &mut u32,
+) -> Option<(Edge, Vec<u32>)> {
+    let mut best: Option<(Edge, Vec<u32>)> = None;
+    // The edges of an order end at the begin or at the commit of one transaction: one search for each.
+    let mut targets: Vec<u32> = opposite.iter().map(|edge| edge.to).collect();
+    targets.dedup();
+    for target in targets {
+        let to_target = || opposite.iter().filter(|edge| edge.to == target);
+        let sources: Vec<u32> = to_target().map(|edge| edge.from).collect();
+        *stamp += 1;
+        let Some(path) = graph.path(&[target], &sources, end, *stamp) else {
+            continue;
+        };
+        let reached = path.last().map_or(target, |&last| graph.edge(last).to);
+        if let Some(&edge) = to_target().find(|edge| edge.from == reached)
+            && best
+                .as_ref()
+                .is_none_or(|(_, least)| path.len() < least.len())
+        {
+            best = Some((edge, path));
+        }
+    }
+    best
 }

@@ -10,6 +10,9 @@ use crate::verdict::{Counterexample, Fact, Proof, Step, StepReason};
 /// How many findings are told; the others are counted.
 pub(super) const TOLD: usize = 5;
 
+/// Of longer proofs the first steps are looked at.
+const LONGEST_PROOF: usize = 2_000;
+
 /// Longer chains of read-modify-writes are counted, not listed.
 pub(super) const LISTED: usize = 4;
 
@@ -32,6 +35,11 @@ pub(super) fn involved(
             }
         }
         Counterexample::Cyclic(proof) => cast.visit(proof),
+        Counterexample::Stuck(stuck) => {
+            cast.txns.insert(stuck.last);
+            cast.txns.extend(stuck.concurrent.iter().take(TOLD * 4));
+            cast.keys.insert(stuck.key);
+        }
     }
     (
         cast.txns.into_iter().collect(),
@@ -47,20 +55,13 @@ struct Cast<'m, 'h> {
 
 impl Cast<'_, '_> {
     fn visit(&mut self, proof: &Proof) {
-        match proof {
-            Proof::Cycle(steps) => steps.iter().for_each(|step| self.add_step(step)),
-            Proof::Split {
-                key,
-                one,
-                other,
-                one_first,
-                other_first,
-            } => {
-                self.keys.insert(*key);
-                self.txns.extend([*one, *other]);
-                self.visit(one_first);
-                self.visit(other_first);
-            }
+        proof
+            .steps()
+            .take(LONGEST_PROOF)
+            .for_each(|step| self.add_step(step));
+        for split in proof.splits() {
+            self.keys.insert(split.key);
+            self.txns.extend([split.one, split.other]);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::polygraph::{Edge, Polygraph};
+use crate::relate::{Edge, Polygraph};
 
 /// Edges by one of their ends.
 struct Rows {
@@ -119,10 +119,17 @@ impl<'a> KnownGraph<'a> {
         self.forward.of(node)
     }
 
-    /// Where the edges from a node lead, in the same order.
+    /// Where the edges from a node stand in the rows.
     #[inline]
-    pub(super) fn targets(&self, node: u32) -> &[u32] {
-        &self.forward.ends[self.forward.range(node)]
+    pub(super) fn row(&self, node: u32) -> Range<u32> {
+        let row = self.forward.range(node);
+        row.start as u32..row.end as u32
+    }
+
+    /// Where the edge at a place of the rows leads.
+    #[inline]
+    pub(super) fn target_at(&self, place: u32) -> u32 {
+        self.forward.ends[place as usize]
     }
 
     /// The edges to a node, the earliest known first.

@@ -4,7 +4,6 @@
 
 use super::direct::direct_order;
 use crate::certify::Meaning;
-use crate::level::Spec;
 use crate::model::{History, KeyId, Op, TxnId};
 use crate::verdict::{Counterexample, LocalAnomaly, Proof, Step, StepReason};
 
@@ -23,19 +22,23 @@ pub struct AnomalyName {
 }
 
 /// Names a counterexample.
-pub fn name(history: &History, _: Spec, counterexample: &Counterexample) -> AnomalyName {
+pub fn name(history: &History, counterexample: &Counterexample) -> AnomalyName {
+    name_by(&Meaning::of(history), counterexample)
+}
+
+/// Names a counterexample of a history whose meaning has been read.
+pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> AnomalyName {
     match counterexample {
         Counterexample::Local(findings) => {
             let first = findings.first().map(|finding| finding.anomaly);
             first.map_or(cycle_name("G2", ""), local_name)
         }
         Counterexample::Cyclic(proof) => {
-            let meaning = Meaning::of(history);
             let mut leaves = Vec::new();
             collect_leaves(proof, &mut leaves);
             let names = leaves
                 .into_iter()
-                .map(|steps| Shape::of(steps).name(&meaning));
+                .map(|steps| Shape::of(steps).name(meaning));
             let mut names: Vec<AnomalyName> = names.collect();
             // Whatever the case, the history shows at least the mildest of the phenomena.
             names.sort_by_key(|name| severity(name.adya.unwrap_or("")));
@@ -43,6 +46,11 @@ pub fn name(history: &History, _: Spec, counterexample: &Counterexample) -> Anom
             let agree = names.iter().all(|name| name.short == mildest.short);
             if agree { mildest } else { general(mildest) }
         }
+        Counterexample::Stuck(_) => AnomalyName {
+            short: "no linearization",
+            adya: None,
+            about: "Whatever order the operations on a register took effect in, one of them cannot have seen what it saw.",
+        },
     }
 }
 
@@ -175,7 +183,8 @@ impl Shape {
     fn name(&self, meaning: &Meaning<'_>) -> AnomalyName {
         let (class, suffix) = self.class();
         let plain = cycle_name(class, suffix);
-        if self.is_lost_update(meaning) {
+        let is_pair = matches!(self.kinds.as_slice(), [Kind::Rw, Kind::Rw]);
+        if (class == "G-single" || is_pair) && self.is_lost_update(meaning) {
             // One of the two overwrote the other's write, whichever it was: one of the two rw steps is a ww step as well.
             return AnomalyName {
                 short: "lost update",
@@ -194,7 +203,7 @@ impl Shape {
                 about,
             };
         }
-        match self.well_known() {
+        match self.well_known(meaning) {
             Some((short, about)) => AnomalyName {
                 short,
                 adya: plain.adya,
@@ -205,7 +214,7 @@ impl Shape {
     }
 
     /// The shapes that have names of their own.
-    fn well_known(&self) -> Option<(&'static str, &'static str)> {
+    fn well_known(&self, meaning: &Meaning<'_>) -> Option<(&'static str, &'static str)> {
         use Kind::{Rt, Rw, So, Wr, Ww};
         let stale_initial = matches!(
             self.steps.last()?.reason,
@@ -217,9 +226,13 @@ impl Shape {
                 "write skew",
                 "Two transactions each read what the other then overwrote, on different keys.",
             ),
+            [Wr, Rw] if other_keys(0, 1) && self.is_new_then_old(meaning.history()) => (
+                "non-monotonic read",
+                "A transaction saw one write of another, and afterwards missed a second one.",
+            ),
             [Wr, Rw] if other_keys(0, 1) => (
                 "fractured read",
-                "A transaction saw one write of another and missed a second one.",
+                "A transaction missed one write of another, and afterwards saw a second one.",
             ),
             [Ww, Rw] if !other_keys(0, 1) => (
                 "lost update",
@@ -271,6 +284,16 @@ impl Shape {
             ),
             _ => return None,
         })
+    }
+
+    /// Whether the reader of a cycle of a wr and an rw step saw the other's write first, and missed another one afterwards.
+    fn is_new_then_old(&self, history: &History) -> bool {
+        let place = |at: usize| {
+            let key = self.key(at)?;
+            let mut ops = history.ops(self.steps[1].from.txn).iter();
+            ops.position(|&op| history.touches(op, key))
+        };
+        matches!((place(0), place(1)), (Some(new), Some(old)) if new < old)
     }
 
     /// What happened if some range query did not return a row that the next transaction of the cycle wrote.

@@ -34,7 +34,8 @@ pub(super) struct KeyOrder {
 
 /// A given order: places of versions, and for each family its first and last place.
 #[derive(Clone, Debug)]
-struct ListedOrder {
+pub(super) struct ListedOrder {
+    listed: Vec<u32>,
     place: FxHashMap<u32, u32>,
     first: FxHashMap<u32, u32>,
     last: FxHashMap<u32, u32>,
@@ -112,6 +113,7 @@ impl KeyOrder {
 
     fn add_list(&mut self, listed: impl Iterator<Item = u32>, is_prefix: bool) {
         let mut order = ListedOrder {
+            listed: Vec::new(),
             place: FxHashMap::default(),
             first: FxHashMap::default(),
             last: FxHashMap::default(),
@@ -119,6 +121,7 @@ impl KeyOrder {
         };
         for (place, version) in listed.enumerate() {
             let (place, family) = (place as u32, self.family[version as usize]);
+            order.listed.push(version);
             order.place.insert(version, place);
             order.first.entry(family).or_insert(place);
             order.last.insert(family, place);
@@ -132,6 +135,26 @@ impl KeyOrder {
             }
         }
         self.lists.push(order);
+    }
+
+    /// The family of a version, by the place of its first version among the key's; the initial one's is 0.
+    pub(super) fn family(&self, version: VersionId) -> u32 {
+        self.family_of(version.0 - self.start)
+    }
+
+    /// Whether a version's family has a first one: it has not where versions were made of each other in a circle.
+    pub(super) fn is_rooted(&self, version: VersionId) -> bool {
+        self.enter[(version.0 - self.start) as usize] > 0
+    }
+
+    /// Whether some version was not made of the initial one.
+    pub(super) fn has_several_families(&self) -> bool {
+        self.family.iter().any(|&family| family != 0)
+    }
+
+    /// The orders that were given.
+    pub(super) fn lists(&self) -> &[ListedOrder] {
+        &self.lists
     }
 
     /// What is known about `before` ≪ `after`.
@@ -184,6 +207,60 @@ impl KeyOrder {
 }
 
 impl ListedOrder {
+    /// The versions that it lists, by their places among the key's.
+    pub(super) fn listed(&self) -> &[u32] {
+        &self.listed
+    }
+
+    /// The versions that come after those that it lists.
+    pub(super) fn unlisted(&self, order: &KeyOrder) -> Vec<u32> {
+        let all = 1..order.family.len() as u32;
+        all.filter(|version| self.is_prefix && !self.place.contains_key(version))
+            .collect()
+    }
+
+    /// The first versions of the families that come after those that it lists.
+    pub(super) fn unlisted_families(&self, order: &KeyOrder) -> Vec<u32> {
+        let unlisted = self.unlisted(order).into_iter();
+        unlisted
+            .filter(|&it| order.family_of(it) == it && !self.first.contains_key(&it))
+            .collect()
+    }
+
+    /// The families that it lists, in its order, each with all its versions, the first one first. `None` where that says no more
+    /// than the versions do, or where families are not kept together.
+    pub(super) fn families(&self, order: &KeyOrder) -> Option<Vec<Vec<u32>>> {
+        let mut families: Vec<u32> = self.listed.iter().map(|&it| order.family_of(it)).collect();
+        families.dedup();
+        if families.len() != self.first.len() {
+            return None;
+        }
+        let place: FxHashMap<u32, usize> = families
+            .iter()
+            .enumerate()
+            .map(|(at, &family)| (family, at))
+            .collect();
+        let mut members: Vec<Vec<u32>> = families.into_iter().map(|it| vec![it]).collect();
+        let mut n_members = members.len();
+        for (version, family) in order.family.iter().enumerate() {
+            if let Some(&at) = place.get(family)
+                && version as u32 != *family
+            {
+                members[at].push(version as u32);
+                n_members += 1;
+            }
+        }
+        let has_unlisted_end = |members: &Vec<u32>| {
+            let is_unlisted = |it: &u32| *it > 0 && !self.place.contains_key(it);
+            self.is_prefix && members.iter().any(is_unlisted)
+        };
+        let (_, before) = members.split_last()?;
+        if n_members == self.listed.len() || before.iter().any(has_unlisted_end) {
+            return None;
+        }
+        Some(members)
+    }
+
     fn shows(&self, before: u32, after: u32) -> bool {
         match (self.place.get(&before), self.place.get(&after)) {
             (Some(before), Some(after)) => before < after,

@@ -5,6 +5,7 @@
 
 use super::arena::{Arena, Stamps};
 use super::closure::Closure;
+use super::effort::Effort;
 
 /// Why an arena has no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ const LOOKAHEAD: usize = 40;
 const WEIGHED: usize = 24;
 
 /// Refutes an arena, or gives up when the work is used up or there is an order.
-pub(super) fn prove(arena: &Arena, work: &mut u64) -> Option<Tree> {
+pub(super) fn prove(arena: &Arena, work: &mut Effort<'_>) -> Option<Tree> {
     let mut closure = Closure::new(arena.n_points());
     let fixed: Vec<u32> = (0..arena.arcs().len() as u32)
         .filter(|&index| arena.arc(index).split.is_none())
@@ -83,7 +84,13 @@ impl State {
         })
     }
 
-    fn assume(&mut self, arena: &Arena, split: u32, side: usize, work: &mut u64) -> Option<()> {
+    fn assume(
+        &mut self,
+        arena: &Arena,
+        split: u32,
+        side: usize,
+        work: &mut Effort<'_>,
+    ) -> Option<()> {
         self.stamps[split as usize][side] = self.clock;
         for &index in arena.side(split, side) {
             let arc = arena.arc(index);
@@ -100,9 +107,8 @@ impl State {
     }
 }
 
-fn spend(work: &mut u64, amount: u64) -> Option<()> {
-    *work = work.checked_sub(amount)?;
-    Some(())
+fn spend(work: &mut Effort<'_>, amount: u64) -> Option<()> {
+    work.spend(amount).ok()
 }
 
 fn used_by(arena: &Arena, cycle: &[u32]) -> Used {
@@ -123,7 +129,7 @@ fn merge(mut one: Used, other: Used, without: u32) -> Used {
     one
 }
 
-fn refute(arena: &Arena, mut state: State, work: &mut u64) -> Option<(Tree, Used)> {
+fn refute(arena: &Arena, mut state: State, work: &mut Effort<'_>) -> Option<(Tree, Used)> {
     let mut trail: Vec<Forced> = Vec::new();
     loop {
         let mut forced = Vec::new();
@@ -164,7 +170,7 @@ fn refute(arena: &Arena, mut state: State, work: &mut u64) -> Option<(Tree, Used
 }
 
 /// Refutes both sides of a split; one refutation is enough where it does not use the split.
-fn decide(arena: &Arena, state: &State, split: u32, work: &mut u64) -> Option<(Tree, Used)> {
+fn decide(arena: &Arena, state: &State, split: u32, work: &mut Effort<'_>) -> Option<(Tree, Used)> {
     let mut refuted = Vec::with_capacity(2);
     for side in 0..2 {
         let mut child = state.clone();
@@ -228,7 +234,7 @@ fn cheapest_pair(
     arena: &Arena,
     state: &State,
     hopeless: &[u32],
-    work: &mut u64,
+    work: &mut Effort<'_>,
 ) -> Option<(Tree, Used)> {
     let cost = |cycle: &[u32]| -> u32 { cycle.iter().map(|&index| arena.arc(index).cost).sum() };
     let mut best: Option<(u32, u32, [Vec<u32>; 2])> = None;
@@ -251,7 +257,7 @@ fn cheapest_pair(
 }
 
 /// The split that forces the most on both sides, found by trying.
-fn choose(arena: &Arena, state: &State, work: &mut u64) -> Option<u32> {
+fn choose(arena: &Arena, state: &State, work: &mut Effort<'_>) -> Option<u32> {
     let mut open: Vec<u32> = (0..arena.n_splits() as u32)
         .filter(|&split| state.is_open(split))
         .filter(|&split| (0..2).all(|side| !arena.side(split, side).is_empty()))
@@ -287,7 +293,9 @@ fn choose(arena: &Arena, state: &State, work: &mut u64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::super::arena::{Arc, Arena};
+    use super::super::effort::Effort;
     use super::{Tree, prove};
+    use crate::budget::Budget;
 
     fn arc(from: u32, to: u32, split: Option<(u32, usize)>) -> Arc {
         Arc {
@@ -305,7 +313,9 @@ mod tests {
             0,
             vec![arc(0, 1, None), arc(1, 2, None), arc(2, 0, None)],
         );
-        let Some(Tree::Cycle(cycle)) = prove(&arena, &mut 10_000) else {
+        let Some(Tree::Cycle(cycle)) =
+            prove(&arena, &mut Effort::new(10_000, &Budget::unlimited()))
+        else {
             panic!("a cycle");
         };
         assert_eq!(cycle.len(), 3);
@@ -322,7 +332,7 @@ mod tests {
             arc(5, 4, Some((1, 1))),
         ];
         let arena = Arena::new(6, 2, arcs);
-        let tree = prove(&arena, &mut 10_000).unwrap();
+        let tree = prove(&arena, &mut Effort::new(10_000, &Budget::unlimited())).unwrap();
         let Tree::Split { split: 0, sides } = tree else {
             panic!("a split");
         };
@@ -332,6 +342,12 @@ mod tests {
     #[test]
     fn an_arena_with_an_order_is_not_refuted() {
         let arcs = vec![arc(0, 1, Some((0, 0))), arc(1, 0, Some((0, 1)))];
-        assert_eq!(prove(&Arena::new(2, 1, arcs), &mut 10_000), None);
+        assert_eq!(
+            prove(
+                &Arena::new(2, 1, arcs),
+                &mut Effort::new(10_000, &Budget::unlimited())
+            ),
+            None
+        );
     }
 }

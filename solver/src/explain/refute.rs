@@ -5,58 +5,120 @@
 use std::collections::BTreeSet;
 
 use super::arena::{Arc, Arena};
-use super::cycles::short_cycles;
+use super::classes::worst_cycle;
+use super::cycles::{cyclic_components, members, short_cycles};
+use super::effort::{Effort, Spent};
 use super::gather::Gathering;
 use super::known::KnownGraph;
+use super::lemmas::prove_cycle;
 use super::prove::{Tree, prove};
 use super::reach::reach_among;
+use super::relations::Relations;
 use super::shrink::{length, prove_among, shrink};
-use super::world::Universe;
+use super::world::{Universe, turn};
+use crate::budget::{Budget, StopReason};
 use crate::decide::Side;
 use crate::model::History;
-use crate::polygraph::{Edge, Polygraph};
 use crate::prune::{Contradiction, Pruned};
+use crate::relate::{Edge, Polygraph};
 use crate::resolve::Node;
 use crate::verdict::Proof;
 
+/// Work for the worst cycle of direct dependencies, in edges.
+const CLASSIFY: u64 = 150_000_000;
 /// Work for proving among the transactions that were gathered, in words of bit rows.
 const PROVE: u64 = 400_000_000;
 /// Work for shortening what was proved.
 const SHRINK: u64 = 20_000_000;
-/// Larger worlds than this are not built.
+/// Larger worlds than this are not searched before there is a proof.
 const LARGEST_WORLD: usize = 2_500;
-/// A core with more ends of edges than this is not explained.
-const LARGEST_CORE: usize = 4_000;
+/// How many forced orders are followed back before there is a proof.
+const JUSTIFIED: usize = 2_000;
+
+/// Why there is no proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoProof {
+    /// The budget ended.
+    Stopped(StopReason),
+    /// There is nothing to prove, or the reason of some edge cannot be found again: a mistake of whoever said no.
+    NotFound,
+}
+
+impl From<StopReason> for NoProof {
+    fn from(reason: StopReason) -> Self {
+        NoProof::Stopped(reason)
+    }
+}
 
 /// Explains why the known edges of a contradiction cannot be: a proof about the history's operations.
 ///
-/// An empty cycle, which no checker accepts, if the edges have no cycle or the reasons of its edges cannot be found again.
-pub fn refute(contradiction: &Contradiction, history: &History) -> Proof {
+/// First the worst cycle of direct dependencies. Where there is none, because pruning forced some of the edges, a short proof by
+/// cases among the transactions that matter; where that takes too much work, the cycle itself, with a lemma for each forced order.
+pub fn refute(
+    contradiction: &Contradiction,
+    history: &History,
+    budget: &Budget,
+) -> Result<Proof, NoProof> {
     let polygraph = &contradiction.polygraph;
     let mut graph = KnownGraph::new(polygraph, &contradiction.round_ends);
+    let component = cyclic_components(&graph);
+    budget.check()?;
+    let members = members(polygraph, &component);
+    let relations = Relations::new(polygraph, history, members);
+    let mut effort = Effort::new(CLASSIFY, budget);
+    if let Some(steps) = given_up(worst_cycle(&relations, &mut effort))? {
+        return Ok(Proof::Cycle(turn(steps)));
+    }
     let mut stamp = 0;
     let mut candidates = Vec::new();
-    for cycle in short_cycles(&graph) {
-        let mut gathering = Gathering::new(&mut graph, &mut stamp);
-        gathering.add_known(&cycle);
+    let cycles = short_cycles(&graph, &component);
+    for cycle in &cycles {
+        budget.check()?;
+        let mut gathering = Gathering::new(&mut graph, &mut stamp, JUSTIFIED);
+        gathering.add_known(cycle);
         candidates.push(gathering.into_nodes());
     }
     candidates.sort_by_key(Vec::len);
     candidates.dedup();
-    best_proof(polygraph, history, &candidates).unwrap_or(Proof::Cycle(Vec::new()))
+    candidates.retain(|nodes| nodes.len() <= LARGEST_WORLD);
+    if let Some(proof) = best_proof(polygraph, history, &candidates, PROVE, budget)? {
+        return Ok(proof);
+    }
+    let mut effort = Effort::unlimited(budget);
+    for cycle in &cycles {
+        let proof = prove_cycle(&mut graph, history, cycle, &mut stamp, &mut effort);
+        if let Some(proof) = given_up(proof)? {
+            return Ok(proof);
+        }
+    }
+    Err(NoProof::NotFound)
+}
+
+/// What a search found; nothing where its work was used up.
+fn given_up<T>(found: Result<Option<T>, Spent>) -> Result<Option<T>, NoProof> {
+    match found {
+        Ok(found) => Ok(found),
+        Err(Spent::Work) => Ok(None),
+        Err(Spent::Budget(reason)) => Err(NoProof::Stopped(reason)),
+    }
 }
 
 /// The shortest of the proofs found among each of these sets of transactions.
-fn best_proof(polygraph: &Polygraph, history: &History, candidates: &[Vec<Node>]) -> Option<Proof> {
+fn best_proof(
+    polygraph: &Polygraph,
+    history: &History,
+    candidates: &[Vec<Node>],
+    work: u64,
+    budget: &Budget,
+) -> Result<Option<Proof>, NoProof> {
     let all: BTreeSet<Node> = candidates.iter().flatten().copied().collect();
     let all: Vec<Node> = all.into_iter().collect();
     let universe = Universe::new(polygraph, history, &all);
     let mut best: Option<Proof> = None;
-    for nodes in candidates
-        .iter()
-        .filter(|nodes| nodes.len() <= LARGEST_WORLD)
-    {
-        let found = prove_among(&universe, nodes, &mut PROVE.clone());
+    for nodes in candidates {
+        let mut effort = Effort::new(work, budget);
+        let found = prove_among(&universe, nodes, &mut effort);
+        budget.check()?;
         if let Some(proof) = found
             && best
                 .as_ref()
@@ -65,27 +127,46 @@ fn best_proof(polygraph: &Polygraph, history: &History, candidates: &[Vec<Node>]
             best = Some(proof);
         }
     }
-    best.map(|proof| shrink(&universe, polygraph.resolved(), proof, &mut SHRINK.clone()))
+    let mut effort = Effort::new(SHRINK, budget);
+    Ok(best.map(|proof| shrink(&universe, polygraph.resolved(), proof, &mut effort)))
 }
 
-/// Explains why a core's constraints cannot all be met, or gives up when that would take too much work.
-pub fn refute_core(pruned: &Pruned, core: &[u32], history: &History) -> Option<Proof> {
+/// Explains why a core's constraints cannot all be met. The search ends with a proof, or with the budget.
+pub fn refute_core(
+    pruned: &Pruned,
+    core: &[u32],
+    history: &History,
+    budget: &Budget,
+) -> Result<Proof, NoProof> {
     let polygraph = &pruned.polygraph;
     let mut ends = BTreeSet::new();
     for edge in core_edges(pruned, core) {
         ends.extend([edge.from, edge.to]);
-        if ends.len() > LARGEST_CORE {
-            return None;
-        }
     }
     let ends: Vec<u32> = ends.into_iter().collect();
-    let arena = core_arena(pruned, core, &ends)?;
-    let tree = prove(&arena, &mut PROVE.clone())?;
+    reserve("the paths between the ends of a core", ends.len(), budget)?;
+    let arena = core_arena(pruned, core, &ends).ok_or(NoProof::NotFound)?;
+    let tree = prove(&arena, &mut Effort::unlimited(budget));
+    budget.check()?;
+    let tree = tree.ok_or(NoProof::NotFound)?;
     let mut graph = KnownGraph::new(polygraph, &pruned.round_ends);
     let mut stamp = 0;
-    let mut gathering = Gathering::new(&mut graph, &mut stamp);
+    let mut gathering = Gathering::new(&mut graph, &mut stamp, usize::MAX);
     gather_tree(&tree, &arena, &ends, &mut gathering);
-    best_proof(polygraph, history, &[gathering.into_nodes()])
+    let nodes = gathering.into_nodes();
+    reserve(
+        "the transactions that a core rests on",
+        2 * nodes.len(),
+        budget,
+    )?;
+    let proof = best_proof(polygraph, history, &[nodes], u64::MAX, budget)?;
+    proof.ok_or(NoProof::NotFound)
+}
+
+/// Whether a bit for each pair of points may be allocated, for some tens of cases at a time.
+fn reserve(what: &'static str, n_points: usize, budget: &Budget) -> Result<(), StopReason> {
+    let bits = (n_points as u64).saturating_mul(n_points as u64);
+    budget.reserve(what, bits / 8)
 }
 
 fn core_edges<'p>(pruned: &'p Pruned, core: &'p [u32]) -> impl Iterator<Item = &'p Edge> {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use super::effort::Effort;
 use super::prove::prove;
 use super::world::Universe;
 use crate::resolve::{Node, Resolved};
@@ -11,14 +12,8 @@ use crate::verdict::{Fact, Proof, Step, StepReason};
 
 /// How much there is to read in a proof: steps, and more for each case and each assumption.
 pub(super) fn length(proof: &Proof) -> usize {
-    match proof {
-        Proof::Cycle(steps) => steps.iter().map(step_length).sum(),
-        Proof::Split {
-            one_first,
-            other_first,
-            ..
-        } => 12 + length(one_first) + length(other_first),
-    }
+    let of_steps: usize = proof.steps().map(step_length).sum();
+    of_steps + 12 * proof.splits().count()
 }
 
 fn step_length(step: &Step) -> usize {
@@ -34,31 +29,12 @@ fn step_length(step: &Step) -> usize {
 
 /// The transactions that a proof steps through, sorted.
 pub(super) fn nodes_of(proof: &Proof, resolved: &Resolved) -> Vec<Node> {
-    fn visit(proof: &Proof, resolved: &Resolved, nodes: &mut BTreeSet<Node>) {
-        match proof {
-            Proof::Cycle(steps) => {
-                let ends = steps.iter().map(|step| step.from.txn);
-                nodes.extend(ends.filter_map(|txn| resolved.node(txn)));
-            }
-            Proof::Split {
-                one,
-                other,
-                one_first,
-                other_first,
-                ..
-            } => {
-                nodes.extend(
-                    [one, other]
-                        .into_iter()
-                        .filter_map(|&txn| resolved.node(txn)),
-                );
-                visit(one_first, resolved, nodes);
-                visit(other_first, resolved, nodes);
-            }
-        }
-    }
-    let mut nodes = BTreeSet::new();
-    visit(proof, resolved, &mut nodes);
+    let stepped = proof.steps().map(|step| step.from.txn);
+    let split = proof.splits().flat_map(|split| [split.one, split.other]);
+    let nodes: BTreeSet<Node> = stepped
+        .chain(split)
+        .filter_map(|txn| resolved.node(txn))
+        .collect();
     nodes.into_iter().collect()
 }
 
@@ -66,7 +42,7 @@ pub(super) fn nodes_of(proof: &Proof, resolved: &Resolved) -> Vec<Node> {
 pub(super) fn prove_among(
     universe: &Universe<'_>,
     nodes: &[Node],
-    work: &mut u64,
+    work: &mut Effort<'_>,
 ) -> Option<Proof> {
     let world = universe.world(nodes);
     prove(&world.arena, work).map(|tree| world.proof(&tree))
@@ -77,7 +53,7 @@ pub(super) fn shrink(
     universe: &Universe<'_>,
     resolved: &Resolved,
     mut proof: Proof,
-    work: &mut u64,
+    work: &mut Effort<'_>,
 ) -> Proof {
     loop {
         let nodes = nodes_of(&proof, resolved);
@@ -95,7 +71,7 @@ pub(super) fn shrink(
                 break;
             }
         }
-        if length(&proof) == before || *work == 0 {
+        if length(&proof) == before || work.is_spent() {
             return proof;
         }
     }

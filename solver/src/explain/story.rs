@@ -7,12 +7,17 @@ use std::fmt::Write as _;
 use super::direct::direct_order;
 use super::findings::tell_finding;
 use super::involved::{TOLD, involved};
-use super::name::name;
+use super::name::{AnomalyName, name_by};
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::Spec;
 use crate::model::{History, KeyId, TxnId};
-use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason};
+use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
+
+/// Of longer cycles only the first and the last steps are told.
+const LONGEST: usize = 60;
+/// What more transactions did is not told.
+const MOST_TXNS: usize = 200;
 
 /// A line of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub struct Line {
 /// A counterexample in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
+    /// What the anomaly is called.
+    pub name: AnomalyName,
     /// The anomaly, and what is not satisfied.
     pub headline: String,
     /// What the anomaly is, in one sentence.
@@ -42,8 +49,15 @@ pub struct Story {
 
 /// Tells a counterexample.
 pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> Story {
-    let meaning = Meaning::of(history);
-    let (txns, keys) = involved(&meaning, counterexample);
+    story_by(&Meaning::of(history), spec, counterexample)
+}
+
+/// Tells a counterexample of a history whose meaning has been read.
+pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Story {
+    let history = meaning.history();
+    let name = name_by(meaning, counterexample);
+    let (mut txns, keys) = involved(meaning, counterexample);
+    txns.truncate(MOST_TXNS);
     let mut teller = Teller {
         words: Words::new(meaning, &txns),
         lines: Vec::new(),
@@ -53,8 +67,8 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
     match counterexample {
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
+        Counterexample::Stuck(stuck) => teller.tell_stuck(history, stuck),
     }
-    let name = name(history, spec, counterexample);
     let mut headline = name.short.to_owned();
     if let Some(first) = headline.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -64,7 +78,9 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
     }
     let _ = match counterexample {
         Counterexample::Local(_) => write!(headline, " breaks every level"),
-        Counterexample::Cyclic(_) => write!(headline, " breaks {spec}"),
+        Counterexample::Cyclic(_) | Counterexample::Stuck(_) => {
+            write!(headline, " breaks {spec}")
+        }
     };
     let mut about = name.about.to_owned();
     if let Counterexample::Cyclic(proof) = counterexample
@@ -77,6 +93,7 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
         format!("{who}: {}", teller.words.operations(txn, &keys))
     };
     Story {
+        name,
         headline,
         about,
         operations: txns.iter().map(told).collect(),
@@ -89,21 +106,12 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
 /// Whether a proof needs a version order that came with the history.
 fn rests_on_given(history: &History, proof: &Proof) -> bool {
     let has_order = |key| history.version_orders().iter().any(|it| it.key == key);
-    match proof {
-        Proof::Cycle(steps) => steps.iter().any(|step| match step.reason {
-            StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
-                fact == Fact::Given && has_order(key)
-            }
-            _ => false,
-        }),
-        Proof::Split {
-            one_first,
-            other_first,
-            ..
-        } => [one_first, other_first]
-            .into_iter()
-            .any(|case| rests_on_given(history, case)),
-    }
+    proof.steps().any(|step| match step.reason {
+        StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
+            fact == Fact::Given && has_order(key)
+        }
+        _ => false,
+    })
 }
 
 impl Story {
@@ -254,7 +262,16 @@ impl Teller<'_> {
 
     fn tell_cycle(&mut self, steps: &[Step], depth: usize) {
         let n_steps = steps.len();
+        let told =
+            |at: usize| n_steps <= LONGEST || at < LONGEST / 2 || at + LONGEST / 2 >= n_steps;
         for (at, step) in steps.iter().enumerate() {
+            if !told(at) {
+                if told(at - 1) {
+                    let n_more = n_steps - 2 * (LONGEST / 2);
+                    self.say(depth, format!("… and so on, {n_more} more steps …"));
+                }
+                continue;
+            }
             // That a transaction begins before it commits goes without saying, unless it is the end of the story.
             if step.reason == StepReason::Begin && at + 1 < n_steps {
                 continue;
@@ -274,6 +291,37 @@ impl Teller<'_> {
                 format!("{claim}{because}.")
             };
             self.say(depth, text);
+        }
+    }
+
+    /// What a register can have held, and what the operation saw.
+    fn tell_stuck(&mut self, history: &History, stuck: &Stuck) {
+        const LISTED: usize = 12;
+        let key = self.words.labels.key(stuck.key);
+        let who = self.words.with_session(stuck.last);
+        let held = |state: &Option<crate::model::ValueId>| match state {
+            None => "its initial value".to_owned(),
+            Some(value) => history.value_name(*value),
+        };
+        let mut states: Vec<String> = stuck.possible.iter().take(LISTED).map(held).collect();
+        if stuck.possible.len() > LISTED {
+            states.push(format!("{} more", stuck.possible.len() - LISTED));
+        }
+        let did = self.words.operations(stuck.last, &[stuck.key]);
+        let concurrent = match stuck.concurrent.len() {
+            0 => "no other operation on it was under way".to_owned(),
+            1 => "one other operation on it was under way".to_owned(),
+            n => format!("{n} other operations on it were under way"),
+        };
+        for text in [
+            format!("{who}: {did}. When it ended, {concurrent}."),
+            format!(
+                "In every order of the operations on {key} that fits their times, up to then {key} held one of: {}.",
+                states.join(", ")
+            ),
+            "None of these orders lets it see what it saw.".to_owned(),
+        ] {
+            self.lines.push(Line { depth: 0, text });
         }
     }
 

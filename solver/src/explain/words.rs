@@ -12,7 +12,7 @@ pub(super) struct Words<'h> {
     /// The names.
     pub(super) labels: Labels<'h>,
     /// What the operations say.
-    pub(super) meaning: Meaning<'h>,
+    pub(super) meaning: &'h Meaning<'h>,
     /// How the clock counts.
     pub(super) real_time: Option<RealTime>,
     history: &'h History,
@@ -33,7 +33,7 @@ pub(super) struct Case {
 
 impl<'h> Words<'h> {
     /// Words about these transactions.
-    pub(super) fn new(meaning: Meaning<'h>, txns: &[TxnId]) -> Self {
+    pub(super) fn new(meaning: &'h Meaning<'h>, txns: &[TxnId]) -> Self {
         let history = meaning.history();
         Words {
             labels: Labels::new(history, txns),
@@ -393,7 +393,7 @@ impl<'h> Words<'h> {
                 _ => {}
             }
         }
-        if let Some((reader, values)) = list_showing(&self.meaning, key, left, right) {
+        if let Some((reader, values)) = list_showing(self.meaning, key, left, right) {
             let reader = self.labels.txn(reader);
             let shown = self.labels.list(values);
             let without = if values.contains(&right) {

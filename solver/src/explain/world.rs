@@ -7,9 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::arena::{Arc, Arena};
 use super::order::{KeyOrder, Known};
 use super::prove::Tree;
+use super::relations::last_written;
 use crate::level::{Model, RealTime};
-use crate::model::{History, KeyId, Op, TxnId, ValueId};
-use crate::polygraph::{Polygraph, earliest, latest};
+use crate::model::{History, KeyId, TxnId};
+use crate::relate::{Polygraph, earliest, latest};
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Proof, Step, StepReason};
 
@@ -349,16 +350,6 @@ impl Draft<'_, '_> {
     }
 }
 
-/// The value that a transaction left in a key.
-fn last_written(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
-    let ops = history.ops(txn).iter().rev();
-    ops.filter(|op| op.key() == Some(key))
-        .find_map(|&op| match op {
-            Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
-            Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
-        })
-}
-
 impl World {
     /// A tree of this world's arcs, as a proof about the history.
     pub(super) fn proof(&self, tree: &Tree) -> Proof {
@@ -382,7 +373,7 @@ impl World {
 }
 
 /// Turns a cycle so that it ends with a read that missed something, if there is one: that is where a story is surprising.
-fn turn(mut steps: Vec<Step>) -> Vec<Step> {
+pub(super) fn turn(mut steps: Vec<Step>) -> Vec<Step> {
     let rank = |at: usize| {
         let last = steps[(at + steps.len() - 1) % steps.len()];
         let end = match last.reason {

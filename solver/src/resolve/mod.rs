@@ -8,6 +8,7 @@ mod attribute;
 mod given;
 mod lists;
 mod numbering;
+mod program;
 mod ranges;
 mod reads;
 mod versions;
@@ -16,6 +17,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+pub use program::{Reads, WithReads};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
@@ -180,4 +182,9 @@ pub enum Resolution {
 /// Resolves a history.
 pub fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
     reads::resolve(history, budget)
+}
+
+/// Resolves a history and keeps every external read in program order. Findings do not end it.
+pub fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
+    reads::resolve_reads(history, budget)
 }

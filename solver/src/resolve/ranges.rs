@@ -53,7 +53,8 @@ impl Walk<'_> {
             }
             return Ok(());
         }
-        if let Some(first) = self.state[key.index()].read {
+        let first = self.state[key.index()].read;
+        if let Some(first) = first {
             let version = VersionId(self.reads[first as usize].version);
             let is_same = match self.numbering.writer(version) {
                 NO_NODE => absence.may_be_initial,
@@ -62,10 +63,10 @@ impl Walk<'_> {
                     self.absences.is_delete(key, writer, absence)
                 }
             };
-            if !is_same {
-                self.find_second_read(txn, at, key);
+            if is_same {
+                self.keep(node, at, version);
+                return Ok(());
             }
-            return Ok(());
         }
         match self.absences.origin(key, txn, absence) {
             AbsenceOrigin::Initial => {
@@ -77,6 +78,11 @@ impl Walk<'_> {
                 if let Some(version) = version {
                     self.take_read(node, txn, at, key, version);
                 }
+            }
+            // What differs from an earlier read is an anomaly whoever deleted the row, unless all reads must be known.
+            AbsenceOrigin::Nobody if first.is_some() => self.find_second_read(txn, at, key),
+            AbsenceOrigin::Ambiguous(..) if first.is_some() && !self.keep_reads => {
+                self.find_second_read(txn, at, key);
             }
             AbsenceOrigin::Nobody => self.find(LocalAnomaly::MissingRow, txn, at, key, None),
             AbsenceOrigin::Ambiguous(first, second) => {

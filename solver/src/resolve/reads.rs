@@ -7,6 +7,7 @@ use super::attribute::{Census, Origin, Writers};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
+use super::program::{ProgramRead, Reads, WithReads};
 use super::versions::{Node, VersionId};
 use super::{Resolution, ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -18,6 +19,26 @@ const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
+    let (resolved, findings, _) = walk_all(history, budget, false)?;
+    if findings.is_empty() {
+        return Ok(Resolution::Resolved(resolved));
+    }
+    Ok(Resolution::Anomalous(findings))
+}
+
+/// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
+pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
+    let (resolved, findings, program) = walk_all(history, budget, true)?;
+    Ok(WithReads {
+        reads: Reads::new(resolved.n_txns(), program),
+        resolved,
+        findings,
+    })
+}
+
+type Walked = (Resolved, Vec<Finding>, Vec<ProgramRead>);
+
+fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walked, ResolveError> {
     let writers = Writers::of(history, budget)?;
     let absences = Absences::of(history, &writers, budget)?;
     let census = Census::of(history, &writers, &absences, budget)?;
@@ -27,26 +48,25 @@ pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, 
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
+    walk.keep_reads = keep_reads;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
-    let (reads, mut findings) = (walk.reads, walk.findings);
-    if !findings.is_empty() {
-        findings.sort_by_key(|finding| (finding.txn, finding.op));
-        findings.dedup();
-        findings.truncate(MAX_FINDINGS);
-        return Ok(Resolution::Anomalous(findings));
-    }
-    Ok(Resolution::Resolved(Resolved {
+    let (reads, program, mut findings) = (walk.reads, walk.program, walk.findings);
+    findings.sort_by_key(|finding| (finding.txn, finding.op));
+    findings.dedup();
+    findings.truncate(MAX_FINDINGS);
+    let resolved = Resolved {
         sessions: session_ranges(history, &node_txn),
         versions: numbering.versions(history, &reads),
         given,
         node_txn,
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
-    }))
+    };
+    Ok((resolved, findings, program))
 }
 
 fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
@@ -75,6 +95,9 @@ pub(super) struct Walk<'h> {
     pub(super) numbering: &'h Numbering,
     pub(super) node_txn: &'h [TxnId],
     pub(super) poll: Poll<'h>,
+    /// Whether all external reads are kept, in program order.
+    pub(super) keep_reads: bool,
+    program: Vec<ProgramRead>,
     pub(super) findings: Vec<Finding>,
     pub(super) lists: ListReads<'h>,
     pub(super) state: Vec<KeyState>,
@@ -109,6 +132,8 @@ impl<'h> Walk<'h> {
             numbering,
             node_txn,
             poll: budget.poll(),
+            keep_reads: false,
+            program: Vec::new(),
             findings: Vec::new(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
@@ -251,6 +276,7 @@ impl<'h> Walk<'h> {
         key: KeyId,
         version: VersionId,
     ) {
+        self.keep(node, at, version);
         match self.state[key.index()].read {
             None => {
                 self.state[key.index()].read = Some(self.reads.len() as u32);
@@ -262,6 +288,18 @@ impl<'h> Walk<'h> {
             }
             Some(first) if self.reads[first as usize].version == version.0 => {}
             Some(_) => self.find_second_read(txn, at, key),
+        }
+    }
+
+    /// Keeps an external read in program order, if that was asked for.
+    #[inline]
+    pub(super) fn keep(&mut self, node: Node, at: usize, version: VersionId) {
+        if self.keep_reads {
+            self.program.push(ProgramRead {
+                reader: node,
+                op: at as u32,
+                version,
+            });
         }
     }
 

@@ -33,6 +33,13 @@ pub fn table(out: &mut String, table: Table, study: &Study, shown: &Shown, point
             sizes,
         ),
         Table::Memory => each(out, "Peak memory (median)", shown, points, memory),
+        Table::Detection => each(
+            out,
+            "Violations found, of the runs, and the 95 % interval of the share (Wilson)",
+            shown,
+            points,
+            detection,
+        ),
         Table::Rounds => rounds(out, shown, points),
         Table::Phases => by_phase(out, shown, points),
     }
@@ -56,6 +63,26 @@ fn each(
         matrix.line(name, cells);
     }
     matrix.write(out);
+}
+
+/// How many of the runs found a violation.
+fn detection(rows: &[&Row]) -> String {
+    if rows.is_empty() {
+        return NOTHING.to_owned();
+    }
+    let found = rows.iter().filter(|row| row.verdict == "violated").count();
+    let [low, high] = wilson(found, rows.len()).map(|share| 100.0 * share);
+    format!("{found} of {} ({low:.0}–{high:.0} %)", rows.len())
+}
+
+/// Wilson's 95 % interval of a share.
+fn wilson(found: usize, all: usize) -> [f64; 2] {
+    const Z: f64 = 1.959_964;
+    let (n, share) = (all as f64, found as f64 / all as f64);
+    let middle = share + Z * Z / (2.0 * n);
+    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + Z * Z / n;
+    [(middle - half) / scale, (middle + half) / scale].map(|it| it.clamp(0.0, 1.0))
 }
 
 fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {

@@ -5,8 +5,11 @@ use std::process::{Command, Output};
 
 use crate::error::{Context, Result, bail};
 
-/// Slurm's commands.
-pub struct Queue;
+/// Slurm's commands, which are there.
+pub struct Queue {
+    sbatch: &'static str,
+    squeue: &'static str,
+}
 
 /// A job that is alive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,19 +25,23 @@ pub struct Alive {
 impl Queue {
     /// Expects the commands to be there.
     pub fn find() -> Result<Queue> {
-        for name in ["sbatch", "squeue"] {
+        let queue = Queue {
+            sbatch: "sbatch",
+            squeue: "squeue",
+        };
+        for name in [queue.sbatch, queue.squeue] {
             if Command::new(name).arg("--version").output().is_err() {
                 bail!(
                     "--on slurm needs {name} on the PATH: run it on a machine from which jobs are submitted (a login node)"
                 );
             }
         }
-        Ok(Queue)
+        Ok(queue)
     }
 
     /// Submits a script and returns the job's number.
     pub fn submit(&self, script: &Path) -> Result<String> {
-        let output = Command::new("sbatch")
+        let output = Command::new(self.sbatch)
             .arg("--parsable")
             .arg(script)
             .output()
@@ -54,7 +61,7 @@ impl Queue {
 
     /// What is still alive of a job; `None` if nothing is.
     pub fn alive(&self, job: &str) -> Result<Option<Alive>> {
-        let output = Command::new("squeue")
+        let output = Command::new(self.squeue)
             .args(["--noheader", "--array", "--jobs", job, "--format", "%T %r"])
             .output()
             .context("cannot start squeue")?;

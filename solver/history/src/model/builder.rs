@@ -7,6 +7,7 @@ use std::ops::Bound;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build_error::BuildError;
+use super::compares::{CompareAndSet, Outcome};
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
 use super::ids::{KeyId, RangeId, SessionId, TxnId, ValueId};
 use super::intern::TokenTable;
@@ -72,6 +73,7 @@ pub(super) struct Parts {
     pub(super) ranges: Vec<RangeRow>,
     pub(super) range_rows: Vec<ValueId>,
     pub(super) inserts: Vec<u32>,
+    pub(super) compares: Vec<CompareAndSet>,
     pub(super) tombstones: FxHashSet<ValueId>,
     pub(super) initial_rows: InitialRows,
     pub(super) intervals: Vec<Interval>,
@@ -226,6 +228,55 @@ impl HistoryBuilder {
     pub fn insert(&mut self, key: Token, value: Token) -> ValueId {
         self.history.inserts.push(self.history.ops.len() as u32);
         self.write(key, value)
+    }
+
+    /// The transaction begun last set a key to `new` if it held `expected`. Applied, it is a read and a write; refused with
+    /// the current value shown, a read of it; refused without, no operation of a transaction.
+    /// [`Token::Nil`] as `expected` is an insert if absent.
+    pub fn compare_and_set(
+        &mut self,
+        key: Token,
+        expected: Token,
+        new: Token,
+        outcome: Outcome<Token>,
+    ) {
+        let key = self.key(key);
+        let (expected, new) = (self.value(key, expected), self.value(key, new));
+        let outcome = match outcome {
+            Outcome::Applied => Outcome::Applied,
+            Outcome::Refused => Outcome::Refused,
+            Outcome::Shown(current) => Outcome::Shown(self.value(key, current)),
+        };
+        let before = match self.history.txns.len() {
+            0 | 1 => 0,
+            n_txns => self.history.txns[n_txns - 2].ops_end,
+        };
+        self.history.compares.push(CompareAndSet {
+            txn: TxnId(self.history.txns.len() as u32 - 1),
+            at: self.history.ops.len() as u32 - before,
+            key,
+            expected,
+            new,
+            outcome,
+        });
+        match outcome {
+            Outcome::Applied => {
+                self.push(Op::Read {
+                    key,
+                    value: expected,
+                });
+                self.push(Op::Write { key, value: new });
+            }
+            Outcome::Shown(value) => self.push(Op::Read { key, value }),
+            Outcome::Refused => {}
+        }
+    }
+
+    /// A compare-and-set of the transaction begun last that was refused for a reason that the client does not know, or
+    /// failed: an aborted one. What it would have written counts as an aborted write.
+    pub fn failed_compare_and_set(&mut self, key: Token, expected: Token, new: Token) {
+        self.compare_and_set(key, expected, new, Outcome::Refused);
+        self.write(key, new);
     }
 
     /// The transaction begun last deleted a key. The tombstone's name tells this delete from others of the key;
@@ -506,6 +557,7 @@ fn by_session(parts: Parts) -> History {
         ranges: parts.ranges,
         range_rows: parts.range_rows,
         inserts: parts.inserts,
+        compares: parts.compares,
         tombstones: parts.tombstones,
         initial_rows: parts.initial_rows,
         intervals: parts.has_times.then_some(parts.intervals),
@@ -550,6 +602,14 @@ fn by_session(parts: Parts) -> History {
             ..parts.txns[index]
         });
     }
+    let mut places = vec![0_u32; order.len()];
+    for (place, &index) in order.iter().enumerate() {
+        places[index as usize] = place as u32;
+    }
+    for compare in &mut history.compares {
+        compare.txn = TxnId(places[compare.txn.index()]);
+    }
+    history.compares.sort_by_key(|compare| compare.txn);
     permute(&mut history.intervals, &order);
     permute(&mut history.isolation, &order);
     permute_rows(&mut history.rows, &order);

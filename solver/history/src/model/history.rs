@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
+use super::compares::CompareAndSet;
 use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::names::{Symbols, Token};
 use super::predicates::RowTables;
@@ -141,6 +142,7 @@ pub struct History {
     pub(super) ranges: Vec<RangeRow>,
     pub(super) range_rows: Vec<ValueId>,
     pub(super) inserts: Vec<u32>,
+    pub(super) compares: Vec<CompareAndSet>,
     pub(super) tombstones: FxHashSet<ValueId>,
     pub(super) initial_rows: InitialRows,
     pub(super) intervals: Option<Vec<Interval>>,
@@ -254,6 +256,18 @@ impl History {
             let op = self.ops_start(txn) + at;
             self.inserts.binary_search(&(op as u32)).is_ok()
         }
+    }
+
+    /// The compare-and-sets of a transaction, in order.
+    pub fn compares(&self, txn: TxnId) -> &[CompareAndSet] {
+        let start = self.compares.partition_point(|it| it.txn < txn);
+        let n_own = self.compares[start..].partition_point(|it| it.txn == txn);
+        &self.compares[start..start + n_own]
+    }
+
+    /// All compare-and-sets, by transaction.
+    pub fn all_compares(&self) -> &[CompareAndSet] {
+        &self.compares
     }
 
     /// Whether a key with this value has no row: nothing was written, or a delete was.

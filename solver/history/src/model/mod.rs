@@ -2,6 +2,7 @@
 
 mod build_error;
 mod builder;
+mod compares;
 mod history;
 mod ids;
 mod intern;
@@ -13,6 +14,7 @@ mod rows;
 
 pub use build_error::BuildError;
 pub use builder::{HistoryBuilder, Installed, NumberOp};
+pub use compares::{CompareAndSet, Outcome};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token, visible};

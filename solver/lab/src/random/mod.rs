@@ -9,6 +9,7 @@ mod draft;
 mod large;
 mod mutate;
 mod predicates;
+mod registers;
 mod sketch;
 mod small;
 
@@ -16,6 +17,7 @@ pub use case_split::{CaseSplit, Choice};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
 pub use predicates::{Wrong, small_predicates};
+pub use registers::{Registers, registers};
 pub use sketch::sketch;
 pub use small::{
     Execution, Kind, Misread, Rows, Small, small, small_repeats, small_repeats_committed,

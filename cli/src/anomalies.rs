@@ -1,0 +1,269 @@
+//! `--all`: every class of anomaly that a history shows, what they rule out, and whether that was expected.
+
+use std::fmt::Write;
+
+use anyhow::{Result, bail};
+use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::certify::Meaning;
+use kingsnake_solver::explain::{self, Anomalies, story_by, widest_spec};
+use kingsnake_solver::lattice::{self, Boundary, Names};
+use kingsnake_solver::level::Level;
+use kingsnake_solver::model::History;
+use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use serde_json::{Map, Value, json};
+
+use crate::voice::{Voice, count, printable};
+
+/// What was found, and what that means.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The anomalies.
+    pub anomalies: Anomalies,
+    /// The models that are ruled out.
+    pub boundary: Boundary,
+}
+
+/// Finds every class of anomaly.
+pub fn find(history: &History, budget: &Budget) -> Result<Result<Found, StopReason>> {
+    let (resolved, findings) = match resolve(history, budget) {
+        Ok(Resolution::Resolved(resolved)) => (Some(resolved), Vec::new()),
+        Ok(Resolution::Anomalous(findings)) => (None, findings),
+        Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
+        Err(error) => return Err(error.into()),
+    };
+    let found = explain::anomalies(history, &findings, resolved.as_ref(), budget);
+    Ok(found.map(|anomalies| Found {
+        boundary: anomalies.boundary(),
+        anomalies,
+    }))
+}
+
+/// What the user expects: models that must hold, and anomalies that must not be there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    models: Names,
+    anomalies: Names,
+}
+
+impl Expected {
+    /// Reads both lists; any of the names of the table will do.
+    pub fn parse(models: &[String], anomalies: &[String]) -> Result<Self> {
+        let mut expected = Expected::default();
+        for name in models {
+            match lattice::model(name) {
+                Some(model) => expected.models.insert(model.name),
+                None => bail!("--expect {name}: there is no such model; docs/levels.md lists them"),
+            };
+        }
+        for name in anomalies {
+            match lattice::anomaly(name) {
+                Some(anomaly) => expected.anomalies.insert(anomaly.name),
+                None => {
+                    bail!("--anomalies {name}: there is no such anomaly; docs/levels.md lists them")
+                }
+            };
+        }
+        Ok(expected)
+    }
+
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.models.is_empty() && self.anomalies.is_empty()
+    }
+
+    /// What was expected and is not so, one a line.
+    pub fn missed(&self, found: &Found, violated: &Names) -> Vec<String> {
+        let mut missed = Vec::new();
+        for &model in &self.models {
+            let boundary = &found.boundary;
+            let is_out = [&boundary.not, &boundary.also_not, violated]
+                .iter()
+                .any(|names| names.contains(model));
+            if is_out {
+                missed.push(format!("{model} was expected, and is ruled out"));
+            }
+        }
+        // An anomaly is prohibited together with all that are worse.
+        for &name in &self.anomalies {
+            let shown = found.anomalies.names();
+            let mut worse =
+                shown.filter(|shown| lattice::implied_anomalies([*shown]).contains(name));
+            if let Some(shown) = worse.next() {
+                missed.push(format!("{name} was not to be there, and {shown} is"));
+            }
+        }
+        missed
+    }
+}
+
+impl Found {
+    /// The classes in words, and what they rule out.
+    pub fn words(&self, history: &History, voice: Voice) -> String {
+        let mut out = String::new();
+        if self.anomalies.classes.is_empty() {
+            let _ = writeln!(out, "anomalies: none");
+        } else {
+            let _ = writeln!(out, "anomalies, the worst first:\n");
+        }
+        let meaning = Meaning::of(history);
+        for class in &self.anomalies.classes {
+            let called: Vec<String> = class
+                .patterns
+                .iter()
+                .map(|(name, n)| match n {
+                    1 => (*name).to_owned(),
+                    n => format!("{name} × {n}"),
+                })
+                .collect();
+            let name = voice.paint.bad(&format!("{:<24}", class.name));
+            let _ = writeln!(out, "  {name} {:>6}  {}", class.count, called.join(", "));
+            let told = story_by(&meaning, widest_spec(history), &class.example);
+            for line in &told.lines {
+                let indent = "  ".repeat(line.depth);
+                let _ = writeln!(out, "      {indent}{}", printable(&line.text));
+            }
+        }
+        if !self.anomalies.is_complete {
+            out.push_str("\nthere may be more: the search stopped at its limit\n");
+        }
+        if !self.boundary.not.is_empty() {
+            let list = |names: &Names| names.iter().copied().collect::<Vec<_>>().join(", ");
+            let _ = writeln!(out, "\nruled out: {}", list(&self.boundary.not));
+            let stronger = self.boundary.also_not.len();
+            if stronger > 0 {
+                let _ = writeln!(
+                    out,
+                    "and {} that imply them: {}",
+                    count(stronger, "model"),
+                    list(&self.boundary.also_not)
+                );
+            }
+        }
+        out
+    }
+
+    /// The fields of the JSON document.
+    pub fn view(&self, history: &History) -> Map<String, Value> {
+        let meaning = Meaning::of(history);
+        let classes: Vec<Value> = self
+            .anomalies
+            .classes
+            .iter()
+            .map(|class| {
+                let told = story_by(&meaning, widest_spec(history), &class.example);
+                let lines: Vec<&str> = told.lines.iter().map(|it| it.text.as_str()).collect();
+                let txns: Vec<String> =
+                    told.txns.iter().map(|&txn| history.txn_name(txn)).collect();
+                json!({
+                    "type": class.name,
+                    "count": class.count,
+                    "names": class.patterns,
+                    "example": {
+                        "name": told.name.short,
+                        "adya": told.name.adya,
+                        "transactions": txns,
+                        "lines": lines,
+                        "counterexample": crate::json::counterexample_view(history, &class.example),
+                    },
+                })
+            })
+            .collect();
+        let fields = [
+            ("anomalies_complete", json!(self.anomalies.is_complete)),
+            (
+                "anomaly_types",
+                json!(self.anomalies.names().collect::<Vec<_>>()),
+            ),
+            ("anomalies", json!(classes)),
+            ("not", json!(self.boundary.not)),
+            ("also_not", json!(self.boundary.also_not)),
+        ];
+        let named = fields.map(|(name, value)| (name.to_owned(), value));
+        named.into_iter().collect()
+    }
+}
+
+/// The model that a level is, where the lattice has it.
+pub fn model_of(level: Level) -> Option<&'static str> {
+    lattice::model(level.name()).map(|model| model.name)
+}
+
+/// What is known of every model: those that hold, those that are ruled out, and the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Models {
+    /// A level that implies it was satisfied.
+    pub hold: Names,
+    /// An anomaly, or a level that it implies, rules it out.
+    pub ruled_out: Names,
+    /// Neither.
+    pub undecided: Names,
+}
+
+impl Models {
+    /// From the levels that were decided and the anomalies that were found.
+    pub fn new(decided: impl Iterator<Item = (Level, bool)>, found: Option<&Found>) -> Self {
+        let mut models = Models::default();
+        for (level, holds) in decided {
+            match (model_of(level), holds) {
+                (Some(name), true) => models.hold.extend(lattice::implied_models(name)),
+                (Some(name), false) => models.ruled_out.extend(lattice::implying_models([name])),
+                (None, _) => {}
+            }
+        }
+        if let Some(found) = found {
+            models.ruled_out.extend(&found.boundary.not);
+            models.ruled_out.extend(&found.boundary.also_not);
+        }
+        let all = lattice::MODELS.iter().map(|model| model.name);
+        let is_open = |name: &&str| !models.hold.contains(name) && !models.ruled_out.contains(name);
+        models.undecided = all.filter(is_open).collect();
+        models
+    }
+
+    /// The strongest that hold: no other that holds implies them.
+    pub fn strongest(&self) -> Names {
+        let is_implied = |name: &&'static str| {
+            let others = lattice::implying_models([*name]);
+            others.iter().any(|it| it != name && self.hold.contains(it))
+        };
+        self.hold
+            .iter()
+            .copied()
+            .filter(|it| !is_implied(it))
+            .collect()
+    }
+
+    /// The weakest that are ruled out.
+    pub fn weakest_out(&self) -> Names {
+        lattice::ruled_out(self.ruled_out.iter().copied()).not
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        let list = |names: &Names| match names.len() {
+            0 => "none".to_owned(),
+            _ => names.iter().copied().collect::<Vec<_>>().join(", "),
+        };
+        format!(
+            "strongest models that hold: {}\nweakest models ruled out: {}\nnot decided here: {}\n",
+            list(&self.strongest()),
+            list(&self.weakest_out()),
+            list(&self.undecided)
+        )
+    }
+
+    /// A row for each model.
+    pub fn view(&self) -> Value {
+        let row = |model: &lattice::Model| {
+            let verdict = if self.hold.contains(model.name) {
+                "holds"
+            } else if self.ruled_out.contains(model.name) {
+                "ruled out"
+            } else {
+                "not decided here"
+            };
+            json!({"name": model.name, "verdict": verdict})
+        };
+        lattice::MODELS.iter().map(row).collect()
+    }
+}

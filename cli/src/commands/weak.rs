@@ -1,0 +1,309 @@
+//! `kingsnake check` and `verify` at the weak levels: one sort decides, so there is nothing to plan.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::model::{History, KeyId, TxnId};
+use kingsnake_solver::verdict::Counterexample;
+use kingsnake_solver::weak::{
+    Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay, story,
+};
+use serde_json::{Value, json};
+
+use super::check::expect_outputs;
+use crate::answer::base_name;
+use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
+use crate::commit_certificate::{Claim, write};
+use crate::input::load;
+use crate::limits::{self, within};
+use crate::output::put;
+use crate::telling::tell;
+use crate::voice::{Voice, count, lasting, printable, say};
+
+/// The weak level that was typed, if one was.
+pub fn typed(args: &LevelArgs) -> Option<WeakLevel> {
+    match args.level {
+        Some(LevelArg::Weak(level)) => Some(level),
+        _ => None,
+    }
+}
+
+fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
+    if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
+        bail!("--level {} does not look at the clock", level.name());
+    }
+    Ok(WeakSpec {
+        level,
+        session_order: args.session_order != Some(Switch::Off),
+    })
+}
+
+/// Checks at a weak level and tells the answer.
+pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> Result<u8> {
+    let spec = spec(level, &args.level)?;
+    let files = &args.files;
+    for (name, path) in [
+        ("--proof", &files.proof),
+        ("--dot", &files.dot),
+        ("--svg", &files.svg),
+        ("--report", &files.report),
+    ] {
+        if path.is_some() {
+            bail!(
+                "{name} is not written at --level {}; --json and --certificate are",
+                level.name()
+            );
+        }
+    }
+    expect_outputs(args)?;
+    let bounds = &args.limits.bounds;
+    let budget = limits::budget(bounds, start)?;
+    let work = {
+        let (args, budget) = (args.clone(), budget.clone());
+        move || {
+            let parsed = load(&args.history, &args.read, &budget)?;
+            let verdict = check(&parsed.history, spec, &budget)?;
+            Ok((parsed, verdict))
+        }
+    };
+    let (parsed, verdict) = match within(&budget, work) {
+        Ok((parsed, verdict)) => (Some(parsed), verdict),
+        Err(error) => match limits::stopped(&error) {
+            Some(reason) => (None, WeakVerdict::Unknown(reason.clone())),
+            None => return Err(error),
+        },
+    };
+    for warning in parsed.iter().flat_map(|parsed| &parsed.warnings) {
+        voice.warn(warning);
+    }
+    let history = parsed.as_ref().map(|parsed| &parsed.history);
+    let answer = Weak {
+        spec,
+        history,
+        verdict: &verdict,
+        subject: subject(&args.history, history),
+    };
+    if files.json.as_deref() != Some(Path::new("-")) {
+        let mut words = answer.words(voice);
+        if !voice.quiet {
+            words.push_str(&format!(
+                "{} · {}\n",
+                answer.how(),
+                lasting(start.elapsed())
+            ));
+        }
+        say(&words).context("cannot write to stdout")?;
+    }
+    if let Some(path) = &files.json {
+        put(path, &format!("{:#}\n", answer.json(start)))?;
+    }
+    if let Some(path) = &files.certificate {
+        match (&verdict, history) {
+            (WeakVerdict::Satisfied(order), Some(history)) => {
+                put(path, &write(history, spec, order))?;
+            }
+            _ => voice.warn(&format!(
+                "no certificate for {}: not satisfied",
+                path.display()
+            )),
+        }
+    }
+    let status = answer.status();
+    std::mem::forget((parsed, verdict)); // The process ends here.
+    Ok(status)
+}
+
+/// Replays a certificate of commits.
+pub fn verify(args: &VerifyArgs, claim: &Claim, history: &History, voice: Voice) -> Result<u8> {
+    let spec = match args.level.level {
+        None => WeakSpec {
+            session_order: match args.level.session_order {
+                None => claim.spec.session_order,
+                Some(switch) => switch == Switch::On,
+            },
+            ..claim.spec
+        },
+        Some(LevelArg::Weak(level)) => spec(level, &args.level)?,
+        Some(_) => bail!("the certificate is an order of commits, which only weak levels take"),
+    };
+    let subject = subject(&args.history, Some(history));
+    let (words, status) = match replay(history, spec, &claim.order) {
+        Ok(()) => (
+            format!(
+                "{}: {spec} ({subject})",
+                voice.paint.good("certificate holds")
+            ),
+            0,
+        ),
+        Err(why) => {
+            let verdict = voice.paint.bad("certificate does not hold");
+            (
+                format!("{verdict}: {spec} ({subject})\n{}", printable(&why)),
+                1,
+            )
+        }
+    };
+    say(&format!("{words}\n")).context("cannot write to stdout")?;
+    Ok(status)
+}
+
+fn subject(path: &Path, history: Option<&History>) -> String {
+    let name = printable(&base_name(path));
+    match history {
+        None => name,
+        Some(history) => format!(
+            "{name}: {}, {}",
+            count(history.n_txns(), "transaction"),
+            count(history.n_sessions(), "session")
+        ),
+    }
+}
+
+/// A finished check.
+struct Weak<'a> {
+    spec: WeakSpec,
+    history: Option<&'a History>,
+    verdict: &'a WeakVerdict,
+    subject: String,
+}
+
+impl Weak<'_> {
+    fn word(&self) -> &'static str {
+        match self.verdict {
+            WeakVerdict::Satisfied(_) => "satisfied",
+            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => "violated",
+            WeakVerdict::Unknown(_) => "unknown",
+        }
+    }
+
+    fn status(&self) -> u8 {
+        match self.verdict {
+            WeakVerdict::Satisfied(_) => 0,
+            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => 1,
+            WeakVerdict::Unknown(_) => 3,
+        }
+    }
+
+    fn how(&self) -> &'static str {
+        match self.verdict {
+            WeakVerdict::Satisfied(_) | WeakVerdict::Cycle(_) => "one topological sort decided",
+            WeakVerdict::Local(_) => "some reads cannot have happened at this level",
+            WeakVerdict::Unknown(_) => "nobody decided",
+        }
+    }
+
+    fn words(&self, voice: Voice) -> String {
+        let word = match self.verdict {
+            WeakVerdict::Satisfied(_) => voice.paint.good(self.word()),
+            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => voice.paint.bad(self.word()),
+            WeakVerdict::Unknown(_) => voice.paint.open(self.word()),
+        };
+        let mut words = format!("{word}: {} ({})\n", self.spec, self.subject);
+        if voice.quiet {
+            return words;
+        }
+        if let WeakVerdict::Unknown(reason) = self.verdict {
+            words.push_str(&format!("{}\n", printable(&reason.to_string())));
+        }
+        let Some((name, lines, operations)) = self.story() else {
+            return words;
+        };
+        words.push_str(&format!("{}\n\n", voice.paint.strong(&printable(&name))));
+        for line in lines {
+            words.push_str(&format!("  {}\n", printable(&line)));
+        }
+        words.push_str("\nThe transactions:\n");
+        for line in operations {
+            words.push_str(&format!("  {}\n", printable(&line)));
+        }
+        words.push('\n');
+        words
+    }
+
+    /// The name of what happened, its story, and what the transactions did; `None` where nothing went wrong.
+    fn story(&self) -> Option<(String, Vec<String>, Vec<String>)> {
+        let history = self.history?;
+        match self.verdict {
+            WeakVerdict::Cycle(steps) => {
+                let story = story(history, steps);
+                Some((story.name.to_owned(), story.lines, story.operations))
+            }
+            WeakVerdict::Local(findings) => {
+                // What a finding says does not depend on the level.
+                let spec = Spec {
+                    model: Model::Ser,
+                    session_order: self.spec.session_order,
+                    real_time: None,
+                };
+                let telling = tell(history, spec, &Counterexample::Local(findings.clone()));
+                let lines = telling.story.lines.into_iter().map(|line| line.text);
+                Some((
+                    telling.name.short.to_owned(),
+                    lines.collect(),
+                    telling.story.operations,
+                ))
+            }
+            WeakVerdict::Satisfied(_) | WeakVerdict::Unknown(_) => None,
+        }
+    }
+
+    fn json(&self, start: Instant) -> Value {
+        let mut document = json!({
+            "verdict": self.word(),
+            "level": self.spec.level.name(),
+            "session_order": self.spec.session_order,
+            "decider": "weak",
+            "seconds": start.elapsed().as_secs_f64(),
+        });
+        if let Some((name, lines, operations)) = self.story() {
+            document["anomaly"] = json!(name);
+            document["story"] = json!(lines);
+            document["transactions"] = json!(operations);
+        }
+        if let (WeakVerdict::Cycle(steps), Some(history)) = (self.verdict, self.history) {
+            document["cycle"] = steps.iter().map(|step| step_json(history, step)).collect();
+        }
+        if let WeakVerdict::Unknown(reason) = self.verdict {
+            document["reason"] = json!(reason.to_string());
+            document["interrupted"] = json!(matches!(reason, StopReason::Interrupted));
+        }
+        document
+    }
+}
+
+fn step_json(history: &History, step: &CommitStep) -> Value {
+    let txn = |txn: TxnId| history.txn_name(txn);
+    let key = |key: KeyId| history.key_name(key);
+    let reason = match &step.reason {
+        CommitReason::Session => json!({"reason": "so"}),
+        CommitReason::Wr(it) => json!({"reason": "wr", "key": key(*it)}),
+        CommitReason::Given(it) => json!({"reason": "ww", "key": key(*it)}),
+        CommitReason::Vis {
+            reader,
+            key: it,
+            because,
+        } => json!({
+            "reason": "vis",
+            "reader": txn(*reader),
+            "key": key(*it),
+            "because": match because {
+                Because::EarlierRead(via) => json!({"earlier_read": key(*via)}),
+                Because::Source(via) => json!({"source": key(*via)}),
+                Because::Session => json!("session"),
+                Because::Path(path) => path.iter().map(|step| json!({
+                    "from": txn(step.from),
+                    "to": txn(step.to),
+                    "key": step.key.map(key),
+                })).collect(),
+            },
+        }),
+    };
+    let mut value = json!({"from": txn(step.from), "to": step.to.map(txn)});
+    if let (Some(value), Value::Object(reason)) = (value.as_object_mut(), reason) {
+        value.extend(reason);
+    }
+    value
+}

@@ -1,0 +1,212 @@
+//! `kingsnake check --workload`: a Jepsen workload by its own rule, told in words, as JSON and on a page.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use kingsnake_datasets::open_log;
+use kingsnake_history::operations::Operation;
+use kingsnake_solver::budget::Budget;
+use kingsnake_text::Escaped;
+use kingsnake_workloads::{Options, Report, Verdict, Workload, check, recognise};
+use serde_json::{Value, json};
+
+use crate::answer::base_name;
+use crate::args::{CheckArgs, FileArgs};
+use crate::input::{options, stopped_or_wrong};
+use crate::limits;
+use crate::output::put;
+use crate::picture::plot;
+use crate::voice::{Voice, count, lasting, printable, say};
+
+/// More violations than this are counted, not told.
+const TOLD: usize = 10;
+
+/// The workload of a log that is no history of transactions, if its operations tell.
+pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<Workload> {
+    let (log, ..) = open_log(&args.history, &options(&args.read, budget)).ok()?;
+    recognise(&log)
+}
+
+/// Checks a workload that has a rule.
+pub fn run(args: &CheckArgs, workload: Workload, voice: Voice, start: Instant) -> Result<u8> {
+    let budget = limits::budget(&args.limits.bounds, start)?;
+    let opened = open_log(&args.history, &options(&args.read, &budget));
+    let (log, ..) = opened.map_err(stopped_or_wrong)?;
+    let asked = Options {
+        total: args.workload.total,
+        allow_negative: args.workload.allow_negative,
+        group_size: args.workload.group_size,
+        linearizable: args.workload.linearizable,
+    };
+    let report = check(workload, &log, &asked).context("the workload has no rule")??;
+    let answer = Answer {
+        workload,
+        log: &log,
+        report: &report,
+        name: base_name(&args.history),
+        time: start.elapsed(),
+    };
+    deliver(&answer, &args.files, voice)?;
+    Ok(match report.verdict {
+        Verdict::Valid => 0,
+        Verdict::Invalid => 1,
+        Verdict::Unknown => 3,
+    })
+}
+
+struct Answer<'a> {
+    workload: Workload,
+    log: &'a [Operation],
+    report: &'a Report,
+    name: String,
+    time: Duration,
+}
+
+impl Answer<'_> {
+    fn word(&self) -> &'static str {
+        match self.report.verdict {
+            Verdict::Valid => "satisfied",
+            Verdict::Invalid => "violated",
+            Verdict::Unknown => "unknown",
+        }
+    }
+
+    fn subject(&self) -> String {
+        let n_ops = count(self.log.len(), "operation");
+        format!("workload {} ({}: {n_ops})", self.workload, self.name)
+    }
+
+    fn words(&self, voice: Voice) -> String {
+        let word = match self.report.verdict {
+            Verdict::Valid => voice.paint.good(self.word()),
+            Verdict::Invalid => voice.paint.bad(self.word()),
+            Verdict::Unknown => voice.paint.open(self.word()),
+        };
+        let mut out = format!("{word}: {}\n", printable(&self.subject()));
+        if voice.quiet {
+            return out;
+        }
+        let _ = writeln!(out, "rule: {}", self.report.rule);
+        if !self.report.violations.is_empty() {
+            out.push('\n');
+        }
+        for violation in self.report.violations.iter().take(TOLD) {
+            let _ = writeln!(out, "  {}", printable(&violation.words));
+        }
+        let n_more = self.report.violations.len().saturating_sub(TOLD);
+        if n_more > 0 {
+            let _ = writeln!(
+                out,
+                "  and {} (--json lists them all)",
+                count(n_more, "more violation")
+            );
+        }
+        out.push('\n');
+        for (name, value) in &self.report.facts {
+            let _ = writeln!(out, "{name:<16} {}", printable(value));
+        }
+        let _ = writeln!(out, "{}", voice.paint.faint(&lasting(self.time)));
+        out
+    }
+
+    fn json(&self) -> Value {
+        let name = |&at: &usize| self.log[at].name;
+        let violations: Vec<Value> = self
+            .report
+            .violations
+            .iter()
+            .map(|it| json!({"words": it.words, "operations": it.operations.iter().map(name).collect::<Vec<_>>()}))
+            .collect();
+        let facts: serde_json::Map<String, Value> = self
+            .report
+            .facts
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), json!(value)))
+            .collect();
+        json!({
+            "verdict": self.word(),
+            "workload": self.workload.name(),
+            "history": self.name,
+            "operations": self.log.len(),
+            "rule": self.report.rule,
+            "violations": violations,
+            "facts": facts,
+            "seconds": self.time.as_secs_f64(),
+        })
+    }
+
+    fn page(&self) -> String {
+        let mut body = format!(
+            r#"<header><p class="verdict">{}</p><h1>{}</h1><p class="how">{}</p></header>"#,
+            self.word(),
+            Escaped(&self.subject()),
+            Escaped(self.report.rule)
+        );
+        if !self.report.violations.is_empty() {
+            body.push_str("<section><h2>What happened</h2><ol class=\"story\">");
+            for violation in self.report.violations.iter().take(TOLD * 10) {
+                let _ = write!(body, "<li>{}</li>", Escaped(&violation.words));
+            }
+            body.push_str("</ol></section>");
+        }
+        if let Some(plot) = &self.report.plot {
+            let _ = write!(
+                body,
+                "<section><h2>{}</h2><div class=\"wide drawing\">{}</div></section>",
+                Escaped(&plot.title),
+                plot::document(plot)
+            );
+        }
+        body.push_str("<section><h2>Counts</h2><table class=\"plan\"><tbody>");
+        for (name, value) in &self.report.facts {
+            let _ = write!(
+                body,
+                "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
+                Escaped(name),
+                Escaped(value)
+            );
+        }
+        body.push_str("</tbody></table></section>");
+        let title = format!("{}: {}", self.word(), self.subject());
+        kingsnake_text::page(&title, "", self.word(), &body)
+    }
+}
+
+fn deliver(answer: &Answer<'_>, files: &FileArgs, voice: Voice) -> Result<()> {
+    if files.json.as_deref() != Some(Path::new("-")) {
+        say(&answer.words(voice)).context("cannot write to stdout")?;
+    }
+    if let Some(path) = &files.json {
+        let mut text = serde_json::to_string_pretty(&answer.json())?;
+        text.push('\n');
+        put(path, &text)?;
+    }
+    if let Some(path) = &files.report {
+        put(path, &answer.page())?;
+    }
+    match (&files.svg, &answer.report.plot) {
+        (Some(path), Some(plot)) => put(path, &plot::document(plot))?,
+        (Some(path), None) => {
+            voice.warn(&format!(
+                "no picture for {}: there is nothing to plot",
+                path.display()
+            ));
+        }
+        (None, _) => {}
+    }
+    for (path, what) in [
+        (&files.certificate, "certificate"),
+        (&files.proof, "proof"),
+        (&files.dot, "graph"),
+    ] {
+        if let Some(path) = path {
+            let path = path.display();
+            voice.warn(&format!(
+                "no {what} for {path}: a workload is checked by its rule"
+            ));
+        }
+    }
+    Ok(())
+}

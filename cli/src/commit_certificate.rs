@@ -1,0 +1,125 @@
+//! The certificate of a weak level as a file: a header line, then a transaction's name a line, in the order of commits.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use kingsnake_solver::model::{History, Token, TxnId};
+use kingsnake_solver::weak::WeakSpec;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::certificate::fingerprint;
+
+/// What tells this order from those of the other levels.
+const MODEL: &str = "co";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    kingsnake_certificate: u32,
+    model: String,
+    level: String,
+    session_order: bool,
+    transactions: usize,
+    operations: usize,
+    fingerprint: String,
+}
+
+/// A certificate that was read.
+#[derive(Debug)]
+pub struct Claim {
+    /// The commits, earliest first.
+    pub order: Vec<TxnId>,
+    /// The level that it was made for.
+    pub spec: WeakSpec,
+    /// Whether it was made for a history with the same transactions and operations.
+    pub same_history: bool,
+}
+
+/// The file's text.
+pub fn write(history: &History, spec: WeakSpec, order: &[TxnId]) -> String {
+    let header = Header {
+        kingsnake_certificate: 1,
+        model: MODEL.to_owned(),
+        level: spec.level.name().to_owned(),
+        session_order: spec.session_order,
+        transactions: history.n_txns(),
+        operations: history.n_ops(),
+        fingerprint: fingerprint(history),
+    };
+    let mut text = serde_json::to_string(&header).unwrap_or_default();
+    for &txn in order {
+        text.push('\n');
+        match history.txn_token(txn) {
+            Token::Nil => text.push_str("null"),
+            Token::Int(number) => {
+                let _ = write!(text, "{number}");
+            }
+            Token::Text(symbol) => {
+                text.push_str(&Value::from(history.symbols().text(symbol)).to_string());
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Reads a certificate of commits for this history; `None` if the file is of another kind.
+pub fn read(path: &Path, history: &History) -> Result<Option<Claim>> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).with_context(|| format!("{shown}"))?;
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return Ok(None);
+    };
+    let mut lines = text.lines().enumerate();
+    let header: Header = match lines.next().map(|(_, first)| serde_json::from_str(first)) {
+        Some(Ok(header)) => header,
+        _ => return Ok(None),
+    };
+    if header.model != MODEL {
+        return Ok(None);
+    }
+    ensure!(
+        header.kingsnake_certificate == 1,
+        "{shown}: line 1: certificate version {}; this program reads version 1",
+        header.kingsnake_certificate
+    );
+    let level = header.level.parse();
+    let level = level.map_err(|why: String| anyhow::anyhow!("{shown}: line 1: {why}"))?;
+    let by_name: FxHashMap<String, TxnId> = history
+        .txns()
+        .map(|txn| (name(history, txn), txn))
+        .collect();
+    let mut order = Vec::new();
+    for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+        let Ok(value) = serde_json::from_str::<Value>(line) else {
+            bail!("{shown}: line {}: expected a transaction's name", at + 1);
+        };
+        let Some(&txn) = by_name.get(&value.to_string()) else {
+            bail!(
+                "{shown}: line {}: the history has no transaction {value}",
+                at + 1
+            );
+        };
+        order.push(txn);
+    }
+    Ok(Some(Claim {
+        order,
+        spec: WeakSpec {
+            level,
+            session_order: header.session_order,
+        },
+        same_history: header.transactions == history.n_txns()
+            && header.operations == history.n_ops()
+            && header.fingerprint == fingerprint(history),
+    }))
+}
+
+fn name(history: &History, txn: TxnId) -> String {
+    match history.txn_token(txn) {
+        Token::Nil => "null".to_owned(),
+        Token::Int(number) => number.to_string(),
+        Token::Text(symbol) => Value::from(history.symbols().text(symbol)).to_string(),
+    }
+}

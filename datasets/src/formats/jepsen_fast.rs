@@ -1,0 +1,463 @@
+//! The events that nearly every line of a large Jepsen log has, read without a tree: known fields, whole numbers, steps on
+//! plain keys. Whatever else stands there is left to the general reader, so both must mean the same.
+//!
+//! What an invocation asked is passed over: its completion repeats it. [`read_skipped`] comes back for those that need it.
+
+use kingsnake_history::model::{HistoryBuilder, Token};
+use rustc_hash::FxHashMap;
+
+use super::datum::Dialect;
+use super::jepsen::{Action, Content, Event, Events, Kind, Step};
+use crate::cursor::Cursor;
+
+/// What stands after `:value`.
+#[derive(Clone, Copy)]
+enum Found {
+    Nothing,
+    Int(i64),
+    Pair(i64, i64),
+    KeyedPair(i64, i64, i64),
+    Steps(u32, u32),
+    Skipped(usize),
+}
+
+/// What `:f` says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum F {
+    Txn,
+    Read,
+    Write,
+    Cas,
+}
+
+/// Reads one event if it is of the usual form; else the cursor and the events are as before.
+pub(super) fn read_event(
+    events: &mut Events,
+    cursor: &mut Cursor<'_>,
+    dialect: Dialect,
+    number: i64,
+    builder: &mut HistoryBuilder,
+) -> bool {
+    let start = cursor.at;
+    let lengths = (events.steps.len(), events.items.len());
+    let mut reader = Reader {
+        events,
+        cursor,
+        dialect,
+        builder,
+    };
+    if let Some(event) = reader.event(start, number) {
+        reader.events.all.push(event);
+        return true;
+    }
+    cursor.at = start;
+    events.steps.truncate(lengths.0);
+    events.items.truncate(lengths.1);
+    false
+}
+
+/// Reads what was passed over where it is needed: the completion does not repeat it, is missing, or may be another's.
+pub(super) fn read_skipped(
+    events: &mut Events,
+    mut cursor: Cursor<'_>,
+    dialect: Dialect,
+    builder: &mut HistoryBuilder,
+) {
+    // The invocation that a process waits for, and how many are open.
+    let mut open: FxHashMap<Option<i64>, (Option<usize>, usize)> = FxHashMap::default();
+    let mut needed = Vec::new();
+    for (at, event) in events.all.iter().enumerate() {
+        let (waiting, n_open) = open.entry(event.process).or_default();
+        if event.kind == Kind::Invoke {
+            *n_open += 1;
+            if *n_open > 1 {
+                needed.extend(waiting.take());
+                needed.push(at);
+            } else {
+                *waiting = Some(at);
+            }
+            continue;
+        }
+        *n_open = n_open.saturating_sub(1);
+        if let Some(invoke) = waiting.take()
+            && !event.has_steps
+        {
+            needed.push(invoke);
+        }
+    }
+    needed.extend(open.into_values().filter_map(|(waiting, _)| waiting));
+    needed.sort_unstable();
+    for at in needed {
+        let Some(value_at) = events.all[at].skipped else {
+            continue;
+        };
+        cursor.at = value_at;
+        let mut reader = Reader {
+            events,
+            cursor: &mut cursor,
+            dialect,
+            builder,
+        };
+        if let Some(steps) = reader.steps() {
+            events.all[at].steps = steps;
+            events.all[at].skipped = None;
+        } else {
+            events.unread.push(at);
+        }
+    }
+}
+
+struct Reader<'e, 'c, 'a> {
+    events: &'e mut Events,
+    cursor: &'c mut Cursor<'a>,
+    dialect: Dialect,
+    builder: &'e mut HistoryBuilder,
+}
+
+impl<'a> Reader<'_, '_, 'a> {
+    #[inline]
+    fn blanks(&mut self) {
+        while matches!(self.cursor.peek(), b' ' | b',' | b'\t' | b'\r' | b'\n') {
+            self.cursor.at += 1;
+        }
+    }
+
+    /// A keyword, or a text of JSON without escapes.
+    #[inline]
+    fn word(&mut self) -> Option<&'a [u8]> {
+        let opening = if self.dialect == Dialect::Edn {
+            b':'
+        } else {
+            b'"'
+        };
+        if !self.cursor.pass(opening) {
+            return None;
+        }
+        let rest = self.cursor.rest();
+        let ends = |&byte: &u8| !(byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+        let length = rest.iter().position(ends)?;
+        self.cursor.at += length;
+        if self.dialect == Dialect::Json {
+            if !self.cursor.pass(b'"') {
+                return None;
+            }
+        } else if !self.is_end() {
+            return None;
+        }
+        (length > 0).then(|| &rest[..length])
+    }
+
+    /// Whether a value ends here.
+    #[inline]
+    fn is_end(&self) -> bool {
+        matches!(
+            self.cursor.peek(),
+            b' ' | b',' | b'\t' | b'\r' | b'\n' | b']' | b'}' | b')'
+        )
+    }
+
+    #[inline]
+    fn int(&mut self) -> Option<i64> {
+        if !matches!(self.cursor.peek(), b'-' | b'0'..=b'9') {
+            return None;
+        }
+        let number = self.cursor.int().ok()?;
+        self.is_end().then_some(number)
+    }
+
+    #[inline]
+    fn nil(&mut self) -> bool {
+        let word: &[u8] = if self.dialect == Dialect::Edn {
+            b"nil"
+        } else {
+            b"null"
+        };
+        if !self.cursor.rest().starts_with(word) {
+            return false;
+        }
+        self.cursor.at += word.len();
+        self.is_end()
+    }
+
+    fn event(&mut self, start: usize, number: i64) -> Option<Event> {
+        if !self.cursor.pass(b'{') {
+            return None;
+        }
+        let (mut kind, mut f, mut process) = (None, None, None);
+        let (mut time, mut index) = (None, None);
+        let mut value = Found::Nothing;
+        let mut n_seen = 0_u32;
+        loop {
+            self.blanks();
+            if self.cursor.pass(b'}') {
+                break;
+            }
+            let key = self.word()?;
+            if self.dialect == Dialect::Json {
+                self.blanks();
+                if !self.cursor.pass(b':') {
+                    return None;
+                }
+            }
+            self.blanks();
+            let bit = match key {
+                b"type" => {
+                    kind = Some(match self.word()? {
+                        b"invoke" => Kind::Invoke,
+                        b"ok" => Kind::Ok,
+                        b"fail" => Kind::Fail,
+                        b"info" => Kind::Info,
+                        _ => return None,
+                    });
+                    1
+                }
+                b"f" => {
+                    f = Some(match self.word()? {
+                        b"txn" => F::Txn,
+                        b"read" => F::Read,
+                        b"write" => F::Write,
+                        b"cas" => F::Cas,
+                        _ => return None,
+                    });
+                    2
+                }
+                b"process" => {
+                    process = Some(self.int()?);
+                    4
+                }
+                b"time" => {
+                    time = Some(self.int()?);
+                    8
+                }
+                b"index" => {
+                    index = Some(self.int()?);
+                    16
+                }
+                b"value" => {
+                    value = self.value(kind)?;
+                    32
+                }
+                _ => return None,
+            };
+            // The general reader takes the first of two fields of one name.
+            if n_seen & bit != 0 {
+                return None;
+            }
+            n_seen |= bit;
+        }
+        let (has_steps, steps, skipped) = self.steps_of(f, value)?;
+        Some(Event {
+            kind: kind?,
+            process: Some(process?),
+            time,
+            index,
+            number,
+            at: start,
+            has_steps,
+            steps,
+            skipped,
+        })
+    }
+
+    fn value(&mut self, kind: Option<Kind>) -> Option<Found> {
+        if self.nil() {
+            return Some(Found::Nothing);
+        }
+        if !self.cursor.rest().starts_with(b"[") {
+            return self.int().map(Found::Int);
+        }
+        let value_at = self.cursor.at;
+        self.cursor.at += 1;
+        self.blanks();
+        if matches!(self.cursor.peek(), b'[' | b']') {
+            let is_step = self.begins_step();
+            self.cursor.at = value_at;
+            if kind == Some(Kind::Invoke) && is_step && self.skip() {
+                return Some(Found::Skipped(value_at));
+            }
+            self.cursor.at = value_at;
+            return self.steps().map(|(first, end)| Found::Steps(first, end));
+        }
+        let one = self.int()?;
+        self.blanks();
+        let found = if self.cursor.pass(b'[') {
+            self.blanks();
+            let expected = self.int()?;
+            self.blanks();
+            let new = self.int()?;
+            self.blanks();
+            if !self.cursor.pass(b']') {
+                return None;
+            }
+            Found::KeyedPair(one, expected, new)
+        } else {
+            Found::Pair(one, self.int()?)
+        };
+        self.blanks();
+        self.cursor.pass(b']').then_some(found)
+    }
+
+    /// Whether a step begins here: a vector that begins with a word.
+    fn begins_step(&mut self) -> bool {
+        let passes = self.cursor.pass(b'[');
+        self.blanks();
+        passes
+            && matches!(
+                (self.cursor.peek(), self.dialect),
+                (b':', Dialect::Edn) | (b'"', Dialect::Json)
+            )
+    }
+
+    /// Passes steps of plain keys and values; false if something else stands there.
+    fn skip(&mut self) -> bool {
+        let mut depth = 0_u32;
+        let mut in_text = false;
+        for (at, &byte) in self.cursor.rest().iter().enumerate() {
+            match byte {
+                b'\\' => return false,
+                b'"' if self.dialect == Dialect::Json => in_text = !in_text,
+                _ if in_text => {}
+                b'[' => depth += 1,
+                b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        self.cursor.at += at + 1;
+                        return true;
+                    }
+                }
+                b'{' | b'}' | b'(' | b')' | b'#' | b';' | b'^' => return false,
+                b'"' if self.dialect == Dialect::Edn => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `[[:r 1 nil] [:append 2 3]]`
+    fn steps(&mut self) -> Option<(u32, u32)> {
+        let first = self.events.steps.len() as u32;
+        if !self.cursor.pass(b'[') {
+            return None;
+        }
+        loop {
+            self.blanks();
+            if self.cursor.pass(b']') {
+                return Some((first, self.events.steps.len() as u32));
+            }
+            let step = self.step()?;
+            self.events.steps.push(step);
+        }
+    }
+
+    fn step(&mut self) -> Option<Step> {
+        if !self.cursor.pass(b'[') {
+            return None;
+        }
+        self.blanks();
+        let action = match self.word()? {
+            b"r" => Action::Read,
+            b"w" => Action::Write,
+            b"append" => Action::Append,
+            _ => return None,
+        };
+        self.blanks();
+        let key = self.plain()?;
+        self.blanks();
+        let content = if self.nil() {
+            match action {
+                Action::Read => Content::Nil,
+                _ => Content::One(Token::Nil),
+            }
+        } else if action == Action::Read && self.cursor.pass(b'[') {
+            self.list()?
+        } else {
+            Content::One(self.plain()?)
+        };
+        self.blanks();
+        self.cursor.pass(b']').then_some(Step {
+            action,
+            key,
+            content,
+        })
+    }
+
+    /// The items of a list and its end.
+    fn list(&mut self) -> Option<Content> {
+        let first = self.events.items.len() as u32;
+        loop {
+            self.blanks();
+            if self.cursor.pass(b']') {
+                return Some(Content::List(first, self.events.items.len() as u32));
+            }
+            let item = Token::Int(self.int()?);
+            self.events.items.push(item);
+        }
+    }
+
+    /// A whole number, a keyword, or a text of JSON.
+    #[inline]
+    fn plain(&mut self) -> Option<Token> {
+        if let Some(number) = self.int() {
+            return Some(Token::Int(number));
+        }
+        let word = std::str::from_utf8(self.word()?).ok()?;
+        Some(if self.dialect == Dialect::Edn {
+            self.builder.text(&format!(":{word}"))
+        } else {
+            self.builder.text(word)
+        })
+    }
+
+    /// Whether the event says which steps it has, and which.
+    #[allow(clippy::type_complexity)] // Three fields of an event.
+    fn steps_of(
+        &mut self,
+        f: Option<F>,
+        value: Found,
+    ) -> Option<(bool, (u32, u32), Option<usize>)> {
+        let first = self.events.steps.len() as u32;
+        let (key, action, content) = match (f, value) {
+            (None | Some(F::Txn), Found::Nothing) => return Some((false, (first, first), None)),
+            (_, Found::Steps(start, end)) => {
+                // An empty value is one of steps only for transactions.
+                if start == end && !matches!(f, None | Some(F::Txn)) {
+                    return None;
+                }
+                self.events.has_txns = true;
+                return Some((true, (start, end), None));
+            }
+            (None | Some(F::Txn), Found::Skipped(at)) => {
+                self.events.has_txns = true;
+                return Some((true, (first, first), Some(at)));
+            }
+            (Some(F::Read), Found::Nothing) => (None, Action::Read, Content::Nil),
+            (Some(F::Read), Found::Int(value)) => (None, Action::Read, one(value)),
+            (Some(F::Write), Found::Int(value)) => (None, Action::Write, one(value)),
+            (Some(F::Read), Found::Pair(key, value)) => (Some(key), Action::Read, one(value)),
+            (Some(F::Write), Found::Pair(key, value)) => (Some(key), Action::Write, one(value)),
+            (Some(F::Cas), Found::Pair(expected, new)) => (None, Action::Cas, pair(expected, new)),
+            (Some(F::Cas), Found::KeyedPair(key, expected, new)) => {
+                (Some(key), Action::Cas, pair(expected, new))
+            }
+            _ => return None,
+        };
+        let key = match key {
+            Some(key) => Token::Int(key),
+            None => self.events.register(self.builder),
+        };
+        self.events.steps.push(Step {
+            action,
+            key,
+            content,
+        });
+        Some((true, (first, first + 1), None))
+    }
+}
+
+fn one(value: i64) -> Content {
+    Content::One(Token::Int(value))
+}
+
+fn pair(expected: i64, new: i64) -> Content {
+    Content::Pair(Token::Int(expected), Token::Int(new))
+}

@@ -1,0 +1,34 @@
+//! Compare-and-sets: which operations of a transaction belong to one, and which were refused.
+//!
+//! To a level of transactions an applied one is a read and a write, and one that was refused and showed the current value
+//! is a read. These rows say so, and keep what a refusal without a value says: the key did not hold what was expected.
+
+use super::ids::{KeyId, TxnId, ValueId};
+
+/// How a compare-and-set ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome<V> {
+    /// The key held what was expected, and was set.
+    Applied,
+    /// It did not, and nobody said what it held.
+    Refused,
+    /// It held this.
+    Shown(V),
+}
+
+/// One compare-and-set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompareAndSet {
+    /// Its transaction.
+    pub txn: TxnId,
+    /// How many operations of the transaction come before it.
+    pub at: u32,
+    /// The key.
+    pub key: KeyId,
+    /// What the key must hold.
+    pub expected: ValueId,
+    /// What it is set to.
+    pub new: ValueId,
+    /// How it ended.
+    pub outcome: Outcome<ValueId>,
+}

@@ -1,0 +1,183 @@
+//! The weak levels by brute force, straight from their axioms: some total order of commits, which contains session order and
+//! reads-from, satisfies the axiom of every read. Registers only.
+//!
+//! The axiom: if read *r* of *t3* returned key x as *t1* wrote it, and sees *t2*, which writes x too, then *t2* commits before *t1*.
+//! What a read sees is asked of the definition each time; nothing is saturated.
+
+use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_history::weak::{WeakLevel, WeakSpec};
+
+/// The most transactions, aborted ones aside, that [`holds`] decides.
+pub const MAX_TXNS: usize = 7;
+
+/// A read of another's write: its operation, its key, and who wrote what it returned; `None` is the initial state.
+type Read = (usize, KeyId, Option<TxnId>);
+
+/// Whether a history satisfies a weak level; `None` if it is too large, or not of registers alone.
+pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
+    let alive = |txn: &TxnId| history.status(*txn) != Status::Aborted;
+    let all: Vec<TxnId> = history.txns().filter(alive).collect();
+    let is_register = |op: &Op| matches!(op, Op::Read { .. } | Op::Write { .. });
+    let are_registers = history
+        .txns()
+        .all(|txn| history.ops(txn).iter().all(is_register));
+    if all.len() > MAX_TXNS || !are_registers || !history.version_orders().is_empty() {
+        return None;
+    }
+    let unknown: Vec<TxnId> = all
+        .iter()
+        .copied()
+        .filter(|&txn| history.status(txn) == Status::Unknown)
+        .collect();
+    Some((0..1_u32 << unknown.len()).any(|subset| {
+        let takes_part = |txn: &TxnId| {
+            let place = unknown.iter().position(|it| it == txn);
+            place.is_none_or(|place| subset & (1 << place) != 0)
+        };
+        let txns: Vec<TxnId> = all.iter().copied().filter(takes_part).collect();
+        some_sources(history, spec, &txns, 0, &mut Vec::new())
+    }))
+}
+
+/// Tries everybody that each transaction can have read from, one transaction after the other.
+fn some_sources(
+    history: &History,
+    spec: WeakSpec,
+    txns: &[TxnId],
+    at: usize,
+    reads: &mut Vec<Vec<Read>>,
+) -> bool {
+    let Some(&txn) = txns.get(at) else {
+        let scene = Scene {
+            history,
+            spec,
+            txns,
+            reads,
+        };
+        return scene.extend(&mut Vec::new());
+    };
+    let mut choices: Vec<Vec<Read>> = vec![Vec::new()];
+    for (op, &it) in history.ops(txn).iter().enumerate() {
+        let Op::Read { key, value } = it else {
+            continue;
+        };
+        let own = history.ops(txn)[..op].iter().rev();
+        if let Some(own) = own
+            .filter(|op| op.is_write())
+            .find(|op| op.key() == Some(key))
+        {
+            if !matches!(own, Op::Write { value: mine, .. } if *mine == value) {
+                return false;
+            }
+            continue;
+        }
+        let others = txns.iter().copied().filter(|&other| other != txn);
+        let wrote = others.filter(|&other| left(history, other, key) == Some(value));
+        let initial = history.is_initial(value).then_some(None);
+        let sources: Vec<Option<TxnId>> = wrote.map(Some).chain(initial).collect();
+        choices = choices
+            .iter()
+            .flat_map(|reads| {
+                sources.iter().map(|&source| {
+                    let mut reads = reads.clone();
+                    reads.push((op, key, source));
+                    reads
+                })
+            })
+            .collect();
+    }
+    choices.into_iter().any(|choice| {
+        reads.push(choice);
+        let found = some_sources(history, spec, txns, at + 1, reads);
+        reads.pop();
+        found
+    })
+}
+
+/// What a transaction left in a key.
+fn left(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
+    let ops = history.ops(txn).iter().rev();
+    let mut writes = ops.filter_map(|&op| match op {
+        Op::Write { key: it, value } if it == key => Some(value),
+        _ => None,
+    });
+    writes.next()
+}
+
+struct Scene<'s> {
+    history: &'s History,
+    spec: WeakSpec,
+    txns: &'s [TxnId],
+    reads: &'s [Vec<Read>],
+}
+
+impl Scene<'_> {
+    /// Whether an order of commits can be completed.
+    fn extend(&self, order: &mut Vec<TxnId>) -> bool {
+        if order.len() == self.txns.len() {
+            return self.txns.iter().all(|&txn| self.axioms_hold(order, txn));
+        }
+        for &next in self.txns {
+            if order.contains(&next) || !self.before(next).iter().all(|it| order.contains(it)) {
+                continue;
+            }
+            order.push(next);
+            let found = self.extend(order);
+            order.pop();
+            if found {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn of(&self, txn: TxnId) -> &[Read] {
+        let at = self.txns.iter().position(|&it| it == txn);
+        at.map_or(&[], |at| &self.reads[at])
+    }
+
+    /// What comes before a transaction by session order or reads-from, in one step.
+    fn before(&self, txn: TxnId) -> Vec<TxnId> {
+        let earlier = self.txns.iter().copied().filter(|&it| self.so(it, txn));
+        let sources = self.of(txn).iter().filter_map(|read| read.2);
+        earlier.chain(sources).collect()
+    }
+
+    fn so(&self, one: TxnId, other: TxnId) -> bool {
+        let session = |txn| self.history.session(txn);
+        self.spec.session_order && one < other && session(one) == session(other)
+    }
+
+    fn axioms_hold(&self, order: &[TxnId], t3: TxnId) -> bool {
+        let place = |txn: TxnId| order.iter().position(|&it| it == txn);
+        self.of(t3).iter().all(|&(op, key, t1)| {
+            let others = self.txns.iter().copied();
+            let others = others.filter(|&t2| t2 != t3 && Some(t2) != t1);
+            let mut seen =
+                others.filter(|&t2| left(self.history, t2, key).is_some() && self.sees(t3, op, t2));
+            seen.all(|t2| t1.is_some_and(|t1| place(t2) < place(t1)))
+        })
+    }
+
+    /// Whether a read of `t3`, by its operation, sees `t2`.
+    fn sees(&self, t3: TxnId, op: usize, t2: TxnId) -> bool {
+        let mut reads = self.of(t3).iter();
+        let earlier = |read: &Read| read.0 < op && read.2 == Some(t2);
+        match self.spec.level {
+            WeakLevel::Rc => reads.any(earlier),
+            WeakLevel::RcSo => reads.any(earlier) || self.so(t2, t3),
+            WeakLevel::Ra => self.before(t3).contains(&t2),
+            WeakLevel::Cc => self.happened_before(t2, t3, &mut Vec::new()),
+        }
+    }
+
+    fn happened_before(&self, t2: TxnId, t3: TxnId, tried: &mut Vec<TxnId>) -> bool {
+        self.before(t3).into_iter().any(|it| {
+            it == t2 || {
+                let is_new = !tried.contains(&it);
+                tried.push(it);
+                is_new && self.happened_before(t2, it, tried)
+            }
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Random histories of registers for the engines of linearizability: a run on one machine, then perhaps a lie.
+
+use kingsnake_history::model::{History, HistoryBuilder, Outcome, Status, Token};
+use kingsnake_history::rng::Rng;
+
+/// What a history may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// At most this many operations.
+    pub most_ops: usize,
+    /// This many keys.
+    pub n_keys: usize,
+    /// Whether values repeat.
+    pub repeats: bool,
+    /// Of a hundred, how many have an unknown end.
+    pub unknown: usize,
+    /// Of a hundred compare-and-sets, how many fail or are refused.
+    pub refused: usize,
+    /// Of a hundred histories, how many have reads of anything.
+    pub lies: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    Read(Token),
+    Write(Token),
+    CompareAndSet(Token, Token, Outcome<Token>),
+    Failed(Token, Token),
+}
+
+struct Drawn {
+    key: usize,
+    begin: i64,
+    end: i64,
+    action: Action,
+    status: Status,
+}
+
+/// A random history.
+pub fn registers(rng: &mut Rng, shape: Registers) -> History {
+    let n_ops = rng.between(1, shape.most_ops);
+    let mut held = vec![Token::Nil; shape.n_keys];
+    let mut fresh = 0;
+    let mut written = vec![Token::Nil];
+    let mut drawn = Vec::new();
+    for at in 0..n_ops {
+        let point = 4 * at as i64;
+        let key = rng.below(shape.n_keys);
+        let wide = if rng.chance(30) { 20 } else { 5 };
+        let (begin, end) = (
+            point - rng.below(wide) as i64,
+            point + rng.below(wide) as i64,
+        );
+        let is_unknown = rng.chance(shape.unknown);
+        let takes_effect = !is_unknown || rng.chance(60);
+        let new = if shape.repeats {
+            Token::Int(rng.below(3) as i64)
+        } else {
+            fresh += 1;
+            Token::Int(fresh)
+        };
+        written.push(new);
+        let action = match rng.below(10) {
+            0..=3 => Action::Read(held[key]),
+            4..=6 => {
+                if takes_effect {
+                    held[key] = new;
+                }
+                Action::Write(new)
+            }
+            _ if rng.chance(shape.refused) => refused(rng, held[key], new, &written),
+            _ => {
+                let expected = held[key];
+                if takes_effect {
+                    held[key] = new;
+                }
+                Action::CompareAndSet(expected, new, Outcome::Applied)
+            }
+        };
+        let status = match action {
+            Action::Failed(..) => Status::Aborted,
+            _ if is_unknown => Status::Unknown,
+            _ => Status::Committed,
+        };
+        drawn.push(Drawn {
+            key,
+            begin,
+            end,
+            action,
+            status,
+        });
+    }
+    if rng.chance(shape.lies) {
+        lie(rng, &mut drawn, &written);
+    }
+    build(&drawn)
+}
+
+fn refused(rng: &mut Rng, held: Token, new: Token, written: &[Token]) -> Action {
+    let expected = rng.pick(written).copied().unwrap_or(Token::Nil);
+    let expected = if expected == held {
+        Token::Int(-1)
+    } else {
+        expected
+    };
+    match rng.below(3) {
+        0 => Action::Failed(expected, new),
+        1 => Action::CompareAndSet(expected, new, Outcome::Shown(held)),
+        _ => Action::CompareAndSet(expected, new, Outcome::Refused),
+    }
+}
+
+/// Changes what one or two operations saw, or when they ran.
+fn lie(rng: &mut Rng, drawn: &mut [Drawn], written: &[Token]) {
+    for _ in 0..rng.between(1, 2) {
+        let at = rng.below(drawn.len());
+        let value = rng.pick(written).copied().unwrap_or(Token::Nil);
+        match drawn[at].action {
+            Action::Read(_) => drawn[at].action = Action::Read(value),
+            Action::CompareAndSet(_, new, Outcome::Applied) if value != new => {
+                drawn[at].action = Action::CompareAndSet(value, new, Outcome::Applied);
+            }
+            _ => {
+                let shift = rng.between(0, 24) as i64 - 12;
+                drawn[at].begin += shift;
+                drawn[at].end += shift;
+            }
+        }
+    }
+}
+
+fn build(drawn: &[Drawn]) -> History {
+    let mut builder = HistoryBuilder::new();
+    builder.initial_everywhere(Token::Nil);
+    for (at, op) in drawn.iter().enumerate() {
+        let session = builder.session(Token::Int(at as i64));
+        let begun = builder.begin(session, Token::Int(at as i64), op.status);
+        begun.expect("every name is new");
+        let end = (op.status != Status::Unknown).then_some(op.end);
+        builder.times(Some(op.begin), end);
+        let key = Token::Int(op.key as i64);
+        match op.action {
+            Action::Read(value) => {
+                builder.read(key, value);
+            }
+            Action::Write(value) => {
+                builder.write(key, value);
+            }
+            Action::CompareAndSet(expected, new, outcome) => {
+                builder.compare_and_set(key, expected, new, outcome);
+            }
+            Action::Failed(expected, new) => builder.failed_compare_and_set(key, expected, new),
+        }
+    }
+    builder.finish().expect("begins come before ends")
+}

@@ -1,0 +1,105 @@
+//! Linearizability by brute force: tries every choice of unknown operations and every order, over all keys at once.
+//!
+//! This is the definition (Herlihy and Wing 1990) and nothing else: no locality, no cache, no rule about reads.
+
+use kingsnake_history::model::{History, KeyId, Op, Outcome, Status, TxnId, ValueId};
+use rustc_hash::FxHashMap;
+
+/// What is asked of an order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Demand {
+    /// How far clocks may disagree.
+    pub drift: u64,
+    /// Whether a refused compare-and-set demands that the key did not hold what was expected.
+    pub refusals_count: bool,
+}
+
+/// What the keys hold; a key that is not here holds its initial value.
+type Store = FxHashMap<KeyId, ValueId>;
+
+/// Whether some order explains a history of at most a dozen operations.
+pub fn is_linearizable(history: &History, demand: Demand) -> bool {
+    let search = Search { history, demand };
+    let txns: Vec<TxnId> = history.txns().filter(|&txn| search.matters(txn)).collect();
+    let unknown: Vec<TxnId> = txns
+        .iter()
+        .copied()
+        .filter(|&txn| history.status(txn) == Status::Unknown)
+        .collect();
+    (0..1_u32 << unknown.len()).any(|chosen| {
+        let left_out = |txn: &TxnId| {
+            let place = unknown.iter().position(|it| it == txn);
+            place.is_some_and(|place| chosen & (1 << place) == 0)
+        };
+        let rest: Vec<TxnId> = txns.iter().copied().filter(|it| !left_out(it)).collect();
+        search.orders(&rest, &Store::default())
+    })
+}
+
+struct Search<'h> {
+    history: &'h History,
+    demand: Demand,
+}
+
+impl Search<'_> {
+    fn matters(&self, txn: TxnId) -> bool {
+        self.history.status(txn) != Status::Aborted || self.demand.refusals_count
+    }
+
+    /// Whether the rest has an order from this state on.
+    fn orders(&self, rest: &[TxnId], store: &Store) -> bool {
+        if rest.is_empty() {
+            return true;
+        }
+        rest.iter().any(|&next| {
+            let others: Vec<TxnId> = rest.iter().copied().filter(|&it| it != next).collect();
+            let too_late = others.iter().any(|&other| self.precedes(other, next));
+            !too_late
+                && self
+                    .run(next, store)
+                    .is_some_and(|store| self.orders(&others, &store))
+        })
+    }
+
+    /// Whether one had ended, by more than clocks may disagree, before the other began.
+    fn precedes(&self, one: TxnId, other: TxnId) -> bool {
+        let is_over = self.history.status(one) != Status::Unknown;
+        let end = i128::from(self.history.interval(one).commit);
+        let begin = i128::from(self.history.interval(other).begin);
+        let is_recorded = self.history.interval(one).commit < i64::MAX
+            && self.history.interval(other).begin > i64::MIN;
+        is_over && is_recorded && end + i128::from(self.demand.drift) < begin
+    }
+
+    /// The state after a transaction, if the state before it gives what it saw.
+    fn run(&self, txn: TxnId, store: &Store) -> Option<Store> {
+        let mut store = store.clone();
+        let is_aborted = self.history.status(txn) == Status::Aborted;
+        if self.demand.refusals_count {
+            let first = self.history.compares(txn).first();
+            let refused = first.filter(|it| it.outcome == Outcome::Refused && it.at == 0);
+            let is_over = self.history.status(txn) != Status::Unknown;
+            if is_over && refused.is_some_and(|it| self.holds(&store, it.key, it.expected)) {
+                return None;
+            }
+        }
+        for &op in self.history.ops(txn) {
+            match op {
+                _ if is_aborted => {}
+                Op::Read { key, value } if self.holds(&store, key, value) => {}
+                Op::Write { key, value } => {
+                    store.insert(key, value);
+                }
+                _ => return None,
+            }
+        }
+        Some(store)
+    }
+
+    fn holds(&self, store: &Store, key: KeyId, value: ValueId) -> bool {
+        match store.get(&key) {
+            Some(&held) => held == value,
+            None => self.history.is_initial(value),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! `search`: decides a key whose values repeat, by Wing and Gong's search with Lowe's cache.
+//!
+//! Events are in a list by time, starts before ends of the same moment. The search takes any operation that has started
+//! before the first end in the list and that the register allows, and goes back where none is left. A configuration, which
+//! is the set of operations taken and the value of the register, is visited once. A read that the register allows is
+//! taken at once: it changes nothing, so no other choice can be better. The problem is NP-complete, so the budget counts.
+
+use kingsnake_history::budget::{Budget, StopReason};
+use rustc_hash::FxHashSet;
+
+use crate::fault::{Fault, is_on};
+use crate::operations::{INITIAL, Key, NONE, Operation};
+use crate::{Outcome, Violation, timeline};
+
+/// How many steps lie between two looks at the clock.
+const STEPS: u64 = 4096;
+/// What one configuration takes in the cache, about.
+const ENTRY_BYTES: u64 = 48;
+
+/// The place of an event in the list.
+type Place = usize;
+
+/// The start or the end of an operation.
+#[derive(Clone, Copy)]
+struct Event {
+    op: u32,
+    is_start: bool,
+    /// The event of the same operation that belongs to it; [`END`] if it never ends.
+    other: Place,
+}
+
+/// The place after the last event.
+const END: Place = usize::MAX;
+
+/// An operation that was taken.
+struct Taken {
+    start: Place,
+    /// The value before it.
+    before: u32,
+    /// Whether there was no choice.
+    is_forced: bool,
+}
+
+struct Search<'a> {
+    ops: &'a [Operation],
+    events: Vec<Event>,
+    next: Vec<Place>,
+    previous: Vec<Place>,
+    first: Place,
+    /// The operation before this one that never ends and does the same: it is taken first.
+    twin: Vec<u32>,
+    is_taken: Vec<bool>,
+    names: Vec<u128>,
+    /// The name of the set of operations taken.
+    set: u128,
+    state: u32,
+    taken: Vec<Taken>,
+    seen: FxHashSet<(u128, u32)>,
+    /// The last end that held the search up.
+    stuck_at: Place,
+}
+
+/// Decides a key; also returns how many configurations were visited.
+pub(crate) fn decide(key: &Key<'_>, budget: &Budget) -> (Outcome, u64) {
+    let ops = useful(key);
+    let mut search = Search::new(&ops);
+    let found = search.run(budget);
+    let n_seen = search.seen.len() as u64;
+    let outcome = match found {
+        Err(reason) => Outcome::Unknown(reason),
+        Ok(true) => {
+            let order: Vec<u32> = search
+                .taken
+                .iter()
+                .map(|taken| search.events[taken.start].op)
+                .collect();
+            Outcome::Ordered(timeline::moments(&ops, &order))
+        }
+        Ok(false) => {
+            let last = ops[search.events[search.stuck_at].op as usize].txn;
+            Outcome::Violated(Violation::Stuck(key.key, last))
+        }
+    };
+    (outcome, n_seen)
+}
+
+/// The operations that can matter: one of unknown end matters if somebody can see what it wrote.
+fn useful(key: &Key<'_>) -> Vec<Operation> {
+    let mut is_wanted = vec![false; key.n_values];
+    let mut has_refusals = false;
+    for op in key.ops {
+        has_refusals |= op.refused != NONE;
+        if op.read != NONE {
+            is_wanted[op.read as usize] = true;
+        }
+    }
+    let matters = |op: &&Operation| {
+        !op.is_unknown || !op.is_read() && (has_refusals || is_wanted[op.write as usize])
+    };
+    key.ops.iter().filter(matters).copied().collect()
+}
+
+impl<'a> Search<'a> {
+    fn new(ops: &'a [Operation]) -> Self {
+        let mut times: Vec<(i64, bool, u32)> = Vec::with_capacity(2 * ops.len());
+        for (at, op) in ops.iter().enumerate() {
+            times.push((op.begin, false, at as u32));
+            if !op.is_unknown {
+                times.push((op.end, true, at as u32));
+            }
+        }
+        times.sort_unstable();
+        let mut starts = vec![END; ops.len()];
+        let mut events: Vec<Event> = Vec::with_capacity(times.len());
+        for (place, &(_, is_end, op)) in times.iter().enumerate() {
+            let mut other = END;
+            if is_end {
+                other = starts[op as usize];
+                events[other].other = place;
+            } else {
+                starts[op as usize] = place;
+            }
+            events.push(Event {
+                op,
+                is_start: !is_end,
+                other,
+            });
+        }
+        let n_events = events.len();
+        Search {
+            ops,
+            next: (0..n_events)
+                .map(|place| if place + 1 < n_events { place + 1 } else { END })
+                .collect(),
+            previous: (0..n_events)
+                .map(|place| place.checked_sub(1).unwrap_or(END))
+                .collect(),
+            first: if n_events == 0 { END } else { 0 },
+            twin: twins(ops, &events),
+            is_taken: vec![false; ops.len()],
+            names: names(ops.len()),
+            events,
+            set: 0,
+            state: INITIAL,
+            taken: Vec::new(),
+            seen: FxHashSet::default(),
+            stuck_at: 0,
+        }
+    }
+
+    /// Whether there is an order; then it is in `taken`.
+    fn run(&mut self, budget: &Budget) -> Result<bool, StopReason> {
+        let mut at = self.first;
+        let mut n_steps = 0_u64;
+        let mut reserved = 1 << 16;
+        loop {
+            n_steps += 1;
+            if n_steps.is_multiple_of(STEPS) {
+                budget.check()?;
+            }
+            if self.seen.len() >= reserved {
+                reserved *= 2;
+                budget.reserve("the cache of configurations", reserved as u64 * ENTRY_BYTES)?;
+            }
+            if at == END {
+                return Ok(true);
+            }
+            let event = self.events[at];
+            if !event.is_start {
+                self.stuck_at = self.stuck_at.max(at);
+                match self.go_back() {
+                    None => return Ok(false),
+                    Some(after) => at = after,
+                }
+                continue;
+            }
+            at = if self.take(at) {
+                self.first
+            } else {
+                self.next[at]
+            };
+        }
+    }
+
+    /// Takes an operation if the register allows it and it leads to something new.
+    fn take(&mut self, start: Place) -> bool {
+        let at = self.events[start].op as usize;
+        let op = &self.ops[at];
+        let is_seen = op.read == NONE || op.read == self.state;
+        let is_allowed =
+            (is_seen || is_on(Fault::EagerReads) && op.is_read()) && op.refused != self.state;
+        let twin = self.twin[at];
+        if !is_allowed || twin != NONE && !self.is_taken[twin as usize] {
+            return false;
+        }
+        let is_forced = op.is_read();
+        let set = self.set ^ self.names[at];
+        let state = if is_forced { self.state } else { op.write };
+        let cached = if is_on(Fault::NoState) { 0 } else { state };
+        if !is_forced && !self.seen.insert((set, cached)) {
+            return false;
+        }
+        self.taken.push(Taken {
+            start,
+            before: self.state,
+            is_forced,
+        });
+        self.is_taken[at] = true;
+        self.set = set;
+        self.state = state;
+        self.unlink(start);
+        let end = self.events[start].other;
+        if end != END {
+            self.unlink(end);
+        }
+        true
+    }
+
+    /// Gives up the last choice; where to go on.
+    fn go_back(&mut self) -> Option<Place> {
+        loop {
+            let last = self.taken.pop()?;
+            let at = self.events[last.start].op as usize;
+            self.is_taken[at] = false;
+            self.set ^= self.names[at];
+            self.state = last.before;
+            let end = self.events[last.start].other;
+            if end != END {
+                self.link(end);
+            }
+            self.link(last.start);
+            if !last.is_forced {
+                return Some(self.next[last.start]);
+            }
+        }
+    }
+
+    fn unlink(&mut self, place: Place) {
+        let (before, after) = (self.previous[place], self.next[place]);
+        if before == END {
+            self.first = after;
+        } else {
+            self.next[before] = after;
+        }
+        if after != END {
+            self.previous[after] = before;
+        }
+    }
+
+    fn link(&mut self, place: Place) {
+        let (before, after) = (self.previous[place], self.next[place]);
+        if before == END {
+            self.first = place;
+        } else {
+            self.next[before] = place;
+        }
+        if after != END {
+            self.previous[after] = place;
+        }
+    }
+}
+
+/// Of operations that never end and do the same, each but the first has the one that started before it.
+fn twins(ops: &[Operation], events: &[Event]) -> Vec<u32> {
+    let mut last = rustc_hash::FxHashMap::default();
+    let mut twins = vec![NONE; ops.len()];
+    for event in events.iter().filter(|event| event.is_start) {
+        let op = &ops[event.op as usize];
+        if op.is_unknown
+            && let Some(before) = last.insert((op.read, op.write), event.op)
+        {
+            twins[event.op as usize] = before;
+        }
+    }
+    twins
+}
+
+/// Random names, so that the exclusive or of a set's names tells it from any other (Zobrist 1970). Two sets of the same
+/// name are as likely as two equal numbers of 128 bits, and a violation is checked again without names.
+fn names(n_ops: usize) -> Vec<u128> {
+    let mut rng = kingsnake_history::rng::Rng::new(0x6c69_6e65_6172);
+    let name = |_| u128::from(rng.number()) << 64 | u128::from(rng.number());
+    (0..n_ops).map(name).collect()
+}

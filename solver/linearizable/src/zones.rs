@@ -1,0 +1,389 @@
+//! `zones`: decides a key whose values are written once, in O(n log n).
+//!
+//! Versions linked by compare-and-sets form runs, each of which is one block in any order. Inside a run the groups
+//! *writer, readers, compare-and-set, readers, …* must not go back in time. Of two blocks, A must precede B iff the least
+//! end in A is before the greatest start in B; the key is linearizable iff no two blocks precede each other and the
+//! block of the initial value is preceded by none. (Gibbons and Korach 1997 for reads and writes; Huang et al.'s MTC for
+//! chains of compare-and-sets.) A zone lies between a block's least end and its greatest start: *forward* if the end is
+//! first, else *backward*. Two blocks precede each other iff two forward zones overlap or a forward one contains a
+//! backward one, so sorting the forward ones finds them.
+
+use crate::fault::{Fault, is_on};
+use crate::operations::{INITIAL, Key, NONE, Operation};
+
+/// What became of a key.
+pub(crate) enum Answer {
+    /// Its operations that took effect, as places, in an order that fits.
+    Ordered(Vec<u32>),
+    /// Why there is no order.
+    Conflict(Conflict),
+    /// A value is written twice, or a refusal counts: not for this engine.
+    Repeated,
+}
+
+/// Two or more operations, by their places, that fit no order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    /// Reads of values that nobody else left.
+    Unwritten(Vec<u32>),
+    /// Two compare-and-sets replaced one version.
+    DoubleSuccess(u32, u32),
+    /// Compare-and-sets each of which replaced what the one before it wrote, in a circle.
+    Ring(Vec<u32>),
+    /// In a run `earlier` must come before `later`, which ended before it started.
+    Back { earlier: u32, later: u32 },
+    /// `initial` is of the run that begins with the initial value, and started after `other` of another run ended.
+    Initial { initial: u32, other: u32 },
+    /// Of two blocks, one has an operation that ended before one of the other started, and the other way round.
+    Blocks {
+        ended: [u32; 2],
+        started: [u32; 2],
+        heads: [u32; 2],
+    },
+}
+
+/// One version: who wrote it, who replaced it, and the extremes of those who only read it.
+#[derive(Clone, Copy)]
+struct Version {
+    writer: u32,
+    taker: u32,
+    /// The reader that ended first.
+    first_end: u32,
+    /// The reader that started last.
+    last_start: u32,
+}
+
+/// A run: the extremes of all its operations.
+#[derive(Clone, Copy)]
+struct Block {
+    /// The value that the run begins with.
+    head: u32,
+    first_end: u32,
+    last_start: u32,
+}
+
+/// Decides a key.
+pub(crate) fn decide(key: &Key<'_>) -> Answer {
+    let Some((mut versions, counted)) = versions(key) else {
+        return Answer::Repeated;
+    };
+    if let Some(conflict) = link(key, &counted, &mut versions) {
+        return Answer::Conflict(conflict);
+    }
+    let (blocks, n_reached) = match runs(key, &counted, &versions) {
+        Ok(runs) => runs,
+        Err(conflict) => return Answer::Conflict(conflict),
+    };
+    if n_reached < counted.iter().filter(|&&counts| counts).count() {
+        return Answer::Conflict(ring(key, &counted, &versions));
+    }
+    let blocks = match place_blocks(key.ops, blocks) {
+        Ok(blocks) => blocks,
+        Err(conflict) => return Answer::Conflict(conflict),
+    };
+    Answer::Ordered(order(key, &counted, &versions, &blocks))
+}
+
+/// Who wrote each value, and which operations took effect; `None` if two wrote one.
+fn versions(key: &Key<'_>) -> Option<(Vec<Version>, Vec<bool>)> {
+    let nobody = Version {
+        writer: NONE,
+        taker: NONE,
+        first_end: NONE,
+        last_start: NONE,
+    };
+    let mut versions = vec![nobody; key.n_values];
+    let mut n_unknown = 0;
+    for (at, op) in key.ops.iter().enumerate() {
+        n_unknown += usize::from(op.is_unknown);
+        if op.refused != NONE || op.write == INITIAL {
+            return None;
+        }
+        if op.write != NONE {
+            let writer = &mut versions[op.write as usize].writer;
+            if *writer != NONE {
+                return None;
+            }
+            *writer = at as u32;
+        }
+    }
+    if n_unknown == 0 {
+        return Some((versions, vec![true; key.ops.len()]));
+    }
+    let counted = observed(key.ops, &versions);
+    Some((versions, counted))
+}
+
+/// Operations of unknown end took effect once one that did shows what they wrote.
+fn observed(ops: &[Operation], versions: &[Version]) -> Vec<bool> {
+    let mut counted: Vec<bool> = ops.iter().map(|op| !op.is_unknown).collect();
+    let mut fresh: Vec<u32> = (0..ops.len() as u32)
+        .filter(|&at| counted[at as usize])
+        .collect();
+    while let Some(at) = fresh.pop() {
+        let read = ops[at as usize].read;
+        if read == NONE || is_on(Fault::NoUnknown) {
+            continue;
+        }
+        let writer = versions[read as usize].writer;
+        if writer != NONE && !std::mem::replace(&mut counted[writer as usize], true) {
+            fresh.push(writer);
+        }
+    }
+    counted
+}
+
+/// Fills in readers and takers; a read of nobody's value and two takers of one version are conflicts.
+fn link(key: &Key<'_>, counted: &[bool], versions: &mut [Version]) -> Option<Conflict> {
+    let ops = key.ops;
+    let mut unwritten = Vec::new();
+    let mut double = None;
+    for (at, op) in ops.iter().enumerate() {
+        if !counted[at] || op.read == NONE {
+            continue;
+        }
+        let at = at as u32;
+        let version = &mut versions[op.read as usize];
+        if op.read != INITIAL && (version.writer == NONE || version.writer == at) {
+            unwritten.push(at);
+        }
+        if !op.is_read() {
+            if version.taker != NONE {
+                double = double.or(Some((version.taker, at)));
+            }
+            version.taker = at;
+            continue;
+        }
+        earliest_end(ops, &mut version.first_end, at);
+        latest_start(ops, &mut version.last_start, at);
+    }
+    if !unwritten.is_empty() {
+        return Some(Conflict::Unwritten(unwritten));
+    }
+    let (one, other) = double?;
+    // What is replaced twice may itself come from a circle, and then the circle is the plainer proof.
+    let circle = circle(ops, versions, one);
+    Some(circle.map_or(Conflict::DoubleSuccess(one, other), Conflict::Ring))
+}
+
+fn earliest_end(ops: &[Operation], best: &mut u32, at: u32) {
+    if at != NONE && (*best == NONE || ops[at as usize].end < ops[*best as usize].end) {
+        *best = at;
+    }
+}
+
+fn latest_start(ops: &[Operation], best: &mut u32, at: u32) {
+    if at != NONE && (*best == NONE || ops[at as usize].begin > ops[*best as usize].begin) {
+        *best = at;
+    }
+}
+
+/// Whether one operation ended before the other started.
+fn precedes(ops: &[Operation], one: u32, other: u32) -> bool {
+    if one == NONE || other == NONE {
+        return false;
+    }
+    let (end, begin) = (ops[one as usize].end, ops[other as usize].begin);
+    end < begin || is_on(Fault::Touching) && end == begin
+}
+
+/// The heads of runs: the initial value and every value that was written blindly.
+fn heads<'a>(key: &'a Key<'_>, counted: &'a [bool]) -> impl Iterator<Item = u32> + 'a {
+    let blind = key.ops.iter().zip(counted);
+    let blind = blind.filter(|(op, counts)| **counts && op.read == NONE && op.write != NONE);
+    std::iter::once(INITIAL).chain(blind.map(|(op, _)| op.write))
+}
+
+/// The blocks of all runs, the initial one first, and how many operations are in them.
+fn runs(
+    key: &Key<'_>,
+    counted: &[bool],
+    versions: &[Version],
+) -> Result<(Vec<Block>, usize), Conflict> {
+    let ops = key.ops;
+    let mut n_reached = 0;
+    for (at, op) in ops.iter().enumerate() {
+        // Readers are in the block of what they read; whether that is reached is told by its writer.
+        n_reached += usize::from(counted[at] && op.is_read());
+    }
+    let mut blocks = Vec::new();
+    let mut members = Vec::new();
+    for head in heads(key, counted) {
+        members.clear();
+        let mut value = head;
+        loop {
+            members.push(value);
+            n_reached += usize::from(versions[value as usize].writer != NONE);
+            match versions[value as usize].taker {
+                NONE => break,
+                taker => value = ops[taker as usize].write,
+            }
+        }
+        blocks.push(check_run(ops, versions, head, &members)?);
+    }
+    Ok((blocks, n_reached))
+}
+
+/// Walks a run backwards and looks for an operation that started after the end of one that must come later.
+fn check_run(
+    ops: &[Operation],
+    versions: &[Version],
+    head: u32,
+    members: &[u32],
+) -> Result<Block, Conflict> {
+    let mut block = Block {
+        head,
+        first_end: NONE,
+        last_start: NONE,
+    };
+    for &value in members.iter().rev() {
+        let version = &versions[value as usize];
+        for (first_end, last_start) in [
+            (version.first_end, version.last_start),
+            (version.writer, version.writer),
+        ] {
+            if is_on(Fault::NoReaders) && first_end != version.writer {
+                continue;
+            }
+            if precedes(ops, block.first_end, last_start) {
+                return Err(Conflict::Back {
+                    earlier: last_start,
+                    later: block.first_end,
+                });
+            }
+            earliest_end(ops, &mut block.first_end, first_end);
+            latest_start(ops, &mut block.last_start, last_start);
+        }
+    }
+    Ok(block)
+}
+
+/// Compare-and-sets that no run reaches: from any of them, backwards, until one comes twice.
+fn ring(key: &Key<'_>, counted: &[bool], versions: &[Version]) -> Conflict {
+    let ops = key.ops;
+    let mut reached = vec![false; key.n_values];
+    for head in heads(key, counted) {
+        let mut value = head;
+        loop {
+            reached[value as usize] = true;
+            match versions[value as usize].taker {
+                NONE => break,
+                taker => value = ops[taker as usize].write,
+            }
+        }
+    }
+    let unreached = |at: &u32| {
+        let op = &ops[*at as usize];
+        counted[*at as usize] && op.write != NONE && !reached[op.write as usize]
+    };
+    let at = (0..ops.len() as u32).find(unreached).unwrap_or(0);
+    Conflict::Ring(circle(ops, versions, at).unwrap_or_default())
+}
+
+/// Goes back from an operation to who wrote what it read, and so on; returns the circle where that ends in one.
+fn circle(ops: &[Operation], versions: &[Version], from: u32) -> Option<Vec<u32>> {
+    let source = |at: u32| {
+        let read = ops[at as usize].read;
+        let writer = (read != NONE).then(|| versions[read as usize].writer);
+        writer.filter(|&writer| writer != NONE)
+    };
+    let mut seen = vec![false; ops.len()];
+    let mut at = from;
+    while !std::mem::replace(&mut seen[at as usize], true) {
+        at = source(at)?;
+    }
+    let mut circle = vec![at];
+    let mut before = source(at)?;
+    while before != at {
+        circle.push(before);
+        before = source(before)?;
+    }
+    circle.reverse();
+    Some(circle)
+}
+
+/// Sorts the blocks into an order that fits the clock. The first block is the initial one and stays first.
+fn place_blocks(ops: &[Operation], blocks: Vec<Block>) -> Result<Vec<Block>, Conflict> {
+    let initial = blocks[0];
+    for block in &blocks[1..] {
+        if precedes(ops, block.first_end, initial.last_start) && !is_on(Fault::NoInitial) {
+            return Err(Conflict::Initial {
+                initial: initial.last_start,
+                other: block.first_end,
+            });
+        }
+    }
+    let mut blocks = blocks;
+    let end = |block: &Block| ops[block.first_end as usize].end;
+    let start = |block: &Block| ops[block.last_start as usize].begin;
+    let is_forward = |block: &Block| end(block) < start(block);
+    // A backward zone that begins where a forward one does may contain its end, and then comes before it.
+    blocks[1..].sort_by_key(|block| (end(block).min(start(block)), is_forward(block)));
+    let mut forward: Option<Block> = None;
+    for block in &blocks[1..] {
+        if let Some(before) = forward
+            && end(block) < start(&before)
+            && end(&before) < start(block)
+            && (is_forward(block) || !is_on(Fault::NoBackward))
+        {
+            return Err(clash(before, *block));
+        }
+        if is_forward(block) {
+            forward = Some(*block);
+        }
+    }
+    Ok(blocks)
+}
+
+fn clash(one: Block, other: Block) -> Conflict {
+    Conflict::Blocks {
+        ended: [one.first_end, other.first_end],
+        started: [one.last_start, other.last_start],
+        heads: [one.head, other.head],
+    }
+}
+
+/// The operations, block by block and group by group.
+fn order(key: &Key<'_>, counted: &[bool], versions: &[Version], blocks: &[Block]) -> Vec<u32> {
+    let mut starts = vec![0_u32; key.n_values + 1];
+    let readers = || {
+        let all = key.ops.iter().enumerate();
+        all.filter(|&(at, op)| counted[at] && op.is_read() && op.read != NONE)
+    };
+    for (_, op) in readers() {
+        starts[op.read as usize + 1] += 1;
+    }
+    for value in 0..key.n_values {
+        starts[value + 1] += starts[value];
+    }
+    let mut next = starts.clone();
+    let mut by_value = vec![0_u32; starts[key.n_values] as usize];
+    for (at, op) in readers() {
+        by_value[next[op.read as usize] as usize] = at as u32;
+        next[op.read as usize] += 1;
+    }
+    // Readers of one version are free among themselves, but their moments go by the clock.
+    for value in 0..key.n_values {
+        let group = &mut by_value[starts[value] as usize..starts[value + 1] as usize];
+        group.sort_unstable_by_key(|&at| key.ops[at as usize].begin);
+    }
+    let mut order = Vec::with_capacity(key.ops.len());
+    for block in blocks {
+        let mut value = block.head;
+        loop {
+            let version = &versions[value as usize];
+            if version.writer != NONE {
+                order.push(version.writer);
+            }
+            let value_at = value as usize;
+            order.extend_from_slice(
+                &by_value[starts[value_at] as usize..starts[value_at + 1] as usize],
+            );
+            match version.taker {
+                NONE => break,
+                taker => value = key.ops[taker as usize].write,
+            }
+        }
+    }
+    order
+}

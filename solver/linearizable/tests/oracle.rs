@@ -1,0 +1,147 @@
+//! The engines against brute force on small random histories, every answer checked again by code that shares nothing.
+//!
+//! `KINGSNAKE_LONG=1` runs fifty times the share that always runs: `make long`.
+
+use kingsnake_certify::linearizable::{Demand, moments, replay, stuck};
+use kingsnake_certify::refutation::{check_findings, check_proof};
+use kingsnake_history::budget::Budget;
+use kingsnake_history::level::{Level, Spec, Times};
+use kingsnake_history::model::History;
+use kingsnake_history::rng::Rng;
+use kingsnake_lab::random::{Registers, registers};
+use kingsnake_lab::registers::{Demand as Asked, is_linearizable};
+use kingsnake_linearizable::{Answer, Engine, Options, Violation, check};
+
+const SHAPE: Registers = Registers {
+    most_ops: 7,
+    n_keys: 1,
+    repeats: false,
+    unknown: 15,
+    refused: 30,
+    lies: 60,
+};
+
+fn n_histories(share: u64) -> u64 {
+    if std::env::var_os("KINGSNAKE_LONG").is_some() {
+        share * 50
+    } else {
+        share
+    }
+}
+
+fn spec(drift: u64) -> Spec {
+    let spec = Level::Linearizable.spec(None).unwrap();
+    spec.with_clock(Times::Bounds, drift)
+}
+
+/// Checks one history against brute force, and its answer against the checkers. Returns the verdict and the engine.
+fn agree(history: &History, options: Options) -> (bool, Engine) {
+    let report = check(history, options, &Budget::unlimited()).unwrap();
+    let asked = Asked {
+        drift: options.drift,
+        refusals_count: options.refusals_count,
+    };
+    let demand = Demand {
+        drift: options.drift,
+        refusals_count: options.refusals_count,
+    };
+    let expected = is_linearizable(history, asked);
+    let found = matches!(report.answer, Answer::Linearizable(_));
+    assert_eq!(found, expected, "{history:#?}");
+    match report.answer {
+        Answer::Linearizable(order) => {
+            let order = moments(history, order);
+            replay(history, demand, &order).unwrap();
+        }
+        Answer::Violated(Violation::Local(findings)) => {
+            check_findings(history, &findings).unwrap();
+        }
+        Answer::Violated(Violation::Cyclic(proof)) => {
+            check_proof(history, spec(options.drift), &proof).unwrap();
+        }
+        Answer::Violated(Violation::Stuck(key, last)) => {
+            stuck(history, demand, key, last, 100_000).unwrap();
+        }
+        Answer::Unknown(reason) => panic!("{reason}"),
+    }
+    (found, report.engine)
+}
+
+fn sweep(shape: Registers, options: Options, share: u64, seed: u64) -> [u64; 2] {
+    let mut counts = [0, 0];
+    for number in 0..n_histories(share) {
+        let mut rng = Rng::new(seed << 32 | number);
+        let history = registers(&mut rng, shape);
+        let (found, _) = agree(&history, options);
+        counts[usize::from(found)] += 1;
+    }
+    assert!(
+        counts[0] * 10 > counts[1] && counts[1] * 10 > counts[0],
+        "{counts:?}"
+    );
+    counts
+}
+
+#[test]
+fn zones_agrees_with_brute_force() {
+    sweep(SHAPE, Options::default(), 6000, 1);
+}
+
+#[test]
+fn zones_agrees_with_brute_force_on_two_keys() {
+    let shape = Registers { n_keys: 2, ..SHAPE };
+    sweep(shape, Options::default(), 3000, 2);
+}
+
+#[test]
+fn search_agrees_with_brute_force() {
+    let shape = Registers {
+        repeats: true,
+        ..SHAPE
+    };
+    sweep(shape, Options::default(), 6000, 3);
+}
+
+#[test]
+fn refusals_agree_with_brute_force_where_they_count() {
+    let options = Options {
+        refusals_count: true,
+        ..Options::default()
+    };
+    let shape = Registers {
+        refused: 60,
+        ..SHAPE
+    };
+    sweep(shape, options, 3000, 4);
+    let shape = Registers {
+        repeats: true,
+        ..shape
+    };
+    sweep(shape, options, 3000, 5);
+}
+
+#[test]
+fn clocks_that_disagree_are_believed_that_much_less() {
+    for drift in [1, 3, 9] {
+        let options = Options {
+            drift,
+            ..Options::default()
+        };
+        sweep(SHAPE, options, 1500, 6 + drift);
+    }
+}
+
+#[test]
+fn both_engines_are_used() {
+    let mut engines = [0, 0];
+    for number in 0..200 {
+        let mut rng = Rng::new(number);
+        let shape = Registers {
+            repeats: number % 2 == 0,
+            ..SHAPE
+        };
+        let (_, engine) = agree(&registers(&mut rng, shape), Options::default());
+        engines[usize::from(engine == Engine::Search)] += 1;
+    }
+    assert!(engines[0] > 30 && engines[1] > 30, "{engines:?}");
+}

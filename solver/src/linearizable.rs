@@ -1,0 +1,148 @@
+//! The level `linearizable`: asks the engines of registers, and has their answer checked again.
+
+use std::time::Instant;
+
+use kingsnake_certify::linearizable::{Demand, moments, replay, stuck};
+use kingsnake_linearizable::{Answer, Engine, Options, Violation, check};
+
+use crate::budget::{Budget, StopReason};
+use crate::certify::refutation::{check_findings, check_proof};
+use crate::check::{CheckError, CheckStats, Decider, Report};
+use crate::level::Spec;
+use crate::model::{History, Status, TxnId};
+use crate::progress::{Event, Phase, Progress};
+use crate::verdict::{Certificate, Counterexample, Moment, Point, Stuck, Verdict};
+
+/// More configurations than this are not visited to check a violation again.
+const MOST_CONFIGURATIONS: usize = 4_000_000;
+
+/// Checks that a history of operations on registers is linearizable. `refusals_count`: a refused compare-and-set says that
+/// the key did not hold what was expected.
+pub fn check_linearizable(
+    history: &History,
+    spec: Spec,
+    refusals_count: bool,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Report, CheckError> {
+    let drift = spec.real_time.map_or(0, |it| it.drift);
+    let options = Options {
+        drift,
+        refusals_count,
+    };
+    let demand = Demand {
+        drift,
+        refusals_count,
+    };
+    progress.event(Event::Phase(Phase::Decide));
+    let start = Instant::now();
+    let report = check(history, options, budget)?;
+    let mut stats = CheckStats {
+        n_counted: report.stats.n_counted,
+        n_unknown_counted: report.stats.n_unknown_counted,
+        n_unknown_dropped: report.stats.n_unknown_dropped,
+        ..CheckStats::default()
+    };
+    stats.phases.push((Phase::Decide.name(), start.elapsed()));
+    let mut decider = match report.engine {
+        Engine::Zones => Decider::Zones,
+        Engine::Search => Decider::Search,
+    };
+    progress.event(Event::Phase(Phase::Certify));
+    let start = Instant::now();
+    let verdict = match report.answer {
+        Answer::Unknown(reason) => Verdict::Unknown(reason),
+        Answer::Linearizable(order) => {
+            let order = moments(history, order);
+            let held = replay(history, demand, &order);
+            held.map_err(|why| uncertified(decider, "satisfied", why))?;
+            let point = |txn| Point {
+                txn,
+                moment: Moment::Whole,
+            };
+            Verdict::Satisfied(Certificate {
+                order: order.iter().map(|moment| point(moment.txn)).collect(),
+            })
+        }
+        Answer::Violated(violation) => violated(history, spec, demand, decider, violation)?,
+    };
+    if matches!(verdict, Verdict::Unknown(_)) {
+        decider = Decider::Nobody;
+    }
+    stats.phases.push((Phase::Certify.name(), start.elapsed()));
+    Ok(Report {
+        verdict,
+        spec,
+        decider,
+        stats,
+    })
+}
+
+fn uncertified(decider: Decider, answer: &'static str, why: String) -> CheckError {
+    CheckError::Uncertified {
+        decider: decider.name(),
+        answer,
+        why,
+    }
+}
+
+fn violated(
+    history: &History,
+    spec: Spec,
+    demand: Demand,
+    decider: Decider,
+    violation: Violation,
+) -> Result<Verdict, CheckError> {
+    let counterexample = match violation {
+        Violation::Local(findings) => {
+            let held = check_findings(history, &findings);
+            held.map(|()| Counterexample::Local(findings))
+        }
+        Violation::Cyclic(proof) => {
+            let held = check_proof(history, spec, &proof);
+            held.map(|()| Counterexample::Cyclic(proof))
+        }
+        Violation::Stuck(key, last) => {
+            match stuck(history, demand, key, last, MOST_CONFIGURATIONS) {
+                Ok(possible) => Ok(Counterexample::Stuck(Stuck {
+                    key,
+                    last,
+                    possible,
+                    concurrent: concurrent(history, spec, key, last),
+                })),
+                Err(why) if why.starts_with("more than") => {
+                    let words = format!(
+                        "the search finds no order for key {}, but checking that again took {why}",
+                        history.key_name(key)
+                    );
+                    return Ok(Verdict::Unknown(StopReason::Backend(words)));
+                }
+                Err(why) => Err(why),
+            }
+        }
+    };
+    let counterexample = counterexample.map_err(|why| uncertified(decider, "violated", why))?;
+    Ok(Verdict::Violated(counterexample))
+}
+
+/// The operations on a key that had begun when `last` ended, and had not ended before it began.
+fn concurrent(history: &History, spec: Spec, key: crate::model::KeyId, last: TxnId) -> Vec<TxnId> {
+    let drift = spec.real_time.map_or(0, |it| it.drift);
+    let window = |txn: TxnId| {
+        let interval = history.interval(txn);
+        let is_open = history.status(txn) == Status::Unknown;
+        let end = if is_open { i64::MAX } else { interval.commit };
+        (interval.begin, end.saturating_add_unsigned(drift))
+    };
+    let (begin, end) = window(last);
+    let is_concurrent = |&txn: &TxnId| {
+        let (other_begin, other_end) = window(txn);
+        let touches = history.ops(txn).iter().any(|op| op.key() == Some(key));
+        txn != last
+            && touches
+            && history.status(txn) != Status::Aborted
+            && other_begin <= end
+            && other_end >= begin
+    };
+    history.txns().filter(is_concurrent).collect()
+}

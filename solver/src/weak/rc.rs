@@ -1,0 +1,115 @@
+//! Read committed: a read sees what earlier reads of its transaction, or reads of the same statement, read from.
+//!
+//! A transaction's reads are walked backwards. Of each key the two earliest different sources below are kept: if *t2*, first read
+//! here, writes the key, it commits before the first of them that is not itself, and that one before the later
+//! ones by the same rule. One source would not do: it may be *t2* itself.
+
+use super::{Graph, Reason, Sight};
+use crate::budget::StopReason;
+use crate::model::KeyId;
+use crate::resolve::{NO_NODE, Node, VersionId};
+
+/// The earliest two reads below, of different versions of a key.
+#[derive(Clone, Copy)]
+struct Slot {
+    reader: Node,
+    reads: [Option<VersionId>; 2],
+}
+
+/// How many sources of a key are kept.
+pub(super) const SLOTS: usize = 2;
+
+/// Adds the edges of read committed. `n_slots` is [`SLOTS`]; a test shows that fewer would not do.
+pub(super) fn add(graph: &mut Graph<'_>, n_slots: usize) -> Result<(), StopReason> {
+    let empty = Slot {
+        reader: NO_NODE,
+        reads: [None; 2],
+    };
+    let mut slots = vec![empty; graph.versions.n_keys()];
+    let mut keys: Vec<KeyId> = Vec::new();
+    // For each source, the number of its first read by the reader under way.
+    let mut first = vec![(NO_NODE, 0_usize); graph.resolved.n_txns()];
+    for reader in 0..graph.resolved.n_txns() as Node {
+        let reads = graph.all.reads.of(reader);
+        if reads.len() < 2 {
+            continue;
+        }
+        for read in reads.clone().rev() {
+            let writer = graph.versions.writer(graph.all.reads.version(read));
+            if writer != NO_NODE {
+                first[writer as usize] = (reader, read);
+            }
+        }
+        keys.clear();
+        let mut end = reads.end;
+        while end > reads.start {
+            graph.poll.step()?;
+            let op = graph.all.reads.op(end - 1);
+            let mut start = end - 1;
+            while start > reads.start && graph.all.reads.op(start - 1) == op {
+                start -= 1;
+            }
+            for read in (start..end).rev() {
+                take(graph, &mut slots, &mut keys, reader, read);
+            }
+            for read in start..end {
+                let version = graph.all.reads.version(read);
+                let seen = graph.versions.writer(version);
+                if seen != NO_NODE && first[seen as usize] == (reader, read) {
+                    see(graph, &slots[..], &keys, (reader, version), n_slots);
+                }
+            }
+            end = start;
+        }
+    }
+    Ok(())
+}
+
+fn take(graph: &Graph<'_>, slots: &mut [Slot], keys: &mut Vec<KeyId>, reader: Node, read: usize) {
+    let version = graph.all.reads.version(read);
+    let key = graph.versions.key(version);
+    let slot = &mut slots[key.index()];
+    if slot.reader != reader {
+        *slot = Slot {
+            reader,
+            reads: [None; 2],
+        };
+        keys.push(key);
+    }
+    if slot.reads[0] != Some(version) {
+        slot.reads = [Some(version), slot.reads[0]];
+    }
+}
+
+/// Puts a transaction that is seen from here on before what is read below of the keys that it writes.
+fn see(
+    graph: &mut Graph<'_>,
+    slots: &[Slot],
+    keys: &[KeyId],
+    (reader, by): (Node, VersionId),
+    n_slots: usize,
+) {
+    let seen = graph.versions.writer(by);
+    let n_written = graph.written(seen).len();
+    let n_keys = n_written.min(keys.len());
+    for at in 0..n_keys {
+        let key = if n_written <= keys.len() {
+            graph.written(seen)[at]
+        } else {
+            keys[at]
+        };
+        let slot = slots[key.index()];
+        if slot.reader != reader || n_written > keys.len() && !graph.writes(seen, key) {
+            continue;
+        }
+        let other = |version: &VersionId| graph.versions.writer(*version) != seen;
+        if let Some(version) = slot.reads.into_iter().take(n_slots).flatten().find(other) {
+            let reason = Reason::Vis {
+                reader,
+                version,
+                sight: Sight::EarlierRead(by),
+            };
+            graph.push(seen, graph.versions.writer(version), reason);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The weak levels against the axioms by brute force, and mutants that the comparison catches.
+
+use kingsnake_history::weak::{WeakLevel, WeakSpec, WeakVerdict};
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{Execution, Kind, Rng, Small, sketch, small, small_rows};
+
+use super::{Graph, check, cycle, rc};
+use crate::budget::Budget;
+use crate::check::CheckError;
+use crate::decide::Backend;
+use crate::level::{Model, Spec};
+use crate::model::History;
+use crate::resolve::{ResolveError, resolve_reads};
+use crate::verdict::Verdict;
+
+fn specs() -> impl Iterator<Item = WeakSpec> {
+    WeakLevel::ALL.into_iter().flat_map(|level| {
+        [true, false].map(|session_order| WeakSpec {
+            level,
+            session_order,
+        })
+    })
+}
+
+/// Registers of a database that promises little, so that each weak level is kept and broken.
+fn drawn(seed: u64) -> History {
+    let mut rng = Rng::new(seed);
+    let mut small = Small::draw(&mut rng);
+    small.kind = Kind::Registers;
+    small.n_txns = small.n_txns.min(5);
+    small.version_orders = false;
+    small.repeats = [0, 0, 20][rng.below(3)];
+    if rng.chance(70) {
+        small.execution = [Execution::ReadCommitted, Execution::PerKey][rng.below(2)];
+        small.n_mutations = [0, 1][rng.below(2)];
+    }
+    small.history(&mut rng)
+}
+
+fn says(verdict: &WeakVerdict) -> bool {
+    match verdict {
+        WeakVerdict::Satisfied(_) => true,
+        WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => false,
+        WeakVerdict::Unknown(reason) => panic!("{reason}"),
+    }
+}
+
+#[test]
+fn every_weak_level_agrees_with_its_axioms() {
+    let (mut counts, mut n_refused, mut n_cycles) = ([[0; 2]; 8], 0, 0);
+    for seed in 0..20_000 {
+        let history = drawn(seed);
+        for (at, spec) in specs().enumerate() {
+            let truth = oracle::weak::holds(&history, spec).expect("it is small, of registers");
+            match check(&history, spec, &Budget::unlimited()) {
+                Ok(verdict) => {
+                    let same = says(&verdict) == truth;
+                    assert!(
+                        same,
+                        "seed {seed}, {spec}: {verdict:?}\n{}",
+                        sketch(&history)
+                    );
+                    counts[at][usize::from(truth)] += 1;
+                    n_cycles += usize::from(matches!(verdict, WeakVerdict::Cycle(_)));
+                }
+                Err(CheckError::Resolve(ResolveError::AmbiguousRead { .. })) => n_refused += 1,
+                Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
+            }
+        }
+    }
+    println!("violated and satisfied by level: {counts:?}; {n_refused} refused, {n_cycles} cycles");
+    for (spec, [no, yes]) in specs().zip(counts) {
+        assert!(
+            no.min(yes) > 1_000,
+            "{spec}: {no} violated, {yes} satisfied"
+        );
+    }
+    assert!(n_cycles > 1_000);
+}
+
+#[test]
+fn each_weak_level_implies_the_weaker_ones() {
+    for seed in 0..5_000 {
+        let history = drawn(seed);
+        let answers = WeakLevel::ALL.map(|level| {
+            let spec = WeakSpec {
+                level,
+                session_order: true,
+            };
+            check(&history, spec, &Budget::unlimited()).map(|verdict| says(&verdict))
+        });
+        for pair in answers.windows(2) {
+            if let [Ok(weaker), Ok(stronger)] = pair {
+                assert!(*weaker || !stronger, "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn snapshot_isolation_implies_every_weak_level_on_lists_and_rows() {
+    let spec = Spec {
+        model: Model::Si,
+        session_order: true,
+        real_time: None,
+    };
+    let mut n_held = 0;
+    for seed in 0..4_000 {
+        for history in [small(seed), small_rows(seed)] {
+            let backend: &mut dyn Backend = &mut crate::agreement::Exhaustive::default();
+            let budget = Budget::unlimited();
+            let techniques = crate::check::Techniques::default();
+            let mut silent = crate::progress::Silent;
+            let report =
+                crate::check::check(&history, spec, &techniques, backend, &budget, &mut silent);
+            let Ok(report) = report else { continue };
+            if !matches!(report.verdict, Verdict::Satisfied(_)) {
+                continue;
+            }
+            n_held += 1;
+            for weak in specs().filter(|weak| weak.session_order) {
+                match check(&history, weak, &budget) {
+                    Ok(verdict) => {
+                        let story = sketch(&history);
+                        assert!(says(&verdict), "seed {seed}, {weak}: {verdict:?}\n{story}");
+                    }
+                    Err(CheckError::Resolve(_)) => {}
+                    Err(error) => panic!("seed {seed}, {weak}: {error}\n{}", sketch(&history)),
+                }
+            }
+        }
+    }
+    assert!(n_held > 1_000);
+}
+
+/// Whether a level with some of its edges left out accepts a history that breaks it.
+fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Graph<'_>)) -> bool {
+    let budget = Budget::unlimited();
+    let Ok(all) = resolve_reads(history, &budget) else {
+        return false;
+    };
+    if all
+        .findings
+        .iter()
+        .any(|finding| spec.level.is_broken_by(finding))
+    {
+        return false;
+    }
+    let mut graph = Graph::of(&all, spec, &budget).expect("there is time");
+    damage(&mut graph);
+    let accepts = cycle::order(all.resolved.n_txns(), &graph.edges).is_ok();
+    accepts != oracle::weak::holds(history, spec).expect("it is small")
+}
+
+#[test]
+fn wrong_engines_are_caught() {
+    let rc = WeakSpec {
+        level: WeakLevel::Rc,
+        session_order: true,
+    };
+    let is_vis = |edge: &super::Edge| matches!(edge.reason, super::Reason::Vis { .. });
+    let one_slot = (0..200_000).find(|&seed| {
+        is_fooled(&drawn(seed), rc, |graph| {
+            graph.edges.retain(|edge| !is_vis(edge));
+            rc::add(graph, 1).expect("there is time");
+        })
+    });
+    println!("one slot is caught by history {one_slot:?}");
+    assert!(one_slot.is_some());
+    for spec in specs() {
+        let caught = (0..20_000).find(|&seed| {
+            is_fooled(&drawn(seed), spec, |graph| {
+                let last = graph.edges.iter().rposition(is_vis);
+                last.map(|last| graph.edges.remove(last));
+            })
+        });
+        println!("{spec} without its last edge is caught by history {caught:?}");
+        assert!(caught.is_some(), "{spec}");
+    }
+}

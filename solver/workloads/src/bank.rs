@@ -1,0 +1,88 @@
+//! `bank`: transfers move money between accounts, so every read shows the same total.
+
+use kingsnake_history::operations::{Operation, Value};
+use rustc_hash::FxHashSet;
+
+use crate::{Options, Plot, Report, Unfit, Violation, Workload, count, seconds};
+
+/// Checks that every read shows the known accounts, with balances, of the right total, none negative unless allowed.
+pub(crate) fn check(log: &[Operation], options: &Options) -> Result<Report, Unfit> {
+    let reads: Vec<(usize, &Operation)> = log
+        .iter()
+        .enumerate()
+        .filter(|(_, op)| op.f == "read" && op.is_ok())
+        .collect();
+    let accounts_of = |op: &Operation| match &op.output {
+        Value::Map(entries) => Some(entries.clone()),
+        _ => None,
+    };
+    let first = reads.iter().find_map(|(_, op)| accounts_of(op));
+    let Some(first) = first else {
+        let what = "no read returned a map of accounts and balances";
+        return Err(Unfit::new(Workload::Bank, what));
+    };
+    let known: FxHashSet<Value> = first.iter().map(|(account, _)| account.clone()).collect();
+    let sum =
+        |entries: &[(Value, Value)]| -> i64 { entries.iter().filter_map(|(_, it)| it.int()).sum() };
+    let total = options.total.unwrap_or_else(|| sum(&first));
+    let mut violations = Vec::new();
+    let mut totals = Vec::new();
+    for &(at, op) in &reads {
+        let mut add = |words: String| {
+            violations.push(Violation {
+                words,
+                operations: vec![at],
+            });
+        };
+        let Some(entries) = accounts_of(op) else {
+            add(format!("{op} returned no accounts"));
+            continue;
+        };
+        if let Some((account, _)) = entries.iter().find(|(account, _)| !known.contains(account)) {
+            add(format!("{op} shows account {account}, which there is not"));
+            continue;
+        }
+        if let Some((account, _)) = entries.iter().find(|(_, it)| it.int().is_none()) {
+            add(format!("{op} shows no balance of account {account}"));
+            continue;
+        }
+        let found = sum(&entries);
+        totals.push((seconds(op), found as f64));
+        if found != total {
+            add(format!(
+                "{op} shows a total of {found}, and the total is {total}: {} {}",
+                (found - total).abs(),
+                if found > total { "too much" } else { "missing" }
+            ));
+            continue;
+        }
+        let negative = entries
+            .iter()
+            .find(|(_, it)| it.int().is_some_and(|it| it < 0));
+        if let Some((account, balance)) = negative.filter(|_| !options.allow_negative) {
+            add(format!(
+                "{op} shows a negative balance, {balance}, of account {account}"
+            ));
+        }
+    }
+    let mut report = Report::new(
+        "every read shows the same total, and no account below zero",
+        violations,
+    );
+    let n_transfers = log
+        .iter()
+        .filter(|op| op.f == "transfer" && op.is_ok())
+        .count();
+    report.facts = vec![
+        ("total", total.to_string()),
+        ("accounts", known.len().to_string()),
+        ("reads", count(reads.len(), "read")),
+        ("transfers", count(n_transfers, "transfer")),
+    ];
+    report.plot = Some(Plot {
+        title: "total of all accounts".to_owned(),
+        unit: "amount".to_owned(),
+        series: vec![("total".to_owned(), totals)],
+    });
+    Ok(report)
+}

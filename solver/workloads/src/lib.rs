@@ -1,0 +1,310 @@
+//! Jepsen's workloads that are no transactions over keys, each by the rule that Jepsen checks it by.
+//!
+//! A rule looks at every operation and returns a [`Report`]: the verdict, each violation in words with its operations, and
+//! what is worth knowing besides. Registers and mutexes are histories of compare-and-sets, which [`registers`] builds.
+
+mod bank;
+mod counter;
+mod forks;
+mod inserts;
+mod queue;
+pub mod registers;
+mod set;
+mod set_full;
+mod unique;
+
+use std::fmt;
+use std::str::FromStr;
+
+use kingsnake_history::operations::{Operation, Value};
+use thiserror::Error;
+
+/// A workload of Jepsen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Workload {
+    /// Transfers between accounts; every read shows the same total.
+    Bank,
+    /// Additions to a number; every read is between what was acknowledged and what was attempted.
+    Counter,
+    /// Elements that are added; the last read shows all that were acknowledged.
+    Set,
+    /// The same with many reads: whether each element stays once it is there, and after how long.
+    SetFull,
+    /// Writes and reads of groups of keys: no two reads may see two writes in opposite orders.
+    LongFork,
+    /// Keys that are written in order: whoever sees a later one sees the earlier ones.
+    Sequential,
+    /// Inserts and reads of all: whoever sees one sees all that had been acknowledged before it began.
+    Comments,
+    /// The same, as the causal-reverse test has it.
+    CausalReverse,
+    /// Numbers that must never repeat.
+    UniqueIds,
+    /// Dequeues only of what was enqueued, each once.
+    Queue,
+    /// The same, and nothing that was acknowledged is lost.
+    TotalQueue,
+    /// Of two inserts that exclude each other one succeeds at most.
+    AdyaG2,
+    /// Reads, writes and compare-and-sets of registers: linearizable.
+    CasRegister,
+    /// A lock: linearizable.
+    Mutex,
+    /// A lock that only its holder may release.
+    OwnedMutex,
+    /// Transactions of reads and appends to lists.
+    ListAppend,
+    /// Transactions of reads and writes; reads of values that nobody wrote are ignored, as Elle ignores them.
+    RwRegister,
+}
+
+impl Workload {
+    /// Every workload.
+    pub const ALL: [Workload; 17] = [
+        Workload::Bank,
+        Workload::Counter,
+        Workload::Set,
+        Workload::SetFull,
+        Workload::LongFork,
+        Workload::Sequential,
+        Workload::Comments,
+        Workload::CausalReverse,
+        Workload::UniqueIds,
+        Workload::Queue,
+        Workload::TotalQueue,
+        Workload::AdyaG2,
+        Workload::CasRegister,
+        Workload::Mutex,
+        Workload::OwnedMutex,
+        Workload::ListAppend,
+        Workload::RwRegister,
+    ];
+
+    /// The name, as typed and as reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Bank => "bank",
+            Workload::Counter => "counter",
+            Workload::Set => "set",
+            Workload::SetFull => "set-full",
+            Workload::LongFork => "long-fork",
+            Workload::Sequential => "sequential",
+            Workload::Comments => "comments",
+            Workload::CausalReverse => "causal-reverse",
+            Workload::UniqueIds => "unique-ids",
+            Workload::Queue => "queue",
+            Workload::TotalQueue => "total-queue",
+            Workload::AdyaG2 => "adya-g2",
+            Workload::CasRegister => "cas-register",
+            Workload::Mutex => "mutex",
+            Workload::OwnedMutex => "owned-mutex",
+            Workload::ListAppend => "list-append",
+            Workload::RwRegister => "rw-register",
+        }
+    }
+
+    /// Whether it is checked by a rule, and not as a history at a level.
+    pub fn has_rule(self) -> bool {
+        !matches!(
+            self,
+            Workload::CasRegister
+                | Workload::Mutex
+                | Workload::OwnedMutex
+                | Workload::ListAppend
+                | Workload::RwRegister
+        )
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+impl FromStr for Workload {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Workload::ALL.into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = Workload::ALL.iter().map(|it| it.name()).collect();
+            format!(
+                "no workload {name:?}; the workloads are {}",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+/// What a tester may say about a workload.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The sum of all accounts of a bank; that of the first read unless given.
+    pub total: Option<i64>,
+    /// Whether accounts of a bank may be negative.
+    pub allow_negative: bool,
+    /// How many keys a read of long-fork has.
+    pub group_size: Option<usize>,
+    /// Whether set-full demands that an element is seen as soon as it was acknowledged.
+    pub linearizable: bool,
+}
+
+/// The verdict of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No operation breaks the rule.
+    Valid,
+    /// Some do.
+    Invalid,
+    /// There is nothing to judge by.
+    Unknown,
+}
+
+/// One violation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// What happened.
+    pub words: String,
+    /// The operations that show it, as places in the log.
+    pub operations: Vec<usize>,
+}
+
+/// Points to be drawn over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// What is drawn.
+    pub title: String,
+    /// What stands on the vertical axis.
+    pub unit: String,
+    /// Names, and points of seconds and amounts.
+    pub series: Vec<(String, Vec<(f64, f64)>)>,
+}
+
+/// What a rule found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The rule, in a sentence.
+    pub rule: &'static str,
+    /// Every violation.
+    pub violations: Vec<Violation>,
+    /// Counts and times.
+    pub facts: Vec<(&'static str, String)>,
+    /// What Jepsen would draw.
+    pub plot: Option<Plot>,
+}
+
+impl Report {
+    fn new(rule: &'static str, violations: Vec<Violation>) -> Self {
+        Report {
+            verdict: if violations.is_empty() {
+                Verdict::Valid
+            } else {
+                Verdict::Invalid
+            },
+            rule,
+            violations,
+            facts: Vec::new(),
+            plot: None,
+        }
+    }
+}
+
+/// A log that a rule cannot judge.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("workload {workload}: {what}")]
+pub struct Unfit {
+    workload: Workload,
+    what: String,
+}
+
+impl Unfit {
+    fn new(workload: Workload, what: impl Into<String>) -> Self {
+        Unfit {
+            workload,
+            what: what.into(),
+        }
+    }
+}
+
+/// Checks a log by the rule of a workload; `None` for workloads that are histories.
+pub fn check(
+    workload: Workload,
+    log: &[Operation],
+    options: &Options,
+) -> Option<Result<Report, Unfit>> {
+    Some(match workload {
+        Workload::Bank => bank::check(log, options),
+        Workload::Counter => counter::check(log),
+        Workload::Set => set::check(log),
+        Workload::SetFull => set_full::check(log, options),
+        Workload::LongFork => forks::long_fork(log, options),
+        Workload::Sequential => forks::sequential(log),
+        Workload::Comments | Workload::CausalReverse => forks::comments(workload, log),
+        Workload::UniqueIds => unique::check(log),
+        Workload::Queue => queue::queue(log),
+        Workload::TotalQueue => queue::total_queue(log),
+        Workload::AdyaG2 => inserts::check(log),
+        Workload::CasRegister
+        | Workload::Mutex
+        | Workload::OwnedMutex
+        | Workload::ListAppend
+        | Workload::RwRegister => return None,
+    })
+}
+
+/// The workload of a log, by what its operations are called and what they return; `None` if that is not clear.
+pub fn recognise(log: &[Operation]) -> Option<Workload> {
+    let has = |f: &str| log.iter().any(|op| op.f == f);
+    let is_unkeyed_seq = |op: &Operation| {
+        op.f == "read" && op.is_ok() && matches!(op.output, Value::Seq(_) | Value::Set(_))
+    };
+    let n_lists = log.iter().filter(|op| is_unkeyed_seq(op)).count();
+    if has("transfer") {
+        return Some(Workload::Bank);
+    }
+    if has("acquire") {
+        return Some(Workload::Mutex);
+    }
+    if has("generate") {
+        return Some(Workload::UniqueIds);
+    }
+    if has("enqueue") {
+        let drains = has("drain");
+        return Some(if drains {
+            Workload::TotalQueue
+        } else {
+            Workload::Queue
+        });
+    }
+    if has("insert") {
+        return Some(Workload::AdyaG2);
+    }
+    if has("add") {
+        let reads_number = |op: &Operation| op.f == "read" && op.output.int().is_some();
+        return match n_lists {
+            0 if log.iter().any(reads_number) => Some(Workload::Counter),
+            0 => None,
+            1 => Some(Workload::Set),
+            _ => Some(Workload::SetFull),
+        };
+    }
+    let reads_set = |op: &Operation| op.f == "read" && matches!(op.output, Value::Set(_));
+    if has("write") && log.iter().any(reads_set) {
+        return Some(Workload::Comments);
+    }
+    None
+}
+
+/// A count and its noun.
+fn count(n: usize, noun: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{s}")
+}
+
+/// Seconds since the start of the log.
+fn seconds(op: &Operation) -> f64 {
+    op.end.or(op.begin).unwrap_or(op.invoked as i64) as f64 / 1e9
+}
