@@ -15,10 +15,10 @@ use kingsnake_collect::{
     Run, Schedule, Tally, Target, adapter, merge, self_test,
 };
 use kingsnake_datasets::workloads::Kind;
+use kingsnake_solver::level::Level;
 
-use crate::args::{CollectArgs, Command, LevelArg, Typed};
+use crate::args::{CollectArgs, Typed};
 use crate::voice::{Voice, count, grouped, lasting, printable, say};
-use crate::words;
 use crate::{collecting, interrupt};
 
 /// More findings than this are only counted.
@@ -339,7 +339,11 @@ fn check_history(
     let json = format!("--json={}", directory.join("check.json").display());
     let mut words = vec![history.as_str(), "--level", level];
     if level != "auto" {
-        words.extend(["--report", &page, &json]);
+        words.push(&json);
+    }
+    // Weak levels have no page yet.
+    if level.parse::<Level>().is_ok() {
+        words.extend(["--report", &page]);
     }
     let start = Instant::now();
     let status = run_check(&words, voice, start)?;
@@ -368,13 +372,11 @@ fn parse_check(words: &[&str]) -> Result<Typed> {
 
 /// Runs `kingsnake check` with these words.
 fn run_check(words: &[&str], voice: Voice, start: Instant) -> Result<u8> {
-    match parse_check(words)?.command {
-        Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
-            super::auto::run(&args, voice, start)
-        }
-        Command::Check(args) => super::check::run(&args, voice, start, words::brief),
-        _ => bail!("internal error: not a check"),
+    let mut words = words.to_vec();
+    if voice.quiet {
+        words.push("--quiet");
     }
+    crate::run(parse_check(&words)?, start)
 }
 
 fn merge_again(directory: &Path, voice: Voice) -> Result<u8> {
