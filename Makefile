@@ -1,5 +1,6 @@
 # make demo    check a valid and a violated history, write out/demo.html
 # make test    all tests, with their total
+# make test-certificates  100,000 random certificates of each kind against brute force
 # make long    the engines of linearizability against brute force on more than a million histories
 # make lint    rustfmt, clippy and rustdoc, warnings denied
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
@@ -10,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo test long lint bench doc setup
+.PHONY: demo test test-certificates long lint bench doc setup
 
 demo: setup
 	scripts/demo
@@ -18,6 +19,9 @@ demo: setup
 test:
 	@scripts/setup test
 	scripts/test
+
+test-certificates: setup
+	KINGSNAKE_LONG=1 cargo test --locked --release -p kingsnake-adya --test random
 
 long: setup
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-linearizable --test oracle

@@ -4,6 +4,7 @@ mod check;
 mod collect;
 mod export;
 mod generate;
+mod solve;
 mod study;
 mod techniques;
 mod values;
@@ -14,6 +15,7 @@ pub use check::{
 pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
+pub use solve::SolveArgs;
 pub use study::{AblateArgs, BenchCommand, EncodingsArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs,
@@ -94,6 +96,10 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Write what a solver would be asked, in another solver's language.
     Export(ExportArgs),
+    /// Decide an instance of another solver: clauses and graphs that must be acyclic, in `MonoSAT`'s format.
+    ///
+    /// Exit status: 0 satisfiable, 1 unsatisfiable, 2 error, 3 unknown.
+    Solve(SolveArgs),
     /// Run a workload on an embedded store that keeps its promise, or breaks it once on request.
     Generate(Box<GenerateArgs>),
     /// Run a workload on a real database, record what its clients saw, and check it.

@@ -104,7 +104,7 @@ pub struct Claim {
 pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String {
     let header = Header {
         kingsnake_certificate: VERSION,
-        model: model_name(spec.model).to_owned(),
+        model: spec.model.name().to_owned(),
         session_order: spec.session_order,
         real_time: spec.real_time.is_some(),
         refusals_count: false,
@@ -247,17 +247,17 @@ fn point(
     history: &History,
     by_name: &FxHashMap<Token, TxnId>,
 ) -> Result<Point> {
-    let (moment, name) = match (model, serde_json::from_str(line)?) {
-        (Model::Ser, name @ (Value::Null | Value::Number(_) | Value::String(_))) => {
+    let (moment, name) = match (model.has_begin(), serde_json::from_str(line)?) {
+        (false, name @ (Value::Null | Value::Number(_) | Value::String(_))) => {
             (Moment::Whole, name)
         }
-        (Model::Si, Value::Array(pair)) => match <[Value; 2]>::try_from(pair) {
+        (true, Value::Array(pair)) => match <[Value; 2]>::try_from(pair) {
             Ok([Value::String(moment), name]) if moment == "begin" => (Moment::Begin, name),
             Ok([Value::String(moment), name]) if moment == "commit" => (Moment::Commit, name),
             _ => bail!("expected [\"begin\", transaction] or [\"commit\", transaction]"),
         },
-        (Model::Ser, _) => bail!("expected a transaction's name"),
-        (Model::Si, _) => bail!("expected [\"begin\", transaction] or [\"commit\", transaction]"),
+        (false, _) => bail!("expected a transaction's name"),
+        (true, _) => bail!("expected [\"begin\", transaction] or [\"commit\", transaction]"),
     };
     let txn = txn(&name, history, by_name)?;
     Ok(Point { txn, moment })
@@ -289,19 +289,12 @@ fn txn(name: &Value, history: &History, by_name: &FxHashMap<Token, TxnId>) -> Re
     }
 }
 
-fn model_name(model: Model) -> &'static str {
-    match model {
-        Model::Ser => "ser",
-        Model::Si => "si",
-    }
-}
-
 fn model(name: &str) -> Result<Model> {
-    match name {
-        "ser" => Ok(Model::Ser),
-        "si" => Ok(Model::Si),
-        _ => bail!("model {name:?}; the models are \"ser\" and \"si\""),
-    }
+    let found = Model::ALL.into_iter().find(|model| model.name() == name);
+    found.with_context(|| {
+        let names = Model::ALL.map(|model| format!("{:?}", model.name()));
+        format!("model {name:?}; the models are {}", names.join(", "))
+    })
 }
 
 /// Sixteen hexadecimal digits (FNV-1a) over every transaction's name, session and operations. It only serves to warn

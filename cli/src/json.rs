@@ -3,7 +3,7 @@
 use kingsnake_encodings::proof::instance_path;
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::explain::local_name;
-use kingsnake_solver::level::{Model, Spec};
+use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
 use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
@@ -288,10 +288,7 @@ fn level(plan: &Plan) -> LevelView {
     } = plan.spec;
     LevelView {
         name: plan.level.name(),
-        model: match model {
-            Model::Ser => "ser",
-            Model::Si => "si",
-        },
+        model: model.name(),
         session_order,
         real_time: real_time.is_some(),
         snapshots: real_time.map(|it| it.snapshots.name()),

@@ -77,6 +77,9 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
             commands::auto::run(&args, voice, start)
         }
+        Command::Check(args) | Command::Explain(args) if commands::white_box::is_asked(&args) => {
+            commands::white_box::run(&args, voice, start)
+        }
         Command::Check(args) | Command::Explain(args)
             if commands::weak::typed(&args.level).is_some() =>
         {
@@ -102,6 +105,11 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Export(args) => {
             limits::command(&args.limits.bounds.clone(), start, move |budget| {
                 commands::export::run(&args, voice, start, budget)
+            })
+        }
+        Command::Solve(args) => {
+            limits::command(&args.limits.bounds.clone(), start, move |budget| {
+                commands::solve::run(&args, voice, budget)
             })
         }
         Command::Generate(args) => limits::command(&args.bounds.clone(), start, move |_| {

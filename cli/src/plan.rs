@@ -300,6 +300,9 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
         Some(LevelArg::One(level)) => Ok(level),
+        Some(LevelArg::Pl(level)) => bail!(
+            "--level {level} is judged by `check` on a version order that is given; here another level is needed"
+        ),
         Some(LevelArg::Weak(level)) => bail!(
             "--level {} is for `check` and `verify`; here a level with a graph to search is needed",
             level.name()

@@ -4,6 +4,7 @@ mod backtrack;
 mod cadical;
 mod cnf;
 pub mod export;
+pub mod import;
 mod measured;
 #[cfg(test)]
 mod mutants;

@@ -139,7 +139,7 @@ pub(crate) fn specs(history: &History, seed: u64) -> Vec<Spec> {
     }
     clocks.truncate(if history.has_times() { clocks.len() } else { 1 });
     let mut specs = Vec::new();
-    for (model, n_clocks) in [(Model::Ser, 2), (Model::Si, clocks.len())] {
+    for (model, n_clocks) in [(Model::Ser, 2), (Model::Si, clocks.len()), (Model::Pc, 1)] {
         for session_order in [false, true] {
             specs.extend(clocks.iter().take(n_clocks).map(|&real_time| Spec {
                 model,

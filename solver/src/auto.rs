@@ -213,7 +213,7 @@ fn imply(
 fn order_at(model: Model, certificate: &Certificate) -> Certificate {
     let halves = |&Point { txn, moment }: &Point| {
         match (model, moment) {
-            (Model::Si, Moment::Whole) => [Some(Moment::Begin), Some(Moment::Commit)],
+            (Model::Si | Model::Pc, Moment::Whole) => [Some(Moment::Begin), Some(Moment::Commit)],
             _ => [Some(moment), None],
         }
         .into_iter()
@@ -246,8 +246,12 @@ fn refuted_at(
 
 /// A proof at a model: where transactions are wholes, their begins and commits fall together.
 fn proof_at(model: Model, proof: &Proof) -> Proof {
-    if model == Model::Si {
-        return proof.clone();
+    match model {
+        Model::Pc => return proof.clone(),
+        Model::Si => {
+            return proof.map_cycles(|steps| steps.iter().flat_map(installed).collect());
+        }
+        Model::Ser => {}
     }
     let whole = |point: Point| Point {
         moment: Moment::Whole,
@@ -262,6 +266,26 @@ fn proof_at(model: Model, proof: &Proof) -> Proof {
         });
         steps.collect()
     })
+}
+
+/// A step where versions are installed at begins: what ends at a writer's commit ends at its begin, which is before.
+fn installed(step: &Step) -> impl Iterator<Item = Step> + use<> {
+    let is_late = matches!(step.reason, StepReason::Ww { .. }) && step.to.moment == Moment::Commit;
+    let begin = Point {
+        moment: Moment::Begin,
+        ..step.to
+    };
+    let (first, second) = if is_late {
+        let begun = Step {
+            from: begin,
+            to: step.to,
+            reason: StepReason::Begin,
+        };
+        (Step { to: begin, ..*step }, Some(begun))
+    } else {
+        (*step, None)
+    };
+    std::iter::once(first).chain(second)
 }
 
 /// The levels that hold and that no other level that holds implies.

@@ -22,3 +22,9 @@ pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
 pub use relate as polygraph;
+
+/// Problems that do not come from a history.
+pub mod problem {
+    pub use kingsnake_graph::Problem;
+    pub use kingsnake_graph::prune::{Outcome, Pruned, prune};
+}

@@ -105,8 +105,8 @@ mod tests {
             }
             assert_eq!(
                 shared.graphs.len(),
-                4,
-                "two models, with and without session order"
+                6,
+                "three models, with and without session order"
             );
         }
         assert!(n_compared > 5_000, "{n_compared}");

@@ -37,7 +37,7 @@ fn claims(history: &History, spec: Spec) -> Vec<Step> {
     }
     let moments = match spec.model {
         Model::Ser => vec![Moment::Whole],
-        Model::Si => vec![Moment::Begin, Moment::Commit],
+        Model::Si | Model::Pc => vec![Moment::Begin, Moment::Commit],
     };
     let points: Vec<Point> = history
         .txns()

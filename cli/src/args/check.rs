@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::weak::WeakLevel;
 
@@ -25,6 +26,8 @@ pub enum Switch {
 pub enum LevelArg {
     /// One.
     One(Level),
+    /// One of Adya's, on the version order that is given.
+    Pl(PlLevel),
     /// One that a sort decides.
     Weak(WeakLevel),
     /// All of them.
@@ -38,6 +41,13 @@ pub enum TimesArg {
     Bounds,
     /// They are the true ones.
     Exact,
+}
+
+/// Where a certificate comes from, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CertificateFrom {
+    /// The version order and the snapshots that the history gives.
+    History,
 }
 
 /// What a compare-and-set says that failed and showed no value, as typed.
@@ -163,6 +173,19 @@ pub struct CheckArgs {
     /// What is checked.
     #[command(flatten)]
     pub level: LevelArgs,
+    /// Judge the version order and the snapshots that the history gives, as Emme does, instead of searching any; says also
+    /// whether some other order would explain the history.
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        conflicts_with = "along",
+        help_heading = "Level"
+    )]
+    pub certificate_from: Option<CertificateFrom>,
+    /// Replay the history in an expected serial order, as Enne does: `commit-ts`, `start-ts`, or a file with a transaction a
+    /// line.
+    #[arg(long, value_name = "ORDER", help_heading = "Level")]
+    pub along: Option<String>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -195,13 +218,15 @@ fn levels() -> impl TypedValueParser<Value = LevelArg> {
         .into_iter()
         .map(|level| PossibleValue::new(level.name()));
     let names = strong
+        .chain(PlLevel::ALL.map(|level| PossibleValue::new(level.name())))
         .chain(weak)
         .chain(["linearizable", "auto"].map(PossibleValue::new));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "auto" => Ok(LevelArg::Auto),
-        name => match name.parse::<WeakLevel>() {
-            Ok(level) => Ok(LevelArg::Weak(level)),
-            Err(_) => name.parse::<Level>().map(LevelArg::One),
+        name => match (name.parse::<PlLevel>(), name.parse::<WeakLevel>()) {
+            (Ok(level), _) => Ok(LevelArg::Pl(level)),
+            (_, Ok(level)) => Ok(LevelArg::Weak(level)),
+            _ => name.parse::<Level>().map(LevelArg::One),
         },
     })
 }

@@ -68,6 +68,9 @@ pub struct GenerateArgs {
     /// What the store promises its clients.
     #[arg(long, default_value = "serializable", value_parser = isolations())]
     pub isolation: Isolation,
+    /// Do not validate the conditions by which rows were chosen (workloads `emme-predicates`), so that phantoms come through.
+    #[arg(long)]
+    pub no_predicate_locks: bool,
     /// Break the promise once, at a random place.
     #[arg(long, value_parser = faults())]
     pub fault: Option<Fault>,

@@ -9,7 +9,7 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::decide::Constraints;
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::Polygraph;
+use kingsnake_solver::polygraph::{Edge, Polygraph};
 use kingsnake_solver::prune::{Outcome, Pruned};
 use kingsnake_solver::verdict::Moment;
 
@@ -85,7 +85,10 @@ fn name(polygraph: &Polygraph, history: &History, node: u32) -> String {
 }
 
 fn known(polygraph: &Polygraph) -> Vec<(u32, u32)> {
-    let edges = polygraph.edges().iter();
+    sorted(polygraph.edges().iter().copied())
+}
+
+fn sorted(edges: impl Iterator<Item = Edge>) -> Vec<(u32, u32)> {
     let mut known: Vec<(u32, u32)> = edges.map(|edge| (edge.from, edge.to)).collect();
     known.sort_unstable();
     known.dedup();
@@ -106,8 +109,8 @@ fn write_pruned(
         return export::dimacs(&question, &args.encoding, &name, about, budget, out);
     }
     let instance = Instance {
-        n_nodes: pruned.polygraph.n_nodes(),
-        known: &known(&pruned.polygraph),
+        n_nodes: pruned.dag.n_nodes(),
+        known: &sorted(pruned.question().known()),
         constraints: &pruned.constraints,
         name: &name,
         about,

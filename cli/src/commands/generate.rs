@@ -44,6 +44,7 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
         max_writes_per_key: args.max_writes_per_key,
         rollbacks: (args.rollbacks * 100.0).round() as usize,
         keep_aborted: args.aborted,
+        predicate_locks: !args.no_predicate_locks,
         threads: args.threads,
         seed: args.seed,
     };

@@ -105,6 +105,10 @@ fn act(store: &mut Store, open: &mut Open, step: Step) -> i64 {
         Step::Insert(key) => store.insert(open, key),
         Step::Delete(key) => store.delete(open, key),
         Step::Range(low, high) => store.range(open, low, high),
+        Step::Put(key, number, is_insert) => store.put(open, key, number, is_insert),
+        Step::Select(low, high) => store.select(open, (low, high)),
+        Step::UpdateWhere(low, high, number) => store.update_where(open, (low, high), number),
+        Step::Extreme(low, high, is_greatest) => store.extreme(open, (low, high), is_greatest),
     }
     0
 }

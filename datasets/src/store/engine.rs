@@ -20,6 +20,7 @@ use kingsnake_history::model::Status;
 use thiserror::Error;
 
 use super::bug::{Bug, Bugs};
+use super::predicates::Span;
 use super::record::{Event, Record, Row};
 use super::{Key, Step};
 
@@ -74,11 +75,11 @@ impl FromStr for Isolation {
 
 /// A committed write.
 #[derive(Clone, Copy, Debug)]
-struct Version {
+pub(super) struct Version {
     /// The number of the commit that installed it.
     commit: u64,
-    value: i64,
-    beside: i64,
+    pub(super) value: i64,
+    pub(super) beside: i64,
     is_tombstone: bool,
 }
 
@@ -94,15 +95,22 @@ impl Version {
 
 /// The versions of a key, oldest first, and the last value that anybody was given for it.
 #[derive(Clone, Debug, Default)]
-struct Versions {
+pub(super) struct Versions {
     installed: Vec<Version>,
     last_value: i64,
 }
 
 impl Versions {
-    fn at(&self, snapshot: u64) -> Option<&Version> {
+    pub(super) fn at(&self, snapshot: u64) -> Option<&Version> {
         let mut newest_first = self.installed.iter().rev();
         newest_first.find(|version| version.commit <= snapshot)
+    }
+
+    /// The versions that were installed after a snapshot.
+    pub(super) fn newer(&self, snapshot: u64) -> &[Version] {
+        let newest_first = self.installed.iter().rev();
+        let n_newer = newest_first.take_while(|version| version.commit > snapshot);
+        &self.installed[self.installed.len() - n_newer.count()..]
     }
 
     fn has_newer(&self, snapshot: u64) -> bool {
@@ -143,9 +151,11 @@ pub(super) struct Open {
     snapshot: u64,
     begin: i64,
     /// Keys of which it read what others wrote.
-    read: Vec<Key>,
+    pub(super) read: Vec<Key>,
     /// Ranges of keys that it asked for, both ends included.
     ranges: Vec<(Key, Key)>,
+    /// Conditions by which it chose rows.
+    pub(super) conditions: Vec<Span>,
     pub(super) pending: Vec<Pending>,
     pub(super) events: Vec<Event>,
     /// The keys that it asked for, and those that stand in their place now.
@@ -153,6 +163,10 @@ pub(super) struct Open {
 }
 
 impl Open {
+    pub(super) fn snapshot(&self) -> u64 {
+        self.snapshot
+    }
+
     fn own(&self, key: Key) -> impl DoubleEndedIterator<Item = &Pending> {
         self.pending.iter().filter(move |write| write.key == key)
     }
@@ -169,7 +183,7 @@ pub(super) enum Clock {
 #[derive(Debug)]
 pub(super) struct Store {
     isolation: Isolation,
-    keys: BTreeMap<Key, Versions>,
+    pub(super) keys: BTreeMap<Key, Versions>,
     n_commits: u64,
     clock: Clock,
     now: i64,
@@ -177,6 +191,8 @@ pub(super) struct Store {
     pub(super) n_aborted: usize,
     /// Whether aborted transactions are recorded too.
     keep_aborted: bool,
+    /// Whether conditions are validated, so that no phantom comes through.
+    pub(super) predicate_locks: bool,
     /// How many transactions clients may still begin.
     pub(super) left: usize,
     bugs: Bugs,
@@ -202,6 +218,7 @@ impl Store {
             records: Vec::new(),
             n_aborted: 0,
             keep_aborted,
+            predicate_locks: true,
             left: 0,
             bugs,
             late: Vec::new(),
@@ -211,7 +228,7 @@ impl Store {
     }
 
     /// The time of an event: later than that of every event before it.
-    fn tick(&mut self) -> i64 {
+    pub(super) fn tick(&mut self) -> i64 {
         let later = match self.clock {
             Clock::Steps => self.now + STEP,
             Clock::Machine(start) => i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX),
@@ -230,6 +247,7 @@ impl Store {
             begin: self.tick(),
             read: Vec::new(),
             ranges: Vec::new(),
+            conditions: Vec::new(),
             pending: Vec::new(),
             events: Vec::new(),
             placed: Vec::new(),
@@ -237,7 +255,7 @@ impl Store {
     }
 
     /// What a transaction may see of others now.
-    fn visible(&self, open: &Open) -> u64 {
+    pub(super) fn visible(&self, open: &Open) -> u64 {
         match self.isolation {
             Isolation::Serializable | Isolation::Snapshot => open.snapshot,
             Isolation::ReadCommitted => self.n_commits,
@@ -294,7 +312,11 @@ impl Store {
             Step::Write(key, _) | Step::Append(key) | Step::Insert(key) | Step::Delete(key) => {
                 (key, true)
             }
-            Step::Range(..) => return step,
+            Step::Range(..)
+            | Step::Put(..)
+            | Step::Select(..)
+            | Step::UpdateWhere(..)
+            | Step::Extreme(..) => return step,
         };
         let (n_writes, n_replaced) = self.written.entry(key).or_default();
         let known = open.placed.iter().find(|(asked, _)| *asked == key);
@@ -316,7 +338,11 @@ impl Store {
             Step::Append(_) => Step::Append(placed),
             Step::Insert(_) => Step::Insert(placed),
             Step::Delete(_) => Step::Delete(placed),
-            Step::Range(..) => step,
+            Step::Range(..)
+            | Step::Put(..)
+            | Step::Select(..)
+            | Step::UpdateWhere(..)
+            | Step::Extreme(..) => step,
         }
     }
 
@@ -369,7 +395,7 @@ impl Store {
         open.events.push(Event::Delete(key, tombstone));
     }
 
-    fn change(&mut self, open: &mut Open, key: Key, beside: i64, sort: Sort) -> i64 {
+    pub(super) fn change(&mut self, open: &mut Open, key: Key, beside: i64, sort: Sort) -> i64 {
         self.tick();
         let value = self.fresh(key);
         open.pending.push(Pending {
@@ -504,7 +530,11 @@ impl Store {
         };
         match self.isolation {
             Isolation::Serializable => {
-                let is_stale = || open.read.iter().any(newer) || open.ranges.iter().any(changed);
+                let is_stale = || {
+                    open.read.iter().any(newer)
+                        || open.ranges.iter().any(changed)
+                        || (self.predicate_locks && self.has_phantom(open))
+                };
                 !open.pending.is_empty() && is_stale()
             }
             Isolation::Snapshot => open.pending.iter().any(|write| newer(&write.key)),
@@ -551,6 +581,8 @@ impl Store {
             status,
             begin: open.begin,
             end,
+            snapshot: open.snapshot,
+            commit: self.n_commits,
             events: open.events,
         });
     }

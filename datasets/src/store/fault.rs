@@ -329,6 +329,12 @@ impl Scene {
                         Kind::Lists => Event::Append(key, value),
                         Kind::Rows if is_insert => Event::Insert(key, value),
                         Kind::Registers | Kind::Rows => Event::Write(key, value),
+                        Kind::Table => Event::Put {
+                            key,
+                            value,
+                            number: 0,
+                            is_insert,
+                        },
                     });
                     open.pending.push(Pending {
                         key,
@@ -336,7 +342,7 @@ impl Scene {
                         beside: self.before[of as usize].1,
                         sort: match self.kind {
                             Kind::Lists => Sort::Append,
-                            Kind::Registers | Kind::Rows => Sort::Set,
+                            Kind::Registers | Kind::Rows | Kind::Table => Sort::Set,
                         },
                     });
                 }
@@ -373,7 +379,7 @@ impl Scene {
         let new = self.new_value(of, from);
         match self.kind {
             Kind::Rows => Event::ReadRow(key, self.found_row(of, from)),
-            Kind::Registers => {
+            Kind::Registers | Kind::Table => {
                 let old = match from {
                     Initial => INITIAL,
                     _ => self.before[of as usize].0,

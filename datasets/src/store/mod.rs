@@ -8,8 +8,10 @@ mod bug;
 mod client;
 mod engine;
 mod fault;
+mod predicates;
 mod record;
 mod run;
+mod table;
 
 pub use bug::{Bug, BugRate, UnknownBug};
 pub use engine::{Isolation, UnknownIsolation};
@@ -40,6 +42,14 @@ pub enum Step {
     Delete(Key),
     /// Reads every row from one key to another, both included.
     Range(Key, Key),
+    /// Sets a row of a table and its number; true where the client calls it an insert.
+    Put(Key, i64, bool),
+    /// Reads every row whose number lies from the first to the second.
+    Select(i64, i64),
+    /// Sets the number of every such row to the third.
+    UpdateWhere(i64, i64, i64),
+    /// Reads the least number from the first to the second, or the greatest.
+    Extreme(i64, i64, bool),
 }
 
 /// A transaction as its client runs it.

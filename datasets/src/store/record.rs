@@ -2,10 +2,13 @@
 
 use std::ops::Bound::Included;
 
-use kingsnake_history::model::{BuildError, History, HistoryBuilder, Installed, Status, Token};
+use kingsnake_history::model::{
+    BuildError, History, HistoryBuilder, Installed, Stamps, Status, Token,
+};
 
 use super::Key;
 use super::engine::INITIAL;
+use super::table;
 use crate::workloads::Kind;
 
 /// What a row holds. Nobody has written a row of which there is nothing.
@@ -28,6 +31,39 @@ pub(super) enum Event {
     Insert(Key, i64),
     Delete(Key, i64),
     Range(Key, Key, Vec<(Key, Row)>),
+    /// A row of a table was set.
+    Put {
+        key: Key,
+        value: i64,
+        number: i64,
+        is_insert: bool,
+    },
+    /// Rows were chosen by their number, in the state after so many commits.
+    Select {
+        span: (i64, i64),
+        rows: Vec<Chosen>,
+        at: u64,
+    },
+    UpdateWhere {
+        span: (i64, i64),
+        rows: Vec<(Chosen, i64)>,
+        number: i64,
+        at: u64,
+    },
+    Extreme {
+        span: (i64, i64),
+        is_greatest: bool,
+        result: Option<i64>,
+        at: u64,
+    },
+}
+
+/// A row that a condition chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chosen {
+    pub(super) key: Key,
+    pub(super) value: i64,
+    pub(super) number: i64,
 }
 
 /// A transaction as its client saw it.
@@ -37,6 +73,9 @@ pub(super) struct Record {
     pub(super) status: Status,
     pub(super) begin: i64,
     pub(super) end: i64,
+    /// How many commits it saw at its begin, and which one it was.
+    pub(super) snapshot: u64,
+    pub(super) commit: u64,
     pub(super) events: Vec<Event>,
 }
 
@@ -62,8 +101,12 @@ impl Recorded {
         let mut builder = HistoryBuilder::new();
         builder.initial_everywhere(match self.kind {
             Kind::Registers | Kind::Lists => Token::Int(INITIAL),
-            Kind::Rows => Token::Nil,
+            Kind::Rows | Kind::Table => Token::Nil,
         });
+        if self.kind == Kind::Table {
+            let [table, c1, c2] = ["t", "c1", "c2"].map(|name| builder.text(name));
+            builder.table(table, vec![c1, c2])?;
+        }
         let clients = 0..self.n_clients as i64;
         let sessions: Vec<_> = clients.map(|it| builder.session(Token::Int(it))).collect();
         for (index, record) in self.records.iter().enumerate() {
@@ -72,8 +115,14 @@ impl Recorded {
             if times {
                 builder.times(Some(record.begin), Some(record.end));
             }
+            if self.kind == Kind::Table {
+                builder.stamps(stamps(index, record));
+            }
             for event in &record.events {
-                add(&mut builder, event)?;
+                match (self.kind, event) {
+                    (Kind::Table, _) => table::add(&mut builder, event)?,
+                    _ => add(&mut builder, event)?,
+                }
             }
         }
         if version_order {
@@ -87,6 +136,21 @@ impl Recorded {
             }
         }
         builder.finish()
+    }
+}
+
+/// What the store knows of when a transaction ran. One that only reads ran at its snapshot, unless every read had its own.
+fn stamps(index: usize, record: &Record) -> Stamps {
+    let is_writer = record.events.iter().any(Event::writes);
+    let committed = if is_writer {
+        record.commit
+    } else {
+        record.snapshot
+    };
+    Stamps {
+        xid: Some(index as i64 + 1),
+        start_ts: Some(record.snapshot as i64),
+        commit_ts: (record.status == Status::Committed).then_some(committed as i64),
     }
 }
 
@@ -117,6 +181,10 @@ fn add(builder: &mut HistoryBuilder, event: &Event) -> Result<(), BuildError> {
             builder.delete(Token::Int(key), Token::Int(tombstone));
         }
         Event::Range(low, high, ref rows) => add_range(builder, low, high, rows)?,
+        Event::Put { .. }
+        | Event::Select { .. }
+        | Event::UpdateWhere { .. }
+        | Event::Extreme { .. } => table::add(builder, event)?,
     }
     Ok(())
 }

@@ -32,6 +32,8 @@ pub struct Run {
     pub rollbacks: usize,
     /// Whether aborted transactions are recorded. Those that a fault needs always are.
     pub keep_aborted: bool,
+    /// Whether conditions are validated, so that no phantom comes through.
+    pub predicate_locks: bool,
     /// Whether every client is a thread; then the machine decides how they interleave, and a seed does not repeat it.
     pub threads: bool,
     /// The seed.
@@ -49,6 +51,7 @@ impl Default for Run {
             max_writes_per_key: None,
             rollbacks: 0,
             keep_aborted: false,
+            predicate_locks: true,
             threads: false,
             seed: 0,
         }
@@ -99,12 +102,14 @@ impl Run {
         } else {
             Clock::Steps
         };
-        if self.max_writes_per_key.is_some() && workload.kind() == Kind::Rows {
+        if self.max_writes_per_key.is_some() && matches!(workload.kind(), Kind::Rows | Kind::Table)
+        {
             return Err(RunError::KeepsRows);
         }
         let bugs = Bugs::new(&self.bugs, self.seed);
         let mut store = Store::new(self.isolation, clock, self.keep_aborted, bugs);
         store.max_writes = self.max_writes_per_key;
+        store.predicate_locks = self.predicate_locks;
         let new_client = |id| Client::new(id, workload, self.rollbacks, self.seed);
         let mut clients: Vec<Client<'_>> = (0..self.n_clients).map(new_client).collect();
         let mut done = 0;

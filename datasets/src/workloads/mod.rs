@@ -3,6 +3,7 @@
 //! A workload makes transactions from a stream of random numbers and from nothing else, so that a transaction which was
 //! aborted can be made again.
 
+mod emme;
 mod keys;
 mod lists;
 mod lwt;
@@ -33,6 +34,8 @@ pub enum Kind {
     Lists,
     /// Rows of a table that come and go, and are asked for by ranges of keys.
     Rows,
+    /// Rows of a table with columns, which conditions choose.
+    Table,
 }
 
 /// Makes transactions.
@@ -116,6 +119,8 @@ enum Make {
     Mix([usize; 3], Granularity),
     /// Weights of inserts, reads, updates, deletes and range queries.
     Ranges([usize; 5]),
+    /// Emme's; which percentage of the reads and updates chooses rows by a condition.
+    Emme(Option<usize>),
     Mini,
     Lists,
     /// A schema of its own.
@@ -180,6 +185,11 @@ pub const WORKLOADS: &[Entry] = &[
     ranges("v-range-rqh", "the same with 50 % range queries, 12.5 % each of the others", [1, 1, 1, 1, 4]),
     ranges("v-range-idh", "the same with 35 % inserts, 35 % deletes, 10 % each of the others", [35, 10, 10, 35, 10]),
     Entry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Lists },
+    Entry { name: "emme-items", about: "Emme's: 30 % updates, 40 % reads, 20 % increments, 10 % inserts of a table's rows", n_keys: 1_000, n_ops: 5, make: Make::Emme(None) },
+    Entry { name: "emme-predicates", about: "Emme's: 10 % inserts, reads and updates in equal parts, half of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(50)) },
+    Entry { name: "emme-predicates-25", about: "the same with a quarter of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(25)) },
+    Entry { name: "emme-predicates-75", about: "the same with three quarters of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(75)) },
+    Entry { name: "emme-predicates-100", about: "the same with all of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(100)) },
     schema("tpcc", "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", |it| Box::new(tpcc::Tpcc::new(it))),
     schema("rubis", "a compact RUBiS: 20,000 users, 80,000 items", |it| Box::new(rubis::Rubis::new(it))),
     schema("twitter", "a compact Twitter: 1,000 users", |it| Box::new(twitter::Twitter::new(it))),
@@ -240,6 +250,11 @@ impl Entry {
                 n_ops,
                 weights,
                 granularity: parameters.granularity.unwrap_or(Whole),
+            }),
+            Make::Emme(predicates) => Box::new(emme::Emme {
+                keys: keys(1)?,
+                n_ops,
+                predicates,
             }),
             Make::Mini => Box::new(mini::Mini {
                 keys: keys(2)?,

@@ -4,6 +4,7 @@ use kingsnake_certify::adya as certify;
 use kingsnake_history::adya::{Mismatch, Phenomenon, PlLevel, PlVerdict, Refutation, Step};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{History, TxnId};
+use kingsnake_history::verdict::Finding;
 
 use crate::error::AdyaError;
 use crate::explain::Sources;
@@ -51,26 +52,41 @@ pub(crate) fn answer(
 ) -> Result<PlReport, AdyaError> {
     let versions = Versions::new(history)?;
     budget.check()?;
-    let mut edges = Edges::default();
-    let findings = item_edges(history, &versions, &mut edges)?;
-    budget.check()?;
     let snapshots = Snapshots::new(history, &versions)?;
     let conditions = Conditions::new(history, &versions);
-    let mismatches: Vec<Mismatch> = predicate_edges(
-        history,
-        &versions,
-        &snapshots,
-        &conditions,
-        &mut edges,
-        budget,
-    )?;
-    let graph = Graph::new(history.n_txns(), &edges);
     let sources = Sources {
         history,
         versions: &versions,
         snapshots: &snapshots,
         conditions: &conditions,
     };
+    let report = |verdict, n_edges| PlReport {
+        verdict,
+        n_counted: versions.counted.iter().filter(|it| **it).count(),
+        n_versions: versions.len() - versions.n_keys(),
+        n_edges,
+        n_predicates: history.n_predicates(),
+    };
+    let counted = |order: Vec<u32>| {
+        let txns = order.into_iter().map(TxnId);
+        let counted = txns.filter(|txn| versions.counted[txn.index()]);
+        PlVerdict::Holds(counted.collect())
+    };
+    // Where the database's own order explains everything, no graph is needed. pl-si looks at the edges themselves.
+    if level != PlLevel::PlSi
+        && let Some(order) = stamped_order(history, &versions)
+    {
+        let found = collect(&sources, Edges::guessing(&order), budget)?;
+        if found.edges.len() + found.findings.len() + found.mismatches.len() == 0 {
+            return Ok(report(counted(order), found.edges.n_agreeing()));
+        }
+    }
+    let Collected {
+        edges,
+        findings,
+        mismatches,
+    } = collect(&sources, Edges::default(), budget)?;
+    let graph = Graph::new(history.n_txns(), &edges);
     budget.check()?;
     let verdict = if level.forbids_g1() && !findings.is_empty() {
         PlVerdict::Refuted(Refutation::Findings(findings))
@@ -79,20 +95,56 @@ pub(crate) fn answer(
     } else {
         match forbidden(&sources, &graph, level)? {
             Err((phenomenon, steps)) => PlVerdict::Refuted(Refutation::Cycle(phenomenon, steps)),
-            Ok(order) => {
-                let counted = order.into_iter().map(TxnId);
-                let counted = counted.filter(|txn| versions.counted[txn.index()]);
-                PlVerdict::Holds(counted.collect())
-            }
+            Ok(order) => counted(order),
         }
     };
-    Ok(PlReport {
-        verdict,
-        n_counted: versions.counted.iter().filter(|it| **it).count(),
-        n_versions: versions.len() - versions.n_keys(),
-        n_edges: edges.len(),
-        n_predicates: history.n_predicates(),
+    Ok(report(verdict, edges.len()))
+}
+
+struct Collected {
+    edges: Edges,
+    findings: Vec<Finding>,
+    mismatches: Vec<Mismatch>,
+}
+
+fn collect(
+    sources: &Sources<'_>,
+    mut edges: Edges,
+    budget: &Budget,
+) -> Result<Collected, AdyaError> {
+    let findings = item_edges(sources.history, sources.versions, &mut edges)?;
+    budget.check()?;
+    let mismatches = predicate_edges(
+        sources.history,
+        sources.versions,
+        sources.snapshots,
+        sources.conditions,
+        &mut edges,
+        budget,
+    )?;
+    Ok(Collected {
+        edges,
+        findings,
+        mismatches,
     })
+}
+
+/// The transactions by their `commit_ts`, where all that count have one; at equal times those that only read come last.
+fn stamped_order(history: &History, versions: &Versions) -> Option<Vec<u32>> {
+    if !history.has_stamps() {
+        return None;
+    }
+    let mut timed = Vec::with_capacity(history.n_txns());
+    for txn in history.txns() {
+        let time = match versions.counted[txn.index()] {
+            true => history.stamps(txn).commit_ts?,
+            false => i64::MAX,
+        };
+        let is_reader = !history.ops(txn).iter().any(|op| op.is_write());
+        timed.push((time, is_reader, txn.0));
+    }
+    timed.sort_unstable();
+    Some(timed.into_iter().map(|it| it.2).collect())
 }
 
 type Found = (Phenomenon, Vec<Step>);

@@ -4,27 +4,64 @@
 //! other edges, and asks for each rw edge that runs backwards whether its end reaches its begin, 64 ends at a time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use kingsnake_history::adya::Dependency;
 
 use crate::versions::NOBODY;
 
-/// Edges as they are found.
-#[derive(Default)]
+/// Edges as they are found. Where an order is guessed, only those that disagree with it are kept.
+#[derive(Clone, Default)]
 pub(crate) struct Edges {
     list: Vec<(u32, u32, u8)>,
+    /// The place of every transaction in the guessed order.
+    guess: Option<Arc<[u32]>>,
+    n_agreeing: usize,
 }
 
 impl Edges {
     #[inline]
     pub(crate) fn add(&mut self, kind: Dependency, from: u32, to: u32) {
-        if from != to && from != NOBODY && to != NOBODY {
-            self.list.push((from, to, kind.bit()));
+        if from == to || from == NOBODY || to == NOBODY {
+            return;
         }
+        if let Some(place) = &self.guess
+            && place[from as usize] < place[to as usize]
+        {
+            self.n_agreeing += 1;
+            return;
+        }
+        self.list.push((from, to, kind.bit()));
+    }
+
+    /// No edges yet, and a guess of an order that they may all agree with: then there is no cycle.
+    pub(crate) fn guessing(order: &[u32]) -> Self {
+        let mut place = vec![0; order.len()];
+        for (at, &txn) in order.iter().enumerate() {
+            place[txn as usize] = at as u32;
+        }
+        Edges {
+            guess: Some(place.into()),
+            ..Edges::default()
+        }
+    }
+
+    /// No edges yet, and the same guess.
+    pub(crate) fn empty_like(&self) -> Self {
+        Edges {
+            guess: self.guess.clone(),
+            ..Edges::default()
+        }
+    }
+
+    /// How many edges agree with the guess and were not kept.
+    pub(crate) fn n_agreeing(&self) -> usize {
+        self.n_agreeing
     }
 
     pub(crate) fn append(&mut self, mut other: Edges) {
         self.list.append(&mut other.list);
+        self.n_agreeing += other.n_agreeing;
     }
 
     pub(crate) fn len(&self) -> usize {

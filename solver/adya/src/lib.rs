@@ -5,19 +5,26 @@
 //! builds Adya's serialization graph from it and looks for the cycles that a level forbids. Nothing is searched: a refuted
 //! certificate does not say that no other one exists.
 
+mod along;
 mod check;
 mod error;
 mod explain;
 #[cfg(test)]
 mod fault;
 mod graph;
+mod interval;
 mod predicates;
 mod query;
 mod reads;
+mod serial;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod versions;
+mod words;
 
+pub use along::{Along, AlongReport, along};
 pub use check::{PlReport, check};
 pub use error::AdyaError;
+pub use serial::{Serial, serial_order};
+pub use words::Teller;

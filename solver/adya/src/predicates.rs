@@ -36,6 +36,7 @@ pub(crate) fn predicate_edges(
         }
         bounds.push(end);
     }
+    let none = edges.empty_like();
     let parts: Result<Vec<(Edges, Vec<Mismatch>)>, AdyaError> = bounds
         .par_windows(2)
         .map(|bounds| {
@@ -45,7 +46,7 @@ pub(crate) fn predicate_edges(
                 versions,
                 snapshots,
                 conditions,
-                edges: Edges::default(),
+                edges: none.clone(),
                 mismatches: Vec::new(),
                 own: Vec::new(),
                 returned: Vec::new(),

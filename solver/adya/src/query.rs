@@ -4,10 +4,9 @@
 //! [`History::satisfies`]. The places where a key's versions begin or cease to satisfy a condition (its *changes*) are kept for
 //! conditions that many predicates share.
 
-use kingsnake_history::model::{
-    Column, Comparison, Condition, History, KeyId, Operand, Token, ValueId,
-};
+use kingsnake_history::model::{Column, History, KeyId, Token, ValueId};
 
+use crate::interval::intervals;
 use crate::versions::{NOBODY, Versions};
 
 /// A cell that holds no number.
@@ -43,12 +42,12 @@ struct Asked {
 
 enum Test {
     /// Every column lies in its interval.
-    Intervals(Vec<Interval>),
+    Intervals(Vec<Bounds>),
     Any,
 }
 
 #[derive(Clone, Copy)]
-struct Interval {
+struct Bounds {
     column: usize,
     low: i64,
     high: i64,
@@ -133,13 +132,20 @@ impl<'a> Conditions<'a> {
         }
         let mut asked = Vec::new();
         for query in self.history.queries() {
-            let mut found = Vec::new();
-            let is_simple = self.intervals(&query.condition, &mut found) && !found.is_empty();
-            for interval in &found {
-                self.load(interval.column);
+            let found = intervals(&query.condition).unwrap_or_default();
+            let found: Vec<Bounds> = found
+                .into_iter()
+                .map(|it| Bounds {
+                    column: self.column(it.column),
+                    low: it.low.max(NONE + 1),
+                    high: it.high,
+                })
+                .collect();
+            for bounds in &found {
+                self.load(bounds.column);
             }
-            let is_simple = is_simple && found.iter().all(|it| !self.columns[it.column].is_empty());
-            let test = if is_simple {
+            let is_loaded = |it: &Bounds| !self.columns[it.column].is_empty();
+            let test = if !found.is_empty() && found.iter().all(is_loaded) {
                 Test::Intervals(found)
             } else {
                 Test::Any
@@ -161,45 +167,6 @@ impl<'a> Conditions<'a> {
         for column in 0..self.columns.len() {
             self.sort(column);
         }
-    }
-
-    /// The intervals that a condition is a conjunction of; false where it is something else.
-    fn intervals(&self, condition: &Condition, found: &mut Vec<Interval>) -> bool {
-        let number = |operand: &Operand| match operand {
-            Operand::Literal(Token::Int(number)) => Some(*number),
-            _ => None,
-        };
-        let (column, low, high) = match condition {
-            Condition::And(parts) => return parts.iter().all(|part| self.intervals(part, found)),
-            Condition::Compare(comparison, column, with) => {
-                let Some(with) = number(with) else {
-                    return false;
-                };
-                let (low, high) = match comparison {
-                    Comparison::Eq => (with, with),
-                    Comparison::Lt => (NONE, with.saturating_sub(1)),
-                    Comparison::Le => (NONE, with),
-                    Comparison::Gt => (with.saturating_add(1), i64::MAX),
-                    Comparison::Ge => (with, i64::MAX),
-                    Comparison::Ne => return false,
-                };
-                if matches!(comparison, Comparison::Gt) && with == i64::MAX {
-                    return false;
-                }
-                (*column, low, high)
-            }
-            Condition::Between(column, low, high) => match (number(low), number(high)) {
-                (Some(low), Some(high)) => (*column, low, high),
-                _ => return false,
-            },
-            _ => return false,
-        };
-        found.push(Interval {
-            column: self.column(column),
-            low: low.max(NONE + 1),
-            high,
-        });
-        true
     }
 
     /// Fills a column's array; leaves it empty where a number is the one that stands for none.
@@ -290,7 +257,7 @@ impl<'a> Conditions<'a> {
         if asked.changes.is_some() {
             return Way::Known;
         }
-        let span = |it: &Interval| {
+        let span = |it: &Bounds| {
             let index = &self.index[it.column];
             let low = index.partition_point(|cell| cell.0 < it.low);
             low..index.partition_point(|cell| cell.0 <= it.high).max(low)

@@ -1,6 +1,6 @@
 //! Every level on random histories of rows and predicates, against brute force; and deliberate mistakes that must be noticed.
 //!
-//! `KINGSNAKE_LONG=1` runs 100,000 histories of each kind (the target `test-long`).
+//! `KINGSNAKE_LONG=1` runs 100,000 histories of each kind (`make test-certificates`).
 
 use kingsnake_adya::{PlReport, check};
 use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};

@@ -39,7 +39,7 @@ impl<'h> Reading<'h> {
         }
         let mut reading = Reading {
             history,
-            counted: FxHashSet::default(),
+            counted: count(history),
             writer,
             versions: vec![Vec::new(); history.n_keys()],
             place: FxHashMap::default(),
@@ -47,7 +47,6 @@ impl<'h> Reading<'h> {
             times: Vec::new(),
             is_sorted: Vec::new(),
         };
-        reading.count();
         reading.order();
         for key in (0..history.n_keys() as u32).map(KeyId) {
             if let Some(table) = history.table_of(key) {
@@ -63,39 +62,6 @@ impl<'h> Reading<'h> {
         reading.times = times.collect::<Option<Vec<_>>>().unwrap_or_default();
         reading.is_sorted = reading.times.iter().map(|it| it.is_sorted()).collect();
         Ok(reading)
-    }
-
-    fn count(&mut self) {
-        let history = self.history;
-        let is = |txn: TxnId, status: Status| history.status(txn) == status;
-        self.counted = history
-            .txns()
-            .filter(|&it| is(it, Status::Committed))
-            .collect();
-        loop {
-            let before = self.counted.len();
-            let mut shown: Vec<ValueId> = Vec::new();
-            shown.extend(history.version_orders().iter().flat_map(|it| &it.values));
-            if history.txns().any(|txn| is(txn, Status::Unknown)) {
-                for &txn in &self.counted {
-                    for op in history.ops(txn) {
-                        match *op {
-                            Op::Read { value, .. } => shown.push(value),
-                            Op::ReadList { list, .. } => shown.extend(history.list(list)),
-                            _ => {}
-                        }
-                    }
-                }
-            }
-            let writers = shown
-                .iter()
-                .filter_map(|value| self.writer.get(value).copied());
-            let unknown: Vec<TxnId> = writers.filter(|&it| is(it, Status::Unknown)).collect();
-            self.counted.extend(unknown);
-            if self.counted.len() == before {
-                return;
-            }
-        }
     }
 
     fn order(&mut self) {
@@ -334,6 +300,7 @@ impl<'h> Reading<'h> {
     }
 
     /// What a predicate returned for a key: nothing, the key alone, or its version.
+    #[allow(clippy::option_option)] // All three occur.
     pub(crate) fn returned(
         &self,
         txn: TxnId,
@@ -354,5 +321,43 @@ impl<'h> Reading<'h> {
         let commit = self.history.stamps(one).commit_ts.ok_or("no commit_ts")?;
         let start = self.history.stamps(other).start_ts.ok_or("no start_ts")?;
         Ok(commit <= start)
+    }
+}
+
+/// The transactions that count: those that committed, and those of unknown end of which a counted one or a version order shows a
+/// value.
+pub(crate) fn count(history: &History) -> FxHashSet<TxnId> {
+    let is = |txn: TxnId, status: Status| history.status(txn) == status;
+    let txns = history.txns();
+    let mut counted: FxHashSet<TxnId> = txns.filter(|&it| is(it, Status::Committed)).collect();
+    if !history.txns().any(|txn| is(txn, Status::Unknown)) {
+        return counted;
+    }
+    let mut writer = FxHashMap::default();
+    for txn in history.txns().filter(|&it| is(it, Status::Unknown)) {
+        for op in history.ops(txn) {
+            if let Op::Write { value, .. } | Op::Append { value, .. } = *op {
+                writer.insert(value, txn);
+            }
+        }
+    }
+    loop {
+        let before = counted.len();
+        let mut shown: Vec<ValueId> = Vec::new();
+        shown.extend(history.version_orders().iter().flat_map(|it| &it.values));
+        for &txn in &counted {
+            for op in history.ops(txn) {
+                match *op {
+                    Op::Read { value, .. } => shown.push(value),
+                    Op::ReadList { list, .. } => shown.extend(history.list(list)),
+                    Op::Range { range } => shown.extend(history.range(range).rows),
+                    _ => {}
+                }
+            }
+        }
+        counted.extend(shown.iter().filter_map(|value| writer.get(value)));
+        if counted.len() == before {
+            return counted;
+        }
     }
 }

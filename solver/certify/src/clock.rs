@@ -2,7 +2,7 @@
 //!
 //! A recorded time is off by at most half the drift. Windows are kept in half nanoseconds, so that halves are whole.
 
-use kingsnake_history::level::{Model, Snapshots, Spec, Times};
+use kingsnake_history::level::{Snapshots, Spec, Times};
 use kingsnake_history::model::{History, TxnId};
 use kingsnake_history::verdict::{Moment, Point};
 
@@ -37,7 +37,7 @@ pub(super) fn window(history: &History, spec: Spec, point: Point) -> Window {
         from: began.map_or(ANY.from, |began| began.from),
         to: committed.map_or(ANY.to, |committed| committed.to),
     };
-    if spec.model == Model::Ser {
+    if !spec.model.has_begin() {
         return window;
     }
     if real_time.times == Times::Exact {

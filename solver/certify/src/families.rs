@@ -33,18 +33,20 @@ struct Shown {
 }
 
 impl Families {
-    /// Reads a key: the counted transactions that wrote it, and what was shown of it.
+    /// Reads a key: the counted transactions that wrote it, and what was shown of it. Where an update may be lost
+    /// (`is_atomic` is false) each version is a family of its own.
     pub(super) fn of(
         meaning: &Meaning<'_>,
         key: KeyId,
         writers: &[TxnId],
         lists: &[&[ValueId]],
+        is_atomic: bool,
     ) -> Self {
         let mut families = Families {
             places: FxHashMap::default(),
             shown: Vec::new(),
         };
-        families.plant(meaning, key, writers);
+        families.plant(meaning, key, writers, is_atomic);
         let installed = |&txn: &TxnId| (txn, meaning.installed(txn, key));
         let installed: Vec<(TxnId, Vec<ValueId>)> = writers.iter().map(installed).collect();
         let orders = meaning.history().version_orders().iter();
@@ -58,7 +60,7 @@ impl Families {
     }
 
     /// Walks over the trees from their roots.
-    fn plant(&mut self, meaning: &Meaning<'_>, key: KeyId, writers: &[TxnId]) {
+    fn plant(&mut self, meaning: &Meaning<'_>, key: KeyId, writers: &[TxnId], is_atomic: bool) {
         let mut children: FxHashMap<Version, Vec<Version>> = FxHashMap::default();
         let mut roots: Vec<Version> = vec![None];
         for &txn in writers {
@@ -75,7 +77,7 @@ impl Families {
                 if *next == 0 {
                     clock += 1;
                     let place = Place {
-                        root,
+                        root: if is_atomic { root } else { version },
                         enter: clock,
                         leave: u32::MAX,
                     };

@@ -2,6 +2,7 @@
 
 pub mod adya;
 mod adya_reading;
+pub mod along;
 mod clock;
 mod families;
 mod findings;

@@ -2,12 +2,12 @@
 //!
 //! SER: the transactions run one after the other on a store, and every read must return what was recorded. SI: at a
 //! begin the transaction reads the committed state, at its commit its last writes appear; no other writer of a key may
-//! have committed since it began. Where the clock counts, each point must find a true time in its window that is not
+//! have committed since it began. PC: the same, and writers may overlap. Where the clock counts, each point must find a true time in its window that is not
 //! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
 use super::clock::window;
 use super::table::Table;
-use kingsnake_history::level::{Model, Spec};
+use kingsnake_history::level::Spec;
 use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Certificate, Moment, Point};
 
@@ -75,17 +75,15 @@ impl<'h> Replay<'h> {
             return Err("the order names a transaction that is not in the history".to_owned());
         }
         self.clock(point)?;
-        match (self.spec.model, moment) {
-            (Model::Ser, Moment::Whole) => {
+        match (self.spec.model.has_begin(), moment) {
+            (false, Moment::Whole) => {
                 self.begin(at, txn)?;
                 self.commit(at, txn)
             }
-            (Model::Si, Moment::Begin) => self.begin(at, txn),
-            (Model::Si, Moment::Commit) => self.commit(at, txn),
-            (Model::Ser, _) => Err("an order of whole transactions is expected".to_owned()),
-            (Model::Si, Moment::Whole) => {
-                Err("an order of begins and commits is expected".to_owned())
-            }
+            (true, Moment::Begin) => self.begin(at, txn),
+            (true, Moment::Commit) => self.commit(at, txn),
+            (false, _) => Err("an order of whole transactions is expected".to_owned()),
+            (true, Moment::Whole) => Err("an order of begins and commits is expected".to_owned()),
         }
     }
 
@@ -217,7 +215,8 @@ impl<'h> Replay<'h> {
                 continue;
             };
             let cell = &mut self.store[key.index()];
-            if cell.written_at > begun_at && cell.written_at != at {
+            let overlaps = cell.written_at > begun_at && cell.written_at != at;
+            if overlaps && self.spec.model.is_atomic() {
                 let key = self.history.key_name(key);
                 let name = self.name(txn);
                 return Err(format!("{name} overlaps another writer of key {key}"));

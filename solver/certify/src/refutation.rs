@@ -10,7 +10,7 @@ use super::families::Families;
 pub use super::findings::check_findings;
 use super::meaning::{Meaning, Version};
 use kingsnake_history::budget::{Budget, StopReason};
-use kingsnake_history::level::{Model, Spec};
+use kingsnake_history::level::Spec;
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::verdict::{Fact, Moment, Proof, Split, Step, StepReason, Visit};
 
@@ -87,7 +87,10 @@ impl<'h> Checker<'h> {
         }
         let families = writers.iter().map(|(&key, writers)| {
             let lists = lists.get(&key).map_or(&[][..], Vec::as_slice);
-            (key, Families::of(&meaning, key, writers, lists))
+            (
+                key,
+                Families::of(&meaning, key, writers, lists, spec.model.is_atomic()),
+            )
         });
         let families = families.collect();
         Checker {
@@ -206,17 +209,19 @@ impl<'h> Checker<'h> {
 
     /// Whether a step's moments are those that its reason orders.
     fn check_moments(&self, step: &Step) -> Result<(), String> {
-        let wanted = match (self.spec.model, step.reason) {
-            (Model::Ser, StepReason::Begin) => {
+        let model = self.spec.model;
+        let wanted = match (model.has_begin(), step.reason) {
+            (false, StepReason::Begin) => {
                 return Err("transactions have no begin of their own at this level".to_owned());
             }
-            (Model::Ser, _) => (Moment::Whole, Moment::Whole),
+            (false, _) => (Moment::Whole, Moment::Whole),
             // The clock may order any two moments; their windows tell.
-            (Model::Si, StepReason::RealTime) => return expect_halves(step),
-            (Model::Si, StepReason::Begin | StepReason::Rw { .. }) => {
-                (Moment::Begin, Moment::Commit)
+            (true, StepReason::RealTime) => return expect_halves(step),
+            (true, StepReason::Begin | StepReason::Rw { .. }) => (Moment::Begin, Moment::Commit),
+            (true, StepReason::Ww { .. }) if !model.installs_at_begin() => {
+                (Moment::Commit, Moment::Commit)
             }
-            (Model::Si, _) => (Moment::Commit, Moment::Begin),
+            (true, _) => (Moment::Commit, Moment::Begin),
         };
         if (step.from.moment, step.to.moment) == wanted {
             return Ok(());
@@ -245,6 +250,8 @@ impl<'h> Checker<'h> {
         let roots = (families.root(before), families.root(newer));
         match fact {
             Fact::Initial => before.is_none() || roots.0 == Some(None) && roots.1 != Some(None),
+            // Whoever read a version commits after its writer, and so does whoever read what that one wrote.
+            Fact::Run if !self.spec.model.is_atomic() => families.is_from(newer, before),
             // If neither came from the other, both continue one version. Then each is directly after it and the other further
             // behind: a contradiction that either order shows.
             Fact::Run => {

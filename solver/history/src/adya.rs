@@ -235,3 +235,50 @@ pub enum PlVerdict {
     /// It does not.
     Refuted(Refutation),
 }
+
+/// The first operation that does not fit an expected order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    /// The transaction.
+    pub txn: TxnId,
+    /// Its place in the order, counted from 0.
+    pub place: usize,
+    /// Which of its operations, counted from 0; for a predicate, where it stands among them.
+    pub op: usize,
+    /// What it read, and what the order implies.
+    pub what: Mismatched,
+}
+
+/// What was read along an order, and what the state gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mismatched {
+    /// A read; `None` is the initial state.
+    Read {
+        /// The key.
+        key: KeyId,
+        /// What was read.
+        read: ValueId,
+        /// What the key has at that point.
+        expected: Option<ValueId>,
+    },
+    /// A read of a list.
+    List {
+        /// The key.
+        key: KeyId,
+        /// How many elements agree.
+        n_agree: usize,
+        /// How many elements the list has at that point.
+        n_expected: usize,
+    },
+    /// A row of a range query; `None` is no row.
+    Row {
+        /// The key.
+        key: KeyId,
+        /// What was returned.
+        returned: Option<ValueId>,
+        /// What the key has at that point.
+        expected: Option<ValueId>,
+    },
+    /// A predicate.
+    Predicate(Mismatch),
+}

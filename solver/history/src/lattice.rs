@@ -186,7 +186,7 @@ pub fn model(name: &str) -> Option<&'static Model> {
     let is_it = |it: &&str| it.eq_ignore_ascii_case(name);
     MODELS
         .iter()
-        .find(|model| is_it(&model.name) || model.aliases.iter().any(|alias| is_it(&alias)))
+        .find(|model| is_it(&model.name) || model.aliases.iter().any(is_it))
 }
 
 /// An anomaly by its name, in any case; `-session` is as good as `-process`.

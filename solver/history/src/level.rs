@@ -3,13 +3,61 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The two families of graphs.
+/// What a transaction's level demands of its reads and writes (docs/theory.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
-    /// Serializability: one node a transaction.
+    /// Serializability: it reads and writes at one moment.
     Ser,
-    /// Snapshot isolation: a begin and a commit node a transaction.
+    /// Snapshot isolation: it reads at its begin, and no other writer of its keys commits between its begin and its commit.
     Si,
+    /// Prefix consistency: it reads at its begin.
+    Pc,
+}
+
+impl Model {
+    /// Every model, the strongest first.
+    pub const ALL: [Model; 3] = [Model::Ser, Model::Si, Model::Pc];
+
+    /// The name, as reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::Ser => "ser",
+            Model::Si => "si",
+            Model::Pc => "pc",
+        }
+    }
+
+    /// Whether its begin is another moment than its commit.
+    pub fn has_begin(self) -> bool {
+        self.reads_at_begin() || self.installs_at_begin()
+    }
+
+    /// Whether it reads at its begin; else at its commit.
+    pub fn reads_at_begin(self) -> bool {
+        matches!(self, Model::Si | Model::Pc)
+    }
+
+    /// Whether earlier writers of its keys must have committed at its begin; else at its commit.
+    pub fn installs_at_begin(self) -> bool {
+        matches!(self, Model::Si)
+    }
+
+    /// Whether what it reads must be the newest version where it reads.
+    pub fn reads_newest(self) -> bool {
+        matches!(self, Model::Ser | Model::Si | Model::Pc)
+    }
+
+    /// Whether no other version can come between the one that it read and the one that it wrote of a key. A lost update is
+    /// the case where one does.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Model::Ser | Model::Si)
+    }
+
+    /// Whether every history that satisfies this model satisfies the other.
+    pub fn implies(self, weaker: Model) -> bool {
+        let place = |model: Model| Model::ALL.iter().position(|&it| it == model);
+        place(self) <= place(weaker)
+    }
 }
 
 /// Which state a transaction may read, by the clock. (A serializable one always reads the current state.)
@@ -102,7 +150,7 @@ impl Spec {
 
     /// Whether every history that satisfies this level satisfies the other.
     pub fn implies(self, weaker: Spec) -> bool {
-        let model = self.model == Model::Ser || weaker.model == Model::Si;
+        let model = self.model.implies(weaker.model);
         let sessions = self.session_order || !weaker.session_order;
         let time = match (self.real_time, weaker.real_time) {
             (_, None) => true,
@@ -119,8 +167,8 @@ impl Spec {
         match (self.model, model) {
             (Model::Ser, Model::Ser) => true,
             // A serial order puts a transaction anywhere between its times, and in general at neither of them.
-            (Model::Ser, Model::Si) => other.times == Times::Bounds,
-            (Model::Si, _) => {
+            (Model::Ser, _) => other.times == Times::Bounds,
+            (_, _) => {
                 let snapshots =
                     own.snapshots == Snapshots::Current || other.snapshots == Snapshots::Older;
                 snapshots && (own.times == Times::Exact || other.times == Times::Bounds)
@@ -146,6 +194,8 @@ pub enum Level {
     Gsi,
     /// Snapshot isolation that keeps the real-time order.
     StrongSi,
+    /// Prefix consistency; the session order is a switch, on unless told otherwise.
+    Pc,
     /// Linearizability: strict serializability of transactions that touch one key each. Not one of [`Level::ALL`], which
     /// every history can be checked at.
     Linearizable,
@@ -153,7 +203,7 @@ pub enum Level {
 
 impl Level {
     /// Every level.
-    pub const ALL: [Level; 7] = [
+    pub const ALL: [Level; 8] = [
         Level::Ser,
         Level::StrongSessionSer,
         Level::StrictSer,
@@ -161,6 +211,7 @@ impl Level {
         Level::StrongSessionSi,
         Level::Gsi,
         Level::StrongSi,
+        Level::Pc,
     ];
 
     /// The name, as typed and as reported.
@@ -173,6 +224,7 @@ impl Level {
             Level::StrongSessionSi => "strong-session-si",
             Level::Gsi => "gsi",
             Level::StrongSi => "strong-si",
+            Level::Pc => "pc",
             Level::Linearizable => "linearizable",
         }
     }
@@ -185,6 +237,7 @@ impl Level {
                 Model::Ser
             }
             Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
+            Level::Pc => Model::Pc,
         };
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
@@ -235,6 +288,7 @@ impl fmt::Display for Spec {
             Model::Ser => "serializability",
             Model::Si if generalised => "generalised snapshot isolation",
             Model::Si => "snapshot isolation",
+            Model::Pc => "prefix consistency",
         })?;
         let in_order = self.real_time.is_some() && !(generalised && self.model == Model::Si);
         f.write_str(match (self.session_order, in_order) {
@@ -275,15 +329,16 @@ mod tests {
 
     #[test]
     fn stronger_levels_imply_weaker_ones_and_not_the_other_way_round() {
-        use Level::{Gsi, Ser, Si, StrictSer, StrongSessionSer, StrongSessionSi, StrongSi};
+        use Level::{Gsi, Pc, Ser, Si, StrictSer, StrongSessionSer, StrongSessionSi, StrongSi};
         let implied = [
-            (StrictSer, vec![Ser, StrongSi, Gsi, Si]),
-            (StrongSessionSer, vec![Ser, StrongSessionSi, Si]),
-            (Ser, vec![Si]),
-            (StrongSi, vec![Gsi, Si]),
-            (Gsi, vec![Si]),
-            (StrongSessionSi, vec![Si]),
-            (Si, vec![]),
+            (StrictSer, vec![Ser, StrongSi, Gsi, Si, Pc]),
+            (StrongSessionSer, vec![Ser, StrongSessionSi, Si, Pc]),
+            (Ser, vec![Si, Pc]),
+            (StrongSi, vec![Gsi, Si, Pc]),
+            (Gsi, vec![Si, Pc]),
+            (StrongSessionSi, vec![Si, Pc]),
+            (Si, vec![Pc]),
+            (Pc, vec![]),
         ];
         for (level, weaker) in implied {
             for other in Level::ALL {

@@ -1,6 +1,8 @@
 //! Adya's levels by brute force, from the definitions: every dependency of every version is an edge, reachability is a
 //! transitive closure. For small histories of registers whose version order is complete.
 
+#![allow(clippy::needless_range_loop)] // Matrices are indexed, as in the definitions.
+
 use kingsnake_history::adya::{Dependency, PlLevel};
 use kingsnake_history::model::{
     Act, History, KeyId, Op, Predicate, Snapshot, Status, Token, TxnId, ValueId,
@@ -93,12 +95,13 @@ fn versions(history: &History) -> Vec<Vec<(Option<TxnId>, Option<ValueId>)>> {
 }
 
 fn last_write(history: &History, txn: TxnId, key: KeyId, before: usize) -> Option<ValueId> {
-    let ops = history.ops(txn).iter().take(before);
-    let written = ops.filter_map(|op| match *op {
+    let ops = history.ops(txn);
+    let ops = ops[..before.min(ops.len())].iter();
+    let mut written = ops.filter_map(|op| match *op {
         Op::Write { key: it, value } if it == key => Some(value),
         _ => None,
     });
-    written.last()
+    written.next_back()
 }
 
 impl Lab<'_> {
@@ -158,8 +161,13 @@ impl Lab<'_> {
         let list = &self.versions[key.index()];
         let at_time = |time: i64| {
             let committed = |it: &&(usize, &(Option<TxnId>, Option<ValueId>))| {
-                it.1.0
-                    .is_none_or(|txn| history.stamps(txn).commit_ts.unwrap() <= time)
+                it.1.0.is_none_or(|txn| {
+                    history
+                        .stamps(txn)
+                        .commit_ts
+                        .expect("the certificate is complete")
+                        <= time
+                })
             };
             let time_of = |it: &(usize, &(Option<TxnId>, Option<ValueId>))| {
                 it.1.0.map(|txn| history.stamps(txn).commit_ts)
@@ -168,7 +176,12 @@ impl Lab<'_> {
             seen.max_by_key(time_of).map_or(0, |it| it.0)
         };
         match snapshot {
-            None => at_time(history.stamps(txn).start_ts.unwrap()),
+            None => at_time(
+                history
+                    .stamps(txn)
+                    .start_ts
+                    .expect("the certificate is complete"),
+            ),
             Some(Snapshot::At(time)) => at_time(*time),
             Some(Snapshot::Set(values)) => {
                 let listed = |it: &(Option<TxnId>, Option<ValueId>)| {
@@ -183,7 +196,10 @@ impl Lab<'_> {
             }) => {
                 let seen = |it: &(Option<TxnId>, Option<ValueId>)| {
                     it.0.is_none_or(|txn| {
-                        let xid = history.stamps(txn).xid.unwrap();
+                        let xid = history
+                            .stamps(txn)
+                            .xid
+                            .expect("the certificate is complete");
                         xid < *xmin || (xid < *xmax && !running.contains(&xid))
                     })
                 };
@@ -209,13 +225,13 @@ impl Lab<'_> {
                 Some(_) => list
                     .iter()
                     .position(|version| version.0 == Some(txn))
-                    .unwrap(),
+                    .expect("the certificate is complete"),
                 None => self.visible(txn, key, predicate.snapshot.as_ref()),
             };
             let seen = own.or(list[place].1);
             let is_chosen = self.matches(predicate.query, seen);
             if is_chosen {
-                chosen.push((key, seen.unwrap()));
+                chosen.push((key, seen.expect("the certificate is complete")));
             }
             if matches!(
                 predicate.act,
@@ -308,7 +324,8 @@ impl Lab<'_> {
                     from != to
                         && committed(from)
                         && committed(to)
-                        && stamps(from).commit_ts.unwrap() <= stamps(to).start_ts.unwrap()
+                        && stamps(from).commit_ts.expect("the certificate is complete")
+                            <= stamps(to).start_ts.expect("the certificate is complete")
                 };
                 let mut all = self.union(&flow);
                 for from in 0..n {

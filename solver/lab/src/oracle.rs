@@ -7,7 +7,7 @@
 //! begins and commits exists in which every transaction reads from the store as it was at its begin, plus its own
 //! writes, and no two writers of a key overlap. Once the *commits* are ordered, nothing ties one begin to another, so it
 //! is enough to order the commits and to look for a place for each begin by itself. SER is the case in which each begin
-//! comes directly before its commit. The clock does tie begins to one another: where it counts, `timed` tries all orders.
+//! comes directly before its commit. PC is SI without the rule on writers. The clock does tie begins to one another: where it counts, `timed` tries all orders.
 //!
 //! A transaction whose end is unknown may be left out or put anywhere. A version order that came with the history must
 //! be a subsequence of what is installed: every value that it lists is installed, in that order; the initial value may
@@ -171,8 +171,11 @@ impl<'h> Search<'h> {
         let n_commits = self.order.len();
         let earliest = match self.model {
             Model::Ser => n_commits,
-            Model::Si => {
-                let awaited = self.before[next] | self.conflicts[next];
+            Model::Si | Model::Pc => {
+                let mut awaited = self.before[next];
+                if self.model == Model::Si {
+                    awaited |= self.conflicts[next];
+                }
                 let last = self
                     .order
                     .iter()

@@ -6,7 +6,6 @@ use rustc_hash::FxHashSet;
 
 use super::components::components;
 use super::known::KnownGraph;
-use crate::level::Model;
 use crate::relate::Polygraph;
 use crate::resolve::Node;
 
@@ -195,10 +194,7 @@ pub(super) fn cyclic_components(graph: &KnownGraph<'_>) -> Vec<u32> {
 
 /// The transactions that are on some cycle, sorted.
 pub(super) fn members(polygraph: &Polygraph, component: &[u32]) -> Vec<Node> {
-    let width = match polygraph.spec().model {
-        Model::Ser => 1,
-        Model::Si => 2,
-    };
+    let width = polygraph.places().width();
     let nodes = 0..component.len() as u32;
     let nodes = nodes.filter(|&it| component[it as usize] != NONE && polygraph.point(it).is_some());
     let mut members: Vec<Node> = nodes.map(|node| node / width).collect();

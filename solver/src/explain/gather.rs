@@ -103,19 +103,14 @@ impl<'g, 'a> Gathering<'g, 'a> {
             return Vec::new();
         };
         let end = self.graph.end_of(round - 1);
-        match opposite_path(self.graph, &opposite, end, self.stamp) {
-            Some((opposite, path)) => {
-                self.add_ends(opposite);
-                path
+        let Some((edge, path)) = opposite_path(self.graph, &opposite, end, self.stamp) else {
+            if let Some(&edge) = opposite.first() {
+                self.add_ends(edge);
             }
-            None => {
-                opposite
-                    .first()
-                    .into_iter()
-                    .for_each(|&it| self.add_ends(it));
-                Vec::new()
-            }
-        }
+            return Vec::new();
+        };
+        self.add_ends(edge);
+        path
     }
 }
 

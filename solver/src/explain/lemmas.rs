@@ -54,7 +54,7 @@ pub(super) fn prove_cycle(
         polygraph: graph.polygraph,
         history,
         orders: FxHashMap::default(),
-        lemmas: FxHashMap::default(),
+        found: FxHashMap::default(),
     };
     let mut main: Vec<Dated> = dated(graph, cycle);
     // An order that was forced although its opposite can be read off: its reason is a proof by itself.
@@ -73,16 +73,16 @@ struct Lemmas<'a> {
     polygraph: &'a Polygraph,
     history: &'a History,
     orders: FxHashMap<KeyId, KeyOrder>,
-    lemmas: FxHashMap<Order, Lemma>,
+    found: FxHashMap<Order, Lemma>,
 }
 
 impl Lemmas<'_> {
     /// What a fact needs.
     fn open(&mut self, before: VersionId, after: VersionId) -> Open {
-        let resolved = self.polygraph.resolved();
-        let key = resolved.versions().key(before);
+        let polygraph = self.polygraph;
+        let key = polygraph.resolved().versions().key(before);
         let order = self.orders.entry(key);
-        let order = order.or_insert_with(|| KeyOrder::of(resolved, key));
+        let order = order.or_insert_with(|| KeyOrder::of(polygraph, key));
         match order.known(before, after) {
             Known::Yes(fact, _) => Open::No(fact),
             Known::Open(one, other) => Open::Lemma((key, one, other)),
@@ -111,7 +111,7 @@ impl Lemmas<'_> {
             // Versions of two families may be forced in several rounds; the earliest reason serves all of them.
             if let Open::Lemma(order) = need
                 && self
-                    .lemmas
+                    .found
                     .get(&order)
                     .is_some_and(|lemma| lemma.round <= round)
             {
@@ -132,7 +132,7 @@ impl Lemmas<'_> {
             };
             open.extend_from_slice(&reason[1..]);
             let cycle = reason;
-            self.lemmas.insert(
+            self.found.insert(
                 order,
                 Lemma {
                     round,
@@ -156,7 +156,7 @@ impl Lemmas<'_> {
             let Open::Lemma(order) = self.open(before, after) else {
                 continue;
             };
-            if let Some(lemma) = self.lemmas.get(&order)
+            if let Some(lemma) = self.found.get(&order)
                 && needed.insert((lemma.round, order))
             {
                 open.extend(lemma.cycle[1..].iter().map(|(edge, _)| *edge));
@@ -177,7 +177,7 @@ impl Lemmas<'_> {
             None => Proof::Cycle(self.steps(main)?),
             Some(order) => {
                 let back = reversed(&order);
-                let cycles = [&back, &order].map(|it| self.lemmas[it].cycle.clone());
+                let cycles = [&back, &order].map(|it| self.found[it].cycle.clone());
                 needed = self.needed(&[&cycles[0][1..], &cycles[1][1..]].concat());
                 let [one_first, other_first] = [self.steps(&cycles[0])?, self.steps(&cycles[1])?];
                 let (key, one, other) = self.writers(&order);
@@ -191,7 +191,7 @@ impl Lemmas<'_> {
             }
         };
         for order in needed.iter().rev() {
-            let cycle = self.lemmas[order].cycle.clone();
+            let cycle = self.found[order].cycle.clone();
             let opposite = self.steps(&cycle)?;
             let (key, one, other) = self.writers(order);
             proof = Proof::Split {
@@ -208,7 +208,7 @@ impl Lemmas<'_> {
     fn writers(&self, order: &Order) -> (KeyId, TxnId, TxnId) {
         let resolved = self.polygraph.resolved();
         let writer = |version| resolved.txn(resolved.versions().writer(version));
-        let lemma = &self.lemmas[order];
+        let lemma = &self.found[order];
         (order.0, writer(lemma.before), writer(lemma.after))
     }
 

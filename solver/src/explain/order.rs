@@ -3,11 +3,13 @@
 //! A transaction that read a version and then wrote the key put its own version directly after. So versions linked by
 //! read-modify-writes form a *family*: a tree, and a path unless two transactions overwrote one version. No other version
 //! of the key comes between two of a family, so what is known, or assumed, of one member against another family holds for all.
+//! Where a level lets updates be lost, a version still comes after the one that its writer read, but begins a family of its own.
 
 use rustc_hash::FxHashMap;
 
 use crate::model::KeyId;
-use crate::resolve::{Resolved, VersionId};
+use crate::relate::Polygraph;
+use crate::resolve::VersionId;
 use crate::verdict::Fact;
 
 /// What is known about `before` ≪ `after`.
@@ -45,7 +47,8 @@ pub(super) struct ListedOrder {
 
 impl KeyOrder {
     /// Reads off what is known of a key.
-    pub(super) fn of(resolved: &Resolved, key: KeyId) -> Self {
+    pub(super) fn of(polygraph: &Polygraph, key: KeyId) -> Self {
+        let (resolved, places) = (polygraph.resolved(), polygraph.places());
         let versions = resolved.versions();
         let range = versions.of_key(key);
         let (start, n_versions) = (range.start, range.len());
@@ -56,11 +59,18 @@ impl KeyOrder {
             leave: vec![0; n_versions],
             lists: Vec::new(),
         };
+        let is_tied: Vec<bool> = range
+            .clone()
+            .map(|version| {
+                let version = VersionId(version);
+                !versions.is_initial(version) && places.is_atomic(versions.writer(version))
+            })
+            .collect();
         let parents: Vec<Option<u32>> = range
             .map(|version| versions.predecessor(VersionId(version)))
             .map(|parent| parent.map(|it| it.0 - start))
             .collect();
-        order.walk(&parents);
+        order.walk(&parents, &is_tied);
         let given = resolved.given();
         let from = given.partition_point(|it| it.key < key);
         for list in given[from..].iter().take_while(|it| it.key == key) {
@@ -72,7 +82,7 @@ impl KeyOrder {
 
     /// Numbers the trees from their roots. Versions in a circle of read-modify-writes have no root: each stays a family of
     /// its own, since the reads alone contradict each other.
-    fn walk(&mut self, parents: &[Option<u32>]) {
+    fn walk(&mut self, parents: &[Option<u32>], is_tied: &[bool]) {
         let n_versions = parents.len();
         let mut children_start = vec![0_u32; n_versions + 1];
         for parent in parents.iter().flatten() {
@@ -105,7 +115,9 @@ impl KeyOrder {
                 let child = children[next[top] as usize] as usize;
                 next[top] += 1;
                 self.enter[child] = clock;
-                self.family[child] = root as u32;
+                if is_tied[child] {
+                    self.family[child] = self.family[top];
+                }
                 stack.push(child);
             }
         }
@@ -177,7 +189,7 @@ impl KeyOrder {
             return Some((Fact::Initial, 0));
         }
         let (family, other) = (self.family_of(before), self.family_of(after));
-        if family == other && self.is_ancestor(before, after) {
+        if self.is_ancestor(before, after) {
             return Some((Fact::Run, 1));
         }
         if self.lists.iter().any(|list| list.shows(before, after)) {

@@ -8,7 +8,6 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::order::{KeyOrder, Known, ListedOrder};
-use crate::level::Model;
 use crate::model::{History, KeyId, Op, TxnId, ValueId};
 use crate::relate::{Polygraph, reasons};
 use crate::resolve::{Node, VersionId};
@@ -75,7 +74,7 @@ impl<'a> Relations<'a> {
         drafts.add_real_time();
         let mut orders = FxHashMap::default();
         for key in written_keys(polygraph, history, &members) {
-            let order = KeyOrder::of(polygraph.resolved(), key);
+            let order = KeyOrder::of(polygraph, key);
             drafts.add_key(key, &order);
             orders.insert(key, order);
         }
@@ -111,7 +110,7 @@ impl<'a> Relations<'a> {
 
     /// Whether transactions are one point each.
     pub(super) fn is_whole(&self) -> bool {
-        self.polygraph.spec().model == Model::Ser
+        width(self.polygraph) == 1
     }
 
     /// Whether two points belong to one transaction.
@@ -142,10 +141,10 @@ impl<'a> Relations<'a> {
     pub(super) fn point(&self, point: u32) -> Point {
         let width = width(self.polygraph);
         let txn = self.txn(self.members[(point / width) as usize]);
-        let moment = match self.polygraph.spec().model {
-            Model::Ser => Moment::Whole,
-            Model::Si if point.is_multiple_of(2) => Moment::Begin,
-            Model::Si => Moment::Commit,
+        let moment = match width {
+            1 => Moment::Whole,
+            _ if point.is_multiple_of(2) => Moment::Begin,
+            _ => Moment::Commit,
         };
         Point { txn, moment }
     }
@@ -237,10 +236,7 @@ impl<'a> Relations<'a> {
 
 /// How many points a transaction has.
 fn width(polygraph: &Polygraph) -> u32 {
-    match polygraph.spec().model {
-        Model::Ser => 1,
-        Model::Si => 2,
-    }
+    polygraph.places().width()
 }
 
 /// The keys that some of the transactions wrote, sorted: every step about a key ends at a writer of it.

@@ -84,6 +84,7 @@ impl<'h> Words<'h> {
             _ if step.from.moment == Moment::Whole => String::new(),
             StepReason::Wr { .. } => format!(", so {b}'s snapshot holds {a}'s commit"),
             StepReason::Rw { .. } => format!(", so {a}'s snapshot lacks {b}'s commit"),
+            StepReason::Ww { .. } if step.to.moment == Moment::Commit => String::new(),
             StepReason::Ww { .. } => ", and writers of one key must not overlap".to_owned(),
             StepReason::Begin | StepReason::Session | StepReason::RealTime => String::new(),
         }

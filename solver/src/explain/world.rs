@@ -8,7 +8,7 @@ use super::arena::{Arc, Arena};
 use super::order::{KeyOrder, Known};
 use super::prove::Tree;
 use super::relations::last_written;
-use crate::level::{Model, RealTime};
+use crate::level::RealTime;
 use crate::model::{History, KeyId, TxnId};
 use crate::relate::{Polygraph, earliest, latest};
 use crate::resolve::{Node, VersionId};
@@ -68,7 +68,7 @@ impl<'a> Universe<'a> {
             .map(|key| {
                 (
                     key,
-                    KeyOrder::of(resolved, key),
+                    KeyOrder::of(polygraph, key),
                     touches(polygraph, key, &members),
                 )
             })
@@ -95,10 +95,7 @@ impl<'a> Universe<'a> {
         for (key, order, touches) in &self.keys {
             draft.add_key(*key, order, touches);
         }
-        let n_points = match self.polygraph.spec().model {
-            Model::Ser => nodes.len(),
-            Model::Si => 2 * nodes.len(),
-        };
+        let n_points = nodes.len() * self.polygraph.places().width() as usize;
         World {
             arena: Arena::new(n_points, draft.splits.len(), draft.arcs),
             steps: draft.steps,
@@ -154,13 +151,13 @@ impl Draft<'_, '_> {
     fn point(&self, at: usize, moment: Moment) -> (u32, Point) {
         let txn = self.txn(self.nodes[at]);
         let at = at as u32;
-        match (self.universe.polygraph.spec().model, moment) {
-            (Model::Ser, _) => {
+        match (self.universe.polygraph.places().width(), moment) {
+            (1, _) => {
                 let moment = Moment::Whole;
                 (at, Point { txn, moment })
             }
-            (Model::Si, Moment::Commit) => (2 * at + 1, Point { txn, moment }),
-            (Model::Si, _) => (2 * at, Point { txn, moment }),
+            (_, Moment::Commit) => (2 * at + 1, Point { txn, moment }),
+            (_, _) => (2 * at, Point { txn, moment }),
         }
     }
 
@@ -210,7 +207,7 @@ impl Draft<'_, '_> {
         let spec = self.universe.polygraph.spec();
         let history = self.universe.history;
         for at in 0..self.nodes.len() {
-            if spec.model == Model::Si {
+            if spec.model.has_begin() {
                 let (begin, commit) = (
                     self.point(at, Moment::Begin),
                     self.point(at, Moment::Commit),
@@ -251,7 +248,7 @@ impl Draft<'_, '_> {
                 if i128::from(end) + i128::from(real_time.drift) < i128::from(start) {
                     self.push(from, to, StepReason::RealTime, STEP + 1, None);
                 }
-                if spec.model == Model::Ser {
+                if !spec.model.has_begin() {
                     return;
                 }
             }
@@ -281,10 +278,13 @@ impl Draft<'_, '_> {
             for &(later, writer) in here.iter().filter(|(later, _)| *later != at) {
                 let Some(after) = writer.wrote else { continue };
                 if let Some(before) = touch.wrote {
-                    let points = (
-                        self.point(at, Moment::Commit),
-                        self.point(later, Moment::Begin),
-                    );
+                    let places = self.universe.polygraph.places();
+                    let install = if places.model(self.nodes[later]).installs_at_begin() {
+                        Moment::Begin
+                    } else {
+                        Moment::Commit
+                    };
+                    let points = (self.point(at, Moment::Commit), self.point(later, install));
                     let reason = |fact| StepReason::Ww { key, fact };
                     self.add_versions(order, before, after, points, reason, &split_of);
                 }

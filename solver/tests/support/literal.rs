@@ -73,6 +73,7 @@ fn explains(history: &History, spec: Spec, txns: &[TxnId], events: &[Event]) -> 
             }
             let overlap = begin(a) < commit(b) && begin(b) < commit(a);
             if overlap
+                && spec.model != Model::Pc
                 && history
                     .ops(a)
                     .iter()

@@ -1,0 +1,27 @@
+//! What was typed for `kingsnake solve`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::check::LimitArgs;
+use super::techniques::BackendParser;
+
+/// `kingsnake solve`.
+#[derive(Clone, Debug, Args)]
+pub struct SolveArgs {
+    /// An instance in `MonoSAT`'s graph format (clauses, digraph, edge, acyclic); `-` is stdin.
+    pub instance: PathBuf,
+    /// Who decides what pruning leaves open; or two of them at once, as `portfolio:A,B`.
+    #[arg(long, value_name = "NAME", default_value = kingsnake_encodings::BACKENDS[0], value_parser = BackendParser)]
+    pub backend: String,
+    /// The same seed gives the same run.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u32,
+    /// Ask the back end about the whole instance: prune nothing first.
+    #[arg(long)]
+    pub no_prune: bool,
+    /// How far to go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}

@@ -1,0 +1,489 @@
+//! `kingsnake check` on what the database itself says: Adya's levels and `--certificate-from history` (Emme), `--along` (Enne).
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use kingsnake_adya::{AdyaError, Along, PlReport, Serial, Teller, along, check, serial_order};
+use kingsnake_encodings::Options;
+use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
+use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::check::{Engines, Techniques, check_on};
+use kingsnake_solver::level::{Level, Model, Spec};
+use kingsnake_solver::model::{History, TxnId};
+use kingsnake_solver::progress::Silent;
+use kingsnake_solver::verdict::Verdict;
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+use crate::answer::base_name;
+use crate::args::{CheckArgs, LevelArg, Switch};
+use crate::input::{self, load};
+use crate::limits::{self, within};
+use crate::output::{Output, expect_apart, put};
+use crate::plan::start_threads;
+use crate::voice::{Voice, count, printable, say};
+use crate::{memory, words};
+
+/// Whether the question is one about a certificate or an expected order.
+pub fn is_asked(args: &CheckArgs) -> bool {
+    let is_pl = matches!(args.level.level, Some(LevelArg::Pl(_)));
+    is_pl || args.certificate_from.is_some() || args.along.is_some()
+}
+
+/// What was found, in words and as data.
+struct Answer {
+    status: u8,
+    verdict: &'static str,
+    headline: String,
+    story: Vec<String>,
+    data: Value,
+    decider: &'static str,
+}
+
+/// Where the work led.
+enum Outcome {
+    /// To an answer.
+    Told(Answer),
+    /// To the ordinary check, for this reason.
+    Search(String),
+}
+
+/// How large the history was, and how long reading it took.
+struct Sizes {
+    n_txns: usize,
+    n_ops: usize,
+    n_predicates: usize,
+    parse: Duration,
+}
+
+/// Checks, and tells the answer.
+pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
+    let level = level(args)?;
+    expect_plain(args)?;
+    if let Some(path) = args.files.json.as_deref() {
+        let option = "--json";
+        expect_apart(
+            &input::files(&args.history, &args.read),
+            &[Output { option, path }],
+        )?;
+    }
+    start_threads(&args.limits)?;
+    let budget = limits::budget(&args.limits.bounds, start)?;
+    let work = {
+        let (args, budget) = (args.clone(), budget.clone());
+        move || worked(&args, level, &budget, start)
+    };
+    let (outcome, sizes, warnings) = match within(&budget, work) {
+        Ok((outcome, sizes, warnings)) => (outcome, Some(sizes), warnings),
+        Err(error) => match limits::stopped(&error) {
+            Some(reason) => (Outcome::Told(stopped(reason)), None, Vec::new()),
+            None => return Err(error),
+        },
+    };
+    match outcome {
+        Outcome::Search(why) => {
+            voice.warn(&format!(
+                "{why}; judged as {} instead, where an order of versions is searched",
+                searched(level)
+            ));
+            let args = fallen_through(args, level);
+            super::check::run(&args, voice, start, words::brief)
+        }
+        Outcome::Told(answer) => {
+            for warning in &warnings {
+                voice.warn(warning);
+            }
+            deliver(args, voice, &answer, start, sizes.as_ref())
+        }
+    }
+}
+
+fn worked(
+    args: &CheckArgs,
+    level: PlLevel,
+    budget: &Budget,
+    start: Instant,
+) -> Result<(Outcome, Sizes, Vec<String>)> {
+    let parsed = load(&args.history, &args.read, budget)?;
+    let history = &parsed.history;
+    let sizes = Sizes {
+        n_txns: history.n_txns(),
+        n_ops: history.n_ops(),
+        n_predicates: history.n_predicates(),
+        parse: start.elapsed(),
+    };
+    let answered = match &args.along {
+        Some(order) => replayed(history, order, budget),
+        None => certified(history, level, args, budget),
+    };
+    let outcome = match answered {
+        Ok(answer) => Outcome::Told(answer),
+        Err(error) => match error.downcast::<AdyaError>() {
+            Ok(AdyaError::Stopped(reason)) => Outcome::Told(stopped(&reason)),
+            Ok(error) if may_fall_through(&error, level, args) => {
+                Outcome::Search(error.to_string())
+            }
+            Ok(error) => return Err(error.into()),
+            Err(error) => return Err(error),
+        },
+    };
+    let warnings = parsed.warnings.clone();
+    std::mem::forget(parsed); // The process ends soon.
+    Ok((outcome, sizes, warnings))
+}
+
+/// The level, in Adya's terms.
+fn level(args: &CheckArgs) -> Result<PlLevel> {
+    match (args.level.level, &args.along) {
+        (Some(LevelArg::Pl(_)), Some(_)) => {
+            bail!("--along replays a serial order, so the level is ser; leave --level out")
+        }
+        (Some(LevelArg::Pl(level)), None) => Ok(level),
+        (None | Some(LevelArg::One(Level::Ser)), _) => Ok(PlLevel::Pl3),
+        (Some(LevelArg::One(Level::Si)), None) => Ok(PlLevel::PlSi),
+        (Some(_), Some(_)) => bail!("--along replays a serial order, so the level is ser"),
+        (Some(_), None) => bail!(
+            "--certificate-from history knows ser, si and {}",
+            PlLevel::ALL.map(PlLevel::name).join(", ")
+        ),
+    }
+}
+
+fn expect_plain(args: &CheckArgs) -> Result<()> {
+    let level = &args.level;
+    if level.session_order == Some(Switch::On) || level.real_time == Some(Switch::On) {
+        bail!("Adya's levels and expected orders know neither session order nor real time");
+    }
+    let files = &args.files;
+    for (name, file) in [
+        ("--certificate", &files.certificate),
+        ("--proof", &files.proof),
+        ("--dot", &files.dot),
+        ("--svg", &files.svg),
+        ("--report", &files.report),
+    ] {
+        if file.is_some() {
+            bail!("{name} is not written for a given certificate or an expected order; --json is");
+        }
+    }
+    Ok(())
+}
+
+/// The polygraph's level for what a partial version order leaves open.
+fn searched(level: PlLevel) -> &'static str {
+    match level {
+        PlLevel::PlSi => "si without session order",
+        _ => "ser without session order",
+    }
+}
+
+fn may_fall_through(error: &AdyaError, level: PlLevel, args: &CheckArgs) -> bool {
+    let is_open = matches!(
+        error,
+        AdyaError::Partial { .. } | AdyaError::NoTimes | AdyaError::Range { .. }
+    );
+    let is_searched = matches!(level, PlLevel::Pl3 | PlLevel::PlSi);
+    is_open && is_searched && args.certificate_from.is_none() && args.along.is_none()
+}
+
+fn fallen_through(args: &CheckArgs, level: PlLevel) -> CheckArgs {
+    let mut args = args.clone();
+    args.level.level = Some(LevelArg::One(match level {
+        PlLevel::PlSi => Level::Si,
+        _ => Level::Ser,
+    }));
+    args.level.session_order = Some(Switch::Off);
+    args.certificate_from = None;
+    args.along = None;
+    args
+}
+
+fn stopped(reason: &StopReason) -> Answer {
+    Answer {
+        status: 3,
+        verdict: "unknown",
+        headline: format!("unknown: {reason}"),
+        story: Vec::new(),
+        data: json!({ "reason": reason.to_string() }),
+        decider: "nobody",
+    }
+}
+
+fn certified(
+    history: &History,
+    level: PlLevel,
+    args: &CheckArgs,
+    budget: &Budget,
+) -> Result<Answer> {
+    let report = check(history, level, budget)?;
+    let sizes = |report: &PlReport| {
+        json!({
+            "counted": report.n_counted,
+            "versions": report.n_versions,
+            "edges": report.n_edges,
+            "predicates": report.n_predicates,
+        })
+    };
+    let teller = Teller::new(history);
+    match &report.verdict {
+        PlVerdict::Holds(order) => Ok(Answer {
+            status: 0,
+            verdict: "satisfied",
+            headline: format!("satisfied: the certificate shows {level}"),
+            story: Vec::new(),
+            data: json!({ "sizes": sizes(&report), "order": names(history, order) }),
+            decider: "certificate",
+        }),
+        PlVerdict::Refuted(why) => {
+            let name = teller.name(why);
+            let mut story = teller.refutation(why);
+            let mut data = json!({
+                "sizes": sizes(&report),
+                "anomaly": name,
+                "refutation": refutation(history, why),
+            });
+            if args.certificate_from.is_some() && matches!(level, PlLevel::Pl3 | PlLevel::PlSi) {
+                let (word, sentence) = other_order(history, level, budget)?;
+                data["other_order"] = json!(word);
+                story.push(sentence.to_owned());
+            }
+            Ok(Answer {
+                status: 1,
+                verdict: "violated",
+                headline: format!("violated: the certificate does not show {level}: {name}"),
+                story,
+                data,
+                decider: "certificate",
+            })
+        }
+    }
+}
+
+/// Whether some other order explains what the clients saw.
+fn other_order(
+    history: &History,
+    level: PlLevel,
+    budget: &Budget,
+) -> Result<(&'static str, &'static str)> {
+    const SOME: (&str, &str) = (
+        "yes",
+        "Yet some other order explains what the clients saw: the protocol broke its own order, and no client was wronged.",
+    );
+    const NONE: (&str, &str) = ("no", "No other order explains what the clients saw either.");
+    const OPEN: (&str, &str) = (
+        "undecided",
+        "Whether some other order explains what the clients saw is not decided here.",
+    );
+    let mut bare = history.clone();
+    bare.forget_predicates();
+    bare.retain_versions(|_| false);
+    let spec = Spec {
+        model: if level == PlLevel::PlSi {
+            Model::Si
+        } else {
+            Model::Ser
+        },
+        session_order: false,
+        real_time: None,
+    };
+    let options = Options::default();
+    let mut backend = kingsnake_encodings::backend("auto", &options)
+        .or_else(|_| kingsnake_encodings::backend("cadical/propagator", &options))?;
+    let engines = Engines {
+        device: None,
+        backend: &mut *backend,
+    };
+    let report = check_on(
+        &bare,
+        None,
+        spec,
+        &Techniques::default(),
+        engines,
+        budget,
+        &mut Silent,
+    );
+    let order: Vec<TxnId> = match report.map(|report| report.verdict) {
+        Ok(Verdict::Violated(_)) => return Ok(NONE),
+        Ok(Verdict::Satisfied(_)) if history.n_predicates() == 0 => return Ok(SOME),
+        Ok(Verdict::Satisfied(certificate)) if level == PlLevel::Pl3 => {
+            certificate.order.iter().map(|point| point.txn).collect()
+        }
+        _ => return Ok(OPEN),
+    };
+    if along(history, &Along::Order(order), budget).is_ok_and(|it| it.disagreement.is_none()) {
+        return Ok(SOME);
+    }
+    Ok(match serial_order(history, budget)? {
+        Serial::Order(_) => SOME,
+        Serial::None => NONE,
+        Serial::TooLarge => OPEN,
+    })
+}
+
+fn replayed(history: &History, order: &str, budget: &Budget) -> Result<Answer> {
+    let which = match order {
+        "commit-ts" => Along::CommitTs,
+        "start-ts" => Along::StartTs,
+        path => Along::Order(read_order(history, Path::new(path))?),
+    };
+    let report = along(history, &which, budget)?;
+    let n = count(report.order.len(), "transaction");
+    match &report.disagreement {
+        None => Ok(Answer {
+            status: 0,
+            verdict: "satisfied",
+            headline: format!("satisfied: ser along {order} ({n} replayed)"),
+            story: Vec::new(),
+            data: json!({ "along": order }),
+            decider: "replay",
+        }),
+        Some(found) => Ok(Answer {
+            status: 1,
+            verdict: "violated",
+            headline: format!("violated: the order {order} does not explain the history"),
+            story: vec![
+                Teller::new(history).disagreement(found),
+                "Another serial order may still explain it: `kingsnake check --level ser` searches one.".to_owned(),
+            ],
+            data: json!({
+                "along": order,
+                "transaction": history.txn_name(found.txn),
+                "place": found.place,
+                "operation": found.op,
+            }),
+            decider: "replay",
+        }),
+    }
+}
+
+/// A transaction's name a line.
+fn read_order(history: &History, path: &Path) -> Result<Vec<TxnId>> {
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!(
+            "--along {}: not commit-ts or start-ts, and no file that can be read",
+            path.display()
+        )
+    })?;
+    let named: FxHashMap<String, TxnId> = history
+        .txns()
+        .map(|txn| (history.txn_name(txn), txn))
+        .collect();
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| {
+            let name = line.trim();
+            let bare = serde_json::from_str::<String>(name);
+            let name = bare.as_deref().unwrap_or(name);
+            named.get(name).copied().with_context(|| {
+                format!(
+                    "{}, line {}: no transaction {name:?}; write one transaction's id a line",
+                    path.display(),
+                    at + 1
+                )
+            })
+        })
+        .collect()
+}
+
+fn names(history: &History, order: &[TxnId]) -> Vec<String> {
+    order.iter().map(|&txn| history.txn_name(txn)).collect()
+}
+
+fn refutation(history: &History, why: &Refutation) -> Value {
+    let teller = Teller::new(history);
+    match why {
+        Refutation::Findings(found) => json!({
+            "kind": "findings",
+            "count": found.len(),
+        }),
+        Refutation::Mismatches(found) => {
+            let told = found.iter().map(|it| {
+                json!({
+                    "transaction": history.txn_name(it.txn),
+                    "predicate": it.predicate,
+                    "words": teller.mismatch(it),
+                })
+            });
+            json!({ "kind": "mismatches", "mismatches": told.collect::<Vec<_>>() })
+        }
+        Refutation::Cycle(phenomenon, steps) => {
+            let told = steps.iter().map(|step| {
+                json!({
+                    "from": history.txn_name(step.from),
+                    "to": history.txn_name(step.to),
+                    "dependency": step.because.map_or("start", |it| it.dependency.name()),
+                    "key": step.because.map(|it| history.key_name(it.key)),
+                    "words": teller.step(step),
+                })
+            });
+            json!({
+                "kind": "cycle",
+                "phenomenon": phenomenon.name(),
+                "steps": told.collect::<Vec<_>>(),
+            })
+        }
+    }
+}
+
+fn deliver(
+    args: &CheckArgs,
+    voice: Voice,
+    answer: &Answer,
+    start: Instant,
+    sizes: Option<&Sizes>,
+) -> Result<u8> {
+    let time = start.elapsed();
+    if args.files.json.as_deref() != Some(Path::new("-")) {
+        let mut text = format!("{} ({})\n", answer.headline, base_name(&args.history));
+        if !voice.quiet {
+            for line in &answer.story {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+        if voice.verbose
+            && let Some(sizes) = sizes
+        {
+            text.push_str(&format!(
+                "reading {:.3} s, checking {:.3} s\n",
+                sizes.parse.as_secs_f64(),
+                (time - sizes.parse).as_secs_f64()
+            ));
+        }
+        say(&printable(&text)).context("cannot write to stdout")?;
+    }
+    if let Some(path) = &args.files.json {
+        let mut document = json!({
+            "schema": 1,
+            "kingsnake": env!("CARGO_PKG_VERSION"),
+            "verdict": answer.verdict,
+            "exit_status": answer.status,
+            "decider": answer.decider,
+            "story": answer.story,
+            "answer": answer.data,
+            "stats": { "seconds": time.as_secs_f64(), "peak_memory_bytes": memory::peak() },
+        });
+        if answer.status == 3 {
+            let words = answer.data["reason"].clone();
+            let is_time = answer.headline.contains("time limit");
+            let kind = if is_time { "time" } else { "other" };
+            document["reason"] = json!({ "kind": kind, "words": words });
+        }
+        if let Some(sizes) = sizes {
+            document["history"] = json!({
+                "transactions": sizes.n_txns,
+                "operations": sizes.n_ops,
+                "predicates": sizes.n_predicates,
+            });
+            document["stats"]["phases"] = json!([
+                { "name": "parse", "seconds": sizes.parse.as_secs_f64() },
+                { "name": "certify", "seconds": (time - sizes.parse).as_secs_f64() },
+            ]);
+        }
+        let mut text = serde_json::to_string_pretty(&document)?;
+        text.push('\n');
+        put(path, &text)?;
+    }
+    Ok(answer.status)
+}

@@ -1,0 +1,97 @@
+//! Emme's workloads: one table of three columns (the key, `c1` and `c2`), five operations a transaction.
+//!
+//! *Items*: 30 % updates, 40 % reads, 20 % increments (a read, then an update), 10 % inserts, which replace a row that is there.
+//! *Predicates*: 10 % inserts; the others are reads and updates in equal parts, and a share of them chooses rows by
+//! `c1 between a and b`, as a range, or through its least or greatest value.
+
+use kingsnake_history::rng::Rng;
+
+use super::keys::Keys;
+use super::{Kind, Workload};
+use crate::store::{Key, Step, Transaction};
+
+/// Numbers are from 0 to this, and a condition spans a tenth of them.
+const NUMBERS: usize = 1_000;
+const SPAN: i64 = 100;
+
+pub(super) struct Emme {
+    pub(super) keys: Keys,
+    pub(super) n_ops: usize,
+    /// How many of the reads and updates choose rows by a condition, in percent; `None` for the item workload.
+    pub(super) predicates: Option<usize>,
+}
+
+impl Workload for Emme {
+    fn kind(&self) -> Kind {
+        Kind::Table
+    }
+
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
+        let mut plan = Vec::with_capacity(self.n_ops);
+        for _ in 0..self.n_ops {
+            let key = self.keys.one(rng);
+            let number = rng.below(NUMBERS) as i64;
+            let drawn = rng.below(100);
+            plan.push(match self.predicates {
+                None => match drawn {
+                    0..30 => Planned::Step(Step::Put(key, number, false)),
+                    30..70 => Planned::Step(Step::Read(key)),
+                    70..90 => Planned::Increment(key),
+                    _ => Planned::Step(Step::Put(key, number, true)),
+                },
+                Some(_) if drawn < 10 => Planned::Step(Step::Put(key, number, true)),
+                Some(share) => {
+                    let is_read = drawn < 55;
+                    if !rng.chance(share) {
+                        Planned::Step(if is_read {
+                            Step::Read(key)
+                        } else {
+                            Step::Put(key, number, false)
+                        })
+                    } else {
+                        let low = rng.below(NUMBERS) as i64;
+                        let span = (low, low + SPAN);
+                        Planned::Step(match (is_read, rng.below(4)) {
+                            (true, 0) => Step::Extreme(span.0, span.1, false),
+                            (true, 1) => Step::Extreme(span.0, span.1, true),
+                            (true, _) => Step::Select(span.0, span.1),
+                            (false, _) => Step::UpdateWhere(span.0, span.1, number),
+                        })
+                    }
+                }
+            });
+        }
+        plan.reverse();
+        Box::new(Running {
+            plan,
+            incremented: None,
+        })
+    }
+}
+
+enum Planned {
+    Step(Step),
+    Increment(Key),
+}
+
+struct Running {
+    /// What is left, last first.
+    plan: Vec<Planned>,
+    /// The key that was read to be incremented.
+    incremented: Option<Key>,
+}
+
+impl Transaction for Running {
+    fn next(&mut self, read: i64) -> Option<Step> {
+        if let Some(key) = self.incremented.take() {
+            return Some(Step::Put(key, read + 1, false));
+        }
+        match self.plan.pop()? {
+            Planned::Step(step) => Some(step),
+            Planned::Increment(key) => {
+                self.incremented = Some(key);
+                Some(Step::Read(key))
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Refuted certificates and disagreeing orders in words.
+
+use kingsnake_history::adya::{
+    Because, Dependency, Difference, Disagreement, Mismatch, Mismatched, Phenomenon, Refutation,
+    Step,
+};
+use kingsnake_history::model::{Act, Column, History, KeyId, Predicate, Token, TxnId, ValueId};
+use kingsnake_history::verdict::{Finding, LocalAnomaly};
+
+/// Tells about a history.
+#[derive(Clone, Copy)]
+pub struct Teller<'h> {
+    history: &'h History,
+}
+
+impl<'h> Teller<'h> {
+    /// A teller for this history.
+    pub fn new(history: &'h History) -> Self {
+        Teller { history }
+    }
+
+    /// The name of what refutes a certificate.
+    pub fn name(&self, refutation: &Refutation) -> String {
+        match refutation {
+            Refutation::Findings(found) => match found.first() {
+                Some(finding) => finding_name(finding.anomaly).to_owned(),
+                None => "nothing".to_owned(),
+            },
+            Refutation::Mismatches(_) => "result-set mismatch".to_owned(),
+            Refutation::Cycle(phenomenon, _) => {
+                format!("{} ({})", phenomenon.words(), phenomenon.name())
+            }
+        }
+    }
+
+    /// The whole story, a sentence a line; of many findings or mismatches the first few.
+    pub fn refutation(&self, refutation: &Refutation) -> Vec<String> {
+        const MOST: usize = 10;
+        let more = |n: usize| (n > MOST).then(|| format!("… and {} more.", n - MOST));
+        match refutation {
+            Refutation::Findings(found) => {
+                let told = found.iter().take(MOST).map(|it| self.finding(it));
+                told.chain(more(found.len())).collect()
+            }
+            Refutation::Mismatches(found) => {
+                let told = found.iter().take(MOST).map(|it| self.mismatch(it));
+                told.chain(more(found.len())).collect()
+            }
+            Refutation::Cycle(Phenomenon::GSia, steps) => {
+                let mut told: Vec<String> = steps.iter().map(|it| self.step(it)).collect();
+                told.extend(steps.first().map(|step| {
+                    format!(
+                        "However, {} had not committed when {} started.",
+                        self.txn(step.from),
+                        self.txn(step.to)
+                    )
+                }));
+                told
+            }
+            Refutation::Cycle(_, steps) => {
+                let mut told: Vec<String> = steps.iter().map(|it| self.step(it)).collect();
+                told.push("A transaction would come before itself.".to_owned());
+                told
+            }
+        }
+    }
+
+    fn txn(&self, txn: TxnId) -> String {
+        format!("T{}", self.history.txn_name(txn))
+    }
+
+    fn writer(&self, value: ValueId) -> String {
+        let txns = self.history.txns();
+        let mut writers = txns.filter(|&txn| {
+            let mut ops = self.history.ops(txn).iter();
+            ops.any(|op| {
+                use kingsnake_history::model::Op;
+                matches!(*op, Op::Write { value: it, .. } | Op::Append { value: it, .. } if it == value)
+            })
+        });
+        writers
+            .next()
+            .map_or("the initial state".to_owned(), |txn| self.txn(txn))
+    }
+
+    fn key(&self, key: KeyId) -> String {
+        match self.history.table_of(key) {
+            Some(_) => format!("row {}", self.history.key_name(key)),
+            None => format!("key {}", self.history.key_name(key)),
+        }
+    }
+
+    fn version(&self, value: ValueId) -> String {
+        if self.history.is_absence(value) {
+            return "a delete".to_owned();
+        }
+        format!("value {}", self.history.value_name(value))
+    }
+
+    /// What a transaction asked for.
+    fn asked(&self, predicate: &Predicate) -> String {
+        let condition = self.history.condition_text(predicate.query);
+        let table = self.history.queries()[predicate.query as usize].table;
+        let rows = match condition.as_str() {
+            "true" => {
+                let name = self.history.tables()[table as usize].name;
+                format!("every row of {}", self.history.symbols().show(name))
+            }
+            _ => format!("rows with {condition}"),
+        };
+        match predicate.act {
+            Act::Select => format!("asked for {rows}"),
+            Act::Update => format!("updated {rows}"),
+            Act::Delete => format!("deleted {rows}"),
+            Act::Aggregate {
+                function, column, ..
+            } => {
+                let column =
+                    column.map_or("*".to_owned(), |it| self.history.column_name(table, it));
+                format!("asked for {}({column}) of {rows}", function.name())
+            }
+        }
+    }
+
+    /// What a version has in the columns that a condition looks at.
+    fn cells(&self, predicate: &Predicate, value: ValueId) -> String {
+        let query = &self.history.queries()[predicate.query as usize];
+        let columns = self.history.tables()[query.table as usize].columns.len() as u32;
+        let all = (0..columns).map(Column::Cell).chain([Column::Value]);
+        let named = |column: &Column| {
+            let name = self.history.column_name(query.table, *column);
+            let text = self.history.condition_text(predicate.query);
+            let mut words = text.split(|it: char| !it.is_alphanumeric() && it != '_');
+            words.any(|word| word == name)
+        };
+        let told = all.filter(named).map(|column| {
+            let cell = match self.history.cell(value, column) {
+                Token::Nil => "null".to_owned(),
+                token => self.history.symbols().show(token),
+            };
+            format!(
+                "{} to {cell}",
+                self.history.column_name(query.table, column)
+            )
+        });
+        let told: Vec<String> = told.collect();
+        match told.is_empty() {
+            true => format!("it to {}", self.version(value)),
+            false => format!("its {}", told.join(", its ")),
+        }
+    }
+
+    /// A predicate that did not return what it should.
+    pub fn mismatch(&self, found: &Mismatch) -> String {
+        let predicate = &self.history.all_predicates()[found.predicate as usize].1;
+        let (txn, asked) = (self.txn(found.txn), self.asked(predicate));
+        match found.what {
+            Difference::Missing(value) => format!(
+                "{txn} {asked} and did not get {}, though {} had set {}.",
+                self.key(self.history.value_key(value)),
+                self.writer(value),
+                self.cells(predicate, value)
+            ),
+            Difference::Extra(key, Some(value)) => format!(
+                "{txn} {asked} and got {}, though {} had set {}.",
+                self.key(key),
+                self.writer(value),
+                self.cells(predicate, value)
+            ),
+            Difference::Extra(key, None) => {
+                format!(
+                    "{txn} {asked} and got {}, of which there was no row.",
+                    self.key(key)
+                )
+            }
+            Difference::Other { returned, visible } => format!(
+                "{txn} {asked} and got {} with {} of {}, where {} of {} was to be seen.",
+                self.key(self.history.value_key(visible)),
+                self.version(returned),
+                self.writer(returned),
+                self.version(visible),
+                self.writer(visible)
+            ),
+            Difference::Aggregate(expected) => {
+                let show = |token: Token| match token {
+                    Token::Nil => "null".to_owned(),
+                    token => self.history.symbols().show(token),
+                };
+                let result = match predicate.act {
+                    Act::Aggregate { result, .. } => show(result),
+                    _ => String::new(),
+                };
+                format!(
+                    "{txn} {asked} and got {result}, where the rows give {}.",
+                    show(expected)
+                )
+            }
+        }
+    }
+
+    /// One step of a cycle.
+    pub fn step(&self, step: &Step) -> String {
+        let (from, to) = (self.txn(step.from), self.txn(step.to));
+        let Some(because) = &step.because else {
+            return format!("{from} had committed when {to} started.");
+        };
+        let key = self.key(because.key);
+        let installed = self.version(because.installed);
+        let Because { dependency, .. } = because;
+        match (dependency, because.predicate) {
+            (Dependency::Ww, _) => format!(
+                "{from} comes before {to}: its version of {key} is the one before {installed} of {to} (ww)."
+            ),
+            (Dependency::Wr, None) => {
+                format!(
+                    "{from} comes before {to}: {to} read {installed} of {key}, which {from} wrote (wr)."
+                )
+            }
+            (Dependency::Wr, Some(number)) => format!(
+                "{from} comes before {to}: {to} {} and read {installed} of {key}, which {from} wrote (wr).",
+                self.asked(&self.history.all_predicates()[number as usize].1)
+            ),
+            (Dependency::Rw, predicate) => {
+                let seen = match because.seen {
+                    None => "the initial version".to_owned(),
+                    Some(value) => self.version(value),
+                };
+                let how = match predicate {
+                    None => "read".to_owned(),
+                    Some(number) => {
+                        let predicate = &self.history.all_predicates()[number as usize].1;
+                        format!("{} and read", self.asked(predicate))
+                    }
+                };
+                format!(
+                    "{from} comes before {to}: {from} {how} {seen} of {key}, which {to} overwrote with {installed} (rw)."
+                )
+            }
+            (Dependency::PredWr, Some(number)) => {
+                let predicate = &self.history.all_predicates()[number as usize].1;
+                format!(
+                    "{from} comes before {to}: {to} {} and looked at {key} after {from} had set {} (pred-wr).",
+                    self.asked(predicate),
+                    self.cells(predicate, because.installed)
+                )
+            }
+            (Dependency::PredRw, Some(number)) => {
+                let predicate = &self.history.all_predicates()[number as usize].1;
+                format!(
+                    "{from} comes before {to}: {from} {} and looked at {key} before {to} set {} (pred-rw).",
+                    self.asked(predicate),
+                    self.cells(predicate, because.installed)
+                )
+            }
+            (Dependency::PredWr | Dependency::PredRw, None) => String::new(),
+        }
+    }
+
+    fn finding(&self, found: &Finding) -> String {
+        let (txn, key) = (self.txn(found.txn), self.key(found.key));
+        let other = found.other.map_or("nobody".to_owned(), |it| self.txn(it.0));
+        match found.anomaly {
+            LocalAnomaly::ThinAirRead => format!("{txn} read a value of {key} that nobody wrote."),
+            LocalAnomaly::AbortedRead => {
+                format!("{txn} read a value of {key} that {other} wrote, which aborted.")
+            }
+            LocalAnomaly::IntermediateRead => {
+                format!("{txn} read a value of {key} that {other} itself overwrote.")
+            }
+            LocalAnomaly::AbortedVersion => {
+                format!("The version order of {key} lists a value of {txn}, which aborted.")
+            }
+            LocalAnomaly::IncompatibleOrder => {
+                format!("{txn} read a list of {key} that does not fit the version order.")
+            }
+            other => format!("{txn} read {key} wrongly: {}.", finding_name(other)),
+        }
+    }
+
+    /// What does not fit an expected order.
+    pub fn disagreement(&self, found: &Disagreement) -> String {
+        let txn = self.txn(found.txn);
+        let place = found.place + 1;
+        let told = match found.what {
+            Mismatched::Predicate(mismatch) => {
+                return format!(
+                    "{txn} is number {place} of the order. {}",
+                    self.mismatch(&mismatch)
+                );
+            }
+            Mismatched::Read {
+                key,
+                read,
+                expected,
+            } => {
+                let expected = match expected {
+                    None => "the initial state".to_owned(),
+                    Some(value) => format!("{} of {}", self.version(value), self.writer(value)),
+                };
+                format!(
+                    "read {} of {} for {}, where the order implies {expected}",
+                    self.version(read),
+                    self.writer(read),
+                    self.key(key)
+                )
+            }
+            Mismatched::List {
+                key,
+                n_agree,
+                n_expected,
+            } => format!(
+                "read a list of {} that agrees in its first {n_agree} elements with the {n_expected} that the order implies",
+                self.key(key)
+            ),
+            Mismatched::Row {
+                key,
+                returned,
+                expected,
+            } => {
+                let show = |value: Option<ValueId>| match value {
+                    None => "no row".to_owned(),
+                    Some(value) => self.version(value),
+                };
+                format!(
+                    "found {} for {}, where the order implies {}",
+                    show(returned),
+                    self.key(key),
+                    show(expected)
+                )
+            }
+        };
+        format!("{txn}, number {place} of the order, {told}.")
+    }
+}
+
+fn finding_name(anomaly: LocalAnomaly) -> &'static str {
+    match anomaly {
+        LocalAnomaly::ThinAirRead => "thin-air read",
+        LocalAnomaly::AbortedRead => "aborted read (G1a)",
+        LocalAnomaly::IntermediateRead => "intermediate read (G1b)",
+        LocalAnomaly::FutureRead => "future read",
+        LocalAnomaly::NotMyOwnWrite => "not my own write",
+        LocalAnomaly::NotMyLastWrite => "not my last write",
+        LocalAnomaly::NonRepeatableRead => "non-repeatable read",
+        LocalAnomaly::InternalInconsistency => "internal inconsistency",
+        LocalAnomaly::DuplicateElements => "duplicate elements",
+        LocalAnomaly::IncompatibleOrder => "incompatible order",
+        LocalAnomaly::AbortedVersion => "aborted version",
+        LocalAnomaly::MissingRow => "missing row",
+        LocalAnomaly::ScatteredAppends => "scattered appends",
+    }
+}

@@ -1,0 +1,129 @@
+//! Replays an expected order once more, in the plainest way: a map from keys to values, every condition on every row.
+
+use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
+use rustc_hash::FxHashMap;
+
+use crate::adya_reading::count;
+
+/// The transactions that an order must hold: those that committed, and those of unknown end that were seen.
+pub fn counted(history: &History) -> Vec<TxnId> {
+    let counted = count(history);
+    history.txns().filter(|txn| counted.contains(txn)).collect()
+}
+
+/// The first transaction and operation that does not fit.
+pub fn replay(history: &History, order: &[TxnId]) -> Option<(TxnId, usize)> {
+    let mut state: FxHashMap<KeyId, ValueId> = FxHashMap::default();
+    let mut lists: FxHashMap<KeyId, Vec<ValueId>> = FxHashMap::default();
+    for value in (0..history.n_values() as u32).map(ValueId) {
+        if history.is_initial(value) && !history.is_absence(value) {
+            state.insert(history.value_key(value), value);
+        }
+    }
+    let mut tables = vec![Vec::new(); history.tables().len()];
+    for key in (0..history.n_keys() as u32).map(KeyId) {
+        if let Some(table) = history.table_of(key) {
+            tables[table as usize].push(key);
+        }
+    }
+    for &txn in order {
+        let mut predicates = history.predicates(txn).peekable();
+        let ops = history.ops(txn);
+        for at in 0..=ops.len() {
+            while let Some(predicate) = predicates.next_if(|it| it.at as usize == at) {
+                let table = history.queries()[predicate.query as usize].table;
+                if !returns(history, txn, predicate, &tables[table as usize], &state) {
+                    return Some((txn, at));
+                }
+            }
+            let fits = match ops.get(at) {
+                None => break,
+                Some(&Op::Write { key, value }) => {
+                    state.insert(key, value);
+                    true
+                }
+                Some(&Op::Append { key, value }) => {
+                    lists.entry(key).or_default().push(value);
+                    true
+                }
+                Some(&Op::Read { key, value }) => match state.get(&key) {
+                    None => history.is_initial(value),
+                    Some(&now) if now == value => true,
+                    Some(&now) => {
+                        history.value_token(value) == Token::Nil && history.is_absence(now)
+                    }
+                },
+                Some(&Op::ReadList { key, list }) => {
+                    lists.get(&key).map_or(&[][..], |it| it) == history.list(list)
+                }
+                Some(&op @ Op::Range { .. }) => range(history, op, &state),
+            };
+            if !fits {
+                return Some((txn, at));
+            }
+        }
+    }
+    None
+}
+
+fn range(history: &History, op: Op, state: &FxHashMap<KeyId, ValueId>) -> bool {
+    let Op::Range { range } = op else {
+        return true;
+    };
+    let rows = history.range(range).rows;
+    let keys = (0..history.n_keys() as u32).map(KeyId);
+    let mut inside = keys.filter(|&key| history.touches(op, key));
+    inside.all(|key| {
+        let returned = rows
+            .iter()
+            .rev()
+            .find(|&&row| history.value_key(row) == key);
+        let now = state.get(&key);
+        match (now, returned) {
+            (None, None) => true,
+            (Some(&now), None) => history.is_absence(now),
+            (None, Some(_)) => false,
+            (Some(now), Some(returned)) => now == returned,
+        }
+    })
+}
+
+fn returns(
+    history: &History,
+    txn: TxnId,
+    predicate: &Predicate,
+    keys: &[KeyId],
+    state: &FxHashMap<KeyId, ValueId>,
+) -> bool {
+    let now = keys.iter().filter_map(|key| state.get(key).copied());
+    let chosen: Vec<ValueId> = now
+        .filter(|&value| history.satisfies(predicate.query, value))
+        .collect();
+    if let Act::Aggregate {
+        function,
+        column,
+        result,
+    } = predicate.act
+    {
+        let values = chosen.iter().map(|&value| match column {
+            None => Token::Int(1),
+            Some(column) => history.cell(value, column),
+        });
+        return function.apply(history.symbols(), values) == Some(result);
+    }
+    let start = predicate.at as usize;
+    let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
+    let has = |value: &ValueId| {
+        let key = history.value_key(*value);
+        let first = ops.iter().find(|op| op.key() == Some(key));
+        match first {
+            None => false,
+            Some(Op::Read { value: read, .. }) => read == value,
+            Some(_) => true,
+        }
+    };
+    let mut returned: Vec<KeyId> = ops.iter().filter_map(|op| op.key()).collect();
+    returned.sort_unstable();
+    returned.dedup();
+    returned.len() == chosen.len() && chosen.iter().all(has)
+}

@@ -1,0 +1,52 @@
+//! The oracle, which replays operations on a store, says the same as the axioms, which speak of visibility.
+
+use kingsnake_lab::random::{Execution, Kind, Rng, Small};
+use kingsnake_lab::{axioms, oracle};
+use kingsnake_solver::level::{Model, Spec};
+
+/// Histories that the axioms speak of: each key read at most once and before it is written.
+fn history(seed: u64) -> kingsnake_solver::model::History {
+    let mut rng = Rng::new(seed);
+    let mut small = Small::draw(&mut rng);
+    small.kind = Kind::Registers;
+    small.n_txns = small.n_txns.min(5);
+    small.max_ops = 3;
+    small.aborted = 0;
+    small.unknown = 0;
+    small.version_orders = false;
+    small.execution = [Execution::Serial, Execution::Snapshot, small.execution][rng.below(3)];
+    small.history(&mut rng)
+}
+
+#[test]
+fn the_oracle_and_the_axioms_agree_at_every_uniform_level() {
+    let mut counts = [[0; 2]; 3];
+    let mut n_compared = 0;
+    for seed in 0..40_000 {
+        let history = history(seed);
+        for (model, count) in Model::ALL.into_iter().zip(&mut counts) {
+            for session_order in [true, false] {
+                let spec = Spec {
+                    model,
+                    session_order,
+                    real_time: None,
+                };
+                let Some(expected) = axioms::hold(&history, session_order, &|_| model) else {
+                    continue;
+                };
+                n_compared += 1;
+                count[usize::from(expected)] += 1;
+                assert_eq!(
+                    oracle::holds(&history, spec),
+                    Some(expected),
+                    "seed {seed}, {spec}"
+                );
+            }
+        }
+    }
+    println!("{n_compared} compared, violated and satisfied by level {counts:?}");
+    assert!(n_compared > 60_000, "{n_compared}");
+    for count in counts {
+        assert!(count[0] > 500 && count[1] > 5_000, "{counts:?}");
+    }
+}
