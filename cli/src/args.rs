@@ -90,6 +90,8 @@ pub enum Command {
     VerifyProof(Box<VerifyProofArgs>),
     /// Check a history and tell at length what happened.
     Explain(Box<CheckArgs>),
+    /// Look for mistakes of the log that would pass for bugs of the database; exit status 1 if there are any.
+    Lint(LintArgs),
     /// Count what a history holds.
     Stats(StatsArgs),
     /// Write a history in another format.
@@ -191,6 +193,19 @@ pub struct VerifyProofArgs {
     /// How it was checked.
     #[command(flatten)]
     pub techniques: TechniqueArgs,
+}
+
+/// `kingsnake lint`.
+#[derive(Clone, Debug, Args)]
+pub struct LintArgs {
+    /// The history: a file, a directory of logs, or `-` for stdin.
+    pub history: PathBuf,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub bounds: BoundArgs,
 }
 
 /// `kingsnake stats`.

@@ -96,6 +96,9 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
                 commands::verify_proof::run(&args, voice, start, budget)
             })
         }
+        Command::Lint(args) => limits::command(&args.bounds.clone(), start, move |budget| {
+            commands::lint::run(&args, voice, budget)
+        }),
         Command::Stats(args) => limits::command(&args.bounds.clone(), start, move |budget| {
             commands::stats::run(&args, voice, budget)
         }),

@@ -10,6 +10,7 @@ pub mod convert;
 pub mod devices;
 pub mod export;
 pub mod generate;
+pub mod lint;
 pub mod solve;
 pub mod stats;
 pub mod verify;
