@@ -18,7 +18,7 @@ use kingsnake_datasets::workloads::Kind;
 use kingsnake_solver::level::Level;
 
 use crate::args::{CollectArgs, Typed};
-use crate::voice::{Voice, count, grouped, lasting, printable, say};
+use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
 use crate::{collecting, interrupt};
 
 /// More findings than this are only counted.
@@ -319,7 +319,7 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
         );
     }
     if !voice.quiet {
-        say(&printable(&text)).context("cannot write to stdout")?;
+        say(&printable_lines(&text)).context("cannot write to stdout")?;
     }
     for note in &collected.notes {
         voice.warn(note);
@@ -390,7 +390,7 @@ fn merge_again(directory: &Path, voice: Voice) -> Result<u8> {
             count(merged.n_ops, "operation"),
             grouped(merged.unknown as u64)
         );
-        say(&printable(&text)).context("cannot write to stdout")?;
+        say(&printable_lines(&text)).context("cannot write to stdout")?;
     }
     Ok(0)
 }
