@@ -1,6 +1,7 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
 mod check;
+mod collect;
 mod export;
 mod generate;
 mod solve;
@@ -11,6 +12,7 @@ mod values;
 pub use check::{
     BoundArgs, CheckArgs, FailedCasArg, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
 };
+pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use solve::SolveArgs;
@@ -102,6 +104,10 @@ pub enum Command {
     Solve(SolveArgs),
     /// Run a workload on an embedded store that keeps its promise, or breaks it once on request.
     Generate(Box<GenerateArgs>),
+    /// Run a workload on a real database, record what its clients saw, and check it.
+    Collect(Box<CollectArgs>),
+    /// Run a campaign: databases times levels, workloads, faults and seeds, with a page of what was found.
+    Hunt(HuntArgs),
     /// Run a study: workloads times switches, with figures and a report.
     Ablate(AblateArgs),
     /// Measure, with figures and a report.

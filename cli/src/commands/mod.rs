@@ -4,6 +4,7 @@ pub mod ablate;
 pub mod auto;
 pub mod bench;
 pub mod check;
+pub mod collect;
 pub mod completions;
 pub mod convert;
 pub mod devices;
