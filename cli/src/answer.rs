@@ -70,10 +70,7 @@ impl Answer {
         if !self.expected.is_empty() {
             return match &self.found {
                 None => 3,
-                Some(found) if self.missed().is_empty()
-                    && found.anomalies.is_complete => {
-                        0
-                    }
+                Some(found) if self.missed().is_empty() && found.anomalies.is_complete => 0,
                 Some(_) => 1,
             };
         }

@@ -1,5 +1,7 @@
 //! Jepsen's workloads and linearizability from the command line, against elle-cli's own list of files and exit codes.
 
+#![allow(clippy::unwrap_used)] // A test may fail in this way.
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -185,7 +185,7 @@ fn jepsens_formats_keep_what_bears_on_a_verdict() {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("history");
             kingsnake_datasets::write(&history, format, &path).unwrap();
-            let read = kingsnake_datasets::open(&path, &Default::default()).unwrap();
+            let read = kingsnake_datasets::open(&path, &ReadOptions::default()).unwrap();
             assert_eq!(read.format, format, "{name}");
             assert_eq!(read.warnings, Vec::<String>::new());
             let again = read.history;

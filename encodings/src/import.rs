@@ -266,10 +266,7 @@ impl Reader {
     }
 
     fn graph(&mut self, rest: &[&str]) -> Result<(), GnfError> {
-        let rest = match rest {
-            ["int", rest @ ..] => rest,
-            rest => rest,
-        };
+        let rest = rest.strip_prefix(&["int"]).unwrap_or(rest);
         let [n_nodes, _, id] = self.numbers(rest)?[..] else {
             return Err(self.error("expected `digraph int NODES EDGES ID`"));
         };

@@ -297,8 +297,9 @@ fn agree(n_histories: u64, draw: fn(u64) -> History, refusals: &[&str]) {
                 }
                 let wrong = match compare(&history, spec, techniques) {
                     Outcome::Agrees(truth, decider) => {
-                        count(&mut tally, level_name(spec), truth);
-                        count(&mut tally, format!("decided by {}", decider.name()), truth);
+                        count(&mut tally, &level_name(spec), truth);
+                        let what = format!("decided by {}", decider.name());
+                        count(&mut tally, &what, truth);
                         continue;
                     }
                     Outcome::Refused(why) if refusals.contains(&why) => {
@@ -329,7 +330,7 @@ fn level_name(spec: Spec) -> String {
     )
 }
 
-fn count(tally: &mut Tally, what: String, truth: bool) {
+fn count(tally: &mut Tally, what: &str, truth: bool) {
     let word = if truth { "satisfied" } else { "violated" };
     *tally.entry(format!("{what}: {word}")).or_default() += 1;
 }

@@ -129,6 +129,7 @@ fn damaged_graphs_are_caught() {
 }
 
 #[test]
+#[allow(clippy::type_complexity)] // A name and what is done to a clock.
 fn graphs_of_another_clock_are_caught() {
     let clocks: [(&str, fn(RealTime) -> RealTime); 3] = [
         ("the drift is forgotten", |clock| RealTime {

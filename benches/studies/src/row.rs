@@ -224,7 +224,9 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
                 Some(0 | 1 | 3) => serde_json::from_str::<Document>(&ended.stdout).ok(),
                 _ => None,
             };
-            if let Some(document) = document { fill(&mut row, document)? } else {
+            if let Some(document) = document {
+                fill(&mut row, document)?
+            } else {
                 // A limit that ends the check while it writes its answer leaves no document.
                 if status.code() == Some(3) && ended.stderr.contains("memory limit") {
                     row.outcome = Outcome::Memory;

@@ -61,11 +61,11 @@ pub fn run(args: &SolveArgs, voice: Voice, budget: &Budget) -> Result<u8> {
             Ok(0)
         }
         Solved::Core(core) => {
-            let core: String = core.iter().map(|it| format!("{} ", it + 1)).collect();
+            let core: Vec<String> = core.iter().map(|it| (it + 1).to_string()).collect();
             let core = if voice.quiet {
                 String::new()
             } else {
-                format!("core {core}0\n")
+                format!("core {} 0\n", core.join(" "))
             };
             say(&format!("unsatisfiable\n{core}"))?;
             Ok(1)

@@ -448,7 +448,7 @@ fn deliver(
             text.push_str(&format!(
                 "reading {:.3} s, checking {:.3} s\n",
                 sizes.parse.as_secs_f64(),
-                time.checked_sub(sizes.parse).unwrap().as_secs_f64()
+                time.saturating_sub(sizes.parse).as_secs_f64()
             ));
         }
         say(&printable(&text)).context("cannot write to stdout")?;
@@ -478,7 +478,7 @@ fn deliver(
             });
             document["stats"]["phases"] = json!([
                 { "name": "parse", "seconds": sizes.parse.as_secs_f64() },
-                { "name": "certify", "seconds": time.checked_sub(sizes.parse).unwrap().as_secs_f64() },
+                { "name": "certify", "seconds": time.saturating_sub(sizes.parse).as_secs_f64() },
             ]);
         }
         let mut text = serde_json::to_string_pretty(&document)?;

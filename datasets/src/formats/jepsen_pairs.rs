@@ -254,9 +254,10 @@ fn feed_steps(
             Status::Unknown => source.is_some() && step.content != Content::Nil,
             Status::Aborted => false,
         };
+        if step.content == Content::Unwritten || (step.action == Action::Read && !keeps_read) {
+            continue;
+        }
         match (step.action, step.content) {
-            (Action::Read, _) if !keeps_read => {}
-            (_, Content::Unwritten) => {}
             (Action::Read, Content::Nil) if is_list => builder.read_list(step.key, []),
             (Action::Read, Content::Nil) => {
                 builder.read(step.key, Token::Nil);

@@ -123,7 +123,7 @@ pub(crate) struct Replay<'h> {
     tables: Vec<Vec<KeyId>>,
     table_of: Vec<u32>,
     /// Rows that are there now, by the numbers of a column that some condition bounds.
-    indexes: Vec<(u32, Column, BTreeSet<(i64, KeyId)>)>,
+    indexes: Vec<Index>,
     bounds: Vec<Option<Vec<Interval>>>,
     /// Keys in their order, where there are range queries.
     sorted: Vec<KeyId>,
@@ -132,6 +132,9 @@ pub(crate) struct Replay<'h> {
 
 /// Below this many rows a scan is faster than an index.
 const FEW: usize = 64;
+
+/// Rows of a table by the numbers of a column.
+type Index = (u32, Column, BTreeSet<(i64, KeyId)>);
 
 impl<'h> Replay<'h> {
     pub(crate) fn new(history: &'h History) -> Self {
@@ -148,7 +151,7 @@ impl<'h> Replay<'h> {
         let queries = history.queries().iter();
         let bounds: Vec<Option<Vec<Interval>>> =
             queries.map(|query| intervals(&query.condition)).collect();
-        let mut indexes: Vec<(u32, Column, BTreeSet<(i64, KeyId)>)> = Vec::new();
+        let mut indexes: Vec<Index> = Vec::new();
         for (query, bounds) in history.queries().iter().zip(&bounds) {
             for bound in bounds.iter().flatten() {
                 let is_known = indexes

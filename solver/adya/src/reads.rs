@@ -174,10 +174,14 @@ impl Walk<'_> {
         }
         let place = match base.last() {
             None => self.versions.of_key(key).start,
-            Some(&last) => if let Some(place) = self.versions.place(last) { place } else {
-                self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(last));
-                return;
-            },
+            Some(&last) => {
+                if let Some(place) = self.versions.place(last) {
+                    place
+                } else {
+                    self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(last));
+                    return;
+                }
+            }
         };
         read_edges(self.versions, self.edges, txn, key, place);
     }

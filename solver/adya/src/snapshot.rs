@@ -92,10 +92,14 @@ impl<'a> Snapshots<'a> {
     pub(crate) fn view(&self, txn: TxnId, predicate: &'a Predicate) -> Result<View<'a>, AdyaError> {
         Ok(match &predicate.snapshot {
             Some(Snapshot::At(time)) => View::At(*time),
-            None => if let Some(time) = self.history.stamps(txn).start_ts { View::At(time) } else {
-                let txn = self.history.txn_name(txn);
-                return Err(AdyaError::NoSnapshot { txn });
-            },
+            None => {
+                if let Some(time) = self.history.stamps(txn).start_ts {
+                    View::At(time)
+                } else {
+                    let txn = self.history.txn_name(txn);
+                    return Err(AdyaError::NoSnapshot { txn });
+                }
+            }
             Some(Snapshot::Postgres {
                 xmin,
                 xmax,

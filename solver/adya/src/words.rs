@@ -1,5 +1,7 @@
 //! Refuted certificates and disagreeing orders in words.
 
+#![allow(clippy::trivially_copy_pass_by_ref)] // The methods of a struct that holds one reference today.
+
 use kingsnake_history::adya::{
     Because, Dependency, Difference, Disagreement, Mismatch, Mismatched, Phenomenon, Refutation,
     Step,
@@ -144,7 +146,11 @@ impl<'h> Teller<'h> {
             )
         });
         let told: Vec<String> = told.collect();
-        if told.is_empty() { format!("it to {}", self.version(value)) } else { format!("its {}", told.join(", its ")) }
+        if told.is_empty() {
+            format!("it to {}", self.version(value))
+        } else {
+            format!("its {}", told.join(", its "))
+        }
     }
 
     /// A predicate that did not return what it should.

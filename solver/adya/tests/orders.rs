@@ -122,6 +122,7 @@ fn lists_reveal_the_version_order() {
 }
 
 #[test]
+#[allow(clippy::type_complexity)] // Transactions as what they append and what they read.
 fn lists_that_contradict_each_other_are_findings() {
     let wrong: [&[(&[i64], Option<&[i64]>)]; 4] = [
         &[

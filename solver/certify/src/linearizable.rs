@@ -213,6 +213,7 @@ pub fn stuck(
 }
 
 /// The state after a call, if the state before it gives what it saw.
+#[allow(clippy::option_option)] // A state without a value is not a call that cannot happen.
 fn after(history: &History, call: &Call, state: Option<ValueId>) -> Option<Option<ValueId>> {
     if call
         .reads

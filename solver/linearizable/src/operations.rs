@@ -37,6 +37,7 @@ impl Operation {
 
 /// The operations of one key.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_field_names)] // The key's id is its key.
 pub(crate) struct Key<'a> {
     pub(crate) key: KeyId,
     pub(crate) ops: &'a [Operation],

@@ -2,6 +2,8 @@
 //!
 //! `KINGSNAKE_LONG=1` runs fifty times the share that always runs: `make long`.
 
+#![allow(clippy::unwrap_used)] // A test may fail in this way.
+
 use kingsnake_certify::linearizable::{Demand, moments, replay, stuck};
 use kingsnake_certify::refutation::{check_findings, check_proof};
 use kingsnake_history::budget::Budget;

@@ -193,7 +193,7 @@ impl Construct {
             given = rest;
             runs_of_key(
                 self.polygraph.resolved.versions(),
-                &self.polygraph.places,
+                self.polygraph.places,
                 key,
                 self.combine,
                 &mut runs,
@@ -260,7 +260,7 @@ impl Construct {
         let places = self.polygraph.places;
         // Read-modify-writes that go round in a circle end where they began; their wr edges are the contradiction.
         let follow = |head| {
-            let after = move |&v: &VersionId| next(versions, &places, v).filter(|&v| v != head);
+            let after = move |&v: &VersionId| next(versions, places, v).filter(|&v| v != head);
             std::iter::successors(Some(head), after)
         };
         let in_run = |head| -> Vec<VersionId> {

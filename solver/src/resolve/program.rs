@@ -26,9 +26,9 @@ pub struct Reads {
 
 impl Reads {
     /// Takes reads that stand in the order of their readers.
-    pub(super) fn new(n_nodes: usize, program: Vec<ProgramRead>) -> Self {
+    pub(super) fn new(n_nodes: usize, program: &[ProgramRead]) -> Self {
         let mut node_start = vec![0; n_nodes + 1];
-        for read in &program {
+        for read in program {
             node_start[read.reader as usize + 1] += 1;
         }
         for node in 0..n_nodes {

@@ -30,7 +30,7 @@ pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, 
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
     let (resolved, findings, program) = walk_all(history, budget, true)?;
     Ok(WithReads {
-        reads: Reads::new(resolved.n_txns(), program),
+        reads: Reads::new(resolved.n_txns(), &program),
         resolved,
         findings,
     })
@@ -360,24 +360,21 @@ impl<'h> Walk<'h> {
             return;
         }
         let history = self.history;
-        match self.others_wrote(txn, value) {
-            Some(other) => self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(other)),
-            None => {
-                let later = position_of_write(history, txn, value).map(|op| (txn, op));
-                self.find(LocalAnomaly::FutureRead, txn, at, key, later);
-            }
+        if let Some(other) = self.others_wrote(txn, value) {
+            self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(other));
+        } else {
+            let later = position_of_write(history, txn, value).map(|op| (txn, op));
+            self.find(LocalAnomaly::FutureRead, txn, at, key, later);
         }
     }
 
     /// A write of a value by another transaction that did not abort.
     fn others_wrote(&self, txn: TxnId, value: ValueId) -> Option<(TxnId, usize)> {
         let history = self.history;
-        let others = history
+        let mut others = history
             .txns()
             .filter(|&other| other != txn && history.status(other) != Status::Aborted);
-        others
-            .filter_map(|other| Some((other, position_of_write(history, other, value)?)))
-            .next()
+        others.find_map(|other| Some((other, position_of_write(history, other, value)?)))
     }
 
     /// The one version that a value can be although several transactions, or one and the initial state, have it.

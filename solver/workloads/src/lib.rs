@@ -243,9 +243,9 @@ pub fn check(
         Workload::LongFork => forks::long_fork(log, options),
         Workload::Sequential => forks::sequential(log),
         Workload::Comments | Workload::CausalReverse => forks::comments(workload, log),
-        Workload::UniqueIds => unique::check(log),
-        Workload::Queue => queue::queue(log),
-        Workload::TotalQueue => queue::total_queue(log),
+        Workload::UniqueIds => Ok(unique::check(log)),
+        Workload::Queue => Ok(queue::queue(log)),
+        Workload::TotalQueue => Ok(queue::total_queue(log)),
         Workload::AdyaG2 => inserts::check(log),
         Workload::CasRegister
         | Workload::Mutex

@@ -138,10 +138,9 @@ impl Settling {
         let mut open = None;
         for &literal in clause {
             match self.value(literal, judge) {
-                Some(true) => return false,
                 Some(false) => {}
                 None if open.is_none() || open == Some(literal) => open = Some(literal),
-                None => return false,
+                Some(true) | None => return false,
             }
         }
         if let Some(literal) = open {

@@ -42,9 +42,13 @@ pub(super) fn residue(
     let logic = &problem.logic;
     let mut next = orders.len() as u32;
     let variables: Vec<Variable> = (0..logic.n_variables() as u32)
-        .map(|variable| if let Some(value) = value(variable) { Variable::Settled(value) } else {
-            next += 1;
-            Variable::Open(next - 1)
+        .map(|variable| {
+            if let Some(value) = value(variable) {
+                Variable::Settled(value)
+            } else {
+                next += 1;
+                Variable::Open(next - 1)
+            }
         })
         .collect();
     let mut writer = Writer {

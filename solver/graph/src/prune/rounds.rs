@@ -148,6 +148,7 @@ fn offer(
 }
 
 /// How the rounds ended.
+#[allow(clippy::large_enum_variant)] // There is one a check.
 enum End {
     Cyclic,
     Rest(Dag, Rest),
