@@ -1,6 +1,7 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
 mod check;
+mod collect;
 mod export;
 mod generate;
 mod solve;
@@ -11,6 +12,7 @@ mod values;
 pub use check::{
     BoundArgs, CheckArgs, FailedCasArg, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
 };
+pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use solve::SolveArgs;
@@ -88,6 +90,8 @@ pub enum Command {
     VerifyProof(Box<VerifyProofArgs>),
     /// Check a history and tell at length what happened.
     Explain(Box<CheckArgs>),
+    /// Look for mistakes of the log that would pass for bugs of the database; exit status 1 if there are any.
+    Lint(LintArgs),
     /// Count what a history holds.
     Stats(StatsArgs),
     /// Write a history in another format.
@@ -100,6 +104,10 @@ pub enum Command {
     Solve(SolveArgs),
     /// Run a workload on an embedded store that keeps its promise, or breaks it once on request.
     Generate(Box<GenerateArgs>),
+    /// Run a workload on a real database, record what its clients saw, and check it.
+    Collect(Box<CollectArgs>),
+    /// Run a campaign: databases times levels, workloads, faults and seeds, with a page of what was found.
+    Hunt(HuntArgs),
     /// Run a study: workloads times switches, with figures and a report.
     Ablate(AblateArgs),
     /// Measure, with figures and a report.
@@ -185,6 +193,19 @@ pub struct VerifyProofArgs {
     /// How it was checked.
     #[command(flatten)]
     pub techniques: TechniqueArgs,
+}
+
+/// `kingsnake lint`.
+#[derive(Clone, Debug, Args)]
+pub struct LintArgs {
+    /// The history: a file, a directory of logs, or `-` for stdin.
+    pub history: PathBuf,
+    /// How the history is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub bounds: BoundArgs,
 }
 
 /// `kingsnake stats`.

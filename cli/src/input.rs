@@ -9,11 +9,16 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_workloads::Workload;
 
 use crate::args::ReadArgs;
-use crate::limits::Stopped;
+use crate::limits::{Stopped, is_stdio};
 use crate::plan::Plan;
 
-/// Reads a history unless the budget ends first.
+/// Reads a history, from stdin for `-`, unless the budget ends first.
 pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
+    let path = if is_stdio(path) {
+        Path::new("/dev/stdin")
+    } else {
+        path
+    };
     let options = options(args, budget);
     let mut parsed = match args.workload {
         Some(lock @ (Workload::Mutex | Workload::OwnedMutex)) => {

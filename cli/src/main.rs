@@ -6,8 +6,10 @@ mod anomalies;
 mod answer;
 mod args;
 mod certificate;
+mod collecting;
 mod commands;
 mod commit_certificate;
+mod hunt;
 mod input;
 mod interrupt;
 mod json;
@@ -94,6 +96,9 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
                 commands::verify_proof::run(&args, voice, start, budget)
             })
         }
+        Command::Lint(args) => limits::command(&args.bounds.clone(), start, move |budget| {
+            commands::lint::run(&args, voice, budget)
+        }),
         Command::Stats(args) => limits::command(&args.bounds.clone(), start, move |budget| {
             commands::stats::run(&args, voice, budget)
         }),
@@ -113,6 +118,8 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Generate(args) => limits::command(&args.bounds.clone(), start, move |_| {
             commands::generate::run(&args, voice)
         }),
+        Command::Collect(args) => commands::collect::run(&args, voice),
+        Command::Hunt(args) => hunt::hunt(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),
         Command::Bench { what } => commands::bench::run(&what, voice),
         Command::Devices => commands::devices::run(),

@@ -226,7 +226,13 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
             };
             match document {
                 Some(document) => fill(&mut row, document)?,
-                None => row.reason = complaint(&status.to_string(), &ended.stderr),
+                None => {
+                    // A limit that ends the check while it writes its answer leaves no document.
+                    if status.code() == Some(3) && ended.stderr.contains("memory limit") {
+                        row.outcome = Outcome::Memory;
+                    }
+                    row.reason = complaint(&status.to_string(), &ended.stderr);
+                }
             }
         }
     }

@@ -209,19 +209,45 @@ pub struct CheckArgs {
     pub techniques: TechniqueArgs,
 }
 
+/// What people also call the levels.
+const ALIASES: [(&str, &[&str]); 7] = [
+    ("ser", &["serializable", "serializability"]),
+    ("strong-session-ser", &["strong-session-serializable"]),
+    (
+        "strict-ser",
+        &["strict-serializable", "strict-serializability"],
+    ),
+    ("si", &["snapshot", "snapshot-isolation"]),
+    ("strong-session-si", &["strong-session-snapshot-isolation"]),
+    (
+        "gsi",
+        &[
+            "generalised-snapshot-isolation",
+            "generalized-snapshot-isolation",
+        ],
+    ),
+    ("strong-si", &["strong-snapshot-isolation"]),
+];
+
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
     let weak = WeakLevel::ALL.into_iter().map(|level| {
         let (name, aliases) = level.names().split_first().expect("a level has a name");
         PossibleValue::new(name).aliases(aliases)
     });
-    let strong = Level::ALL
-        .into_iter()
-        .map(|level| PossibleValue::new(level.name()));
+    let strong = Level::ALL.into_iter().map(|level| {
+        let also = ALIASES.iter().find(|it| it.0 == level.name());
+        let also = also.map_or(&[][..], |it| it.1);
+        PossibleValue::new(level.name()).aliases(also.iter().copied())
+    });
     let names = strong
         .chain(PlLevel::ALL.map(|level| PossibleValue::new(level.name())))
         .chain(weak)
         .chain(["linearizable", "auto"].map(PossibleValue::new));
-    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+    let plain = |typed: &str| -> String {
+        let alias = ALIASES.iter().find(|it| it.1.contains(&typed));
+        alias.map_or(typed, |it| it.0).to_owned()
+    };
+    PossibleValuesParser::new(names).try_map(move |name| match plain(&name).as_str() {
         "auto" => Ok(LevelArg::Auto),
         name => match (name.parse::<PlLevel>(), name.parse::<WeakLevel>()) {
             (Ok(level), _) => Ok(LevelArg::Pl(level)),

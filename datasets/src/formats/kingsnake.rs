@@ -172,6 +172,15 @@ fn read_line(
                 let level = cursor.json_text()?;
                 fields.isolation.replace(builder.text(&level)).is_some()
             }
+            // What a collector notes beside it orders nothing.
+            "node" | "name" => {
+                cursor.json_text()?;
+                false
+            }
+            "snapshots" => {
+                cursor.json_skip()?;
+                false
+            }
             "xid" | "start_ts" | "commit_ts" => read_stamp(cursor, &name, &mut fields.stamps)?,
             "ops" => read_ops(cursor, builder, &mut fields, buffers)?,
             "initial" if fields.is_empty() => {
@@ -182,8 +191,12 @@ fn read_line(
                 read_version_order(cursor, builder)?;
                 return cursor.json_punct(b'}');
             }
+            "event" if fields.is_empty() => {
+                cursor.json_skip()?;
+                return cursor.json_punct(b'}');
+            }
             other => {
-                let known = "id, session, status, begin, commit, isolation, xid, start_ts, commit_ts, ops; or initial or version_order alone";
+                let known = "id, session, status, begin, commit, isolation, xid, start_ts, commit_ts, node, name, snapshots, ops; or initial, version_order or event alone";
                 cursor.at = name_at;
                 return Err(unknown_field(cursor, other, known));
             }

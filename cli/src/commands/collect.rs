@@ -1,0 +1,474 @@
+//! `kingsnake collect`: runs a workload on a real database, records what its clients saw, and checks it.
+
+use std::fmt::Write;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use kingsnake_collect::server::{Private, Proxy, Wanted};
+use kingsnake_collect::{
+    Adapter, Beside, Broken, Collected, Database, Events, Load, Mistake, OrderBy, Promise, Request,
+    Run, Schedule, Tally, Target, adapter, merge, self_test,
+};
+use kingsnake_datasets::workloads::Kind;
+use kingsnake_solver::level::Level;
+
+use crate::args::{CollectArgs, Typed};
+use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
+use crate::{collecting, interrupt};
+
+/// More findings than this are only counted.
+const MOST_FINDINGS: usize = 5;
+
+/// Collects, merges or tests the adapter, as typed.
+pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
+    if let Some(directory) = &args.merge {
+        return merge_again(directory, voice);
+    }
+    let name = args.database.as_deref().unwrap_or_default();
+    let adapter = adapter(name).map_err(|error| anyhow!(error))?;
+    let level = match &args.isolation {
+        Some(name) => adapter.level(name).map_err(|error| anyhow!(error))?,
+        None => &adapter.levels[0],
+    };
+    if args.self_test {
+        return test_adapter(args, adapter, level, voice);
+    }
+    let Some(directory) = &args.out else {
+        bail!("--out DIR says where journals and the history go");
+    };
+    let load = load(args)?;
+    let check = check_level(args, level)?;
+    let stop = interrupt::listen().context("cannot listen to signals")?;
+    let mut target = target(args, adapter, level, &load, directory);
+    let server = start(args, adapter)?;
+    if let Some(server) = &server {
+        target.urls.clone_from(&server.urls);
+    }
+    let proxies = proxies(args, adapter, &mut target.urls)?;
+    let database = adapter.connect(&target)?;
+    announce(&*database, voice)?;
+    let request = request(args, adapter, level, target.version_order, directory);
+    let schedule = Schedule {
+        faults: args.fault.clone(),
+        every: args.every,
+        seed: args.seed,
+        server: server.as_ref(),
+        proxies: &proxies,
+    };
+    let beside = |events: &Events, done: &AtomicBool| schedule.run(events, done);
+    let beside: Option<Beside<'_>> = if args.fault.is_empty() {
+        None
+    } else {
+        Some(&beside)
+    };
+    let line = Line::new(voice.quiet);
+    let collected = request.collect(&*database, &load, &stop, beside, &mut |tally| {
+        line.draw(tally)
+    })?;
+    line.clear();
+    drop((database, proxies, server));
+    let mut status = report(&collected, voice)?;
+    let mut checked = None;
+    if let Some(level) = check {
+        let (found, time) = check_history(&collected, directory, level, voice)?;
+        status = status.max(found);
+        checked = Some((level, found, time));
+    }
+    collecting::write(directory, &collected, checked)
+        .with_context(|| format!("cannot write to {}", directory.display()))?;
+    if let Some(why) = &collected.ended_early {
+        bail!(
+            "the collection ended early: {why}\nWhat was recorded by then is in {}",
+            collected.history.display()
+        );
+    }
+    Ok(status)
+}
+
+/// The private server, where one is to be started.
+fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
+    let needs_process = args.fault.iter().find(|fault| fault.needs_process());
+    if let (Some(fault), false) = (needs_process, args.start) {
+        bail!(
+            "--fault {} is done to processes, and only to those that --start made; cut, delay and half-close work with --url",
+            fault.name()
+        );
+    }
+    if !args.start {
+        return Ok(None);
+    }
+    if adapter.is_embedded {
+        bail!(
+            "{} has no server to start: it runs within this process",
+            adapter.name
+        );
+    }
+    if args.nodes > 1 && !adapter.is_cluster {
+        bail!("{} is started with one node", adapter.name);
+    }
+    let wanted = Wanted {
+        database: adapter.name,
+        nodes: usize::from(args.nodes),
+        sessions: usize::from(args.sessions),
+    };
+    Ok(Some(Private::start(&wanted)?))
+}
+
+/// A proxy before each node, where connections are to suffer; the addresses then are those of the proxies.
+fn proxies(args: &CollectArgs, adapter: &Adapter, urls: &mut [String]) -> Result<Vec<Proxy>> {
+    if args.fault.iter().all(|fault| fault.needs_process()) {
+        return Ok(Vec::new());
+    }
+    if adapter.is_embedded {
+        bail!(
+            "{} has no connections to cut: it runs within this process",
+            adapter.name
+        );
+    }
+    let mut proxies = Vec::new();
+    for url in urls {
+        let place = host_and_port(url)
+            .with_context(|| format!("no host:port in the address of {}", adapter.name))?
+            .to_owned();
+        let proxy = Proxy::start(&*place).with_context(|| format!("cannot reach {place}"))?;
+        *url = url.replace(&place, &format!("127.0.0.1:{}", proxy.port()));
+        proxies.push(proxy);
+    }
+    Ok(proxies)
+}
+
+fn host_and_port(url: &str) -> Option<&str> {
+    let rest = url.split_once("://")?.1;
+    let place = rest.split(['/', '?']).next()?;
+    let place = place.rsplit('@').next()?;
+    place.contains(':').then_some(place)
+}
+
+fn load(args: &CollectArgs) -> Result<Load> {
+    let number = |it: Option<u32>| it.map(|it| it as usize);
+    Ok(Load::new(
+        &args.workload,
+        number(args.keys),
+        number(args.ops),
+    )?)
+}
+
+fn target(
+    args: &CollectArgs,
+    adapter: &Adapter,
+    level: &Promise,
+    load: &Load,
+    directory: &Path,
+) -> Target {
+    Target {
+        urls: args.url.clone(),
+        isolation: level.name.to_owned(),
+        version_order: args.version_order.unwrap_or(adapter.version_orders[0]),
+        lists: load.kind() == Kind::Lists,
+        directory: directory.to_owned(),
+        settings: args.set.clone(),
+    }
+}
+
+fn request<'a>(
+    args: &'a CollectArgs,
+    adapter: &Adapter,
+    level: &'a Promise,
+    version_order: OrderBy,
+    directory: &'a Path,
+) -> Request<'a> {
+    Request {
+        name: adapter.name,
+        isolation: level.name,
+        workload: &args.workload,
+        version_order,
+        run: Run {
+            sessions: usize::from(args.sessions),
+            txns: args.txns,
+            limit: args.seconds,
+            think: args.think,
+            retries: args.retries,
+            seed: args.seed,
+            ..Run::default()
+        },
+        directory,
+    }
+}
+
+/// The level to check at, if any.
+fn check_level<'a>(args: &'a CollectArgs, level: &'a Promise) -> Result<Option<&'a str>> {
+    let Some(typed) = args.check.as_deref() else {
+        return Ok(None);
+    };
+    let check = match (typed, level.level) {
+        ("promise", Some(level)) => level,
+        ("promise", None) => bail!(
+            "nothing is promised at {}; name a level to check, or auto",
+            level.name
+        ),
+        _ => typed,
+    };
+    // A wrong level must not be found out after the collection.
+    parse_check(&["h", "--level", check])?;
+    Ok(Some(check))
+}
+
+/// Says what is about to run, with the settings that bear on it.
+fn announce(database: &dyn Database, voice: Voice) -> Result<()> {
+    if voice.quiet {
+        return Ok(());
+    }
+    let settings = database.settings();
+    if !settings.is_empty() {
+        let words: Vec<String> = settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        say(&format!("Settings: {}\n", printable(&words.join(", "))))
+            .context("cannot write to stdout")?;
+    }
+    Ok(())
+}
+
+/// One line on a terminal: committed, aborted by reason, per second.
+struct Line(ProgressBar);
+
+impl Line {
+    fn new(quiet: bool) -> Self {
+        let target = if quiet || !io::stderr().is_terminal() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = indicatif::ProgressStyle::with_template("{msg}") {
+            bar.set_style(style);
+        }
+        Line(bar)
+    }
+
+    fn draw(&self, tally: &Tally) {
+        self.0.set_message(tally_words(tally));
+        self.0.tick();
+    }
+
+    fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn tally_words(tally: &Tally) -> String {
+    let mut words = format!("{} committed", grouped(tally.committed));
+    let _ = write!(words, ", {} aborted", grouped(tally.n_aborted()));
+    if !tally.aborted.is_empty() {
+        let reasons: Vec<String> = tally
+            .aborted
+            .iter()
+            .map(|(reason, n)| format!("{reason} {}", grouped(*n)))
+            .collect();
+        let _ = write!(words, " ({})", reasons.join(", "));
+    }
+    if tally.unknown > 0 {
+        let _ = write!(words, ", {} with an unknown end", grouped(tally.unknown));
+    }
+    let rate = (tally.committed as f64 / tally.time.as_secs_f64().max(1e-9)).round();
+    let _ = write!(words, ", {} committed a second", grouped(rate as u64));
+    words
+}
+
+/// Says what was collected; 1 where something is wrong whatever the level.
+fn report(collected: &Collected, voice: Voice) -> Result<u8> {
+    let merged = &collected.merged;
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", collected.meta.about());
+    let _ = writeln!(
+        text,
+        "{} in {}",
+        tally_words(&collected.tally),
+        lasting(collected.running)
+    );
+    if collected.tally.unknown > 0 {
+        let _ = writeln!(
+            text,
+            "Unknown ends: {} committed and {} aborted by the database's word, {} still unknown",
+            merged.settled_committed, merged.settled_aborted, merged.unknown
+        );
+    }
+    let _ = writeln!(
+        text,
+        "{}: {}, {}, the versions of {} in order; merged in {}",
+        collected.history.display(),
+        count(merged.n_txns, "transaction"),
+        count(merged.n_ops, "operation"),
+        count(merged.n_ordered, "key"),
+        lasting(collected.merging)
+    );
+    for finding in merged.findings.iter().take(MOST_FINDINGS) {
+        let _ = writeln!(text, "Found: {finding}");
+    }
+    if merged.findings.len() > MOST_FINDINGS {
+        let _ = writeln!(
+            text,
+            "Found: {} more",
+            grouped((merged.findings.len() - MOST_FINDINGS) as u64)
+        );
+    }
+    if !voice.quiet {
+        say(&printable_lines(&text)).context("cannot write to stdout")?;
+    }
+    for note in &collected.notes {
+        voice.warn(note);
+    }
+    Ok(u8::from(!merged.findings.is_empty()))
+}
+
+/// Checks the history as `kingsnake check` would, with a page beside it.
+fn check_history(
+    collected: &Collected,
+    directory: &Path,
+    level: &str,
+    voice: Voice,
+) -> Result<(u8, Duration)> {
+    let history = collected.history.display().to_string();
+    let page = directory.join(collecting::REPORT).display().to_string();
+    let json = format!("--json={}", directory.join("check.json").display());
+    let mut words = vec![history.as_str(), "--level", level];
+    if level != "auto" {
+        words.push(&json);
+    }
+    // Weak levels have no page yet.
+    if level.parse::<Level>().is_ok() {
+        words.extend(["--report", &page]);
+    }
+    let start = Instant::now();
+    let status = run_check(&words, voice, start)?;
+    let checking = start.elapsed();
+    if !voice.quiet {
+        let collecting = collected.running + collected.merging;
+        say(&format!(
+            "Collected in {}, checked in {}{}\n",
+            lasting(collecting),
+            lasting(checking),
+            if checking > collecting {
+                ": checking took longer"
+            } else {
+                ""
+            }
+        ))
+        .context("cannot write to stdout")?;
+    }
+    Ok((status, checking))
+}
+
+fn parse_check(words: &[&str]) -> Result<Typed> {
+    let line = ["kingsnake", "check"].iter().chain(words).copied();
+    Ok(Typed::try_parse_from(line)?)
+}
+
+/// Runs `kingsnake check` with these words.
+fn run_check(words: &[&str], voice: Voice, start: Instant) -> Result<u8> {
+    let mut words = words.to_vec();
+    if voice.quiet {
+        words.push("--quiet");
+    }
+    crate::run(parse_check(&words)?, start)
+}
+
+fn merge_again(directory: &Path, voice: Voice) -> Result<u8> {
+    let (meta, merged) = merge(directory)?;
+    if !voice.quiet {
+        let text = format!(
+            "{}\n{}: {}, {}, {} with an unknown end\n",
+            meta.about(),
+            directory.join(kingsnake_collect::HISTORY).display(),
+            count(merged.n_txns, "transaction"),
+            count(merged.n_ops, "operation"),
+            grouped(merged.unknown as u64)
+        );
+        say(&printable_lines(&text)).context("cannot write to stdout")?;
+    }
+    Ok(0)
+}
+
+/// The control: what one session must see, and whether deliberate mistakes are found.
+fn test_adapter(
+    args: &CollectArgs,
+    adapter: &Adapter,
+    level: &Promise,
+    voice: Voice,
+) -> Result<u8> {
+    let directory =
+        std::env::temp_dir().join(format!("kingsnake-self-test-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    let tested = test_in(&directory, args, adapter, level, voice);
+    let _ = std::fs::remove_dir_all(&directory);
+    tested
+}
+
+fn test_in(
+    directory: &Path,
+    args: &CollectArgs,
+    adapter: &Adapter,
+    level: &Promise,
+    voice: Voice,
+) -> Result<u8> {
+    let load = Load::new("mini", Some(4), None)?;
+    let mut target = target(args, adapter, level, &load, directory);
+    let server = start(args, adapter)?;
+    if let Some(server) = &server {
+        target.urls.clone_from(&server.urls);
+    }
+    let database = adapter.connect(&target)?;
+    let test = self_test(&*database)?;
+    for failed in &test.failed {
+        say(&format!("FAILED {failed}\n")).context("cannot write to stdout")?;
+    }
+    let mut n_failed = test.failed.len();
+    let stop = interrupt::listen().context("cannot listen to signals")?;
+    // A second connection would wait for redb's only writer.
+    let possible = |it: &Mistake| adapter.name != "redb" || *it != Mistake::WrongSession;
+    for mistake in Mistake::ALL.into_iter().filter(possible) {
+        let place = directory.join(mistake.name().replace(' ', "-"));
+        let request = Request {
+            run: Run {
+                txns: 2_000,
+                sessions: 4,
+                limit: Some(Duration::from_secs(20)),
+                ..Run::default()
+            },
+            ..request(args, adapter, level, OrderBy::None, &place)
+        };
+        let broken = Broken {
+            inner: &*database,
+            mistake,
+        };
+        let collected = request.collect(&broken, &load, &stop, None, &mut |_| {})?;
+        let history = collected.history.display().to_string();
+        let program = std::env::current_exe().context("cannot find the executable")?;
+        let checked = std::process::Command::new(program)
+            .args(["check", &history, "--level", "ser", "--quiet"])
+            .output()
+            .context("cannot run the check")?;
+        let found = checked.status.code() == Some(1);
+        n_failed += usize::from(!found);
+        let word = if found { "found" } else { "NOT FOUND" };
+        if !voice.quiet {
+            say(&format!("deliberate {}: {word}\n", mistake.name()))
+                .context("cannot write to stdout")?;
+        }
+    }
+    if !voice.quiet {
+        say(&format!(
+            "{} of the adapter passed, {n_failed} failed\n",
+            count(test.passed.len(), "check")
+        ))
+        .context("cannot write to stdout")?;
+    }
+    Ok(u8::from(n_failed > 0))
+}

@@ -1,0 +1,230 @@
+//! The page of a hunt: what each database promises at each level, what was found, how often, and the first counterexample.
+
+use std::fmt::Write;
+
+use kingsnake_text::{Escaped, grouped};
+use serde_json::Value;
+
+/// Whether a promise was broken: the verdict at the promised level, or something wrong whatever the level.
+pub fn is_broken(row: &Value) -> bool {
+    let promised = row["promise"]
+        .as_str()
+        .is_some_and(|level| row[level]["verdict"] == "violated");
+    promised || n_findings(row) > 0
+}
+
+fn n_findings(row: &Value) -> usize {
+    row["findings"].as_array().map_or(0, Vec::len)
+}
+
+/// A cell's outcome in a few words.
+pub fn outcome(row: &Value) -> String {
+    if let Some(why) = row["error"].as_str() {
+        return format!("failed: {why}");
+    }
+    let verdict = |level: &str| {
+        row[level]["verdict"]
+            .as_str()
+            .unwrap_or("unknown")
+            .to_owned()
+    };
+    let mut words = format!("ser {}", verdict("ser"));
+    if let Some(level) = row["promise"].as_str().filter(|level| *level != "ser") {
+        let _ = write!(words, ", promised {level} {}", verdict(level));
+    }
+    if let Some(anomaly) = row["ser"]["anomaly"].as_str() {
+        let _ = write!(words, ", {anomaly}");
+    }
+    if n_findings(row) > 0 {
+        let _ = write!(words, ", {} findings whatever the level", n_findings(row));
+    }
+    words
+}
+
+/// Rows that differ only in their seed.
+struct Group<'a> {
+    rows: Vec<&'a Value>,
+}
+
+fn groups(rows: &[Value]) -> Vec<Group<'_>> {
+    let name = |row: &Value| {
+        let cell = row["cell"].as_str().unwrap_or("");
+        cell.rsplit_once(" seed ")
+            .map_or(cell, |it| it.0)
+            .to_owned()
+    };
+    let mut groups: Vec<(String, Group<'_>)> = Vec::new();
+    for row in rows {
+        let name = name(row);
+        match groups.iter_mut().find(|(it, _)| *it == name) {
+            Some((_, group)) => group.rows.push(row),
+            None => groups.push((name, Group { rows: vec![row] })),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+impl Group<'_> {
+    fn count(&self, level: &str, verdict: &str) -> usize {
+        self.rows
+            .iter()
+            .filter(|row| row[level]["verdict"] == verdict)
+            .count()
+    }
+
+    fn sum(&self, field: &str) -> u64 {
+        self.rows.iter().filter_map(|row| row[field].as_u64()).sum()
+    }
+
+    fn seconds(&self, field: &str) -> f64 {
+        self.rows.iter().filter_map(|row| row[field].as_f64()).sum()
+    }
+
+    /// The level that was promised, or serializability where nothing was.
+    fn level(&self) -> &str {
+        self.rows[0]["promise"].as_str().unwrap_or("ser")
+    }
+
+    fn promised(&self) -> &str {
+        self.rows[0]["promised"].as_str().unwrap_or("nothing")
+    }
+
+    /// The first row that violates the promised level, else serializability.
+    fn first(&self) -> Option<(&Value, &str)> {
+        let violated = |level| {
+            let found = self
+                .rows
+                .iter()
+                .find(|row| row[level]["verdict"] == "violated");
+            found.map(|row| (*row, level))
+        };
+        violated(self.level()).or_else(|| violated("ser"))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let row = self.rows[0];
+        let text = |field: &str| row[field].as_str().unwrap_or("").to_owned();
+        let ops = row["ops"]
+            .as_u64()
+            .map_or(String::new(), |ops| format!(", {ops} ops"));
+        let n = self.rows.len();
+        let failed = self
+            .rows
+            .iter()
+            .filter(|row| !row["error"].is_null())
+            .count();
+        let findings: usize = self.rows.iter().map(|row| n_findings(row)).sum();
+        let mut broken = format!("{} of {n}", self.count(self.level(), "violated"));
+        if self.rows[0]["promise"].is_null() {
+            "–".clone_into(&mut broken);
+        }
+        let unknown = self.count("ser", "unknown") + self.count("ser", "error");
+        let mut notes = Vec::new();
+        for (number, what) in [
+            (failed, "failed"),
+            (unknown, "unknown"),
+            (findings, "durability findings"),
+        ] {
+            if number > 0 {
+                notes.push(format!("{number} {what}"));
+            }
+        }
+        vec![
+            text("version"),
+            text("isolation"),
+            text("workload") + &ops,
+            text("fault"),
+            self.promised().to_owned(),
+            broken,
+            format!("{} of {n}", self.count("ser", "violated")),
+            self.first()
+                .and_then(|(row, level)| row[level]["anomaly"].as_str())
+                .unwrap_or("–")
+                .to_owned(),
+            grouped(self.sum("committed")),
+            grouped(self.sum("aborted")),
+            format!(
+                "{:.1} / {:.1}",
+                self.seconds("collecting_seconds") + self.seconds("merging_seconds"),
+                self.seconds("checking_seconds")
+            ),
+            notes.join(", "),
+        ]
+    }
+}
+
+const HEADINGS: [&str; 12] = [
+    "database",
+    "isolation",
+    "workload",
+    "fault",
+    "promised",
+    "promise broken",
+    "ser violated",
+    "first anomaly",
+    "committed",
+    "aborted",
+    "seconds to collect / check",
+    "notes",
+];
+
+/// The same table in Markdown.
+pub fn table(name: &str, rows: &[Value]) -> String {
+    let mut out = format!(
+        "# {name}\n\n| {} |\n|{}\n",
+        HEADINGS.join(" | "),
+        " --- |".repeat(HEADINGS.len())
+    );
+    for group in groups(rows) {
+        let _ = writeln!(out, "| {} |", group.cells().join(" | "));
+    }
+    out
+}
+
+/// The page.
+pub fn page(name: &str, rows: &[Value]) -> String {
+    let groups = groups(rows);
+    let broken = rows.iter().filter(|row| is_broken(row)).count();
+    let mut body = format!(
+        "<header><h1>{}</h1><p class=\"subject\">{} cells, {broken} of which broke a promise</p></header><section><div class=\"wide\"><table><thead><tr>",
+        Escaped(name),
+        grouped(rows.len() as u64)
+    );
+    for heading in HEADINGS {
+        let _ = write!(body, "<th scope=\"col\">{heading}</th>");
+    }
+    body.push_str("<th scope=\"col\">story</th></tr></thead><tbody>");
+    for group in &groups {
+        body.push_str("<tr>");
+        for cell in group.cells() {
+            let _ = write!(body, "<td>{}</td>", Escaped(&cell));
+        }
+        let link = group.first().map(|(row, level)| {
+            format!(
+                "<a href=\"{}/{level}.html\">{level}</a>",
+                Escaped(row["folder"].as_str().unwrap_or(""))
+            )
+        });
+        let _ = write!(body, "<td>{}</td></tr>", link.unwrap_or_default());
+    }
+    body.push_str("</tbody></table></div></section><section><h2>First counterexamples</h2><dl>");
+    for group in &groups {
+        if let Some((row, level)) = group.first() {
+            let _ = write!(
+                body,
+                "<dt>{}</dt><dd>{} <a href=\"{}/{level}.html\">The story</a><pre><code>{}</code></pre></dd>",
+                Escaped(row["cell"].as_str().unwrap_or("")),
+                Escaped(row[level]["headline"].as_str().unwrap_or("")),
+                Escaped(row["folder"].as_str().unwrap_or("")),
+                Escaped(row["command"].as_str().unwrap_or(""))
+            );
+        }
+    }
+    body.push_str("</dl></section>");
+    kingsnake_text::page(
+        name,
+        "",
+        if broken > 0 { "violated" } else { "satisfied" },
+        &body,
+    )
+}

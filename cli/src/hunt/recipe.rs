@@ -1,0 +1,99 @@
+//! A hunt's file: which databases, at which levels, under which workloads and faults, how often.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+/// A hunt.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// What the page is called.
+    pub name: String,
+    /// Transactions a cell.
+    #[serde(default = "txns")]
+    pub txns: u64,
+    /// Sessions a cell.
+    #[serde(default = "sessions")]
+    pub sessions: u16,
+    /// Seconds that a cell may collect, and seconds that its check may take.
+    #[serde(default = "seconds")]
+    pub seconds: f64,
+    /// How many seeds, counted from 1.
+    #[serde(default = "seeds")]
+    pub seeds: u64,
+    /// Seconds between two faults.
+    #[serde(default = "every")]
+    pub every: f64,
+    /// The databases.
+    pub database: Vec<Database>,
+}
+
+/// One database of a hunt.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Database {
+    /// The adapter.
+    pub name: String,
+    /// Start a private server.
+    #[serde(default)]
+    pub start: bool,
+    /// Nodes of a private cluster.
+    #[serde(default = "one")]
+    pub nodes: u8,
+    /// Or its addresses.
+    #[serde(default)]
+    pub url: Vec<String>,
+    /// Levels; all that the adapter has unless given.
+    #[serde(default)]
+    pub isolation: Vec<String>,
+    /// Workloads.
+    pub workload: Vec<String>,
+    /// Operations a transaction, for workloads that leave the choice.
+    #[serde(default)]
+    pub ops: Vec<u32>,
+    /// Faults, several of one cell with commas between; `none` is none.
+    #[serde(default = "none")]
+    pub fault: Vec<String>,
+    /// How versions are put in order.
+    pub version_order: Option<String>,
+    /// Settings in place of the adapter's own.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+}
+
+fn txns() -> u64 {
+    2_000
+}
+fn sessions() -> u16 {
+    8
+}
+fn seconds() -> f64 {
+    30.0
+}
+fn seeds() -> u64 {
+    3
+}
+fn every() -> f64 {
+    0.5
+}
+fn one() -> u8 {
+    1
+}
+fn none() -> Vec<String> {
+    vec!["none".to_owned()]
+}
+
+/// Reads the file; an error names what is wrong and where.
+pub fn read(path: &Path) -> Result<Recipe> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let recipe: Recipe =
+        toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    if recipe.database.is_empty() {
+        bail!("{}: there is no [[database]]", path.display());
+    }
+    Ok(recipe)
+}

@@ -1,0 +1,202 @@
+//! `collect` and `hunt` on SQLite, as a user types them; kill -9 of the collector, and errors.
+
+#![cfg(unix)]
+
+mod run;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use run::{Scratch, expect, kingsnake, run};
+
+#[test]
+fn sqlite_is_collected_and_checked_in_one_command() {
+    let scratch = Scratch::new();
+    let out = scratch.path("collection");
+    let said = expect(
+        0,
+        &[
+            "collect",
+            "sqlite",
+            "--txns",
+            "1000",
+            "--workload",
+            "rmw",
+            "--out",
+            &out,
+            "--check",
+            "promise",
+        ],
+    );
+    for words in [
+        "SQLite 3.",
+        "committed",
+        "a second",
+        "the versions of 20 keys in order",
+        "checked in",
+    ] {
+        assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
+    }
+    for name in [
+        "history.jsonl",
+        "collection.json",
+        "summary.json",
+        "collection.html",
+        "report.html",
+    ] {
+        assert!(std::path::Path::new(&out).join(name).exists(), "{name}");
+    }
+    assert!(!std::path::Path::new(&out).join("database.sqlite").exists());
+    expect(
+        0,
+        &[
+            "check",
+            &out.replace("collection", "collection/history.jsonl"),
+            "--level",
+            "strict-ser",
+        ],
+    );
+    let again = expect(2, &["collect", "sqlite", "--out", &out]);
+    assert!(
+        again.stderr.contains("holds another collection"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn the_adapter_of_sqlite_passes_its_control() {
+    let said = expect(0, &["collect", "sqlite", "--self-test"]);
+    assert_eq!(said.stdout.matches(": found").count(), 3, "{}", said.stdout);
+}
+
+/// The last whole lines that all journals hold.
+fn n_lines(directory: &str) -> usize {
+    let entries = std::fs::read_dir(directory)
+        .expect("the directory is there")
+        .flatten();
+    let journals = entries.filter(|it| it.path().extension().is_some_and(|it| it == "journal"));
+    let lines = journals.map(|it| {
+        let bytes = std::fs::read(it.path()).expect("a journal can be read");
+        bytes.iter().filter(|byte| **byte == b'\n').count()
+    });
+    lines.sum()
+}
+
+#[test]
+fn a_kill_of_the_collector_loses_nothing_that_was_recorded() {
+    let scratch = Scratch::new();
+    let out = scratch.path("killed");
+    let mut child = kingsnake(&["collect", "sqlite", "--txns", "100000000", "--out", &out])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let since = Instant::now();
+    while !std::path::Path::new(&out)
+        .join("session-0.journal")
+        .exists()
+        || n_lines(&out) < 5_000
+    {
+        assert!(
+            since.elapsed() < Duration::from_secs(60),
+            "nothing is recorded"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let before = n_lines(&out);
+    let sent = Command::new("kill")
+        .args(["-KILL", &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill runs").success());
+    child.wait().expect("the child ends");
+    assert!(n_lines(&out) >= before);
+    let said = expect(0, &["collect", "--merge", &out]);
+    assert!(said.stdout.contains("history.jsonl"), "{}", said.stdout);
+    // Whatever committed is there: with a write missing, somebody would have read it from thin air.
+    expect(
+        0,
+        &["check", &format!("{out}/history.jsonl"), "--level", "ser"],
+    );
+    let none = expect(2, &["collect", "--merge", &scratch.path("nothing")]);
+    assert!(
+        none.stderr.contains("holds no collection"),
+        "{}",
+        none.stderr
+    );
+}
+
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let scratch = Scratch::new();
+    let out = scratch.path("none");
+    for (words, expected) in [
+        (vec!["oracle"], "no adapter for \"oracle\""),
+        (
+            vec!["sqlite", "--isolation", "chaos"],
+            "it has serializable, immediate",
+        ),
+        (vec!["sqlite", "--workload", "chaos"], "workloads are mini"),
+        (
+            vec!["sqlite", "--version-order", "log"],
+            "it can by rank, trigger, none",
+        ),
+        (vec!["sqlite", "--set", "a=b"], "no setting \"a\""),
+        (vec!["sqlite", "--check", "chaos"], "chaos"),
+        (
+            vec![
+                "sqlite",
+                "--isolation",
+                "read-uncommitted",
+                "--check",
+                "promise",
+            ],
+            "nothing is promised",
+        ),
+        (vec!["sqlite", "--start"], "no server to start"),
+        (
+            vec!["sqlite", "--fault", "kill"],
+            "only to those that --start made",
+        ),
+        (vec!["sqlite", "--fault", "cut"], "no connections to cut"),
+        (
+            vec!["sqlite", "--url", "/no/such/place/file"],
+            "cannot open",
+        ),
+        (
+            vec!["sqlite", "--workload", "mini", "--ops", "3"],
+            "has its own number of operations",
+        ),
+    ] {
+        let mut args = vec!["collect"];
+        args.extend(&words);
+        args.extend(["--out", &out]);
+        let said = run(&args);
+        assert_eq!(said.status, 2, "{words:?}");
+        assert!(said.stderr.contains(expected), "{words:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_hunt_goes_on_where_it_stopped() {
+    let scratch = Scratch::new();
+    let file = scratch.path("hunt.toml");
+    let recipe = "name = 'A hunt'\ntxns = 300\nseeds = 2\n[[database]]\nname = 'sqlite'\nisolation = ['serializable', 'read-uncommitted']\nworkload = ['rmw']\n";
+    std::fs::write(&file, recipe).expect("the file can be written");
+    let out = scratch.path("hunt");
+    let listed = expect(0, &["hunt", &file, "--out", &out, "--list"]);
+    assert_eq!(listed.stdout.lines().count(), 4);
+    expect(0, &["hunt", &file, "--out", &out]);
+    let rows = std::path::Path::new(&out).join("rows.jsonl");
+    let text = std::fs::read_to_string(&rows).expect("there are rows");
+    assert_eq!(text.lines().count(), 4);
+    // As if it had been killed within the last row.
+    std::fs::write(&rows, &text[..text.len() - 20]).expect("the rows can be written");
+    let again = expect(0, &["hunt", &file, "--out", &out]);
+    assert!(again.stdout.starts_with("4/4"), "{}", again.stdout);
+    let page = std::fs::read_to_string(std::path::Path::new(&out).join("report.html"))
+        .expect("there is a page");
+    assert!(page.contains("SQLite 3.") && page.contains("read-uncommitted"));
+    std::fs::write(&file, "name = 'x'\nnonsense = 1\n").expect("the file can be written");
+    let said = expect(2, &["hunt", &file, "--out", &out]);
+    assert!(said.stderr.contains("nonsense"), "{}", said.stderr);
+}

@@ -1,0 +1,123 @@
+//! What recording costs: the same transactions on SQLite by a bare client loop and by the driver, in processor time, and how
+//! long 10,000 transactions of 8 sessions take.
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // A benchmark prints, and may panic.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use kingsnake_collect::{Cell, Database, Load, OrderBy, Request, Run, Target, adapter};
+use kingsnake_history::rng::Rng;
+use rustix::time::{ClockId, clock_gettime};
+
+const TXNS: u64 = 20_000;
+const KEYS: usize = 20;
+
+fn processor() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn database(directory: &Path) -> Box<dyn Database> {
+    let target = Target {
+        urls: Vec::new(),
+        isolation: "serializable".to_owned(),
+        version_order: OrderBy::Rank,
+        lists: false,
+        directory: directory.to_owned(),
+        settings: Vec::new(),
+    };
+    adapter("sqlite").unwrap().connect(&target).unwrap()
+}
+
+/// Two different keys, each read and then written: the workload `rmw`, with nothing recorded.
+fn bare() -> Duration {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let load = Load::new("rmw", Some(KEYS), None).unwrap();
+    database.prepare(load.initially()).unwrap();
+    let mut session = database.open(0).unwrap();
+    let mut rng = Rng::new(1);
+    let mut value = 0;
+    let start = processor();
+    for _ in 0..TXNS {
+        session.begin().unwrap();
+        let first = rng.below(KEYS);
+        let second = (first + 1 + rng.below(KEYS - 1)) % KEYS;
+        for key in [first as i64, second as i64] {
+            session.read(key).unwrap();
+            value += 1;
+            session.write(key, Cell { value, beside: 0 }).unwrap();
+        }
+        session.commit().unwrap();
+    }
+    processor().checked_sub(start).unwrap()
+}
+
+fn request(directory: &Path, sessions: usize, txns: u64) -> Request<'_> {
+    Request {
+        name: "sqlite",
+        isolation: "serializable",
+        workload: "rmw",
+        version_order: OrderBy::Rank,
+        run: Run {
+            sessions,
+            txns,
+            ..Run::default()
+        },
+        directory,
+    }
+}
+
+/// The same by the driver, until the last transaction has ended: what a client pays while it runs.
+fn recorded() -> Duration {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let load = Load::new("rmw", Some(KEYS), None).unwrap();
+    database.prepare(load.initially()).unwrap();
+    let stop = AtomicBool::new(false);
+    let run = request(directory.path(), 1, TXNS).run;
+    let start = processor();
+    kingsnake_collect::run_only(&*database, &load, &run, directory.path(), &stop).unwrap();
+    processor().checked_sub(start).unwrap()
+}
+
+fn whole() -> (Duration, Duration) {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let load = Load::new("rmw", Some(KEYS), None).unwrap();
+    let stop = AtomicBool::new(false);
+    let start = Instant::now();
+    let request = request(directory.path(), 8, 10_000);
+    let collected = request
+        .collect(&*database, &load, &stop, None, &mut |_| {})
+        .unwrap();
+    (start.elapsed(), collected.running)
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64()
+}
+
+fn main() {
+    // One after the other, so that a busy machine disturbs both alike.
+    let pairs: Vec<(Duration, Duration)> = (0..9).map(|_| (bare(), recorded())).collect();
+    let (bare, recorded): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    let (bare, recorded) = (median(bare), median(recorded));
+    println!(
+        "bare loop: {:.1} µs of processor time a transaction",
+        bare / TXNS as f64 * 1e6
+    );
+    println!(
+        "recorded:  {:.1} µs, {:+.1} %",
+        recorded / TXNS as f64 * 1e6,
+        (recorded / bare - 1.0) * 100.0
+    );
+    let (all, running) = (0..3).map(|_| whole()).min().unwrap();
+    println!(
+        "10,000 transactions of 8 sessions: {:.2} s, of which {:.2} s ran clients",
+        all.as_secs_f64(),
+        running.as_secs_f64()
+    );
+}

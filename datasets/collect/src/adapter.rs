@@ -1,0 +1,167 @@
+//! What a database must be able to do to be collected from: a [`Database`] opens [`Session`]s, and a session runs
+//! transactions one operation at a time.
+//!
+//! Adapters know nothing of recording, retries or faults; the driver knows nothing of databases.
+
+use thiserror::Error;
+
+/// A key's number.
+pub type Key = i64;
+
+/// What a key holds: a value that no other write has, and a number beside it that only the workload reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Unique over the whole collection; 0 is the initial value.
+    pub value: i64,
+    /// What the workload keeps beside it, such as a balance.
+    pub beside: i64,
+}
+
+/// What a write was told by the database, beside that it happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wrote {
+    /// The version's place among those of its key (`--version-order rank`).
+    pub rank: Option<i64>,
+    /// The database's own name of the transaction.
+    pub txn: Option<String>,
+}
+
+/// Why an operation did not succeed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Failure {
+    /// The database ended the transaction; none of its writes counts. The reason is one of a few words, to count by.
+    #[error("aborted: {0}")]
+    Aborted(&'static str),
+    /// The connection is gone. Whether a commit under way happened is not known.
+    #[error("connection lost: {0}")]
+    Lost(String),
+    /// The collection cannot go on: a mistake in the set-up, or in the adapter.
+    #[error("{0}")]
+    Fatal(String),
+}
+
+/// How versions of a key are put in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OrderBy {
+    /// The database's own log.
+    Log,
+    /// A column that each write of a row increments.
+    Rank,
+    /// A trigger that writes each version into a table.
+    Trigger,
+    /// Not recorded.
+    #[default]
+    None,
+}
+
+impl OrderBy {
+    /// All of them.
+    pub const ALL: [OrderBy; 4] = [Self::Log, Self::Rank, Self::Trigger, Self::None];
+
+    /// The name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            OrderBy::Log => "log",
+            OrderBy::Rank => "rank",
+            OrderBy::Trigger => "trigger",
+            OrderBy::None => "none",
+        }
+    }
+}
+
+/// What keys hold at the beginning of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initially {
+    /// Keys 0 to this one (excluded) have a row with value 0.
+    Rows(i64),
+    /// No key has a row.
+    Nothing,
+}
+
+/// The end of a transaction whose client never learnt it, as the database tells it afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// It committed.
+    Committed,
+    /// It did not commit, and never will.
+    Aborted,
+    /// The database cannot tell.
+    Unknown,
+}
+
+/// Every version that the database's log holds.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// Key and value of each installed version, oldest first; each value as often as the log has it.
+    pub versions: Vec<(Key, i64)>,
+    /// Whether the log is known to be complete, so that a value which is not in it was never installed.
+    pub is_complete: bool,
+}
+
+/// A database under test.
+pub trait Database: Send + Sync {
+    /// What is run, such as `PostgreSQL 15.18`.
+    fn version(&self) -> Result<String, Failure>;
+
+    /// Makes the tables. Fails where something that is not ours is in the way.
+    fn prepare(&self, initially: Initially) -> Result<(), Failure>;
+
+    /// Connects a session; `node` counts the servers from 0.
+    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure>;
+
+    /// The node that a session talks to.
+    fn node(&self, _session: usize) -> Option<String> {
+        None
+    }
+
+    /// Settings that bear on what is found, to be printed and recorded.
+    fn settings(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// The versions by the log or the trigger, once all sessions have ended; nothing where the order is by rank or not
+    /// recorded.
+    fn log(&self) -> Result<Option<Log>, Failure> {
+        Ok(None)
+    }
+
+    /// What became of a transaction, by the database's own name for it.
+    fn resolve(&self, _txn: &str) -> Resolution {
+        Resolution::Unknown
+    }
+
+    /// Deletes what [`Database::prepare`] made.
+    fn clean(&self) -> Result<(), Failure>;
+}
+
+/// One client's connection. Calls come in the order begin, operations, commit or abort.
+pub trait Session: Send {
+    /// Begins a transaction.
+    fn begin(&mut self) -> Result<(), Failure>;
+    /// Reads a register; nothing where there is no row.
+    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure>;
+    /// Sets a register or a row, and makes it where there is none.
+    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure>;
+    /// Reads a list.
+    fn read_list(&mut self, key: Key) -> Result<Vec<i64>, Failure>;
+    /// Appends to a list.
+    fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure>;
+    /// Reads every row from one key to another, both included.
+    fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure>;
+    /// Sets a register if it holds this value; tells what it held. A database with a compare-and-set of its own uses it.
+    fn cas(&mut self, key: Key, old: i64, new: Cell) -> Result<Option<Cell>, Failure> {
+        let held = self.read(key)?;
+        if held.map_or(0, |cell| cell.value) == old {
+            self.write(key, new)?;
+        }
+        Ok(held)
+    }
+    /// Commits; the database's own name of the transaction, where it is only known now.
+    fn commit(&mut self) -> Result<Option<String>, Failure>;
+    /// Rolls back. After a failed operation too.
+    fn abort(&mut self) -> Result<(), Failure>;
+    /// The snapshot of the last statement, in the database's own words.
+    fn snapshot(&mut self) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,380 @@
+//! etcd, through its JSON gateway: reads are sent at once, writes at the commit, which goes through if nothing that was read
+//! has changed since (`mod_revision`). The version order is that of revisions, from a watch.
+//!
+//! A transaction that only reads one key needs no comparison: with linearizable reads it is current, with serializable ones
+//! it may be stale.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use ureq::Agent;
+
+use super::{Adapter, Promise, Target, encode};
+use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "etcd",
+    about: "etcd, at URLs such as http://host:2379",
+    is_embedded: false,
+    levels: &[
+        Promise {
+            name: "linearizable",
+            level: Some("strict-ser"),
+            about: "linearizable reads, compare-and-set at the commit",
+        },
+        Promise {
+            name: "serializable-reads",
+            level: None,
+            about: "the same with reads that the node answers alone",
+        },
+    ],
+    version_orders: &[OrderBy::Log, OrderBy::None],
+    settings: &[],
+    is_cluster: true,
+    make: |target| Ok(Box::new(Etcd::new(target))),
+};
+
+const PREFIX: &[u8] = b"kingsnake/";
+
+struct Etcd {
+    urls: Vec<String>,
+    stale_reads: bool,
+    order: OrderBy,
+    start: Mutex<i64>,
+}
+
+/// A key under our prefix.
+fn named(key: [u8; 9]) -> Vec<u8> {
+    [PREFIX, &key].concat()
+}
+
+/// The first key after all under our prefix.
+fn after_all() -> Vec<u8> {
+    b"kingsnake0".to_vec()
+}
+
+fn coded(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+fn decoded(value: &Value) -> Result<Vec<u8>, Failure> {
+    let text = value.as_str().unwrap_or("");
+    STANDARD
+        .decode(text)
+        .map_err(|error| Failure::Fatal(format!("etcd: {error}")))
+}
+
+/// Numbers of 64 bits come as texts.
+fn number(value: &Value) -> i64 {
+    value
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+struct Link {
+    agent: Agent,
+    url: String,
+}
+
+impl Link {
+    fn new(url: &str) -> Self {
+        let config = Agent::config_builder().timeout_global(Some(Duration::from_secs(10)));
+        let url = url.trim_end_matches('/').to_owned();
+        Link {
+            agent: config.build().into(),
+            url,
+        }
+    }
+
+    fn ask(&self, what: &str, body: &Value) -> Result<Value, Failure> {
+        let url = format!("{}/v3/{what}", self.url);
+        let lost = |error: ureq::Error| match error {
+            ureq::Error::StatusCode(code @ (400 | 401 | 403 | 404)) => {
+                Failure::Fatal(format!("etcd at {} answers {code} to {what}", self.url))
+            }
+            error => Failure::Lost(format!("etcd at {}: {error}", self.url)),
+        };
+        let mut answer = self.agent.post(&url).send_json(body).map_err(lost)?;
+        answer.body_mut().read_json().map_err(lost)
+    }
+}
+
+impl Etcd {
+    fn new(target: &Target) -> Self {
+        Etcd {
+            urls: target.urls.clone(),
+            stale_reads: target.isolation == "serializable-reads",
+            order: target.version_order,
+            start: Mutex::new(0),
+        }
+    }
+
+    fn link(&self, session: usize) -> Link {
+        Link::new(&self.urls[session % self.urls.len()])
+    }
+
+    fn revision(&self) -> Result<i64, Failure> {
+        let answer = self
+            .link(0)
+            .ask("kv/range", &json!({"key": coded(PREFIX), "limit": 1}))?;
+        Ok(number(&answer["header"]["revision"]))
+    }
+}
+
+impl Database for Etcd {
+    fn version(&self) -> Result<String, Failure> {
+        let answer = self.link(0).ask("maintenance/status", &json!({}))?;
+        let nodes = match self.urls.len() {
+            1 => String::new(),
+            n => format!(", {n} nodes"),
+        };
+        Ok(format!(
+            "etcd {}{nodes}",
+            answer["version"].as_str().unwrap_or("")
+        ))
+    }
+
+    fn node(&self, session: usize) -> Option<String> {
+        (self.urls.len() > 1).then(|| format!("node {}", session % self.urls.len()))
+    }
+
+    fn prepare(&self, initially: Initially) -> Result<(), Failure> {
+        let link = self.link(0);
+        let range = json!({"key": coded(PREFIX), "range_end": coded(&after_all()), "limit": 1});
+        let there = link.ask("kv/range", &range)?;
+        if there["kvs"].as_array().is_some_and(|kvs| !kvs.is_empty()) {
+            return Err(Failure::Fatal(format!(
+                "keys under kingsnake/ are in the way at {}; delete them first",
+                link.url
+            )));
+        }
+        if let Initially::Rows(n_keys) = initially {
+            for key in 0..n_keys {
+                let cell = encode::cell(Cell {
+                    value: 0,
+                    beside: 0,
+                });
+                let put =
+                    json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
+                link.ask("kv/put", &put)?;
+            }
+        }
+        *self
+            .start
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = self.revision()? + 1;
+        Ok(())
+    }
+
+    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(Client {
+            link: self.link(session),
+            stale_reads: self.stale_reads,
+            compares: Vec::new(),
+            n_reads: 0,
+            seen: BTreeMap::new(),
+            puts: BTreeMap::new(),
+        }))
+    }
+
+    fn log(&self) -> Result<Option<Log>, Failure> {
+        if self.order != OrderBy::Log {
+            return Ok(None);
+        }
+        let start = *self
+            .start
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // The mark at the end: a watch sends it after everything before it.
+        let end = self.link(0).ask(
+            "kv/put",
+            &json!({"key": coded(b"kingsnake/end"), "value": ""}),
+        )?;
+        let end = number(&end["header"]["revision"]);
+        self.watch(start, end).map(Some)
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        let all = json!({"key": coded(PREFIX), "range_end": coded(&after_all())});
+        self.link(0).ask("kv/deleterange", &all).map(drop)
+    }
+}
+
+impl Etcd {
+    /// The versions from one revision to another.
+    fn watch(&self, start: i64, end: i64) -> Result<Log, Failure> {
+        let link = self.link(0);
+        let lost =
+            |error: &dyn std::fmt::Display| Failure::Lost(format!("etcd at {}: {error}", link.url));
+        let request = json!({"create_request": {
+            "key": coded(PREFIX), "range_end": coded(&after_all()), "start_revision": start.to_string()
+        }});
+        let url = format!("{}/v3/watch", link.url);
+        let mut answer = link
+            .agent
+            .post(&url)
+            .send_json(&request)
+            .map_err(|error| lost(&error))?;
+        let lines = std::io::BufReader::new(answer.body_mut().as_reader()).lines();
+        let mut log = Log::default();
+        let mut lengths: BTreeMap<Key, usize> = BTreeMap::new();
+        for line in lines {
+            let line = line.map_err(|error| lost(&error))?;
+            let told: Value = serde_json::from_str(&line).map_err(|error| lost(&error))?;
+            for event in told["result"]["events"].as_array().into_iter().flatten() {
+                let kv = &event["kv"];
+                let key = decoded(&kv["key"])?;
+                let bytes = decoded(&kv["value"])?;
+                match key.strip_prefix(PREFIX) {
+                    Some(place @ [b'r', ..]) if place.len() == 9 => {
+                        log.versions
+                            .push((encode::key_of(place)?, encode::cell_of(&bytes)?.value));
+                    }
+                    Some(place @ [b'l', ..]) if place.len() == 9 => {
+                        // One put may append several elements.
+                        let (key, list) = (encode::key_of(place)?, encode::numbers(&bytes)?);
+                        let known = lengths.insert(key, list.len()).unwrap_or(0);
+                        log.versions
+                            .extend(list.iter().skip(known).map(|value| (key, *value)));
+                    }
+                    _ => {}
+                }
+                log.is_complete |= number(&kv["mod_revision"]) >= end;
+            }
+            if log.is_complete {
+                break;
+            }
+        }
+        Ok(log)
+    }
+}
+
+struct Client {
+    link: Link,
+    stale_reads: bool,
+    /// What must still hold at the commit.
+    compares: Vec<Value>,
+    n_reads: usize,
+    /// What was read, so that a second read of a key agrees.
+    seen: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    puts: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Client {
+    fn get(&mut self, key: [u8; 9]) -> Result<Option<Vec<u8>>, Failure> {
+        let key = named(key);
+        if let Some(bytes) = self.puts.get(&key) {
+            return Ok(Some(bytes.clone()));
+        }
+        if let Some(bytes) = self.seen.get(&key) {
+            return Ok(bytes.clone());
+        }
+        let range = json!({"key": coded(&key), "serializable": self.stale_reads});
+        let answer = self.link.ask("kv/range", &range)?;
+        let kv = &answer["kvs"][0];
+        self.n_reads += 1;
+        self.compares.push(json!({
+            "key": coded(&key), "target": "MOD", "result": "EQUAL",
+            "mod_revision": number(&kv["mod_revision"]).to_string()
+        }));
+        let bytes = if kv.is_null() {
+            None
+        } else {
+            Some(decoded(&kv["value"])?)
+        };
+        self.seen.insert(key, bytes.clone());
+        Ok(bytes)
+    }
+}
+
+impl Session for Client {
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.abort()
+    }
+
+    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+        let bytes = self.get(encode::register(key))?;
+        bytes.map(|bytes| encode::cell_of(&bytes)).transpose()
+    }
+
+    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+        self.puts
+            .insert(named(encode::register(key)), encode::cell(cell).to_vec());
+        Ok(Wrote::default())
+    }
+
+    fn read_list(&mut self, key: Key) -> Result<Vec<i64>, Failure> {
+        let bytes = self.get(encode::list(key))?;
+        bytes.map_or(Ok(Vec::new()), |bytes| encode::numbers(&bytes))
+    }
+
+    fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure> {
+        let mut bytes = self.get(encode::list(key))?.unwrap_or_default();
+        bytes.extend(value.to_be_bytes());
+        self.puts.insert(named(encode::list(key)), bytes);
+        Ok(Wrote::default())
+    }
+
+    fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure> {
+        let (low, high) = (named(encode::register(low)), named(encode::register(high)));
+        // The end of a range is left out, so one zero byte more takes the last key in.
+        let end = [&high[..], &[0]].concat();
+        let range =
+            json!({"key": coded(&low), "range_end": coded(&end), "serializable": self.stale_reads});
+        let answer = self.link.ask("kv/range", &range)?;
+        let revision = number(&answer["header"]["revision"]);
+        // Two, because a range is more than one key.
+        self.n_reads += 2;
+        self.compares.push(json!({
+            "key": coded(&low), "range_end": coded(&end), "target": "MOD", "result": "LESS",
+            "mod_revision": (revision + 1).to_string()
+        }));
+        let mut rows = BTreeMap::new();
+        for kv in answer["kvs"].as_array().into_iter().flatten() {
+            rows.insert(decoded(&kv["key"])?, decoded(&kv["value"])?);
+        }
+        for (key, bytes) in self.puts.range(low..=high) {
+            rows.insert(key.clone(), bytes.clone());
+        }
+        rows.iter()
+            .map(|(key, bytes)| {
+                Ok((
+                    encode::key_of(&key[PREFIX.len()..])?,
+                    encode::cell_of(bytes)?.value,
+                ))
+            })
+            .collect()
+    }
+
+    fn commit(&mut self) -> Result<Option<String>, Failure> {
+        if self.puts.is_empty() && self.n_reads <= 1 {
+            return Ok(None);
+        }
+        let put = |(key, bytes): (&Vec<u8>, &Vec<u8>)| json!({"request_put": {"key": coded(key), "value": coded(bytes)}});
+        let puts: Vec<Value> = self.puts.iter().map(put).collect();
+        let has_put = !puts.is_empty();
+        let answer = self.link.ask(
+            "kv/txn",
+            &json!({"compare": self.compares, "success": puts}),
+        )?;
+        if answer["succeeded"].as_bool() != Some(true) {
+            return Err(Failure::Aborted("conflict"));
+        }
+        let revision = number(&answer["header"]["revision"]);
+        Ok(has_put.then(|| format!("revision {revision}")))
+    }
+
+    fn abort(&mut self) -> Result<(), Failure> {
+        self.compares.clear();
+        self.seen.clear();
+        self.puts.clear();
+        self.n_reads = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,469 @@
+//! MariaDB, MySQL and Galera: a connection a session, spread over the nodes; version order from the row binlog, by a rank
+//! column or by a trigger.
+//!
+//! The rank of a write comes back as `LAST_INSERT_ID`, because an UPDATE returns no row here. The binlog is complete once the
+//! position that it had after the last commit was reached.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mysql::binlog::events::EventData;
+use mysql::binlog::row::BinlogRow;
+use mysql::binlog::value::BinlogValue;
+use mysql::prelude::Queryable;
+use mysql::{BinlogDumpFlags, BinlogRequest, Conn, Opts, OptsBuilder, Value};
+
+use super::{Adapter, Promise, Target};
+use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+
+const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
+    Promise { name, level, about }
+}
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "mariadb",
+    about: "MariaDB, MySQL or Galera, at URLs such as mysql://user:password@host:3306/database",
+    is_embedded: false,
+    levels: &[
+        promise(
+            "serializable",
+            Some("ser"),
+            "SERIALIZABLE (two-phase locking)",
+        ),
+        promise(
+            "repeatable-read",
+            None,
+            "REPEATABLE READ: reads of a snapshot, writes of newer rows",
+        ),
+        promise("read-committed", Some("rc"), "READ COMMITTED"),
+        promise("read-uncommitted", None, "READ UNCOMMITTED"),
+    ],
+    version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
+    settings: &[("innodb_lock_wait_timeout", "2"), ("gtid", "off")],
+    is_cluster: true,
+    make: |target| Ok(Box::new(Mariadb::new(target)?)),
+};
+
+struct Mariadb {
+    nodes: Vec<(Opts, String)>,
+    level: String,
+    order: OrderBy,
+    settings: Vec<(String, String)>,
+    rows_at_first: AtomicBool,
+    /// Where the binlog stood before the first transaction.
+    start: Mutex<Option<(String, u64)>>,
+}
+
+impl Mariadb {
+    fn new(target: &Target) -> Result<Self, Failure> {
+        let node = |url: &String| {
+            let place = super::without_password(url);
+            let opts =
+                Opts::from_url(url).map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
+            let builder = OptsBuilder::from_opts(opts)
+                .tcp_connect_timeout(Some(Duration::from_secs(5)))
+                .read_timeout(Some(Duration::from_secs(20)))
+                .write_timeout(Some(Duration::from_secs(20)))
+                .prefer_socket(false);
+            Ok((Opts::from(builder), place))
+        };
+        Ok(Mariadb {
+            nodes: target.urls.iter().map(node).collect::<Result<_, _>>()?,
+            level: target.isolation.replace('-', " ").to_uppercase(),
+            order: target.version_order,
+            settings: ADAPTER.settings(target),
+            rows_at_first: AtomicBool::new(false),
+            start: Mutex::new(None),
+        })
+    }
+
+    fn connect(&self, session: usize) -> Result<Conn, Failure> {
+        let (opts, place) = &self.nodes[session % self.nodes.len()];
+        let mut conn = Conn::new(opts.clone()).map_err(|error| {
+            let words = format!("cannot connect to {place}: {error}");
+            match failure(&error) {
+                Failure::Lost(_) => Failure::Lost(words),
+                _ => Failure::Fatal(words),
+            }
+        })?;
+        conn.query_drop(format!(
+            "SET SESSION TRANSACTION ISOLATION LEVEL {}",
+            self.level
+        ))
+        .map_err(|error| failure(&error))?;
+        for (name, value) in self.settings.iter().filter(|(name, _)| name != "gtid") {
+            conn.query_drop(format!("SET SESSION {name} = {value}"))
+                .map_err(|error| failure(&error))?;
+        }
+        Ok(conn)
+    }
+
+    /// Waits until every node has joined the cluster and sees what the first one did.
+    fn wait_for_nodes(&self) -> Result<(), Failure> {
+        let since = Instant::now();
+        for node in 1..self.nodes.len() {
+            loop {
+                let seen = self.connect(node).and_then(|mut conn| {
+                    let query = "SET SESSION wsrep_sync_wait = 15";
+                    conn.query_drop(query).map_err(|error| failure(&error))?;
+                    let count = "SELECT COUNT(*) FROM kingsnake_registers";
+                    conn.query_drop(count).map_err(|error| failure(&error))
+                });
+                match seen {
+                    Ok(()) => break,
+                    Err(failure) if since.elapsed() > Duration::from_secs(30) => {
+                        return Err(failure);
+                    }
+                    Err(_) => std::thread::sleep(Duration::from_millis(50)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_setting(&self, name: &str) -> bool {
+        self.settings
+            .iter()
+            .any(|(it, value)| it == name && value == "on")
+    }
+}
+
+fn failure(error: &mysql::Error) -> Failure {
+    match error {
+        mysql::Error::MySqlError(cause) => match cause.code {
+            1213 => Failure::Aborted("deadlock"),
+            1205 => Failure::Aborted("timeout"),
+            1020 => Failure::Aborted("serialization failure"),
+            1062 => Failure::Aborted("unique violation"),
+            1317 => Failure::Aborted("interrupted"),
+            // Shutting down, no room, killed, or a node that has lost its cluster.
+            1040 | 1047 | 1053 | 1077 | 1152 | 1184 | 1927 => Failure::Lost(error.to_string()),
+            _ => Failure::Fatal(format!("MariaDB: {} ({})", cause.message, cause.code)),
+        },
+        mysql::Error::UrlError(_) => Failure::Fatal(error.to_string()),
+        _ => Failure::Lost(error.to_string()),
+    }
+}
+
+/// Where the binlog stands.
+fn position(conn: &mut Conn) -> Result<(String, u64), Failure> {
+    // The first is MariaDB's and older MySQL's name, the second newer MySQL's.
+    let row: Option<mysql::Row> = match conn.query_first("SHOW MASTER STATUS") {
+        Err(_) => conn.query_first("SHOW BINARY LOG STATUS"),
+        shown => shown,
+    }
+    .map_err(|error| failure(&error))?;
+    let position = row.and_then(|row| Some((row.get(0)?, row.get(1)?)));
+    position.ok_or_else(|| {
+        Failure::Fatal(
+            "the order by the log needs a binlog (log_bin, binlog_format=ROW); --version-order rank or trigger does not"
+                .to_owned(),
+        )
+    })
+}
+
+impl Database for Mariadb {
+    fn version(&self) -> Result<String, Failure> {
+        let mut conn = self.connect(0)?;
+        let version: Option<String> = conn
+            .query_first("SELECT VERSION()")
+            .map_err(|error| failure(&error))?;
+        let version = version.unwrap_or_default();
+        let number = version.split('-').next().unwrap_or("");
+        let name = if version.contains("MariaDB") {
+            "MariaDB"
+        } else {
+            "MySQL"
+        };
+        let nodes = match self.nodes.len() {
+            1 => String::new(),
+            n => format!(", {n} Galera nodes"),
+        };
+        Ok(format!("{name} {number}{nodes}"))
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        self.settings.clone()
+    }
+
+    fn node(&self, session: usize) -> Option<String> {
+        (self.nodes.len() > 1).then(|| format!("node {}", session % self.nodes.len()))
+    }
+
+    fn prepare(&self, initially: Initially) -> Result<(), Failure> {
+        let mut conn = self.connect(0)?;
+        let place = &self.nodes[0].1;
+        let refused = |error: mysql::Error| match &error {
+            mysql::Error::MySqlError(cause) if cause.code == 1050 => Failure::Fatal(format!(
+                "a table of ours is in the way at {place}: {}; drop it, or name another database",
+                cause.message
+            )),
+            mysql::Error::MySqlError(cause)
+                if matches!(cause.code, 1044 | 1142 | 1227 | 1290 | 1419) =>
+            {
+                Failure::Fatal(format!(
+                    "{} at {place}: collecting makes tables of its own, so it needs a user who may",
+                    cause.message
+                ))
+            }
+            _ => failure(&error),
+        };
+        let there: Option<String> = conn
+            .query_first("SHOW TABLES LIKE 'kingsnake\\_%'")
+            .map_err(refused)?;
+        if let Some(table) = there {
+            return Err(Failure::Fatal(format!(
+                "a table {table} is in the way at {place}; drop it, or name another database"
+            )));
+        }
+        let tables = [
+            "CREATE TABLE kingsnake_registers (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, b BIGINT NOT NULL, n BIGINT NOT NULL) ENGINE=InnoDB",
+            "CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v LONGTEXT NOT NULL) ENGINE=InnoDB",
+        ];
+        for table in tables {
+            conn.query_drop(table).map_err(refused)?;
+        }
+        if let Initially::Rows(n_keys) = initially {
+            self.rows_at_first.store(true, Ordering::Relaxed);
+            let rows = (0..n_keys).map(|key| (key,));
+            conn.query_drop("START TRANSACTION").map_err(refused)?;
+            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows)
+                .map_err(refused)?;
+            conn.query_drop("COMMIT").map_err(refused)?;
+        }
+        let more = self.wait_for_nodes().and_then(|()| match self.order {
+            OrderBy::Trigger => TRIGGERS
+                .iter()
+                .try_for_each(|it| conn.query_drop(it).map_err(refused)),
+            OrderBy::Log => position(&mut conn).map(|position| {
+                *self
+                    .start
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
+            }),
+            _ => Ok(()),
+        });
+        if more.is_err() {
+            self.clean()?;
+        }
+        more
+    }
+
+    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(Client {
+            conn: self.connect(session)?,
+            ranked: self.order == OrderBy::Rank,
+            updates: self.rows_at_first.load(Ordering::Relaxed),
+            gtid: self.has_setting("gtid"),
+            has_written: false,
+        }))
+    }
+
+    fn log(&self) -> Result<Option<Log>, Failure> {
+        match self.order {
+            OrderBy::Log => {
+                let start = self
+                    .start
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .clone();
+                let mut conn = self.connect(0)?;
+                let end = position(&mut conn)?;
+                let start = start.unwrap_or_else(|| end.clone());
+                read_binlog(conn, &start, &end).map(Some)
+            }
+            OrderBy::Trigger => {
+                let mut conn = self.connect(0)?;
+                let versions = conn
+                    .query("SELECT k, v FROM kingsnake_log ORDER BY id")
+                    .map_err(|error| failure(&error))?;
+                Ok(Some(Log {
+                    versions,
+                    is_complete: true,
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        let mut conn = self.connect(0)?;
+        conn.query_drop("DROP TABLE IF EXISTS kingsnake_registers, kingsnake_lists, kingsnake_log")
+            .map_err(|error| failure(&error))
+    }
+}
+
+const TRIGGERS: [&str; 5] = [
+    "CREATE TABLE kingsnake_log (id BIGINT PRIMARY KEY AUTO_INCREMENT, k BIGINT NOT NULL, v BIGINT NOT NULL) ENGINE=InnoDB",
+    "CREATE TRIGGER kingsnake_1 AFTER INSERT ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
+    "CREATE TRIGGER kingsnake_2 AFTER UPDATE ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
+    "CREATE TRIGGER kingsnake_3 AFTER INSERT ON kingsnake_lists FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
+    "CREATE TRIGGER kingsnake_4 AFTER UPDATE ON kingsnake_lists FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, SUBSTRING_INDEX(new.v, ',', -1))",
+];
+
+/// The versions between two positions.
+fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result<Log, Failure> {
+    let request = BinlogRequest::new(4_000_000_001)
+        .with_filename(start.0.as_bytes())
+        .with_pos(start.1)
+        .with_flags(BinlogDumpFlags::BINLOG_DUMP_NON_BLOCK);
+    let stream = conn
+        .get_binlog_stream(request)
+        .map_err(|error| failure(&error))?;
+    let mut log = Log::default();
+    let mut file = start.0.clone();
+    let mut tables = HashMap::new();
+    for event in stream {
+        let event = event.map_err(|error| failure(&error))?;
+        let at = u64::from(event.header().log_pos());
+        // Events that this client does not know are none of rows.
+        match event.read_data().ok().flatten() {
+            Some(EventData::RotateEvent(rotate)) => file = rotate.name().into_owned(),
+            Some(EventData::TableMapEvent(table)) => {
+                tables.insert(table.table_id(), table.into_owned());
+            }
+            Some(EventData::RowsEvent(rows)) => {
+                if let Some(table) = tables.get(&rows.table_id()) {
+                    let name = table.table_name();
+                    for row in rows.rows(table) {
+                        let (_, after) =
+                            row.map_err(|error| Failure::Fatal(format!("binlog: {error}")))?;
+                        log.versions
+                            .extend(after.and_then(|row| version(&name, &row)));
+                    }
+                }
+            }
+            _ => {}
+        }
+        log.is_complete |= file == end.0 && at >= end.1;
+        if log.is_complete {
+            break;
+        }
+    }
+    log.is_complete |= start == end;
+    Ok(log)
+}
+
+fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
+    let value = |at: usize| match row.as_ref(at) {
+        Some(BinlogValue::Value(value)) => Some(value),
+        _ => None,
+    };
+    let number = |value: &Value| match value {
+        Value::Int(number) => Some(*number),
+        Value::UInt(number) => i64::try_from(*number).ok(),
+        Value::Bytes(text) => std::str::from_utf8(text)
+            .ok()?
+            .rsplit(',')
+            .next()?
+            .parse()
+            .ok(),
+        _ => None,
+    };
+    if !matches!(table, "kingsnake_registers" | "kingsnake_lists") {
+        return None;
+    }
+    let version = (number(value(0)?)?, number(value(1)?)?);
+    (version.1 != 0).then_some(version)
+}
+
+struct Client {
+    conn: Conn,
+    ranked: bool,
+    updates: bool,
+    gtid: bool,
+    has_written: bool,
+}
+
+impl Session for Client {
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.has_written = false;
+        self.run("START TRANSACTION")
+    }
+
+    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+        let row: Option<(i64, i64)> = self
+            .conn
+            .exec_first("SELECT v, b FROM kingsnake_registers WHERE k = ?", (key,))
+            .map_err(|error| failure(&error))?;
+        Ok(row.map(|(value, beside)| Cell { value, beside }))
+    }
+
+    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+        self.has_written = true;
+        let of = |error: mysql::Error| failure(&error);
+        let (value, beside) = (cell.value, cell.beside);
+        let mut n_updated = 0;
+        if self.updates {
+            let update = "UPDATE kingsnake_registers SET v = ?, b = ?, n = LAST_INSERT_ID(n + 1) WHERE k = ?";
+            self.conn
+                .exec_drop(update, (value, beside, key))
+                .map_err(of)?;
+            n_updated = self.conn.affected_rows();
+        }
+        if n_updated == 0 {
+            let upsert = "INSERT INTO kingsnake_registers VALUES (?, ?, ?, LAST_INSERT_ID(1))
+                ON DUPLICATE KEY UPDATE v = VALUES(v), b = VALUES(b), n = LAST_INSERT_ID(n + 1)";
+            self.conn
+                .exec_drop(upsert, (key, value, beside))
+                .map_err(of)?;
+        }
+        let rank = self.ranked.then(|| self.conn.last_insert_id() as i64);
+        Ok(Wrote { rank, txn: None })
+    }
+
+    fn read_list(&mut self, key: Key) -> Result<Vec<i64>, Failure> {
+        let text: Option<String> = self
+            .conn
+            .exec_first("SELECT v FROM kingsnake_lists WHERE k = ?", (key,))
+            .map_err(|error| failure(&error))?;
+        super::parse_list(text.as_deref().unwrap_or(""))
+    }
+
+    fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure> {
+        self.has_written = true;
+        let upsert = "INSERT INTO kingsnake_lists VALUES (?, ?) ON DUPLICATE KEY UPDATE v = CONCAT(v, ',', VALUES(v))";
+        self.conn
+            .exec_drop(upsert, (key, value.to_string()))
+            .map_err(|error| failure(&error))?;
+        Ok(Wrote::default())
+    }
+
+    fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure> {
+        self.conn
+            .exec(
+                "SELECT k, v FROM kingsnake_registers WHERE k BETWEEN ? AND ? ORDER BY k",
+                (low, high),
+            )
+            .map_err(|error| failure(&error))
+    }
+
+    fn commit(&mut self) -> Result<Option<String>, Failure> {
+        // A commit that was interrupted may have happened all the same.
+        self.run("COMMIT").map_err(|failure| match failure {
+            Failure::Aborted("interrupted") => {
+                Failure::Lost("the commit was interrupted".to_owned())
+            }
+            other => other,
+        })?;
+        if !(self.gtid && self.has_written) {
+            return Ok(None);
+        }
+        // The commit has happened: that its name cannot be had does not undo it.
+        Ok(self.conn.query_first("SELECT @@last_gtid").ok().flatten())
+    }
+
+    fn abort(&mut self) -> Result<(), Failure> {
+        self.run("ROLLBACK")
+    }
+}
+
+impl Client {
+    fn run(&mut self, statement: &str) -> Result<(), Failure> {
+        self.conn
+            .query_drop(statement)
+            .map_err(|error| failure(&error))
+    }
+}

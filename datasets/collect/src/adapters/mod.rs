@@ -1,0 +1,193 @@
+//! The table of databases; each adapter is a file behind a cargo feature of its own.
+
+pub mod broken;
+#[cfg(any(feature = "fjall", feature = "redb", feature = "etcd"))]
+mod encode;
+#[cfg(feature = "etcd")]
+mod etcd;
+#[cfg(feature = "fjall")]
+mod fjall;
+#[cfg(feature = "mariadb")]
+mod mariadb;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::path::PathBuf;
+
+use crate::adapter::{Database, Failure, OrderBy};
+
+/// An isolation level of a database.
+#[derive(Clone, Copy, Debug)]
+pub struct Promise {
+    /// As typed.
+    pub name: &'static str,
+    /// The checker's level that it must keep to; nothing where none is promised.
+    pub level: Option<&'static str>,
+    /// How the adapter asks for it.
+    pub about: &'static str,
+}
+
+/// Which database to talk to, and how.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Addresses, one a node; none for an embedded database's own file.
+    pub urls: Vec<String>,
+    /// One of the adapter's levels.
+    pub isolation: String,
+    /// One of the adapter's orders.
+    pub version_order: OrderBy,
+    /// Whether keys hold lists.
+    pub lists: bool,
+    /// Where an embedded database may put its files.
+    pub directory: PathBuf,
+    /// Settings in place of the adapter's own, by name.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A line of the table.
+#[derive(Clone, Copy)]
+pub struct Adapter {
+    /// The name, as typed.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Whether it runs within this process, without a server.
+    pub is_embedded: bool,
+    /// Its levels, the default first.
+    pub levels: &'static [Promise],
+    /// How it can put versions in order, the default first.
+    pub version_orders: &'static [OrderBy],
+    /// Settings and their defaults.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Whether several addresses are nodes of one cluster.
+    pub is_cluster: bool,
+    make: fn(&Target) -> Result<Box<dyn Database>, Failure>,
+}
+
+/// Every adapter that was compiled in.
+pub const ADAPTERS: &[Adapter] = &[
+    #[cfg(feature = "sqlite")]
+    sqlite::ADAPTER,
+    #[cfg(feature = "fjall")]
+    fjall::ADAPTER,
+    #[cfg(feature = "redb")]
+    redb::ADAPTER,
+    #[cfg(feature = "postgres")]
+    postgres::ADAPTER,
+    #[cfg(feature = "mariadb")]
+    mariadb::ADAPTER,
+    #[cfg(feature = "etcd")]
+    etcd::ADAPTER,
+];
+
+/// The adapter of a name.
+pub fn adapter(name: &str) -> Result<&'static Adapter, String> {
+    ADAPTERS.iter().find(|it| it.name == name).ok_or_else(|| {
+        let names: Vec<&str> = ADAPTERS.iter().map(|it| it.name).collect();
+        format!(
+            "no adapter for {name:?} was compiled in; there are {} (cargo features of kingsnake-cli: sqlite, fjall, redb, postgres, mariadb, etcd)",
+            names.join(", ")
+        )
+    })
+}
+
+impl Adapter {
+    /// The level of a name.
+    pub fn level(&self, name: &str) -> Result<&'static Promise, String> {
+        self.levels
+            .iter()
+            .find(|it| it.name == name)
+            .ok_or_else(|| {
+                let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();
+                format!(
+                    "{} has no isolation level {name:?}; it has {}",
+                    self.name,
+                    names.join(", ")
+                )
+            })
+    }
+
+    /// The database at a target.
+    pub fn connect(&self, target: &Target) -> Result<Box<dyn Database>, Failure> {
+        self.level(&target.isolation).map_err(Failure::Fatal)?;
+        if !self.version_orders.contains(&target.version_order) {
+            let names: Vec<&str> = self.version_orders.iter().map(|it| it.name()).collect();
+            return Err(Failure::Fatal(format!(
+                "{} cannot put versions in order by {}; it can by {}",
+                self.name,
+                target.version_order.name(),
+                names.join(", ")
+            )));
+        }
+        if let Some((name, _)) = target
+            .settings
+            .iter()
+            .find(|(name, _)| !self.has_setting(name))
+        {
+            let names: Vec<&str> = self.settings.iter().map(|(name, _)| *name).collect();
+            return Err(Failure::Fatal(format!(
+                "{} has no setting {name:?}; it has {}",
+                self.name,
+                if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                }
+            )));
+        }
+        if self.is_embedded && target.urls.len() > 1 || !self.is_cluster && target.urls.len() > 1 {
+            return Err(Failure::Fatal(format!("{} takes one --url", self.name)));
+        }
+        if !self.is_embedded && target.urls.is_empty() {
+            return Err(Failure::Fatal(format!(
+                "{} is a server: say where it is with --url, or start a private one with --start",
+                self.name
+            )));
+        }
+        (self.make)(target)
+    }
+
+    fn has_setting(&self, name: &str) -> bool {
+        self.settings.iter().any(|(it, _)| *it == name)
+    }
+
+    /// The settings with those of the target in place of the defaults.
+    #[allow(dead_code)] // Not every adapter has settings.
+    fn settings(&self, target: &Target) -> Vec<(String, String)> {
+        let given = |name: &str| target.settings.iter().rev().find(|(it, _)| it == name);
+        let setting = |&(name, default): &(&str, &str)| {
+            let value = given(name).map_or(default, |(_, value)| value);
+            (name.to_owned(), value.to_owned())
+        };
+        self.settings.iter().map(setting).collect()
+    }
+}
+
+/// Numbers between commas, as lists are kept in a text.
+#[allow(dead_code)] // Not every adapter keeps them so.
+fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
+    let numbers = text.split(',').filter(|it| !it.is_empty());
+    numbers
+        .map(|number| number.parse())
+        .collect::<Result<_, _>>()
+        .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which nobody appended")))
+}
+
+/// An address as it may be shown: without the password.
+#[allow(dead_code)] // Embedded databases have none.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    match rest.rsplit_once('@') {
+        Some((who, place)) => {
+            let user = who.split(':').next().unwrap_or("");
+            format!("{scheme}://{user}@{place}")
+        }
+        None => url.to_owned(),
+    }
+}

@@ -1,0 +1,538 @@
+//! PostgreSQL: a connection a session, version order by logical decoding, by a rank column or by a trigger.
+//!
+//! Sequential scans are off, or else SSI locks whole tables; deadlocks are found after 20 ms. The log is complete only up to
+//! an end mark that is written with synchronous commit; without it the tail would be missing silently.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use postgres::error::SqlState;
+use postgres::{Client as Connection, Config, NoTls, Statement};
+
+use super::{Adapter, Promise, Target};
+use crate::adapter::{
+    Cell, Database, Failure, Initially, Key, Log, OrderBy, Resolution, Session, Wrote,
+};
+
+const fn promise(name: &'static str, level: &'static str, about: &'static str) -> Promise {
+    Promise {
+        name,
+        level: Some(level),
+        about,
+    }
+}
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "postgres",
+    about: "PostgreSQL, at a URL such as postgres://user:password@host:5432/database",
+    is_embedded: false,
+    levels: &[
+        promise("serializable", "ser", "SERIALIZABLE (SSI)"),
+        promise(
+            "repeatable-read",
+            "si",
+            "REPEATABLE READ (snapshot isolation)",
+        ),
+        promise("read-committed", "rc", "READ COMMITTED"),
+    ],
+    version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
+    settings: &[
+        ("enable_seqscan", "off"),
+        ("deadlock_timeout", "20ms"),
+        ("synchronous_commit", "on"),
+        ("statement_timeout", "20s"),
+        ("snapshots", "off"),
+    ],
+    is_cluster: false,
+    make: |target| Ok(Box::new(Postgres::new(target)?)),
+};
+
+const TABLES: [&str; 2] = ["kingsnake_registers", "kingsnake_lists"];
+const SLOT: &str = "kingsnake";
+
+struct Postgres {
+    config: Config,
+    /// The address without its password, for messages.
+    place: String,
+    begin: String,
+    order: OrderBy,
+    settings: Vec<(String, String)>,
+    rows_at_first: AtomicBool,
+}
+
+impl Postgres {
+    fn new(target: &Target) -> Result<Self, Failure> {
+        let url = target.urls.first().map_or("", String::as_str);
+        let place = super::without_password(url);
+        let mut config: Config = url
+            .parse()
+            .map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
+        config
+            .application_name("kingsnake")
+            .connect_timeout(Duration::from_secs(5));
+        let level = target.isolation.replace('-', " ").to_uppercase();
+        Ok(Postgres {
+            config,
+            place,
+            begin: format!("BEGIN ISOLATION LEVEL {level}"),
+            order: target.version_order,
+            settings: ADAPTER.settings(target),
+            rows_at_first: AtomicBool::new(false),
+        })
+    }
+
+    fn connect(&self) -> Result<Connection, Failure> {
+        let mut connected = self.config.connect(NoTls);
+        // A server that is starting or recovering says so, and is there in a moment.
+        let since = Instant::now();
+        while let Err(error) = &connected
+            && error.code() == Some(&SqlState::CANNOT_CONNECT_NOW)
+            && since.elapsed() < Duration::from_secs(20)
+        {
+            std::thread::sleep(Duration::from_millis(20));
+            connected = self.config.connect(NoTls);
+        }
+        let mut connection = connected.map_err(|error| {
+            let words = format!("cannot connect to {}: {}", self.place, told(&error));
+            match error.code() {
+                // It is starting, stopping, or has no room yet.
+                Some(code) if is_passing(code) => Failure::Lost(words),
+                None if is_of_connection(&error) => Failure::Lost(words),
+                _ => Failure::Fatal(words),
+            }
+        })?;
+        for (name, value) in &self.settings {
+            if name == "snapshots" {
+                continue;
+            }
+            let set = connection.execute("SELECT set_config($1, $2, false)", &[name, value]);
+            match set {
+                // Only a superuser may change it; the server's own is kept.
+                Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {}
+                Err(error) => return Err(failure(&error)),
+                Ok(_) => {}
+            }
+        }
+        Ok(connection)
+    }
+
+    fn wait_for_ends(&self, connection: &mut Connection) -> Result<(), Failure> {
+        // A commit under way when its connection was lost may still be working.
+        for _ in 0..100 {
+            let row = connection
+                .query_one(
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kingsnake' AND pid <> pg_backend_pid() AND state <> 'idle'",
+                    &[],
+                )
+                .map_err(|error| failure(&error))?;
+            if row.get::<_, i64>(0) == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Err(Failure::Fatal(format!(
+            "transactions are still running on {}",
+            self.place
+        )))
+    }
+
+    fn decoded(&self, connection: &mut Connection) -> Result<Log, Failure> {
+        let whole = |error: postgres::Error| failure(&error);
+        connection
+            .batch_execute("SET synchronous_commit = on")
+            .map_err(whole)?;
+        connection
+            .execute(
+                "SELECT pg_logical_emit_message(true, 'kingsnake', 'end')",
+                &[],
+            )
+            .map_err(whole)?;
+        let rows = connection
+            .query(
+                "SELECT data FROM pg_logical_slot_get_changes($1, NULL, NULL)",
+                &[&SLOT],
+            )
+            .map_err(whole)?;
+        let mut log = Log::default();
+        for row in rows {
+            let line: &str = row.get(0);
+            if line.starts_with("message:") && line.contains("prefix: kingsnake") {
+                log.is_complete = true;
+            } else if let Some(version) = decode(line) {
+                log.versions.push(version);
+            }
+        }
+        Ok(log)
+    }
+}
+
+/// A line of `test_decoding` as a version; nothing where it is none, or an initial value.
+fn decode(line: &str) -> Option<(Key, i64)> {
+    let rest = line.strip_prefix("table ")?;
+    let rest = &rest[rest.find("kingsnake_")?..];
+    let (table, rest) = rest.split_once(": ")?;
+    let (action, rest) = rest.split_once(": ")?;
+    if !matches!(action, "INSERT" | "UPDATE") {
+        return None;
+    }
+    let field = |name: &str| {
+        let at = rest.find(name)? + name.len();
+        Some(rest[at..].split([' ', '\'']).next().unwrap_or(""))
+    };
+    let key = field("k[bigint]:")?.parse().ok()?;
+    let value = if table == TABLES[0] {
+        field("v[bigint]:")?
+    } else {
+        field("v[text]:'")?.rsplit(',').next()?
+    };
+    let value = value.parse().ok()?;
+    (value != 0).then_some((key, value))
+}
+
+fn told(error: &postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(cause) => format!("{} ({})", cause.message(), cause.code().code()),
+        None => match std::error::Error::source(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+/// Whether the connection failed, rather than what was sent over it.
+fn is_of_connection(error: &postgres::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    error.is_closed()
+        || cause.is_some_and(|cause| cause.is::<std::io::Error>())
+        || error.to_string().contains("timeout")
+}
+
+/// Whether the server may be there again in a moment.
+fn is_passing(code: &SqlState) -> bool {
+    matches!(&code.code()[..2], "57" | "53" | "08") || code.code() == "55006"
+}
+
+fn failure(error: &postgres::Error) -> Failure {
+    let Some(code) = error.code() else {
+        return if is_of_connection(error) {
+            Failure::Lost(told(error))
+        } else {
+            Failure::Fatal(format!("PostgreSQL: {}", told(error)))
+        };
+    };
+    match code.code() {
+        "40001" => Failure::Aborted("serialization failure"),
+        "40P01" => Failure::Aborted("deadlock"),
+        "55P03" | "57014" => Failure::Aborted("timeout"),
+        "23505" => Failure::Aborted("unique violation"),
+        _ if is_passing(code) => Failure::Lost(told(error)),
+        _ => Failure::Fatal(format!("PostgreSQL: {}", told(error))),
+    }
+}
+
+impl Database for Postgres {
+    fn version(&self) -> Result<String, Failure> {
+        let mut connection = self.connect()?;
+        let row = connection
+            .query_one("SHOW server_version", &[])
+            .map_err(|error| failure(&error))?;
+        let version: String = row.get(0);
+        let number = version.split(' ').next().unwrap_or("");
+        Ok(format!("PostgreSQL {number}"))
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        self.settings.clone()
+    }
+
+    fn prepare(&self, initially: Initially) -> Result<(), Failure> {
+        let mut connection = self.connect()?;
+        let refused = |error: postgres::Error| match error.code() {
+            Some(code) if *code == SqlState::DUPLICATE_TABLE => Failure::Fatal(format!(
+                "{} at {}: drop it, or name another database",
+                told(&error).replace("already exists", "is in the way"),
+                self.place
+            )),
+            Some(code)
+                if *code == SqlState::INSUFFICIENT_PRIVILEGE
+                    || *code == SqlState::READ_ONLY_SQL_TRANSACTION =>
+            {
+                Failure::Fatal(format!(
+                    "{} at {}: collecting makes tables of its own, so it needs a user who may",
+                    told(&error),
+                    self.place
+                ))
+            }
+            _ => failure(&error),
+        };
+        let mut made = connection.transaction().map_err(refused)?;
+        made.batch_execute(
+            "CREATE TABLE kingsnake_registers (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, b BIGINT NOT NULL, n BIGINT NOT NULL);
+             CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v TEXT NOT NULL);",
+        )
+        .map_err(refused)?;
+        if let Initially::Rows(n_keys) = initially {
+            self.rows_at_first.store(true, Ordering::Relaxed);
+            made.execute(
+                "INSERT INTO kingsnake_registers SELECT k, 0, 0, 0 FROM generate_series(0::bigint, $1::bigint - 1) k",
+                &[&n_keys],
+            )
+            .map_err(refused)?;
+        }
+        if self.order == OrderBy::Trigger {
+            made.batch_execute(TRIGGER).map_err(refused)?;
+        }
+        made.commit().map_err(refused)?;
+        if self.order == OrderBy::Log {
+            let slot = connection.execute(
+                "SELECT pg_create_logical_replication_slot($1, 'test_decoding')",
+                &[&SLOT],
+            );
+            if let Err(error) = slot {
+                self.clean()?;
+                return Err(Failure::Fatal(format!(
+                    "{} at {}: the order by the log needs wal_level = logical and the right to replicate; \
+                     --version-order rank or trigger does not",
+                    told(&error),
+                    self.place
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
+        let mut connection = self.connect()?;
+        let snapshots = self
+            .settings
+            .iter()
+            .any(|(name, value)| name == "snapshots" && value == "on");
+        let snapshot = if snapshots {
+            "pg_current_snapshot()::text"
+        } else {
+            "NULL::text"
+        };
+        let name = ", pg_current_xact_id()::text";
+        let insert = format!(
+            "INSERT INTO kingsnake_registers AS r VALUES ($1, $2, $3, 1)
+             ON CONFLICT (k) DO UPDATE SET v = excluded.v, b = excluded.b, n = r.n + 1 RETURNING n{name}"
+        );
+        let mut prepare = |text: &str| connection.prepare(text).map_err(|error| failure(&error));
+        let statements = Statements {
+            read: prepare(&format!("SELECT v, b, {snapshot} FROM kingsnake_registers WHERE k = $1"))?,
+            update: prepare(&format!(
+                "UPDATE kingsnake_registers SET v = $2, b = $3, n = n + 1 WHERE k = $1 RETURNING n{name}"
+            ))?,
+            insert: prepare(&insert)?,
+            range: prepare(&format!(
+                "SELECT k, v, {snapshot} FROM kingsnake_registers WHERE k BETWEEN $1 AND $2 ORDER BY k"
+            ))?,
+            list: prepare(&format!("SELECT v, {snapshot} FROM kingsnake_lists WHERE k = $1"))?,
+            append: prepare(&format!(
+                "INSERT INTO kingsnake_lists AS l VALUES ($1, $2)
+                 ON CONFLICT (k) DO UPDATE SET v = l.v || ',' || excluded.v RETURNING 1::bigint{name}"
+            ))?,
+        };
+        Ok(Box::new(Client {
+            connection,
+            statements,
+            begin: self.begin.clone(),
+            ranked: self.order == OrderBy::Rank,
+            updates: self.rows_at_first.load(Ordering::Relaxed),
+            snapshots,
+            snapshot: String::new(),
+        }))
+    }
+
+    fn log(&self) -> Result<Option<Log>, Failure> {
+        let mut connection = self.connect()?;
+        self.wait_for_ends(&mut connection)?;
+        match self.order {
+            OrderBy::Log => self.decoded(&mut connection).map(Some),
+            OrderBy::Trigger => {
+                let rows = connection
+                    .query("SELECT k, v FROM kingsnake_log ORDER BY id", &[])
+                    .map_err(|error| failure(&error))?;
+                let versions = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+                Ok(Some(Log {
+                    versions,
+                    is_complete: true,
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn resolve(&self, txn: &str) -> Resolution {
+        let Ok(mut connection) = self.connect() else {
+            return Resolution::Unknown;
+        };
+        for _ in 0..40 {
+            let Ok(row) = connection.query_one("SELECT pg_xact_status($1::text::xid8)", &[&txn])
+            else {
+                return Resolution::Unknown;
+            };
+            match row.get::<_, Option<&str>>(0) {
+                Some("committed") => return Resolution::Committed,
+                Some("aborted") => return Resolution::Aborted,
+                Some("in progress") => std::thread::sleep(Duration::from_millis(50)),
+                _ => return Resolution::Unknown,
+            }
+        }
+        Resolution::Unknown
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        let mut connection = self.connect()?;
+        if self.order == OrderBy::Log {
+            connection
+                .execute(
+                    "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1 AND NOT active",
+                    &[&SLOT],
+                )
+                .map_err(|error| failure(&error))?;
+        }
+        connection
+            .batch_execute(
+                "DROP TABLE IF EXISTS kingsnake_registers, kingsnake_lists, kingsnake_log;
+                 DROP FUNCTION IF EXISTS kingsnake_note();",
+            )
+            .map_err(|error| failure(&error))
+    }
+}
+
+const TRIGGER: &str = "
+    CREATE TABLE kingsnake_log (id BIGSERIAL PRIMARY KEY, k BIGINT NOT NULL, v BIGINT NOT NULL);
+    CREATE FUNCTION kingsnake_note() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO kingsnake_log (k, v) VALUES (new.k, split_part(new.v::text, '','', -1)::bigint); RETURN NULL; END';
+    CREATE TRIGGER kingsnake_note AFTER INSERT OR UPDATE ON kingsnake_registers
+        FOR EACH ROW EXECUTE FUNCTION kingsnake_note();
+    CREATE TRIGGER kingsnake_note AFTER INSERT OR UPDATE ON kingsnake_lists
+        FOR EACH ROW EXECUTE FUNCTION kingsnake_note();";
+
+struct Statements {
+    read: Statement,
+    update: Statement,
+    insert: Statement,
+    range: Statement,
+    list: Statement,
+    append: Statement,
+}
+
+struct Client {
+    connection: Connection,
+    statements: Statements,
+    begin: String,
+    ranked: bool,
+    /// Rows are there from the first, so writes are updates.
+    updates: bool,
+    snapshots: bool,
+    snapshot: String,
+}
+
+impl Client {
+    fn see(&mut self, snapshot: Option<String>) {
+        self.snapshot = snapshot.unwrap_or_default();
+    }
+}
+
+impl Session for Client {
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.connection
+            .batch_execute(&self.begin)
+            .map_err(|error| failure(&error))
+    }
+
+    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+        let row = self.connection.query_opt(&self.statements.read, &[&key]);
+        let row = row.map_err(|error| failure(&error))?;
+        self.see(row.as_ref().and_then(|row| row.get(2)));
+        Ok(row.map(|row| Cell {
+            value: row.get(0),
+            beside: row.get(1),
+        }))
+    }
+
+    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+        let of = |error: postgres::Error| failure(&error);
+        let (value, beside) = (cell.value, cell.beside);
+        let mut row = None;
+        if self.updates {
+            let update = self
+                .connection
+                .query_opt(&self.statements.update, &[&key, &value, &beside]);
+            row = update.map_err(of)?;
+        }
+        let row = match row {
+            Some(row) => row,
+            None => self
+                .connection
+                .query_one(&self.statements.insert, &[&key, &value, &beside])
+                .map_err(of)?,
+        };
+        Ok(Wrote {
+            rank: self.ranked.then(|| row.get(0)),
+            txn: row.get(1),
+        })
+    }
+
+    fn read_list(&mut self, key: Key) -> Result<Vec<i64>, Failure> {
+        let row = self.connection.query_opt(&self.statements.list, &[&key]);
+        let row = row.map_err(|error| failure(&error))?;
+        self.see(row.as_ref().and_then(|row| row.get(1)));
+        super::parse_list(row.as_ref().map_or("", |row| row.get(0)))
+    }
+
+    fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure> {
+        let row = self
+            .connection
+            .query_one(&self.statements.append, &[&key, &value.to_string()])
+            .map_err(|error| failure(&error))?;
+        Ok(Wrote {
+            rank: None,
+            txn: row.get(1),
+        })
+    }
+
+    fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure> {
+        let rows = self
+            .connection
+            .query(&self.statements.range, &[&low, &high]);
+        let rows = rows.map_err(|error| failure(&error))?;
+        self.see(rows.first().and_then(|row| row.get(2)));
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    fn commit(&mut self) -> Result<Option<String>, Failure> {
+        self.connection
+            .batch_execute("COMMIT")
+            .map_err(|error| failure(&error))?;
+        Ok(None)
+    }
+
+    fn abort(&mut self) -> Result<(), Failure> {
+        self.connection
+            .batch_execute("ROLLBACK")
+            .map_err(|error| failure(&error))
+    }
+
+    fn snapshot(&mut self) -> Option<String> {
+        self.snapshots.then(|| std::mem::take(&mut self.snapshot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_log_become_versions() {
+        let line = "table public.kingsnake_registers: UPDATE: k[bigint]:3 v[bigint]:8 b[bigint]:-5 n[bigint]:4";
+        assert_eq!(decode(line), Some((3, 8)));
+        let line = "table public.kingsnake_lists: UPDATE: k[bigint]:3 v[text]:'1,2,77'";
+        assert_eq!(decode(line), Some((3, 77)));
+        let line = "table public.kingsnake_registers: INSERT: k[bigint]:3 v[bigint]:0 b[bigint]:0 n[bigint]:0";
+        assert_eq!(decode(line), None);
+        assert_eq!(decode("BEGIN 774"), None);
+    }
+}

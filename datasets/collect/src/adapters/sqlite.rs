@@ -1,0 +1,318 @@
+//! SQLite, compiled in. A session is a connection; the file is the collection's own unless a path is given.
+//!
+//! Write-ahead log, no synchronisation with the disk (only a crash of the machine would show it). SQLite promises
+//! serializability, except with a shared cache and `read_uncommitted`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+
+use super::{Adapter, Promise, Target};
+use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+
+const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
+    Promise { name, level, about }
+}
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "sqlite",
+    about: "SQLite, compiled in",
+    is_embedded: true,
+    levels: &[
+        promise("serializable", Some("ser"), "BEGIN DEFERRED"),
+        promise("immediate", Some("ser"), "BEGIN IMMEDIATE"),
+        promise(
+            "shared-cache",
+            Some("ser"),
+            "BEGIN DEFERRED, one cache for all sessions",
+        ),
+        promise(
+            "read-uncommitted",
+            None,
+            "the same with PRAGMA read_uncommitted",
+        ),
+    ],
+    version_orders: &[OrderBy::Rank, OrderBy::Trigger, OrderBy::None],
+    settings: &[],
+    is_cluster: false,
+    make: |target| Ok(Box::new(Sqlite::new(target))),
+};
+
+struct Sqlite {
+    path: PathBuf,
+    is_ours: bool,
+    begin: &'static str,
+    shares_cache: bool,
+    read_uncommitted: bool,
+    order: OrderBy,
+}
+
+impl Sqlite {
+    fn new(target: &Target) -> Self {
+        let isolation = target.isolation.as_str();
+        Sqlite {
+            path: match target.urls.first() {
+                Some(path) => PathBuf::from(path),
+                None => target.directory.join("database.sqlite"),
+            },
+            is_ours: target.urls.is_empty(),
+            begin: if isolation == "immediate" {
+                "BEGIN IMMEDIATE"
+            } else {
+                "BEGIN"
+            },
+            shares_cache: matches!(isolation, "shared-cache" | "read-uncommitted"),
+            read_uncommitted: isolation == "read-uncommitted",
+            order: target.version_order,
+        }
+    }
+
+    fn connect(&self) -> Result<Connection, Failure> {
+        let path = self.path.display();
+        let cache = if self.shares_cache {
+            "shared"
+        } else {
+            "private"
+        };
+        // Question marks and the like would end the path within a URI.
+        let escaped = path
+            .to_string()
+            .replace('%', "%25")
+            .replace('?', "%3f")
+            .replace('#', "%23");
+        let uri = format!("file:{escaped}?cache={cache}");
+        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
+        let cannot =
+            |error: rusqlite::Error| Failure::Fatal(format!("cannot open {path}: {error}"));
+        let connection = Connection::open_with_flags(uri, flags).map_err(cannot)?;
+        connection.busy_handler(Some(wait)).map_err(cannot)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        let settings =
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=10000;";
+        connection.execute_batch(settings).map_err(cannot)?;
+        if self.read_uncommitted {
+            connection
+                .execute_batch("PRAGMA read_uncommitted=1")
+                .map_err(cannot)?;
+        }
+        Ok(connection)
+    }
+}
+
+/// Waits for another session's lock, up to about a second.
+fn wait(times: i32) -> bool {
+    std::thread::sleep(Duration::from_micros(50));
+    times < 10_000
+}
+
+fn fatal(error: rusqlite::Error) -> Failure {
+    match error.sqlite_error() {
+        Some(cause) => match (cause.code, cause.extended_code) {
+            (ErrorCode::DatabaseBusy, 517) => Failure::Aborted("snapshot is stale"),
+            (ErrorCode::DatabaseBusy, _) => Failure::Aborted("busy"),
+            (ErrorCode::DatabaseLocked, _) => Failure::Aborted("table is locked"),
+            _ => Failure::Fatal(format!("SQLite: {error}")),
+        },
+        None => Failure::Fatal(format!("SQLite: {error}")),
+    }
+}
+
+impl Database for Sqlite {
+    fn version(&self) -> Result<String, Failure> {
+        Ok(format!("SQLite {}", rusqlite::version()))
+    }
+
+    fn prepare(&self, initially: Initially) -> Result<(), Failure> {
+        let mut connection = self.connect()?;
+        let there: Option<String> = connection
+            .query_row(
+                "SELECT name FROM sqlite_master WHERE name LIKE 'kingsnake\\_%' ESCAPE '\\'",
+                [],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(fatal)?;
+        if let Some(name) = there {
+            return Err(Failure::Fatal(format!(
+                "a table {name} is in the way in {}; drop it, or name another file",
+                self.path.display()
+            )));
+        }
+        let transaction = connection.transaction().map_err(fatal)?;
+        transaction
+            .execute_batch(
+                "CREATE TABLE kingsnake_registers (k INTEGER PRIMARY KEY, v INTEGER NOT NULL, b INTEGER NOT NULL, n INTEGER NOT NULL);
+                 CREATE TABLE kingsnake_lists (k INTEGER PRIMARY KEY, v TEXT NOT NULL);",
+            )
+            .map_err(fatal)?;
+        if let Initially::Rows(n_keys) = initially {
+            let mut insert = transaction
+                .prepare("INSERT INTO kingsnake_registers VALUES (?1, 0, 0, 0)")
+                .map_err(fatal)?;
+            for key in 0..n_keys {
+                insert.execute([key]).map_err(fatal)?;
+            }
+        }
+        if self.order == OrderBy::Trigger {
+            transaction.execute_batch(TRIGGERS).map_err(fatal)?;
+        }
+        transaction.commit().map_err(fatal)
+    }
+
+    fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
+        let connection = self.connect()?;
+        let (begin, order) = (self.begin, self.order);
+        Ok(Box::new(Client {
+            connection,
+            begin,
+            order,
+        }))
+    }
+
+    fn log(&self) -> Result<Option<Log>, Failure> {
+        if self.order != OrderBy::Trigger {
+            return Ok(None);
+        }
+        let connection = self.connect()?;
+        let mut query = connection
+            .prepare("SELECT k, v FROM kingsnake_log ORDER BY id")
+            .map_err(fatal)?;
+        let rows = query
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(fatal)?;
+        let versions = rows.collect::<Result<_, _>>().map_err(fatal)?;
+        Ok(Some(Log {
+            versions,
+            is_complete: true,
+        }))
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        if !self.is_ours {
+            let connection = self.connect()?;
+            return connection
+                .execute_batch(
+                    "DROP TABLE IF EXISTS kingsnake_registers; DROP TABLE IF EXISTS kingsnake_lists; DROP TABLE IF EXISTS kingsnake_log;",
+                )
+                .map_err(fatal);
+        }
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let mut path = self.path.clone().into_os_string();
+            path.push(suffix);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Failure::Fatal(format!("{}: {error}", self.path.display())));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+const TRIGGERS: &str = "
+    CREATE TABLE kingsnake_log (id INTEGER PRIMARY KEY AUTOINCREMENT, k INTEGER NOT NULL, v INTEGER NOT NULL);
+    CREATE TRIGGER kingsnake_inserted AFTER INSERT ON kingsnake_registers
+        BEGIN INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v); END;
+    CREATE TRIGGER kingsnake_updated AFTER UPDATE ON kingsnake_registers
+        BEGIN INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v); END;";
+
+struct Client {
+    connection: Connection,
+    begin: &'static str,
+    order: OrderBy,
+}
+
+impl Session for Client {
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.run(self.begin)
+    }
+
+    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+        let mut query = self
+            .connection
+            .prepare_cached("SELECT v, b FROM kingsnake_registers WHERE k = ?1")
+            .map_err(fatal)?;
+        let cell = |row: &rusqlite::Row<'_>| {
+            Ok(Cell {
+                value: row.get(0)?,
+                beside: row.get(1)?,
+            })
+        };
+        query.query_row([key], cell).optional().map_err(fatal)
+    }
+
+    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+        let mut upsert = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO kingsnake_registers VALUES (?1, ?2, ?3, 1)
+                 ON CONFLICT (k) DO UPDATE SET v = excluded.v, b = excluded.b, n = n + 1 RETURNING n",
+            )
+            .map_err(fatal)?;
+        let rank: i64 = upsert
+            .query_row(params![key, cell.value, cell.beside], |row| row.get(0))
+            .map_err(fatal)?;
+        let rank = (self.order == OrderBy::Rank).then_some(rank);
+        Ok(Wrote { rank, txn: None })
+    }
+
+    fn read_list(&mut self, key: Key) -> Result<Vec<i64>, Failure> {
+        let mut query = self
+            .connection
+            .prepare_cached("SELECT v FROM kingsnake_lists WHERE k = ?1")
+            .map_err(fatal)?;
+        let text: Option<String> = query
+            .query_row([key], |row| row.get(0))
+            .optional()
+            .map_err(fatal)?;
+        super::parse_list(text.as_deref().unwrap_or(""))
+    }
+
+    fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure> {
+        let mut upsert = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO kingsnake_lists VALUES (?1, ?2)
+                 ON CONFLICT (k) DO UPDATE SET v = v || ',' || excluded.v",
+            )
+            .map_err(fatal)?;
+        upsert
+            .execute(params![key, value.to_string()])
+            .map_err(fatal)?;
+        Ok(Wrote::default())
+    }
+
+    fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure> {
+        let mut query = self
+            .connection
+            .prepare_cached(
+                "SELECT k, v FROM kingsnake_registers WHERE k BETWEEN ?1 AND ?2 ORDER BY k",
+            )
+            .map_err(fatal)?;
+        let rows = query
+            .query_map([low, high], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(fatal)?;
+        rows.collect::<Result<_, _>>().map_err(fatal)
+    }
+
+    fn commit(&mut self) -> Result<Option<String>, Failure> {
+        self.run("COMMIT").map(|()| None)
+    }
+
+    fn abort(&mut self) -> Result<(), Failure> {
+        // Some errors have rolled back already.
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.run("ROLLBACK")
+    }
+}
+
+impl Client {
+    fn run(&self, statement: &str) -> Result<(), Failure> {
+        let mut statement = self.connection.prepare_cached(statement).map_err(fatal)?;
+        statement.raw_execute().map(drop).map_err(fatal)
+    }
+}

@@ -1,0 +1,276 @@
+//! A whole collection: tables are made, clients run, the database's log is read, journals become a history, tables go.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use kingsnake_datasets::workloads::Kind;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::adapter::{Database, Failure, Log};
+use crate::driver::{self, Clock, Run, Tally};
+use crate::journal::journals;
+use crate::merge::{self, Merged};
+use crate::meta::Meta;
+use crate::read::{self, BadJournal};
+use crate::timeline::Timeline;
+use crate::workload::Load;
+
+/// The name of the history within a collection's directory.
+pub const HISTORY: &str = "history.jsonl";
+const EVENTS: &str = "events.jsonl";
+
+/// Why there is no history.
+#[derive(Debug, Error)]
+pub enum CollectError {
+    /// The directory holds a collection already.
+    #[error(
+        "{0} holds another collection; choose another --out, or merge its journals with --merge"
+    )]
+    Occupied(PathBuf),
+    /// The directory holds no collection.
+    #[error("{0} holds no collection: {1}")]
+    NoCollection(PathBuf, io::Error),
+    /// The file system says no.
+    #[error("{0}: {1}")]
+    Io(PathBuf, io::Error),
+    /// The database says no, before the first transaction.
+    #[error("{0}")]
+    Database(String),
+    /// A journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] BadJournal),
+}
+
+/// What was collected.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    /// The history.
+    pub history: PathBuf,
+    /// What was collected from what.
+    pub meta: Meta,
+    /// What became of the transactions.
+    pub tally: Tally,
+    /// What merging did.
+    pub merged: Merged,
+    /// Why the clients ended before their work was done, if they did.
+    pub ended_early: Option<String>,
+    /// What else the user should know.
+    pub notes: Vec<String>,
+    /// How long the clients ran.
+    pub running: Duration,
+    /// How long the log was read and the journals merged.
+    pub merging: Duration,
+}
+
+/// Where faults and other events are written down as they happen.
+pub struct Events {
+    file: Mutex<std::fs::File>,
+    clock: Clock,
+}
+
+impl Events {
+    fn create(directory: &Path, clock: Clock) -> io::Result<Self> {
+        let file = std::fs::File::create(directory.join(EVENTS))?;
+        Ok(Events {
+            file: Mutex::new(file),
+            clock,
+        })
+    }
+
+    /// Writes down that this happens now.
+    pub fn tell(&self, what: &str) {
+        let line = json!({"time": self.clock.now(), "what": what});
+        let mut file = self
+            .file
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // An event that cannot be written must not end the clients.
+        let _ = writeln!(file, "{line}");
+    }
+}
+
+/// What to collect.
+pub struct Request<'a> {
+    /// The database, as typed.
+    pub name: &'a str,
+    /// The isolation level, as typed.
+    pub isolation: &'a str,
+    /// The workload, as typed.
+    pub workload: &'a str,
+    /// How versions are put in order.
+    pub version_order: crate::adapter::OrderBy,
+    /// How the workload runs.
+    pub run: Run,
+    /// Where everything goes.
+    pub directory: &'a Path,
+}
+
+/// Runs beside the clients, until they have ended.
+pub type Beside<'a> = &'a (dyn Fn(&Events, &AtomicBool) + Sync);
+
+impl Request<'_> {
+    /// Collects.
+    pub fn collect(
+        &self,
+        database: &dyn Database,
+        load: &Load,
+        stop: &AtomicBool,
+        beside: Option<Beside<'_>>,
+        watch: &mut dyn FnMut(&Tally),
+    ) -> Result<Collected, CollectError> {
+        let io = |error| CollectError::Io(self.directory.to_owned(), error);
+        std::fs::create_dir_all(self.directory).map_err(io)?;
+        if !journals(self.directory).map_err(io)?.is_empty() {
+            return Err(CollectError::Occupied(self.directory.to_owned()));
+        }
+        let refused = |failure: Failure| CollectError::Database(failure.to_string());
+        let version = database.version().map_err(refused)?;
+        database.prepare(load.initially()).map_err(refused)?;
+        let meta = self.meta(database, load, version);
+        meta.write(self.directory).map_err(io)?;
+        let clock = Clock::start();
+        let events = Events::create(self.directory, clock).map_err(io)?;
+        let done = AtomicBool::new(false);
+        let start = Instant::now();
+        let ran = std::thread::scope(|scope| {
+            if let Some(beside) = beside {
+                let (events, done) = (&events, &done);
+                scope.spawn(move || beside(events, done));
+            }
+            let ran = driver::run(
+                database,
+                load,
+                &self.run,
+                self.directory,
+                clock,
+                stop,
+                watch,
+            );
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            ran
+        });
+        let (tally, ended_early) = ran.map_err(io)?;
+        let running = start.elapsed();
+        let start = Instant::now();
+        let mut notes = Vec::new();
+        let patience = match ended_early {
+            Some(_) => Duration::ZERO,
+            None => self.run.patience,
+        };
+        let log = patiently(patience, || database.log()).unwrap_or_else(|failure| {
+            notes.push(format!(
+                "the log cannot be read, so versions are not in order: {failure}"
+            ));
+            None
+        });
+        let merged = write(self.directory, &meta, log.as_ref(), Some(database))?;
+        let merging = start.elapsed();
+        if let Err(failure) = patiently(patience, || database.clean()) {
+            notes.push(format!("the tables are still there: {failure}"));
+        }
+        Ok(Collected {
+            history: self.directory.join(HISTORY),
+            meta,
+            tally,
+            merged,
+            ended_early,
+            notes,
+            running,
+            merging,
+        })
+    }
+
+    fn meta(&self, database: &dyn Database, load: &Load, version: String) -> Meta {
+        Meta {
+            database: self.name.to_owned(),
+            version,
+            isolation: self.isolation.to_owned(),
+            workload: self.workload.to_owned(),
+            sessions: self.run.sessions,
+            seed: self.run.seed,
+            version_order: self.version_order.name().to_owned(),
+            rows_at_first: Meta::is_initially(load.initially()),
+            lists: load.kind() == Kind::Lists,
+            nodes: (0..self.run.sessions).map(|it| database.node(it)).collect(),
+            settings: database.settings().into_iter().collect(),
+        }
+    }
+}
+
+/// Tries again while the connection is lost: the last fault may have been a crash.
+fn patiently<T>(
+    patience: Duration,
+    mut attempt: impl FnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let since = Instant::now();
+    loop {
+        match attempt() {
+            Err(Failure::Lost(_)) if since.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Runs the clients and leaves their journals, without merging them: for measuring what recording costs.
+pub fn run_only(
+    database: &dyn Database,
+    load: &Load,
+    run: &Run,
+    directory: &Path,
+    stop: &AtomicBool,
+) -> io::Result<Tally> {
+    let clock = Clock::start();
+    driver::run(database, load, run, directory, clock, stop, &mut |_| {}).map(|(tally, _)| tally)
+}
+
+/// Merges the journals that a collector left behind, without its database: unknown ends stay unknown, and only ranks put
+/// versions in order.
+pub fn merge(directory: &Path) -> Result<(Meta, Merged), CollectError> {
+    let meta = Meta::read(directory)
+        .map_err(|error| CollectError::NoCollection(directory.to_owned(), error))?;
+    let merged = write(directory, &meta, None, None)?;
+    Ok((meta, merged))
+}
+
+fn write(
+    directory: &Path,
+    meta: &Meta,
+    log: Option<&Log>,
+    database: Option<&dyn Database>,
+) -> Result<Merged, CollectError> {
+    let mut txns = read::read(directory)?;
+    let mut merged = Merged::default();
+    merge::settle(&mut txns, log, database, &mut merged);
+    if let Some(log) = log {
+        merged.findings = merge::findings(&txns, log, meta.lists);
+    }
+    let orders = if meta.lists {
+        // Reads of lists say it themselves.
+        BTreeMap::default()
+    } else {
+        merge::orders(&txns, log, &mut merged.findings)
+    };
+    merged.n_txns = txns.len();
+    merged.n_ops = txns.iter().map(|txn| txn.ops.len()).sum();
+    merged.n_ordered = orders.len();
+    let path = directory.join(HISTORY);
+    let events = events(directory);
+    merged.timeline = Timeline::new(&txns, &events);
+    let written = merge::write(&path, meta, &txns, &orders, &events);
+    written.map_err(|error| CollectError::Io(path, error))?;
+    Ok(merged)
+}
+
+/// What was written down by [`Events`]; a line that was under way is left out.
+fn events(directory: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(directory.join(EVENTS)).unwrap_or_default();
+    let lines = text.lines().map(serde_json::from_str::<Value>);
+    lines.filter_map(Result::ok).collect()
+}

@@ -1,0 +1,141 @@
+//! Faults: what is done to a private server, or between it and its clients, while a workload runs.
+//!
+//! The schedule follows from a seed; each fault is written into the history as an event. Processes are only touched where
+//! this program started them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kingsnake_history::rng::Rng;
+
+use crate::collection::Events;
+use crate::server::{Private, Proxy};
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A server is killed and started again.
+    Kill,
+    /// One process of a server is killed.
+    Backend,
+    /// A server is stopped for a while (SIGSTOP, SIGCONT).
+    Pause,
+    /// All connections are cut.
+    Cut,
+    /// Everything that passes is delayed for a while.
+    Delay,
+    /// What servers send is no longer received; then connections are cut.
+    HalfClose,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 6] = [
+        Self::Kill,
+        Self::Backend,
+        Self::Pause,
+        Self::Cut,
+        Self::Delay,
+        Self::HalfClose,
+    ];
+
+    /// The name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::Kill => "kill",
+            Fault::Backend => "backend",
+            Fault::Pause => "pause",
+            Fault::Cut => "cut",
+            Fault::Delay => "delay",
+            Fault::HalfClose => "half-close",
+        }
+    }
+
+    /// Whether it is done to processes, which must be ours.
+    pub fn needs_process(self) -> bool {
+        matches!(self, Fault::Kill | Fault::Backend | Fault::Pause)
+    }
+}
+
+/// Which faults, how often, on what.
+pub struct Schedule<'a> {
+    /// One is drawn each time.
+    pub faults: Vec<Fault>,
+    /// The time between two.
+    pub every: Duration,
+    /// The seed.
+    pub seed: u64,
+    /// The servers that may be touched.
+    pub server: Option<&'a Private>,
+    /// What stands before each node.
+    pub proxies: &'a [Proxy],
+}
+
+const PIECE: Duration = Duration::from_millis(10);
+
+/// Sleeps, unless it is over; tells whether it is.
+fn sleep(time: Duration, done: &AtomicBool) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < time {
+        if done.load(Ordering::Relaxed) {
+            return true;
+        }
+        std::thread::sleep(PIECE.min(time));
+    }
+    done.load(Ordering::Relaxed)
+}
+
+impl Schedule<'_> {
+    /// Does one fault after another until the clients are done. A server is left running.
+    pub fn run(&self, events: &Events, done: &AtomicBool) {
+        let mut rng = Rng::new(self.seed ^ 0x5fa1_u64);
+        while !sleep(self.every, done) {
+            let Some(&fault) = rng.pick(&self.faults) else {
+                return;
+            };
+            let drawn = rng.number() as usize;
+            self.act(fault, drawn, events, done);
+        }
+    }
+
+    fn act(&self, fault: Fault, drawn: usize, events: &Events, done: &AtomicBool) {
+        let hold = (self.every / 2).min(Duration::from_secs(2));
+        if let (true, Some(server)) = (fault.needs_process(), self.server) {
+            let node = drawn % server.n_nodes();
+            events.tell(&format!("{} node {node}", fault.name()));
+            match fault {
+                Fault::Kill => {
+                    server.kill(node);
+                    match server.restart(node) {
+                        Ok(()) => events.tell(&format!("node {node} is back")),
+                        Err(error) => events.tell(&format!("node {node} is not back: {error}")),
+                    }
+                }
+                Fault::Backend => {
+                    server.kill_backend(node, drawn / 7);
+                }
+                _ => {
+                    server.pause(node);
+                    sleep(hold, done);
+                    server.resume(node);
+                    events.tell(&format!("resume node {node}"));
+                }
+            }
+            return;
+        }
+        let Some(proxy) = self.proxies.get(drawn % self.proxies.len().max(1)) else {
+            return;
+        };
+        events.tell(fault.name());
+        match fault {
+            Fault::Cut => proxy.cut(),
+            Fault::HalfClose => proxy.half_close(hold.min(Duration::from_millis(300))),
+            _ => {
+                proxy.delay(Duration::from_millis(20));
+                sleep(hold, done);
+                proxy.delay(Duration::ZERO);
+                events.tell("no delay");
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A session's journal: an append-only file of JSON lines, written through a memory map.
+//!
+//! A line that was appended belongs to the kernel, so a crash or a kill -9 of the collector loses nothing of it, and
+//! appending costs a copy and no system call. A file ends at its first zero byte; what follows the last line end was
+//! under way.
+//!
+//! Writes are appended before they are sent and reads after they were answered: whatever the database may have seen is in
+//! the journal. `["commit"]` is appended before the commit is sent, so a transaction that ends before it did not commit.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use memmap2::MmapMut;
+
+use crate::adapter::Key;
+
+const STEP: usize = 1 << 20;
+
+/// Appends lines to a file.
+pub(crate) struct Journal {
+    file: File,
+    map: MmapMut,
+    end: usize,
+    line: String,
+}
+
+/// How a transaction ended, as its client saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Committed,
+    Aborted(&'static str),
+    Unknown,
+}
+
+#[allow(unsafe_code)] // The file is ours alone: nobody else truncates it while it is mapped.
+fn map(file: &File) -> io::Result<MmapMut> {
+    unsafe { MmapMut::map_mut(file) }
+}
+
+impl Journal {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(path)?;
+        file.set_len(STEP as u64)?;
+        let map = map(&file)?;
+        Ok(Journal {
+            file,
+            map,
+            end: 0,
+            line: String::with_capacity(256),
+        })
+    }
+
+    fn append(&mut self) -> io::Result<()> {
+        self.line.push('\n');
+        let end = self.end + self.line.len();
+        if end >= self.map.len() {
+            let size = (end + 1).next_multiple_of(STEP).max(self.map.len() + STEP);
+            self.file.set_len(size as u64)?;
+            self.map = map(&self.file)?;
+        }
+        self.map[self.end..end].copy_from_slice(self.line.as_bytes());
+        self.end = end;
+        self.line.clear();
+        Ok(())
+    }
+
+    pub(crate) fn begin(&mut self, id: i64, session: i64, time: i64) -> io::Result<()> {
+        let _ = write!(self.line, "[\"begin\",{id},{session},{time}]");
+        self.append()
+    }
+
+    pub(crate) fn read(&mut self, key: Key, value: Option<i64>) -> io::Result<()> {
+        let _ = match value {
+            Some(value) => write!(self.line, "[\"r\",{key},{value}]"),
+            None => write!(self.line, "[\"r\",{key},null]"),
+        };
+        self.append()
+    }
+
+    pub(crate) fn write(&mut self, name: &str, key: Key, value: i64) -> io::Result<()> {
+        let _ = write!(self.line, "[\"{name}\",{key},{value}]");
+        self.append()
+    }
+
+    /// What a compare-and-set found, and whether it wrote. Its value was appended before, as `cas`.
+    pub(crate) fn held(&mut self, held: Option<i64>, has_written: bool) -> io::Result<()> {
+        let _ = match held {
+            Some(value) => write!(self.line, "[\"held\",{value},{has_written}]"),
+            None => write!(self.line, "[\"held\",null,{has_written}]"),
+        };
+        self.append()
+    }
+
+    pub(crate) fn rank(&mut self, rank: i64) -> io::Result<()> {
+        let _ = write!(self.line, "[\"rank\",{rank}]");
+        self.append()
+    }
+
+    pub(crate) fn read_list(&mut self, key: Key, list: &[i64]) -> io::Result<()> {
+        let _ = write!(self.line, "[\"rl\",{key},{list:?}]");
+        self.append()
+    }
+
+    pub(crate) fn range(&mut self, low: Key, high: Key, rows: &[(Key, i64)]) -> io::Result<()> {
+        let _ = write!(self.line, "[\"range\",{low},{high},[");
+        for (at, (key, value)) in rows.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            let _ = write!(self.line, "{comma}[{key},{value}]");
+        }
+        self.line.push_str("]]");
+        self.append()
+    }
+
+    /// A text about the transaction: its name in the database, or a snapshot.
+    pub(crate) fn text(&mut self, what: &str, text: &str) -> io::Result<()> {
+        let text = serde_json::Value::from(text);
+        let _ = write!(self.line, "[\"{what}\",{text}]");
+        self.append()
+    }
+
+    pub(crate) fn committing(&mut self) -> io::Result<()> {
+        self.line.push_str("[\"commit\"]");
+        self.append()
+    }
+
+    pub(crate) fn end(&mut self, end: End, time: i64) -> io::Result<()> {
+        let _ = match end {
+            End::Committed => write!(self.line, "[\"end\",\"committed\",{time}]"),
+            End::Aborted(reason) => write!(self.line, "[\"end\",\"aborted\",{time},\"{reason}\"]"),
+            End::Unknown => write!(self.line, "[\"end\",\"unknown\",{time}]"),
+        };
+        self.append()
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Only tidies up: a reader stops at the first zero byte anyway.
+        let _ = self.file.set_len(self.end as u64);
+    }
+}
+
+/// The journals of a collection, in order.
+pub(crate) fn journals(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|it| it.to_str()).unwrap_or("");
+        let number = name.strip_prefix("session-");
+        if let Some(number) = number.and_then(|it| it.strip_suffix(".journal"))
+            && let Ok(number) = number.parse::<usize>()
+        {
+            found.push((number, path));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The name of a session's journal.
+pub(crate) fn journal_name(session: usize) -> String {
+    format!("session-{session}.journal")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_was_never_closed_keeps_every_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(journal_name(3));
+        let mut journal = Journal::create(&path).unwrap();
+        for id in 0..50_000 {
+            journal.begin(id, 3, id).unwrap();
+        }
+        // As after a kill: nothing is flushed, nothing is truncated.
+        std::mem::forget(journal);
+        let text = std::fs::read(&path).unwrap();
+        let end = text.iter().position(|&byte| byte == 0).unwrap();
+        let lines = std::str::from_utf8(&text[..end]).unwrap().lines().count();
+        assert_eq!(lines, 50_000);
+        assert_eq!(journals(directory.path()).unwrap(), [path]);
+    }
+}

@@ -1,0 +1,87 @@
+//! What was collected from what: `collection.json`, written before the first transaction, so that journals can be merged
+//! whatever ended the collector.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::adapter::Initially;
+
+const NAME: &str = "collection.json";
+
+/// What was collected from what.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Meta {
+    /// The database, as typed.
+    pub database: String,
+    /// What it says it is.
+    pub version: String,
+    /// The isolation level that was asked for.
+    pub isolation: String,
+    /// The workload.
+    pub workload: String,
+    /// Clients.
+    pub sessions: usize,
+    /// The seed.
+    pub seed: u64,
+    /// How versions were put in order.
+    pub version_order: String,
+    /// Whether every key holds 0 at first; else there is no row.
+    pub rows_at_first: bool,
+    /// Whether keys hold lists.
+    pub lists: bool,
+    /// The node of each client, where there are several.
+    pub nodes: Vec<Option<String>>,
+    /// Settings of the database.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl Meta {
+    pub(crate) fn is_initially(initially: Initially) -> bool {
+        matches!(initially, Initially::Rows(_))
+    }
+
+    pub(crate) fn initial(&self) -> Value {
+        if self.rows_at_first {
+            Value::from(0)
+        } else {
+            Value::Null
+        }
+    }
+
+    pub(crate) fn node(&self, client: usize) -> Option<&str> {
+        self.nodes.get(client)?.as_deref()
+    }
+
+    /// In a line.
+    pub fn about(&self) -> String {
+        let settings: String = self
+            .settings
+            .iter()
+            .map(|(name, value)| format!(", {name}={value}"))
+            .collect();
+        format!(
+            "{} ({}), isolation {}, workload {}, {} sessions, seed {}, version order {}{settings}",
+            self.version,
+            self.database,
+            self.isolation,
+            self.workload,
+            self.sessions,
+            self.seed,
+            self.version_order
+        )
+    }
+
+    pub(crate) fn write(&self, directory: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        std::fs::write(directory.join(NAME), text)
+    }
+
+    pub(crate) fn read(directory: &Path) -> io::Result<Self> {
+        let text = std::fs::read_to_string(directory.join(NAME))?;
+        serde_json::from_str(&text).map_err(io::Error::other)
+    }
+}

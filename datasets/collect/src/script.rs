@@ -1,0 +1,206 @@
+//! A workload from a TOML file: transactions with weights, each a list of operations on variables that stand for
+//! different keys.
+//!
+//! ```toml
+//! [[transaction]]
+//! weight = 3
+//! ops = ["read a", "read b", "write a"]
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use kingsnake_datasets::store::Step;
+use kingsnake_datasets::workloads::Kind;
+use kingsnake_history::rng::Rng;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::adapter::Key;
+
+/// Transactions of a file.
+pub(crate) struct Script {
+    pub(crate) kind: Kind,
+    /// The most different keys that a transaction needs.
+    pub(crate) n_variables: usize,
+    transactions: Vec<(usize, Vec<(Verb, usize)>)>,
+    weight: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Read,
+    Write,
+    List,
+    Append,
+    Range,
+    Insert,
+}
+
+/// Why a file is no workload.
+#[derive(Debug, Error)]
+pub enum BadScript {
+    /// It cannot be read.
+    #[error("cannot read {path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is not of the expected form.
+    #[error("{path}: {problem}")]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to write instead.
+        problem: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    transaction: Vec<RawTransaction>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTransaction {
+    #[serde(default = "one")]
+    weight: usize,
+    ops: Vec<String>,
+}
+
+fn one() -> usize {
+    1
+}
+
+pub(crate) fn read(path: &str) -> Result<Script, BadScript> {
+    let path = Path::new(path);
+    let text = std::fs::read_to_string(path).map_err(|error| BadScript::Io {
+        path: path.to_owned(),
+        error,
+    })?;
+    parse(&text).map_err(|problem| BadScript::Form {
+        path: path.to_owned(),
+        problem,
+    })
+}
+
+fn parse(text: &str) -> Result<Script, String> {
+    let raw: Raw = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut script = Script {
+        kind: Kind::Registers,
+        n_variables: 1,
+        transactions: Vec::new(),
+        weight: 0,
+    };
+    let mut kind = None;
+    for transaction in raw.transaction {
+        let mut variables: Vec<&str> = Vec::new();
+        let mut ops = Vec::new();
+        for op in &transaction.ops {
+            let (verb, of, name) = parse_op(op)?;
+            if *kind.get_or_insert(of) != of {
+                return Err(format!(
+                    "{op:?}: a workload is of registers (read, write), of lists (list, append) or of rows (range, insert), not of several"
+                ));
+            }
+            let place = variables.iter().position(|it| *it == name);
+            ops.push((verb, place.unwrap_or(variables.len())));
+            if place.is_none() {
+                variables.push(name);
+            }
+        }
+        script.n_variables = script.n_variables.max(variables.len());
+        script.weight += transaction.weight;
+        script.transactions.push((transaction.weight, ops));
+    }
+    if script.weight == 0 {
+        return Err("no [[transaction]] has a weight above 0".to_owned());
+    }
+    script.kind = kind.unwrap_or(Kind::Registers);
+    Ok(script)
+}
+
+fn parse_op(op: &str) -> Result<(Verb, Kind, &str), String> {
+    let expected = || {
+        format!(
+            "{op:?} is no operation; write `read a`, `write a`, `list a`, `append a`, `range a` or `insert a`, where a is any name"
+        )
+    };
+    let (verb, name) = op.trim().split_once(' ').ok_or_else(expected)?;
+    let (verb, kind) = match verb {
+        "read" => (Verb::Read, Kind::Registers),
+        "write" => (Verb::Write, Kind::Registers),
+        "list" => (Verb::List, Kind::Lists),
+        "append" => (Verb::Append, Kind::Lists),
+        "range" => (Verb::Range, Kind::Rows),
+        "insert" => (Verb::Insert, Kind::Rows),
+        _ => return Err(expected()),
+    };
+    Ok((verb, kind, name.trim()))
+}
+
+impl Script {
+    /// One transaction's steps, on different keys among this many.
+    pub(crate) fn steps(&self, keys: usize, rng: &mut Rng) -> Vec<Step> {
+        let mut drawn = rng.below(self.weight);
+        let mut ops: &[(Verb, usize)] = &[];
+        for (weight, these) in &self.transactions {
+            ops = these;
+            if drawn < *weight {
+                break;
+            }
+            drawn -= weight;
+        }
+        let mut chosen: Vec<Key> = Vec::new();
+        while chosen.len() < self.n_variables {
+            let key = rng.below(keys) as Key;
+            if !chosen.contains(&key) {
+                chosen.push(key);
+            }
+        }
+        let step = |&(verb, variable): &(Verb, usize)| {
+            let key = chosen[variable];
+            match verb {
+                Verb::Read => Step::Read(key),
+                Verb::Write => Step::Write(key, 0),
+                Verb::List => Step::ReadList(key),
+                Verb::Append => Step::Append(key),
+                Verb::Range => Step::Range(key, key + 8),
+                Verb::Insert => Step::Insert(key),
+            }
+        };
+        ops.iter().map(step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_stand_for_different_keys() {
+        let text = "[[transaction]]\nops = ['read a', 'read b', 'write a']";
+        let script = parse(text).unwrap();
+        let mut rng = Rng::new(1);
+        for _ in 0..100 {
+            let steps = script.steps(2, &mut rng);
+            let [Step::Read(a), Step::Read(b), Step::Write(c, 0)] = steps[..] else {
+                panic!("{steps:?}");
+            };
+            assert!(a != b && a == c);
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_operation_is_refused_with_what_to_write() {
+        let error = parse("[[transaction]]\nops = ['update a']").err().unwrap();
+        assert!(error.contains("write `read a`"), "{error}");
+        let error = parse("[[transaction]]\nops = ['read a', 'append b']")
+            .err()
+            .unwrap();
+        assert!(error.contains("not of several"), "{error}");
+    }
+}

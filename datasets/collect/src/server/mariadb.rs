@@ -1,0 +1,96 @@
+//! A private MariaDB, or a Galera cluster of them: `mariadb-install-db` into a temporary directory, then `mariadbd`.
+
+use std::path::Path;
+
+use super::process::{Process, find_program, free_port, io_error, make_for, run, user};
+use super::{Private, ServerError, Wanted};
+
+const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
+
+pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), ServerError> {
+    let hint = " (Debian's package: mariadb-server)";
+    let user = user("mysql");
+    let install = find_program(&["mariadb-install-db", "mysql_install_db"], hint)?;
+    let program = find_program(&["mariadbd", "mysqld"], hint)?;
+    if wanted.nodes > 1 && !Path::new(PROVIDER).is_file() {
+        return Err(ServerError::NotInstalled {
+            program: PROVIDER.to_owned(),
+            hint: " (Debian's package: galera-4)".to_owned(),
+        });
+    }
+    let account = private.directory.join("account.sql");
+    let statements = "CREATE USER IF NOT EXISTS kingsnake@'%';\nGRANT ALL ON *.* TO kingsnake@'%' WITH GRANT OPTION;\nCREATE DATABASE IF NOT EXISTS kingsnake;\n";
+    std::fs::write(&account, statements).map_err(|error| io_error(&account, error))?;
+    let peers = (0..wanted.nodes)
+        .map(|_| free_port())
+        .collect::<Result<Vec<u16>, _>>()?;
+    for node in 0..wanted.nodes {
+        let root = private.directory.join(node.to_string());
+        make_for(&root, user)?;
+        let data = root.join("data");
+        let args = [
+            "--no-defaults".to_owned(),
+            format!("--datadir={}", data.display()),
+            "--auth-root-authentication-method=normal".to_owned(),
+            "--skip-test-db".to_owned(),
+        ];
+        run(&install, &args, user)?;
+        let port = free_port()?;
+        let mut args = vec![
+            "--no-defaults".to_owned(),
+            format!("--datadir={}", data.display()),
+            format!("--socket={}", root.join("socket").display()),
+            format!("--pid-file={}", root.join("pid").display()),
+            format!("--port={port}"),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--init-file={}", account.display()),
+            format!("--server-id={}", node + 1),
+            "--log-bin=binlog".to_owned(),
+            "--log-slave-updates".to_owned(),
+            "--binlog-format=ROW".to_owned(),
+            // A crash of the server loses nothing by it; only one of the machine would.
+            "--innodb-flush-log-at-trx-commit=2".to_owned(),
+            "--innodb-buffer-pool-size=32M".to_owned(),
+            format!("--max-connections={}", wanted.sessions * 2 + 20),
+            "--skip-name-resolve".to_owned(),
+        ];
+        if wanted.nodes > 1 {
+            args.extend(cluster(node, &peers)?);
+        }
+        let log = private.directory.join(format!("{node}.log"));
+        let process = Process::new(program.clone(), args, user, log, port);
+        let url = format!("mysql://kingsnake@127.0.0.1:{port}/kingsnake");
+        private.add(process, url)?;
+        // One node after another: the later ones take their data from the first.
+        private.wait(node)?;
+    }
+    Ok(())
+}
+
+fn cluster(node: usize, peers: &[u16]) -> Result<Vec<String>, ServerError> {
+    let all: Vec<String> = peers
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
+    // The first node makes the cluster, the others join it.
+    let address = if node == 0 {
+        String::new()
+    } else {
+        all[..node].join(",")
+    };
+    let (ist, sst) = (free_port()?, free_port()?);
+    Ok(vec![
+        "--wsrep-on=ON".to_owned(),
+        format!("--wsrep-provider={PROVIDER}"),
+        format!("--wsrep-cluster-address=gcomm://{address}"),
+        format!("--wsrep-node-address=127.0.0.1:{}", peers[node]),
+        format!("--wsrep-node-name=node{node}"),
+        "--wsrep-sst-method=rsync".to_owned(),
+        format!("--wsrep-sst-receive-address=127.0.0.1:{sst}"),
+        format!(
+            "--wsrep-provider-options=base_port={};gmcast.listen_addr=tcp://127.0.0.1:{};ist.recv_addr=127.0.0.1:{ist};gcache.size=16M",
+            peers[node], peers[node]
+        ),
+        "--innodb-autoinc-lock-mode=2".to_owned(),
+    ])
+}

@@ -1,0 +1,311 @@
+//! What the clients do: a table of workloads, small enough to meet often on few keys, or a file.
+//!
+//! Those that the embedded store has are taken from there; the others are here. A transaction is made from random numbers
+//! (and, for keys that nobody has used yet, a shared counter), so that an aborted one can be made again.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use kingsnake_datasets::store::{Step, Transaction};
+use kingsnake_datasets::workloads::{self as embedded, BadParameters, Kind, Parameters, Workload};
+use kingsnake_history::rng::Rng;
+use thiserror::Error;
+
+use crate::adapter::{Initially, Key};
+use crate::script::{self, BadScript, Script};
+
+/// What one transaction does.
+pub(crate) enum Plan {
+    /// Steps, some of which depend on what was read.
+    Steps(Box<dyn Transaction>),
+    /// A compare-and-set of one key, from what the session last saw there.
+    Cas(Key),
+}
+
+/// A workload that is ready to run.
+pub struct Load {
+    kind: Kind,
+    initially: Initially,
+    make: Make,
+}
+
+enum Make {
+    Embedded(Box<dyn Workload>),
+    Skew { pairs: usize },
+    Fresh { used: AtomicI64 },
+    Predicate { used: AtomicI64 },
+    Bank { accounts: usize },
+    Register { keys: usize },
+    Script { script: Script, keys: usize },
+}
+
+/// Why a workload cannot be had.
+#[derive(Debug, Error)]
+pub enum BadWorkload {
+    /// There is no such workload, and no such file.
+    #[error("there is neither a workload nor a file {0:?}; workloads are {names}", names = names().join(", "))]
+    Unknown(String),
+    /// The parameters do not fit.
+    #[error(transparent)]
+    Parameters(#[from] BadParameters),
+    /// There are too few keys.
+    #[error("the workload {workload} needs at least {needs} keys, and there are {keys}")]
+    FewKeys {
+        /// The workload.
+        workload: String,
+        /// How many keys it needs.
+        needs: usize,
+        /// How many there are.
+        keys: usize,
+    },
+    /// The workload leaves no choice.
+    #[error("the workload {workload} has its own {what}")]
+    Fixed {
+        /// The workload.
+        workload: String,
+        /// What was to be changed.
+        what: &'static str,
+    },
+    /// The file is no workload.
+    #[error(transparent)]
+    Script(#[from] BadScript),
+}
+
+/// A line of the table.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The name, as typed.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Keys unless told otherwise; 0 where the workload leaves no choice.
+    pub keys: usize,
+    /// Operations a transaction unless told otherwise; 0 where the workload leaves no choice.
+    pub ops: usize,
+    /// The workload of the embedded store that it is.
+    embedded: Option<&'static str>,
+}
+
+const fn own(name: &'static str, about: &'static str, keys: usize) -> Entry {
+    Entry {
+        name,
+        about,
+        keys,
+        ops: 0,
+        embedded: None,
+    }
+}
+
+/// Every workload.
+#[rustfmt::skip]
+pub const LOADS: &[Entry] = &[
+    Entry { name: "mini", about: "at most two reads and two writes, every write after a read of its key (MTC)", keys: 20, ops: 0, embedded: Some("mini") },
+    Entry { name: "rmw", about: "transactions that read and then write each of their keys", keys: 20, ops: 2, embedded: Some("blindw-rmw") },
+    own("skew", "reads both keys of a pair and writes one: write skew where a level allows it", 20),
+    Entry { name: "blind", about: "50 % read-only and 50 % write-only transactions", keys: 100, ops: 4, embedded: Some("blindw-rw") },
+    own("fresh", "the same as skew, on pairs of rows that do not exist yet", 0),
+    Entry { name: "append", about: "reads of lists and appends (Jepsen's list-append)", keys: 20, ops: 4, embedded: Some("list-append") },
+    own("predicate", "range queries and inserts into the range that was read; recorded as ranges of keys", 0),
+    own("bank", "transfers between two accounts, and reads of all accounts", 8),
+    own("register", "a read, a write or a compare-and-set of one key, for `linearizable`", 5),
+    Entry { name: "tpcc", about: "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", keys: 0, ops: 0, embedded: Some("tpcc") },
+];
+
+/// The names of all workloads.
+pub fn names() -> Vec<&'static str> {
+    LOADS.iter().map(|entry| entry.name).collect()
+}
+
+impl Load {
+    /// The workload of this name, or of the file at this path.
+    pub fn new(name: &str, keys: Option<usize>, ops: Option<usize>) -> Result<Self, BadWorkload> {
+        let Some(entry) = LOADS.iter().find(|entry| entry.name == name) else {
+            return Self::from_file(name, keys, ops);
+        };
+        let fixed = |is_typed: bool, what| {
+            let workload = name.to_owned();
+            if is_typed {
+                return Err(BadWorkload::Fixed { workload, what });
+            }
+            Ok(())
+        };
+        if entry.keys == 0 {
+            fixed(keys.is_some(), "number of keys")?;
+        }
+        if entry.ops == 0 {
+            fixed(ops.is_some(), "number of operations")?;
+        }
+        let n_keys = keys.unwrap_or(entry.keys);
+        let (kind, make) = match entry.embedded {
+            Some(workload) => {
+                let parameters = Parameters {
+                    n_keys: (entry.keys > 0).then_some(n_keys),
+                    n_ops: (entry.ops > 0).then_some(ops.unwrap_or(entry.ops)),
+                    ..Parameters::default()
+                };
+                let workload = embedded::find(workload)?.make(&parameters)?;
+                (workload.kind(), Make::Embedded(workload))
+            }
+            None => own_load(name, n_keys),
+        };
+        if matches!(make, Make::Skew { .. } | Make::Bank { .. }) && n_keys < 2 {
+            let workload = name.to_owned();
+            return Err(BadWorkload::FewKeys {
+                workload,
+                needs: 2,
+                keys: n_keys,
+            });
+        }
+        let initially = match kind {
+            Kind::Registers if n_keys > 0 => Initially::Rows(n_keys as i64),
+            _ => Initially::Nothing,
+        };
+        Ok(Load {
+            kind,
+            initially,
+            make,
+        })
+    }
+
+    fn from_file(path: &str, keys: Option<usize>, ops: Option<usize>) -> Result<Self, BadWorkload> {
+        if !std::path::Path::new(path).is_file() {
+            return Err(BadWorkload::Unknown(path.to_owned()));
+        }
+        if ops.is_some() {
+            let workload = path.to_owned();
+            return Err(BadWorkload::Fixed {
+                workload,
+                what: "number of operations",
+            });
+        }
+        let script = script::read(path)?;
+        let keys = keys.unwrap_or(20);
+        if keys < script.n_variables {
+            let (workload, needs) = (path.to_owned(), script.n_variables);
+            return Err(BadWorkload::FewKeys {
+                workload,
+                needs,
+                keys,
+            });
+        }
+        let kind = script.kind;
+        let initially = match kind {
+            Kind::Registers => Initially::Rows(keys as i64),
+            _ => Initially::Nothing,
+        };
+        Ok(Load {
+            kind,
+            initially,
+            make: Make::Script { script, keys },
+        })
+    }
+
+    /// What the keys hold.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What the keys hold before the first transaction.
+    pub fn initially(&self) -> Initially {
+        self.initially
+    }
+
+    /// The next transaction.
+    pub(crate) fn plan(&self, rng: &mut Rng) -> Plan {
+        let steps = match &self.make {
+            Make::Embedded(workload) => return Plan::Steps(workload.transaction(rng)),
+            Make::Skew { pairs } => skew(2 * rng.below(*pairs) as Key, rng),
+            Make::Fresh { used } => {
+                // Four transactions share a pair on average, so that several of them meet on it.
+                let pair = used.fetch_add(1, Ordering::Relaxed) / 4 + rng.below(2) as Key;
+                skew(2 * pair, rng)
+            }
+            Make::Predicate { used } => predicate(used.fetch_add(1, Ordering::Relaxed), rng),
+            Make::Bank { accounts } => return Plan::Steps(bank(*accounts, rng)),
+            Make::Register { keys } => {
+                let key = rng.below(*keys) as Key;
+                match rng.below(3) {
+                    0 => vec![Step::Read(key)],
+                    1 => vec![Step::Write(key, 0)],
+                    _ => return Plan::Cas(key),
+                }
+            }
+            Make::Script { script, keys } => script.steps(*keys, rng),
+        };
+        Plan::Steps(Box::new(steps.into_iter()))
+    }
+}
+
+fn own_load(name: &str, keys: usize) -> (Kind, Make) {
+    let used = AtomicI64::new(0);
+    match name {
+        "skew" => (Kind::Registers, Make::Skew { pairs: keys / 2 }),
+        "fresh" => (Kind::Registers, Make::Fresh { used }),
+        "predicate" => (Kind::Rows, Make::Predicate { used }),
+        "bank" => (Kind::Registers, Make::Bank { accounts: keys }),
+        _ => (Kind::Registers, Make::Register { keys }),
+    }
+}
+
+fn skew(first: Key, rng: &mut Rng) -> Vec<Step> {
+    let written = first + rng.below(2) as Key;
+    vec![
+        Step::Read(first),
+        Step::Read(first + 1),
+        Step::Write(written, 0),
+    ]
+}
+
+/// How many keys a range spans.
+const SPAN: Key = 8;
+
+/// Every few transactions the window moves on, so that there are always rows which nobody has inserted yet.
+fn predicate(used: i64, rng: &mut Rng) -> Vec<Step> {
+    let low = SPAN * (used / 6);
+    let mut row = || low + rng.below(SPAN as usize) as Key;
+    let (first, second) = (row(), row());
+    let range = Step::Range(low, low + SPAN - 1);
+    match rng.below(4) {
+        0 => vec![range],
+        1 => vec![Step::Insert(first), Step::Insert(second)],
+        _ => vec![range, Step::Insert(first)],
+    }
+}
+
+fn bank(accounts: usize, rng: &mut Rng) -> Box<dyn Transaction> {
+    if rng.below(5) == 0 {
+        let all = (0..accounts as Key).map(Step::Read);
+        return Box::new(all.collect::<Vec<_>>().into_iter());
+    }
+    let from = rng.below(accounts);
+    let to = (from + 1 + rng.below(accounts - 1)) % accounts;
+    Box::new(Transfer {
+        accounts: [from as Key, to as Key],
+        amount: 1 + rng.below(5) as i64,
+        held: [0; 2],
+        at: 0,
+    })
+}
+
+/// Reads two accounts, then writes both.
+struct Transfer {
+    accounts: [Key; 2],
+    amount: i64,
+    held: [i64; 2],
+    at: usize,
+}
+
+impl Transaction for Transfer {
+    fn next(&mut self, read: i64) -> Option<Step> {
+        let at = self.at;
+        self.at += 1;
+        if (1..=2).contains(&at) {
+            self.held[at - 1] = read;
+        }
+        match at {
+            0 | 1 => Some(Step::Read(self.accounts[at])),
+            2 => Some(Step::Write(self.accounts[0], self.held[0] - self.amount)),
+            3 => Some(Step::Write(self.accounts[1], self.held[1] + self.amount)),
+            _ => None,
+        }
+    }
+}

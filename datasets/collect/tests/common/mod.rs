@@ -1,0 +1,230 @@
+//! What the tests of all databases share: collect, read, check.
+#![allow(dead_code, clippy::unwrap_used)] // Each suite uses its part; a test may panic.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use kingsnake_collect::server::{Private, ServerError, Wanted};
+use kingsnake_collect::{
+    Beside, Broken, Collected, Database, Load, Mistake, OrderBy, Request, Run, Target, adapter,
+    self_test,
+};
+use kingsnake_datasets::workloads::Kind;
+use kingsnake_datasets::{ReadOptions, open};
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::check::{Techniques, check};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
+use kingsnake_solver::level::Level;
+use kingsnake_solver::progress::{Progress, Silent};
+use kingsnake_solver::verdict::Verdict;
+
+/// Never asked: what these tests collect leaves nothing open.
+struct Nobody;
+
+impl Backend for Nobody {
+    fn name(&self) -> &'static str {
+        "test/nobody"
+    }
+
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        _: &Budget,
+        _: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        panic!("{} constraints are open", question.constraints.len());
+    }
+}
+
+/// Whether a history holds at a level.
+pub fn holds(history: &Path, level: Level) -> bool {
+    let parsed = open(history, &ReadOptions::default()).unwrap();
+    let spec = level.spec(None).unwrap();
+    let report = check(
+        &parsed.history,
+        spec,
+        &Techniques::default(),
+        &mut Nobody,
+        &Budget::unlimited(),
+        &mut Silent,
+    );
+    match report.unwrap().verdict {
+        Verdict::Satisfied(_) => true,
+        Verdict::Violated(_) => false,
+        Verdict::Unknown(reason) => panic!("unknown: {reason}"),
+    }
+}
+
+/// What to collect in a test.
+pub struct Case<'a> {
+    pub database: &'a str,
+    pub urls: Vec<String>,
+    pub isolation: &'a str,
+    pub workload: &'a str,
+    pub order: OrderBy,
+    pub run: Run,
+    pub settings: Vec<(String, String)>,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(database: &'a str, isolation: &'a str, workload: &'a str) -> Self {
+        Case {
+            database,
+            urls: Vec::new(),
+            isolation,
+            workload,
+            order: adapter(database).unwrap().version_orders[0],
+            run: Run {
+                txns: 2_000,
+                limit: Some(Duration::from_secs(15)),
+                ..Run::default()
+            },
+            settings: Vec::new(),
+        }
+    }
+
+    pub fn at(mut self, server: &Private) -> Self {
+        self.urls.clone_from(&server.urls);
+        self
+    }
+
+    pub fn by(mut self, order: OrderBy) -> Self {
+        self.order = order;
+        self
+    }
+
+    pub fn txns(mut self, txns: u64) -> Self {
+        self.run.txns = txns;
+        self
+    }
+
+    pub fn load(&self) -> Load {
+        Load::new(self.workload, None, None).unwrap()
+    }
+
+    pub fn connect(&self, directory: &Path) -> Box<dyn Database> {
+        self.try_connect(directory).unwrap()
+    }
+
+    pub fn try_connect(
+        &self,
+        directory: &Path,
+    ) -> Result<Box<dyn Database>, kingsnake_collect::Failure> {
+        adapter(self.database).unwrap().connect(&Target {
+            urls: self.urls.clone(),
+            isolation: self.isolation.to_owned(),
+            version_order: self.order,
+            lists: self.load().kind() == Kind::Lists,
+            directory: directory.to_owned(),
+            settings: self.settings.clone(),
+        })
+    }
+
+    pub fn request<'b>(&'b self, directory: &'b Path) -> Request<'b> {
+        Request {
+            name: self.database,
+            isolation: self.isolation,
+            workload: self.workload,
+            version_order: self.order,
+            run: self.run.clone(),
+            directory,
+        }
+    }
+
+    pub fn collect(&self, directory: &Path) -> Collected {
+        self.collect_beside(directory, None)
+    }
+
+    pub fn collect_beside(&self, directory: &Path, beside: Option<Beside<'_>>) -> Collected {
+        let database = self.connect(directory);
+        self.collect_from(&*database, directory, beside)
+    }
+
+    pub fn collect_from(
+        &self,
+        database: &dyn Database,
+        directory: &Path,
+        beside: Option<Beside<'_>>,
+    ) -> Collected {
+        let stop = AtomicBool::new(false);
+        let request = self.request(directory);
+        let collected = request
+            .collect(database, &self.load(), &stop, beside, &mut |_| {})
+            .unwrap();
+        println!(
+            "{}: {} committed, aborted {:?}, {} unknown, {} operations in {:.2} s, {} findings",
+            collected.meta.about(),
+            collected.tally.committed,
+            collected.tally.aborted,
+            collected.tally.unknown,
+            collected.merged.n_ops,
+            collected.running.as_secs_f64(),
+            collected.merged.findings.len()
+        );
+        assert_eq!(collected.notes, Vec::<String>::new());
+        collected
+    }
+
+    /// Every operation with one session, then deliberate mistakes, each of which the checker must find.
+    pub fn control(&self, mistakes: &[Mistake]) {
+        let directory = tempfile::tempdir().unwrap();
+        let database = self.connect(directory.path());
+        let test = self_test(&*database).unwrap();
+        assert_eq!(test.failed, Vec::<String>::new());
+        assert!(test.passed.len() >= 12);
+        for &mistake in mistakes {
+            let place = directory.path().join(mistake.name());
+            let broken = Broken {
+                inner: &*database,
+                mistake,
+            };
+            let collected = self.collect_from(&broken, &place, None);
+            assert!(
+                !holds(&collected.history, Level::Ser),
+                "{} was not found",
+                mistake.name()
+            );
+        }
+    }
+
+    /// A level that allows an anomaly shows it sooner or later: tries again with more transactions, and says so if it
+    /// never did, because nothing guarantees it.
+    pub fn should_violate(&self, level: Level) {
+        let mut case = Case {
+            settings: self.settings.clone(),
+            urls: self.urls.clone(),
+            run: self.run.clone(),
+            ..*self
+        };
+        for _ in 0..3 {
+            let directory = tempfile::tempdir().unwrap();
+            let collected = case.collect(directory.path());
+            if !holds(&collected.history, level) {
+                return;
+            }
+            case.run.txns *= 4;
+            case.run.seed += 1;
+        }
+        println!(
+            "NOT SHOWN: {} at {} kept {level} on {}",
+            self.database, self.isolation, self.workload
+        );
+    }
+}
+
+/// A private server, or nothing, loudly, where its package is not installed.
+pub fn server(database: &str, nodes: usize) -> Option<Private> {
+    match Private::start(&Wanted {
+        database,
+        nodes,
+        sessions: 16,
+    }) {
+        Ok(server) => Some(server),
+        Err(error @ ServerError::NotInstalled { .. }) => {
+            println!("SKIPPED a test with {database}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
