@@ -68,7 +68,7 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     };
     let line = Line::new(voice.quiet);
     let collected = request.collect(&*database, &load, &stop, beside, &mut |tally| {
-        line.draw(tally)
+        line.draw(tally);
     })?;
     line.clear();
     drop((database, proxies, server));

@@ -45,9 +45,10 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
                 let has_ops = LOADS
                     .iter()
                     .any(|load| load.name == workload && load.ops > 0);
-                let lengths: Vec<Option<u32>> = match has_ops && !database.ops.is_empty() {
-                    true => database.ops.iter().copied().map(Some).collect(),
-                    false => vec![None],
+                let lengths = if has_ops && !database.ops.is_empty() {
+                    database.ops.iter().copied().map(Some).collect()
+                } else {
+                    vec![None]
                 };
                 for ops in lengths {
                     for fault in &database.fault {
@@ -79,12 +80,11 @@ impl Cell<'_> {
         } else {
             String::new()
         };
-        let settings: String = self
-            .database
-            .set
-            .iter()
+        let set = self.database.set.iter();
+        let settings: Vec<String> = set
             .map(|(name, value)| format!(" {name}={value}"))
             .collect();
+        let settings = settings.concat();
         format!(
             "{}{nodes} {} {}{ops} {}{settings} seed {}",
             self.database.name, self.isolation, self.workload, self.fault, self.seed

@@ -1,4 +1,4 @@
-//! What recording costs: the same transactions on SQLite by a bare client loop and by the driver, in processor time, and how
+//! What recording costs: the same transactions on `SQLite` by a bare client loop and by the driver, in processor time, and how
 //! long 10,000 transactions of 8 sessions take.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // A benchmark prints, and may panic.
 

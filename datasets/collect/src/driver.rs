@@ -298,9 +298,8 @@ impl<'a> Client<'a> {
         let end = match &outcome {
             Ok(()) => End::Committed,
             Err(Failure::Aborted(reason)) => End::Aborted(reason),
-            Err(Failure::Lost(_)) if committing => End::Unknown,
+            Err(Failure::Lost(_) | Failure::Fatal(_)) if committing => End::Unknown,
             Err(Failure::Lost(_)) => End::Aborted("connection lost"),
-            Err(Failure::Fatal(_)) if committing => End::Unknown,
             Err(Failure::Fatal(_)) => End::Aborted("error"),
         };
         self.journal.end(end, shared.clock.now())?;

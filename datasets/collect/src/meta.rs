@@ -58,11 +58,12 @@ impl Meta {
 
     /// In a line.
     pub fn about(&self) -> String {
-        let settings: String = self
+        let settings: Vec<String> = self
             .settings
             .iter()
             .map(|(name, value)| format!(", {name}={value}"))
             .collect();
+        let settings = settings.concat();
         format!(
             "{} ({}), isolation {}, workload {}, {} sessions, seed {}, version order {}{settings}",
             self.version,

@@ -13,6 +13,7 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
+    #[allow(clippy::needless_pass_by_value)] // Callers make both values for this call.
     fn expect<T: PartialEq + std::fmt::Debug>(&mut self, what: &'static str, got: T, expected: T) {
         if got == expected {
             self.passed.push(what);

@@ -1,4 +1,4 @@
-//! Databases that need no server: SQLite, fjall, redb.
+//! Databases that need no server: `SQLite`, fjall, redb.
 #![allow(clippy::unwrap_used)] // A test may panic.
 
 mod common;

@@ -1,5 +1,5 @@
 //! Private servers of installed packages. Verdicts are asserted only where the database guarantees them.
-#![allow(clippy::unwrap_used)] // A test may panic.
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // A test says what it saw, and may panic.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! MariaDB, MySQL and Galera: a connection a session, spread over the nodes; version order from the row binlog, by a rank
+//! `MariaDB`, `MySQL` and Galera: a connection a session, spread over the nodes; version order from the row binlog, by a rank
 //! column or by a trigger.
 //!
 //! The rank of a write comes back as `LAST_INSERT_ID`, because an UPDATE returns no row here. The binlog is complete once the
@@ -369,6 +369,7 @@ fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
     (version.1 != 0).then_some(version)
 }
 
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
 struct Client {
     conn: Conn,
     ranked: bool,

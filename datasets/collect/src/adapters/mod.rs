@@ -172,7 +172,7 @@ impl Adapter {
 fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
     let numbers = text.split(',').filter(|it| !it.is_empty());
     numbers
-        .map(|number| number.parse())
+        .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which nobody appended")))
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL: a connection a session, version order by logical decoding, by a rank column or by a trigger.
+//! `PostgreSQL`: a connection a session, version order by logical decoding, by a rank column or by a trigger.
 //!
 //! Sequential scans are off, or else SSI locks whole tables; deadlocks are found after 20 ms. The log is complete only up to
 //! an end mark that is written with synchronous commit; without it the tail would be missing silently.
@@ -136,7 +136,7 @@ impl Postgres {
         )))
     }
 
-    fn decoded(&self, connection: &mut Connection) -> Result<Log, Failure> {
+    fn decoded(connection: &mut Connection) -> Result<Log, Failure> {
         let whole = |error: postgres::Error| failure(&error);
         connection
             .batch_execute("SET synchronous_commit = on")
@@ -203,7 +203,7 @@ fn told(error: &postgres::Error) -> String {
 fn is_of_connection(error: &postgres::Error) -> bool {
     let cause = std::error::Error::source(error);
     error.is_closed()
-        || cause.is_some_and(|cause| cause.is::<std::io::Error>())
+        || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
         || error.to_string().contains("timeout")
 }
 
@@ -348,7 +348,7 @@ impl Database for Postgres {
         let mut connection = self.connect()?;
         self.wait_for_ends(&mut connection)?;
         match self.order {
-            OrderBy::Log => self.decoded(&mut connection).map(Some),
+            OrderBy::Log => Self::decoded(&mut connection).map(Some),
             OrderBy::Trigger => {
                 let rows = connection
                     .query("SELECT k, v FROM kingsnake_log ORDER BY id", &[])

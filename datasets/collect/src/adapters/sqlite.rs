@@ -1,6 +1,6 @@
-//! SQLite, compiled in. A session is a connection; the file is the collection's own unless a path is given.
+//! `SQLite`, compiled in. A session is a connection; the file is the collection's own unless a path is given.
 //!
-//! Write-ahead log, no synchronisation with the disk (only a crash of the machine would show it). SQLite promises
+//! Write-ahead log, no synchronisation with the disk (only a crash of the machine would show it). `SQLite` promises
 //! serializability, except with a shared cache and `read_uncommitted`.
 
 use std::path::PathBuf;
@@ -106,6 +106,7 @@ fn wait(times: i32) -> bool {
     times < 10_000
 }
 
+#[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
 fn fatal(error: rusqlite::Error) -> Failure {
     match error.sqlite_error() {
         Some(cause) => match (cause.code, cause.extended_code) {

@@ -1,4 +1,4 @@
-//! A private MariaDB, or a Galera cluster of them: `mariadb-install-db` into a temporary directory, then `mariadbd`.
+//! A private `MariaDB`, or a Galera cluster of them: `mariadb-install-db` into a temporary directory, then `mariadbd`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A private PostgreSQL: `initdb` into a temporary directory, then `postgres` on loopback.
+//! A private `PostgreSQL`: `initdb` into a temporary directory, then `postgres` on loopback.
 
 use std::path::{Path, PathBuf};
 

@@ -135,28 +135,20 @@ pub(super) fn find_program(names: &[&str], hint: &str) -> Result<PathBuf, Server
 
 fn command(program: &Path, user: Option<User>, dies_with_us: bool) -> Command {
     let setpriv = find_program(&["setpriv"], "").ok().filter(|_| dies_with_us);
-    let mut command = match setpriv {
-        Some(setpriv) => {
-            let mut command = Command::new(setpriv);
-            if let Some(user) = user {
-                command.args([
-                    "--reuid",
-                    &user.uid.to_string(),
-                    "--regid",
-                    &user.gid.to_string(),
-                    "--clear-groups",
-                ]);
-            }
-            command.args(["--pdeathsig", "KILL", "--"]).arg(program);
-            command
+    let mut command = if let Some(setpriv) = setpriv {
+        let mut command = Command::new(setpriv);
+        if let Some(user) = user {
+            let (uid, gid) = (user.uid.to_string(), user.gid.to_string());
+            command.args(["--reuid", &uid, "--regid", &gid, "--clear-groups"]);
         }
-        None => {
-            let mut command = Command::new(program);
-            if let Some(user) = user {
-                command.uid(user.uid).gid(user.gid);
-            }
-            command
+        command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+        command
+    } else {
+        let mut command = Command::new(program);
+        if let Some(user) = user {
+            command.uid(user.uid).gid(user.gid);
         }
+        command
     };
     command
         .current_dir("/")
@@ -180,7 +172,7 @@ fn spawn_for_good(command: Command) -> io::Result<Child> {
         jobs
     });
     let (answer, answered) = mpsc::channel();
-    let gone = |_| io::Error::other("the thread that starts processes is gone");
+    let gone = |()| io::Error::other("the thread that starts processes is gone");
     starter.send((command, answer)).map_err(|_| gone(()))?;
     answered.recv().map_err(|_| gone(()))?
 }

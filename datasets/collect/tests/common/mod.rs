@@ -1,5 +1,5 @@
 //! What the tests of all databases share: collect, read, check.
-#![allow(dead_code, clippy::unwrap_used)] // Each suite uses its part; a test may panic.
+#![allow(dead_code, clippy::print_stdout, clippy::unwrap_used)] // Each suite uses its part, says what it saw, and may panic.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
