@@ -12,8 +12,11 @@ impl Event {
     /// Whether it changes anything.
     pub(super) fn writes(&self) -> bool {
         match self {
-            Event::Put { .. } | Event::Write(..) | Event::Append(..) => true,
-            Event::Insert(..) | Event::Delete(..) => true,
+            Event::Put { .. }
+            | Event::Write(..)
+            | Event::Append(..)
+            | Event::Insert(..)
+            | Event::Delete(..) => true,
             Event::UpdateWhere { rows, .. } => !rows.is_empty(),
             _ => false,
         }

@@ -42,13 +42,7 @@ impl Workload for Emme {
                 Some(_) if drawn < 10 => Planned::Step(Step::Put(key, number, true)),
                 Some(share) => {
                     let is_read = drawn < 55;
-                    if !rng.chance(share) {
-                        Planned::Step(if is_read {
-                            Step::Read(key)
-                        } else {
-                            Step::Put(key, number, false)
-                        })
-                    } else {
+                    if rng.chance(share) {
                         let low = rng.below(NUMBERS) as i64;
                         let span = (low, low + SPAN);
                         Planned::Step(match (is_read, rng.below(4)) {
@@ -56,6 +50,12 @@ impl Workload for Emme {
                             (true, 1) => Step::Extreme(span.0, span.1, true),
                             (true, _) => Step::Select(span.0, span.1),
                             (false, _) => Step::UpdateWhere(span.0, span.1, number),
+                        })
+                    } else {
+                        Planned::Step(if is_read {
+                            Step::Read(key)
+                        } else {
+                            Step::Put(key, number, false)
                         })
                     }
                 }

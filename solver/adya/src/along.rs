@@ -112,6 +112,8 @@ fn order(history: &History, which: &Along) -> Result<Vec<TxnId>, AdyaError> {
 }
 
 type Found = Option<(usize, Mismatched)>;
+/// A table, a column, and its rows by their numbers.
+type Index = (u32, Column, BTreeSet<(i64, KeyId)>);
 
 #[derive(Clone)]
 pub(crate) struct Replay<'h> {
@@ -123,7 +125,7 @@ pub(crate) struct Replay<'h> {
     tables: Vec<Vec<KeyId>>,
     table_of: Vec<u32>,
     /// Rows that are there now, by the numbers of a column that some condition bounds.
-    indexes: Vec<(u32, Column, BTreeSet<(i64, KeyId)>)>,
+    indexes: Vec<Index>,
     bounds: Vec<Option<Vec<Interval>>>,
     /// Keys in their order, where there are range queries.
     sorted: Vec<KeyId>,
@@ -148,7 +150,7 @@ impl<'h> Replay<'h> {
         let queries = history.queries().iter();
         let bounds: Vec<Option<Vec<Interval>>> =
             queries.map(|query| intervals(&query.condition)).collect();
-        let mut indexes: Vec<(u32, Column, BTreeSet<(i64, KeyId)>)> = Vec::new();
+        let mut indexes: Vec<Index> = Vec::new();
         for (query, bounds) in history.queries().iter().zip(&bounds) {
             for bound in bounds.iter().flatten() {
                 let is_known = indexes
@@ -329,9 +331,7 @@ impl<'h> Replay<'h> {
             .iter()
             .flatten()
             .find_map(|bound| {
-                let is = |it: &&(u32, Column, BTreeSet<(i64, KeyId)>)| {
-                    it.0 == table && it.1 == bound.column
-                };
+                let is = |it: &&Index| it.0 == table && it.1 == bound.column;
                 Some((bound, self.indexes.iter().find(is)?))
             });
         match index {

@@ -136,9 +136,10 @@ fn stamped_order(history: &History, versions: &Versions) -> Option<Vec<u32>> {
     }
     let mut timed = Vec::with_capacity(history.n_txns());
     for txn in history.txns() {
-        let time = match versions.counted[txn.index()] {
-            true => history.stamps(txn).commit_ts?,
-            false => i64::MAX,
+        let time = if versions.counted[txn.index()] {
+            history.stamps(txn).commit_ts?
+        } else {
+            i64::MAX
         };
         let is_reader = !history.ops(txn).iter().any(|op| op.is_write());
         timed.push((time, is_reader, txn.0));

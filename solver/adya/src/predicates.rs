@@ -139,10 +139,8 @@ impl<'a> Look<'a> {
         for op in &self.history.ops(txn)[start..start + predicate.n_ops as usize] {
             match *op {
                 Op::Read { key, value } => self.returned.push((key, Some(value), false)),
-                Op::Write { key, .. } => {
-                    if self.returned.last().is_none_or(|it| it.0 != key) {
-                        self.returned.push((key, None, false));
-                    }
+                Op::Write { key, .. } if self.returned.last().is_none_or(|it| it.0 != key) => {
+                    self.returned.push((key, None, false));
                 }
                 _ => {}
             }

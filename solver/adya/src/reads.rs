@@ -174,13 +174,13 @@ impl Walk<'_> {
         }
         let place = match base.last() {
             None => self.versions.of_key(key).start,
-            Some(&last) => match self.versions.place(last) {
-                Some(place) => place,
-                None => {
+            Some(&last) => {
+                let Some(place) = self.versions.place(last) else {
                     self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(last));
                     return;
-                }
-            },
+                };
+                place
+            }
         };
         read_edges(self.versions, self.edges, txn, key, place);
     }

@@ -43,7 +43,7 @@ pub fn serial_order(history: &History, budget: &Budget) -> Result<Serial, AdyaEr
         if seen.len() >= PREFIXES {
             return Ok(Serial::TooLarge);
         }
-        if seen.len() % 256 == 0 {
+        if seen.len().is_multiple_of(256) {
             budget.check()?;
         }
         for (bit, &txn) in counted.iter().enumerate().rev() {

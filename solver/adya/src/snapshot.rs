@@ -92,13 +92,12 @@ impl<'a> Snapshots<'a> {
     pub(crate) fn view(&self, txn: TxnId, predicate: &'a Predicate) -> Result<View<'a>, AdyaError> {
         Ok(match &predicate.snapshot {
             Some(Snapshot::At(time)) => View::At(*time),
-            None => match self.history.stamps(txn).start_ts {
-                Some(time) => View::At(time),
-                None => {
-                    let txn = self.history.txn_name(txn);
-                    return Err(AdyaError::NoSnapshot { txn });
-                }
-            },
+            None => {
+                let time = self.history.stamps(txn).start_ts;
+                View::At(time.ok_or_else(|| AdyaError::NoSnapshot {
+                    txn: self.history.txn_name(txn),
+                })?)
+            }
             Some(Snapshot::Postgres {
                 xmin,
                 xmax,

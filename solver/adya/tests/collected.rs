@@ -1,4 +1,6 @@
-//! Predicates that PostgreSQL answered at two levels (`shared/data/collected/pred-*`, whose format is converted here).
+//! Predicates that `PostgreSQL` answered at two levels (`shared/data/collected/pred-*`, whose format is converted here).
+
+#![allow(clippy::print_stderr)] // What is skipped is said.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
