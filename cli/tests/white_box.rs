@@ -33,6 +33,7 @@ fn a_refuted_certificate_says_whether_another_order_explains_the_history() {
         "{}",
         said.stdout
     );
+    assert_eq!(said.stdout.lines().count(), 3, "{}", said.stdout);
     let said = expect(
         1,
         &[

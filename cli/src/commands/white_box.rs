@@ -439,19 +439,23 @@ fn deliver(
         let mut text = format!("{} ({})\n", answer.headline, base_name(&args.history));
         if !voice.quiet {
             for line in &answer.story {
-                text.push_str(&format!("  {line}\n"));
+                text.push_str("  ");
+                text.push_str(line);
+                text.push('\n');
             }
         }
         if voice.verbose
             && let Some(sizes) = sizes
         {
-            text.push_str(&format!(
+            let told = format!(
                 "reading {:.3} s, checking {:.3} s\n",
                 sizes.parse.as_secs_f64(),
                 time.saturating_sub(sizes.parse).as_secs_f64()
-            ));
+            );
+            text.push_str(&told);
         }
-        say(&printable(&text)).context("cannot write to stdout")?;
+        let lines = text.lines().map(|line| format!("{}\n", printable(line)));
+        say(&lines.collect::<String>()).context("cannot write to stdout")?;
     }
     if let Some(path) = &args.files.json {
         let mut document = json!({

@@ -254,7 +254,7 @@ fn feed_steps(
             Status::Unknown => source.is_some() && step.content != Content::Nil,
             Status::Aborted => false,
         };
-        if step.content == Content::Unwritten || (step.action == Action::Read && !keeps_read) {
+        if step.action == Action::Read && !keeps_read {
             continue;
         }
         match (step.action, step.content) {
@@ -289,7 +289,7 @@ fn feed_steps(
                     builder.compare_and_set(step.key, expected, new, Outcome::Applied);
                 }
             }
-            (_, Content::Pair(..)) | (Action::Cas, _) => {}
+            (_, Content::Pair(..) | Content::Unwritten) | (Action::Cas, _) => {}
             (Action::Write | Action::Append, _) => {
                 builder.write(step.key, Token::Nil);
             }

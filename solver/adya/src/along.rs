@@ -112,6 +112,8 @@ fn order(history: &History, which: &Along) -> Result<Vec<TxnId>, AdyaError> {
 }
 
 type Found = Option<(usize, Mismatched)>;
+/// A table, a column, and its rows by their numbers.
+type Index = (u32, Column, BTreeSet<(i64, KeyId)>);
 
 #[derive(Clone)]
 pub(crate) struct Replay<'h> {
@@ -332,9 +334,7 @@ impl<'h> Replay<'h> {
             .iter()
             .flatten()
             .find_map(|bound| {
-                let is = |it: &&(u32, Column, BTreeSet<(i64, KeyId)>)| {
-                    it.0 == table && it.1 == bound.column
-                };
+                let is = |it: &&Index| it.0 == table && it.1 == bound.column;
                 Some((bound, self.indexes.iter().find(is)?))
             });
         match index {

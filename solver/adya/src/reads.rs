@@ -175,12 +175,11 @@ impl Walk<'_> {
         let place = match base.last() {
             None => self.versions.of_key(key).start,
             Some(&last) => {
-                if let Some(place) = self.versions.place(last) {
-                    place
-                } else {
+                let Some(place) = self.versions.place(last) else {
                     self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(last));
                     return;
-                }
+                };
+                place
             }
         };
         read_edges(self.versions, self.edges, txn, key, place);

@@ -93,12 +93,10 @@ impl<'a> Snapshots<'a> {
         Ok(match &predicate.snapshot {
             Some(Snapshot::At(time)) => View::At(*time),
             None => {
-                if let Some(time) = self.history.stamps(txn).start_ts {
-                    View::At(time)
-                } else {
-                    let txn = self.history.txn_name(txn);
-                    return Err(AdyaError::NoSnapshot { txn });
-                }
+                let time = self.history.stamps(txn).start_ts;
+                View::At(time.ok_or_else(|| AdyaError::NoSnapshot {
+                    txn: self.history.txn_name(txn),
+                })?)
             }
             Some(Snapshot::Postgres {
                 xmin,

@@ -1,7 +1,5 @@
 //! Refuted certificates and disagreeing orders in words.
 
-#![allow(clippy::trivially_copy_pass_by_ref)] // The methods of a struct that holds one reference today.
-
 use kingsnake_history::adya::{
     Because, Dependency, Difference, Disagreement, Mismatch, Mismatched, Phenomenon, Refutation,
     Step,
@@ -22,7 +20,7 @@ impl<'h> Teller<'h> {
     }
 
     /// The name of what refutes a certificate.
-    pub fn name(&self, refutation: &Refutation) -> String {
+    pub fn name(self, refutation: &Refutation) -> String {
         match refutation {
             Refutation::Findings(found) => match found.first() {
                 Some(finding) => finding_name(finding.anomaly).to_owned(),
@@ -36,7 +34,7 @@ impl<'h> Teller<'h> {
     }
 
     /// The whole story, a sentence a line; of many findings or mismatches the first few.
-    pub fn refutation(&self, refutation: &Refutation) -> Vec<String> {
+    pub fn refutation(self, refutation: &Refutation) -> Vec<String> {
         const MOST: usize = 10;
         let more = |n: usize| (n > MOST).then(|| format!("… and {} more.", n - MOST));
         match refutation {
@@ -67,11 +65,11 @@ impl<'h> Teller<'h> {
         }
     }
 
-    fn txn(&self, txn: TxnId) -> String {
+    fn txn(self, txn: TxnId) -> String {
         format!("T{}", self.history.txn_name(txn))
     }
 
-    fn writer(&self, value: ValueId) -> String {
+    fn writer(self, value: ValueId) -> String {
         let txns = self.history.txns();
         let mut writers = txns.filter(|&txn| {
             let mut ops = self.history.ops(txn).iter();
@@ -85,14 +83,14 @@ impl<'h> Teller<'h> {
             .map_or("the initial state".to_owned(), |txn| self.txn(txn))
     }
 
-    fn key(&self, key: KeyId) -> String {
+    fn key(self, key: KeyId) -> String {
         match self.history.table_of(key) {
             Some(_) => format!("row {}", self.history.key_name(key)),
             None => format!("key {}", self.history.key_name(key)),
         }
     }
 
-    fn version(&self, value: ValueId) -> String {
+    fn version(self, value: ValueId) -> String {
         if self.history.is_absence(value) {
             return "a delete".to_owned();
         }
@@ -100,7 +98,7 @@ impl<'h> Teller<'h> {
     }
 
     /// What a transaction asked for.
-    fn asked(&self, predicate: &Predicate) -> String {
+    fn asked(self, predicate: &Predicate) -> String {
         let condition = self.history.condition_text(predicate.query);
         let table = self.history.queries()[predicate.query as usize].table;
         let rows = match condition.as_str() {
@@ -125,7 +123,7 @@ impl<'h> Teller<'h> {
     }
 
     /// What a version has in the columns that a condition looks at.
-    fn cells(&self, predicate: &Predicate, value: ValueId) -> String {
+    fn cells(self, predicate: &Predicate, value: ValueId) -> String {
         let query = &self.history.queries()[predicate.query as usize];
         let columns = self.history.tables()[query.table as usize].columns.len() as u32;
         let all = (0..columns).map(Column::Cell).chain([Column::Value]);
@@ -147,14 +145,13 @@ impl<'h> Teller<'h> {
         });
         let told: Vec<String> = told.collect();
         if told.is_empty() {
-            format!("it to {}", self.version(value))
-        } else {
-            format!("its {}", told.join(", its "))
+            return format!("it to {}", self.version(value));
         }
+        format!("its {}", told.join(", its "))
     }
 
     /// A predicate that did not return what it should.
-    pub fn mismatch(&self, found: &Mismatch) -> String {
+    pub fn mismatch(self, found: &Mismatch) -> String {
         let predicate = &self.history.all_predicates()[found.predicate as usize].1;
         let (txn, asked) = (self.txn(found.txn), self.asked(predicate));
         match found.what {
@@ -202,7 +199,7 @@ impl<'h> Teller<'h> {
     }
 
     /// One step of a cycle.
-    pub fn step(&self, step: &Step) -> String {
+    pub fn step(self, step: &Step) -> String {
         let (from, to) = (self.txn(step.from), self.txn(step.to));
         let Some(because) = &step.because else {
             return format!("{from} had committed when {to} started.");
@@ -259,7 +256,7 @@ impl<'h> Teller<'h> {
         }
     }
 
-    fn finding(&self, found: &Finding) -> String {
+    fn finding(self, found: &Finding) -> String {
         let (txn, key) = (self.txn(found.txn), self.key(found.key));
         let other = found.other.map_or("nobody".to_owned(), |it| self.txn(it.0));
         match found.anomaly {
@@ -281,7 +278,7 @@ impl<'h> Teller<'h> {
     }
 
     /// What does not fit an expected order.
-    pub fn disagreement(&self, found: &Disagreement) -> String {
+    pub fn disagreement(self, found: &Disagreement) -> String {
         let txn = self.txn(found.txn);
         let place = found.place + 1;
         let told = match found.what {

@@ -1,5 +1,7 @@
 //! Predicates that `PostgreSQL` answered at two levels (`shared/data/collected/pred-*`, whose format is converted here).
 
+#![allow(clippy::print_stderr)] // What is skipped is said.
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io::Read;
@@ -21,10 +23,7 @@ const DATA: &str = concat!(
 fn collected(name: &str) -> Option<History> {
     let path = Path::new(DATA).join(name);
     let Ok(file) = std::fs::File::open(&path) else {
-        #[allow(clippy::print_stderr)] // What a test skips is shown.
-        {
-            eprintln!("skipped: {} is not there", path.display());
-        }
+        eprintln!("skipped: {} is not there", path.display());
         return None;
     };
     let mut text = String::new();

@@ -75,8 +75,10 @@ fn every_expected_order_is_judged_as_the_second_replay_judges_it() {
     }
 }
 
-/// Transactions of appends and reads of one list; a read is a list of elements.
-fn lists(txns: &[(&[i64], Option<&[i64]>)]) -> History {
+/// What a transaction appends to the one list, and the list that it read before, if it did.
+type Appender<'a> = (&'a [i64], Option<&'a [i64]>);
+
+fn lists(txns: &[Appender<'_>]) -> History {
     let mut builder = HistoryBuilder::new();
     for (at, (appends, read)) in txns.iter().enumerate() {
         let session = builder.session(Token::Int(at as i64));
@@ -124,7 +126,7 @@ fn lists_reveal_the_version_order() {
 #[test]
 #[allow(clippy::type_complexity)] // Transactions as what they append and what they read.
 fn lists_that_contradict_each_other_are_findings() {
-    let wrong: [&[(&[i64], Option<&[i64]>)]; 4] = [
+    let wrong: [&[Appender<'_>]; 4] = [
         &[
             (&[1], None),
             (&[2], None),
