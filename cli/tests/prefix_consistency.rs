@@ -30,7 +30,7 @@ fn every_row_of_the_expected_verdicts_is_answered_at_pc() {
             n_absent += 1;
             continue;
         }
-        // The expected verdicts are those of the reads alone, and so is no verdict on a version order.
+        // The expected verdicts are those of the reads alone: they say nothing of a version order.
         let text = std::fs::read(&path).unwrap_or_default();
         if String::from_utf8_lossy(&text).contains("\"version_order\"") {
             n_ordered += 1;
