@@ -14,7 +14,7 @@ fn every_row_of_the_expected_verdicts_is_answered_at_pc() {
         eprintln!("skipped: there is no {}", table.display());
         return;
     };
-    let (mut n_checked, mut n_absent, mut wrong) = (0, 0, Vec::new());
+    let (mut n_checked, mut n_absent, mut n_ordered, mut wrong) = (0, 0, 0, Vec::new());
     for line in table.lines() {
         let mut columns = line.split('\t');
         let Some(name) = columns.next() else { continue };
@@ -30,6 +30,12 @@ fn every_row_of_the_expected_verdicts_is_answered_at_pc() {
             n_absent += 1;
             continue;
         }
+        // The expected verdicts are those of the reads alone: they say nothing of a version order.
+        let text = std::fs::read(&path).unwrap_or_default();
+        if String::from_utf8_lossy(&text).contains("\"version_order\"") {
+            n_ordered += 1;
+            continue;
+        }
         let status = i32::from(expected == "0");
         let path = path.to_str().expect("the path is UTF-8");
         let said = run(&["check", path, "--level", "pc", "-q", "--timeout", "120"]);
@@ -41,6 +47,8 @@ fn every_row_of_the_expected_verdicts_is_answered_at_pc() {
             ));
         }
     }
-    println!("{n_checked} rows checked, {n_absent} skipped: their files are absent");
+    println!(
+        "{n_checked} rows checked; skipped: {n_absent} whose files are absent, {n_ordered} whose files give a version order"
+    );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
