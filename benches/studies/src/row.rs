@@ -225,7 +225,7 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
                 _ => None,
             };
             if let Some(document) = document {
-                fill(&mut row, document)?
+                fill(&mut row, document)?;
             } else {
                 // A limit that ends the check while it writes its answer leaves no document.
                 if status.code() == Some(3) && ended.stderr.contains("memory limit") {

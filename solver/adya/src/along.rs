@@ -135,9 +135,6 @@ pub(crate) struct Replay<'h> {
 /// Below this many rows a scan is faster than an index.
 const FEW: usize = 64;
 
-/// Rows of a table by the numbers of a column.
-type Index = (u32, Column, BTreeSet<(i64, KeyId)>);
-
 impl<'h> Replay<'h> {
     pub(crate) fn new(history: &'h History) -> Self {
         let mut tables = vec![Vec::new(); history.tables().len()];

@@ -3,7 +3,7 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::FxHashMap;
 
-use crate::{Report, Unfit, Violation};
+use crate::{Report, Violation};
 
 /// What happened to one element.
 #[derive(Default)]

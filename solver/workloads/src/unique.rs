@@ -3,7 +3,7 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::FxHashMap;
 
-use crate::{Report, Unfit, Violation};
+use crate::{Report, Violation};
 
 /// Checks all ids that were given.
 pub(crate) fn check(log: &[Operation]) -> Report {
