@@ -4,7 +4,7 @@
 //! Load -driver-> journals (one a session) -merge, with the database's log-> history.jsonl
 //! ```
 //!
-//! An adapter is one file of `adapters`, behind a cargo feature of its own; the [`driver`] knows none of them. Nothing here
+//! An adapter is one file of `adapters`, behind a cargo feature of its own; the `driver` knows none of them. Nothing here
 //! decides whether a history is valid.
 
 mod adapter;

@@ -1,8 +1,8 @@
 //! Linearizability of registers: is there a moment between the start and the end of every operation such that the
 //! operations, in the order of their moments, read and write as on one machine?
 //!
-//! Linearizability is local (Herlihy and Wing 1990), so every key is decided alone, keys in parallel: by [`zones`] where
-//! every value is written once, else by [`search`].
+//! Linearizability is local (Herlihy and Wing 1990), so every key is decided alone, keys in parallel: by `zones` where
+//! every value is written once, else by `search`.
 
 mod fault;
 mod findings;
