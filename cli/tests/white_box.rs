@@ -181,3 +181,9 @@ fn the_store_keeps_phantoms_out_unless_it_is_told_not_to() {
     expect(1, &["check", &path, "--certificate-from", "history"]);
     expect(0, &["check", &path, "--level", "pl-2"]);
 }
+
+#[test]
+fn verify_refuses_a_history_with_conditions() {
+    let said = expect(2, &["verify", &figure("figure-1"), "x"]);
+    assert!(said.stderr.contains("check --along"), "{}", said.stderr);
+}

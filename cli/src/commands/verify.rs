@@ -1,6 +1,6 @@
 //! `kingsnake verify`: replays a certificate against a history. Uses nothing of the search that found it.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::linearizable::{self, Demand, moments};
 use kingsnake_solver::certify::order::replay;
@@ -22,6 +22,11 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         voice.warn(warning);
     }
     let history = &parsed.history;
+    ensure!(
+        history.all_predicates().is_empty(),
+        "{} has conditions over rows, which verify does not evaluate; replay an order with `check --along FILE`",
+        args.history.display()
+    );
     if let Some(claim) = commit_certificate::read(&args.certificate, history)? {
         if !claim.same_history {
             voice.warn(&format!(

@@ -24,6 +24,14 @@ pub enum Error {
     /// The level demands what was switched off.
     #[error("{0} demands session order, which was switched off")]
     SessionOrder(Level),
+    /// The program decides it, this library does not yet.
+    #[error("the library does not decide {0} yet; use the program: `kingsnake check --level {0}`")]
+    Level(Level),
+    /// Conditions over rows are evaluated by the program only.
+    #[error(
+        "the history has conditions over rows, which the library does not evaluate; use the program: `kingsnake check`"
+    )]
+    Conditions,
     /// There is no such back end.
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
@@ -230,6 +238,12 @@ impl Checker {
 
     /// Checks a history.
     pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
+        if self.level == Level::Linearizable {
+            return Err(Error::Level(self.level));
+        }
+        if !history.all_predicates().is_empty() {
+            return Err(Error::Conditions);
+        }
         let spec = self.spec()?;
         let budget = self.budget();
         let mut named_backend;
