@@ -9,7 +9,7 @@ use kingsnake_solver::explain::{self, Anomalies, story_by, widest_spec};
 use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
-use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use kingsnake_solver::resolve::{ResolveError, resolve};
 use serde_json::{Map, Value, json};
 
 use crate::voice::{Voice, count, printable};
@@ -25,13 +25,12 @@ pub struct Found {
 
 /// Finds every class of anomaly.
 pub fn find(history: &History, budget: &Budget) -> Result<Result<Found, StopReason>> {
-    let (resolved, findings) = match resolve(history, budget) {
-        Ok(Resolution::Resolved(resolved)) => (Some(resolved), Vec::new()),
-        Ok(Resolution::Anomalous(findings)) => (None, findings),
+    let resolved = match resolve(history, budget) {
+        Ok(resolved) => resolved,
         Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
         Err(error) => return Err(error.into()),
     };
-    let found = explain::anomalies(history, &findings, resolved.as_ref(), budget);
+    let found = explain::anomalies(history, &resolved, budget);
     Ok(found.map(|anomalies| Found {
         boundary: anomalies.boundary(),
         anomalies,

@@ -21,7 +21,6 @@ pub mod weak;
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
-pub use relate as polygraph;
 
 /// Problems that do not come from a history.
 pub mod problem {

@@ -69,11 +69,10 @@ pub fn widest_spec(history: &History) -> Spec {
     }
 }
 
-/// Finds every class of anomaly: among findings, and in the graph of a resolved history.
+/// Finds every class of anomaly of a resolved history: among its findings, and the cycles of its other reads and writes.
 pub fn anomalies(
     history: &History,
-    findings: &[Finding],
-    resolved: Option<&Resolved>,
+    resolved: &Resolved,
     budget: &Budget,
 ) -> Result<Anomalies, StopReason> {
     let meaning = Meaning::of(history);
@@ -82,11 +81,8 @@ pub fn anomalies(
         classes: BTreeMap::new(),
         seen: FxHashSet::default(),
     };
-    collected.add_findings(history, findings);
-    let mut is_complete = true;
-    if let Some(resolved) = resolved {
-        is_complete = collected.add_cycles(history, resolved, budget)?;
-    }
+    collected.add_findings(history, resolved.findings());
+    let is_complete = collected.add_cycles(history, resolved, budget)?;
     let mut classes: Vec<AnomalyClass> = collected.classes.into_values().collect();
     let place = |name| lattice::ANOMALIES.iter().position(|it| it.name == name);
     classes.sort_by_key(|class| place(class.name));
@@ -123,6 +119,10 @@ impl Collected<'_, '_> {
             let short = local_name(finding.anomaly).short;
             let example = || Counterexample::Local(vec![finding.clone()]);
             self.add(local_class(finding.anomaly), short, example());
+            // Whoever saw one append of a transaction and missed the next is after it and before it.
+            if is_partial_list(history, finding) {
+                self.add("G-single-item", short, example());
+            }
             if is_dirty_update(history, finding) {
                 self.add("dirty-update", "dirty update", example());
             }
@@ -213,6 +213,12 @@ pub fn local_class(anomaly: LocalAnomaly) -> &'static str {
         LocalAnomaly::ScatteredAppends => "cyclic-versions",
         LocalAnomaly::MissingRow => "predicate-read-miss",
     }
+}
+
+/// Whether a list shows some of a transaction's appends and not its next.
+fn is_partial_list(history: &History, finding: &Finding) -> bool {
+    let op = history.ops(finding.txn).get(finding.op);
+    finding.anomaly == LocalAnomaly::IntermediateRead && matches!(op, Some(Op::ReadList { .. }))
 }
 
 /// Whether a list shows an aborted append and a committed one behind it.
