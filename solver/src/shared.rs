@@ -32,7 +32,7 @@ impl Shared {
         spec: Spec,
         shape: Shape,
     ) -> Result<Polygraph, Vec<Finding>> {
-        let findings = self.resolved.broken(spec.model);
+        let findings = self.resolved.broken(history, spec);
         if !findings.is_empty() {
             return Err(findings);
         }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::model::{History, TxnId};
+
 /// What a transaction's level demands of its reads and writes (docs/theory.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
@@ -80,13 +82,13 @@ impl Model {
 
     /// Whether what it reads must be the newest version where it reads.
     pub fn reads_newest(self) -> bool {
-        matches!(self, Model::Ser | Model::Si | Model::Pc)
+        matches!(self, Model::Ser | Model::Si | Model::Pc | Model::Psi)
     }
 
     /// Whether no other version can come between the one that it read and the one that it wrote of a key. A lost update is
     /// the case where one does.
     pub fn is_atomic(self) -> bool {
-        matches!(self, Model::Ser | Model::Si)
+        matches!(self, Model::Ser | Model::Si | Model::Psi)
     }
 
     /// Whether every history that satisfies this model satisfies the other.
@@ -188,6 +190,23 @@ impl Spec {
             ..real_time
         });
         Spec { real_time, ..self }
+    }
+
+    /// The model of a transaction: the level's, or the transaction's own.
+    #[inline]
+    pub fn model_of(self, history: &History, txn: TxnId) -> Model {
+        match self.model {
+            Model::Mixed => history.model(txn),
+            model => model,
+        }
+    }
+
+    /// Whether begins are other moments than commits in the orders of this level.
+    pub fn has_begins(self, history: &History) -> bool {
+        match self.model {
+            Model::Mixed => history.models().iter().any(|model| model.has_begin()),
+            model => model.has_begin(),
+        }
     }
 
     /// Whether every history that satisfies this level satisfies the other.

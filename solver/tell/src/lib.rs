@@ -10,6 +10,7 @@ mod findings;
 mod involved;
 mod labels;
 mod name;
+mod sight;
 mod story;
 mod words;
 
