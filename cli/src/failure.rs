@@ -7,6 +7,7 @@ use clap::ArgMatches;
 use kingsnake_datasets::{Place, ReadError};
 use serde_json::{Value, json};
 
+use crate::limits::is_stdio;
 use crate::output::put;
 
 /// The document of an error in these words.
@@ -38,9 +39,9 @@ fn wanted(matches: &ArgMatches) -> Option<PathBuf> {
     path.cloned()
 }
 
-/// Writes the document of an error, if JSON was asked for.
+/// Writes the document of an error, if JSON was asked for. A file that is there stays: the error may be that it is the history.
 pub fn write(matches: &ArgMatches, error: &Error) {
-    if let Some(path) = wanted(matches) {
+    if let Some(path) = wanted(matches).filter(|path| is_stdio(path) || !path.exists()) {
         // The error has been said on stderr; there is nobody left to tell of another one.
         let _ = put(&path, &format!("{:#}\n", document_of(error)));
     }

@@ -1,4 +1,4 @@
-//! `check` of several histories: a line each, the worst exit status, JSON, JUnit, annotations, rows that resume, cells.
+//! `check` of several histories: a line each, the worst exit status, JSON, `JUnit`, annotations, rows that resume, cells.
 
 mod run;
 

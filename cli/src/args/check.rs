@@ -198,7 +198,7 @@ pub struct ManyArgs {
     /// Where a row a history, and the pages of those that are violated, go; a run that stopped there goes on.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Write the verdicts as JUnit's XML, a test case a history.
+    /// Write the verdicts as `JUnit`'s XML, a test case a history.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Print a line for a continuous-integration service for each history that is not satisfied.

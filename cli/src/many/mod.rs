@@ -80,7 +80,7 @@ pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u
         let words = "left out of the directories, being no history";
         voice.warn(&format!("{} {words}", count(others, "file")));
     }
-    let many = Many::new(args, histories, words_of(matches))?;
+    let many = Many::new(args, histories, words_of(matches));
     let stop = interrupt::listen().context("cannot listen to signals")?;
     let json = args.check.files.json.as_deref();
     let mut lines = Lines {
@@ -158,7 +158,7 @@ struct Many {
 }
 
 impl Many {
-    fn new(args: &CheckManyArgs, histories: Vec<PathBuf>, words: Vec<String>) -> Result<Many> {
+    fn new(args: &CheckManyArgs, histories: Vec<PathBuf>, words: Vec<String>) -> Many {
         let check = &args.check;
         let jobs = usize::from(args.many.cells.jobs);
         let mut items = Vec::new();
@@ -184,7 +184,7 @@ impl Many {
         let bounds = &check.limits.bounds;
         let free = memory_each(jobs).filter(|_| jobs > 1 && bounds.memory_limit.is_none());
         share.extend(free.map(|size| format!("--memory-limit={size}")));
-        Ok(Many {
+        Many {
             items,
             words,
             directory: args.many.out.clone(),
@@ -195,7 +195,7 @@ impl Many {
                 memory: None,
             },
             share,
-        })
+        }
     }
 
     fn options(&self, args: &CheckManyArgs, json: bool) -> BatchOptions {

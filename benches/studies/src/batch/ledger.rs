@@ -19,9 +19,9 @@ const ROWS: &str = "rows.jsonl";
 
 /// Rows by the short names of their cells, held by one process at a time.
 pub struct Rows {
-    rows: BTreeMap<String, Value>,
+    by_id: BTreeMap<String, Value>,
     place: Option<(PathBuf, File)>,
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 /// The row with what every row has: which cell it is of, and where it ran.
@@ -43,16 +43,16 @@ impl Rows {
     /// Opens the directory as it was left, or empty after `restart`.
     pub fn open(directory: Option<&Path>, identity: &Value, restart: bool) -> Result<Rows> {
         let mut rows = Rows {
-            rows: BTreeMap::new(),
+            by_id: BTreeMap::new(),
             place: None,
-            _lock: None,
+            lock: None,
         };
         let Some(directory) = directory else {
             return Ok(rows);
         };
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))?;
-        rows._lock = lock(directory)?;
+        rows.lock = lock(directory)?;
         let (about, path) = (directory.join(ABOUT), directory.join(ROWS));
         if restart {
             rowfiles::remove(directory)?;
@@ -80,7 +80,7 @@ impl Rows {
             let Some((id, row)) = row.and_then(|row| Some((id(&row)?, row))) else {
                 bail!("{}:{}: this is no row of a cell", path.display(), at + 1);
             };
-            rows.rows.insert(id, row);
+            rows.by_id.insert(id, row);
         }
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
@@ -91,7 +91,7 @@ impl Rows {
 
     /// The row of a cell, by its short name.
     pub fn get(&self, id: &str) -> Option<&Value> {
-        self.rows.get(id)
+        self.by_id.get(id)
     }
 
     /// Writes a row; a second row of a cell is ignored.
@@ -99,7 +99,7 @@ impl Rows {
         let Some(id) = id(&row) else {
             bail!("internal error: a row without its cell");
         };
-        if self.rows.contains_key(&id) {
+        if self.by_id.contains_key(&id) {
             return Ok(());
         }
         if let Some((_, file)) = &mut self.place {
@@ -108,14 +108,14 @@ impl Rows {
                 .and_then(|()| file.flush())
                 .with_context(|| format!("cannot write {ROWS}"))?;
         }
-        self.rows.insert(id, row);
+        self.by_id.insert(id, row);
         Ok(())
     }
 }
 
 impl Returned for Rows {
     fn has(&self, cell: &str) -> bool {
-        self.rows.contains_key(cell)
+        self.by_id.contains_key(cell)
     }
 
     fn merge(&mut self) -> Result<Vec<String>> {

@@ -160,8 +160,8 @@ impl<'a> Runner<'a> {
             let lines: Vec<String> = self.batch.items().iter().map(line).collect();
             format!("[{}]\n", lines.join(",\n "))
         } else {
-            let items = self.batch.items().iter();
-            items.map(|item| format!("{}\n", item.name)).collect()
+            let names = self.batch.items().iter().map(|item| item.name.as_str());
+            names.flat_map(|name| [name, "\n"]).collect()
         };
         let text = &text;
         tell(listener, Event::Text { text, always: true })?;
