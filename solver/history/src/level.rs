@@ -260,6 +260,9 @@ pub enum Level {
     /// Linearizability: strict serializability of transactions that touch one key each. Not one of [`Level::ALL`], which
     /// every history can be checked at.
     Linearizable,
+    /// Each transaction's own level, as the history records it. Not one of [`Level::ALL`]: it needs to know what the recorded
+    /// names stand for.
+    AsRecorded,
 }
 
 impl Level {
@@ -287,6 +290,7 @@ impl Level {
             Level::StrongSi => "strong-si",
             Level::Pc => "pc",
             Level::Linearizable => "linearizable",
+            Level::AsRecorded => "as-recorded",
         }
     }
 
@@ -299,6 +303,7 @@ impl Level {
             }
             Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
             Level::Pc => Model::Pc,
+            Level::AsRecorded => Model::Mixed,
         };
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
@@ -331,9 +336,10 @@ impl FromStr for Level {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let mut levels = Level::ALL.into_iter().chain([Level::Linearizable]);
+        let others = [Level::Linearizable, Level::AsRecorded];
+        let mut levels = Level::ALL.into_iter().chain(others);
         levels.find(|level| level.name() == name).ok_or_else(|| {
-            let levels = Level::ALL.into_iter().chain([Level::Linearizable]);
+            let levels = Level::ALL.into_iter().chain(others);
             let names: Vec<_> = levels.map(Level::name).collect();
             format!("no level {name:?}; the levels are {}", names.join(", "))
         })
