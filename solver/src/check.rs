@@ -357,7 +357,7 @@ impl Line<'_> {
     fn run(&mut self, shared: Option<&mut Shared>, engines: Engines<'_>) -> Result<Answer, Stop> {
         self.budget.check()?;
         let graph = match shared {
-            Some(shared) => self.shared_graph(shared),
+            Some(shared) => self.shared_graph(shared)?,
             None => self.own_graph()?,
         };
         match graph {
@@ -405,9 +405,13 @@ impl Line<'_> {
         Ok(Ok(graph))
     }
 
-    fn shared_graph(&mut self, shared: &mut Shared) -> Result<Polygraph, Vec<Finding>> {
+    fn shared_graph(
+        &mut self,
+        shared: &mut Shared,
+    ) -> Result<Result<Polygraph, Vec<Finding>>, Stop> {
         self.clock.enter(Phase::Construct);
-        shared.graph(self.history, self.spec, self.techniques.shape())
+        let shape = self.techniques.shape();
+        Ok(shared.graph(self.history, self.spec, shape, self.budget)?)
     }
 
     fn note_resolved(&mut self, resolved: &Resolved) {

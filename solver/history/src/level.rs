@@ -257,6 +257,15 @@ pub enum Level {
     StrongSi,
     /// Prefix consistency; the session order is a switch, on unless told otherwise.
     Pc,
+    /// Causal consistency; this and the next three are not in [`Level::ALL`]: a sort decides them
+    /// ([`WeakLevel`](crate::weak::WeakLevel)).
+    Cc,
+    /// Read atomic.
+    Ra,
+    /// Read committed within sessions.
+    RcSo,
+    /// Read committed.
+    Rc,
     /// Linearizability: strict serializability of transactions that touch one key each. Not one of [`Level::ALL`], which
     /// every history can be checked at.
     Linearizable,
@@ -291,6 +300,10 @@ impl Level {
             Level::Pc => "pc",
             Level::Linearizable => "linearizable",
             Level::AsRecorded => "as-recorded",
+            Level::Cc => "cc",
+            Level::Ra => "ra",
+            Level::RcSo => "rc-so",
+            Level::Rc => "rc",
         }
     }
 
@@ -304,6 +317,10 @@ impl Level {
             Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
             Level::Pc => Model::Pc,
             Level::AsRecorded => Model::Mixed,
+            Level::Cc => Model::Cc,
+            Level::Ra => Model::Ra,
+            Level::RcSo => Model::RcSo,
+            Level::Rc => Model::Rc,
         };
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
