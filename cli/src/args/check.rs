@@ -173,6 +173,9 @@ pub struct CheckManyArgs {
     /// in a process of its own, and the exit status is the worst.
     #[arg(required = true, value_name = "HISTORY")]
     pub histories: Vec<PathBuf>,
+    /// Print the techniques, which this help leaves out: none of them changes a verdict.
+    #[arg(long, exclusive = true)]
+    pub help_techniques: bool,
     /// What many histories leave behind.
     #[command(flatten)]
     pub many: ManyArgs,
