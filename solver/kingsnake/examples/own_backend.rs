@@ -59,7 +59,7 @@ fn search(
 }
 
 impl Backend for Exhaustive {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "own/exhaustive"
     }
 
