@@ -1,6 +1,7 @@
 //! The answer, as data. Words and pictures are made from it elsewhere.
 
 use crate::budget::StopReason;
+use crate::level::Model;
 use crate::model::{KeyId, TxnId, ValueId};
 
 /// A moment of a transaction in an order.
@@ -325,10 +326,21 @@ pub enum LocalAnomaly {
     ScatteredAppends,
 }
 
-impl LocalAnomaly {
-    /// Whether even read committed forbids it. A non-repeatable read is the one that it allows.
-    pub fn breaks_read_committed(self) -> bool {
-        self != LocalAnomaly::NonRepeatableRead
+impl Finding {
+    /// The weakest level that it breaks; so it breaks all that are stronger. Read committed allows two statements of a
+    /// transaction to read a key differently; one statement is atomic even there.
+    pub fn weakest_broken(&self) -> Model {
+        let is_one_statement = self.other == Some((self.txn, self.op));
+        if self.anomaly == LocalAnomaly::NonRepeatableRead && !is_one_statement {
+            Model::Ra
+        } else {
+            Model::Rc
+        }
+    }
+
+    /// Whether it breaks a level.
+    pub fn breaks(&self, model: Model) -> bool {
+        model.implies(self.weakest_broken())
     }
 }
 
