@@ -124,7 +124,7 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
 /// # }
 /// ```
 pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Unverified> {
-    kingsnake_certify::order::replay(history, spec, certificate).map_err(Unverified)
+    kingsnake_certify::order::verify(history, spec, certificate).map_err(Unverified)
 }
 
 /// Replays the order that shows a history to be linearizable: each operation takes effect between its begin and its end, and every
