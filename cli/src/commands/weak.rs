@@ -9,8 +9,9 @@ use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::verdict::Counterexample;
 use kingsnake_solver::weak::{
-    Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay, story,
+    Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay,
 };
+use kingsnake_tell::commit_story;
 use serde_json::{Value, json};
 
 use super::check::expect_outputs;
@@ -22,14 +23,6 @@ use crate::limits::{self, within};
 use crate::output::put;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
-
-/// The weak level that was typed, if one was.
-pub fn typed(args: &LevelArgs) -> Option<WeakLevel> {
-    match args.level {
-        Some(LevelArg::Weak(level)) => Some(level),
-        _ => None,
-    }
-}
 
 fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
@@ -228,7 +221,7 @@ impl Weak<'_> {
         let history = self.history?;
         match self.verdict {
             WeakVerdict::Cycle(steps) => {
-                let story = story(history, steps);
+                let story = commit_story(history, steps);
                 Some((story.name.to_owned(), story.lines, story.operations))
             }
             WeakVerdict::Local(findings) => {

@@ -1,0 +1,371 @@
+//! Builds the graph of a resolved history: every edge that follows from the operations alone.
+//!
+//! Known without any reachability: session order, reads from writers (wr), readers before the read-modify-write that
+//! overwrote what they read (rw), the initial run before every other, version orders that were given, real time.
+
+use std::ops::Range;
+
+use super::real_time::add_real_time;
+use super::runs::{Run, next, runs_of_key};
+use super::{Edge, Places, Polygraph, Reason, reasons};
+use crate::level::{RealTime, Spec};
+use crate::model::{History, KeyId};
+use crate::resolve::{GivenOrder, Node, Resolved, VersionId};
+use kingsnake_graph::{Problem, RunOf};
+
+/// Which pairs of versions become constraints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// `combine`: read-modify-writes are merged into runs.
+    pub combine: bool,
+    /// `unread`: two versions that nobody read need no order at SER, because any topological order settles them.
+    pub unread: bool,
+}
+
+impl From<bool> for Shape {
+    fn from(combine: bool) -> Self {
+        Shape {
+            combine,
+            unread: true,
+        }
+    }
+}
+
+/// Builds the graph; a `bool` says whether to combine.
+pub fn construct(
+    history: &History,
+    resolved: Resolved,
+    spec: Spec,
+    shape: impl Into<Shape>,
+) -> Polygraph {
+    let Shape { combine, unread } = shape.into();
+    let n_txns = resolved.n_txns();
+    let places = Places::uniform(spec.model);
+    let n_txn_nodes = n_txns * places.width() as usize;
+    let n_edges = n_txns + 3 * resolved.versions().n_reads();
+    let mut construct = Construct {
+        session_of: session_of(&resolved),
+        polygraph: Polygraph {
+            resolved,
+            spec,
+            places,
+            n_txn_nodes,
+            problem: Problem {
+                n_nodes: n_txn_nodes,
+                edges: Vec::with_capacity(n_edges),
+                ..Problem::default()
+            },
+        },
+        combine,
+        unread,
+    };
+    construct.add_transactions();
+    construct.add_reads();
+    construct.add_keys();
+    let mut polygraph = construct.polygraph;
+    match spec.real_time {
+        Some(real_time) => add_real_time(history, real_time, &mut polygraph),
+        None => polygraph.problem.chains = chains(&polygraph, &[]),
+    }
+    polygraph
+}
+
+/// The chains that the level makes of the nodes, as ranges that cover them: sessions where their order counts or the clock
+/// gives it to them (`follows` says for each transaction whether it comes after the one before it), single transactions
+/// where it does not, and the time chain.
+pub(super) fn chains(polygraph: &Polygraph, follows: &[bool]) -> Vec<Range<u32>> {
+    let width = polygraph.places.width();
+    let session_order = polygraph.spec.session_order;
+    let follows = |txn: Node| session_order || follows.get(txn as usize).copied().unwrap_or(false);
+    let mut chains: Vec<Range<u32>> = Vec::new();
+    for session in polygraph.resolved.sessions() {
+        let mut start = session.start;
+        for end in session.start + 1..=session.end {
+            if end == session.end || !follows(end) {
+                chains.push(start * width..end * width);
+                start = end;
+            }
+        }
+    }
+    let (n_txn_nodes, n_nodes) = (polygraph.n_txn_nodes, polygraph.problem.n_nodes);
+    if n_nodes > n_txn_nodes {
+        chains.push(n_txn_nodes as u32..n_nodes as u32);
+    }
+    chains
+}
+
+/// The polygraph of a level that looks at the clock, from that of the same level that does not.
+pub fn add_clock(history: &History, real_time: RealTime, mut polygraph: Polygraph) -> Polygraph {
+    polygraph.spec.real_time = Some(real_time);
+    add_real_time(history, real_time, &mut polygraph);
+    polygraph
+}
+
+fn session_of(resolved: &Resolved) -> Vec<u32> {
+    let mut session_of = vec![0; resolved.n_txns()];
+    for (session, nodes) in resolved.sessions().iter().enumerate() {
+        session_of[nodes.start as usize..nodes.end as usize].fill(session as u32);
+    }
+    session_of
+}
+
+struct Construct {
+    polygraph: Polygraph,
+    session_of: Vec<u32>,
+    combine: bool,
+    unread: bool,
+}
+
+impl Construct {
+    fn push(&mut self, from: u32, to: u32, reason: Reason) {
+        self.polygraph.problem.edges.push(Edge { from, to, reason });
+    }
+
+    /// Begins before commits, and the session order.
+    fn add_transactions(&mut self) {
+        let spec = self.polygraph.spec;
+        for txn in 0..self.polygraph.resolved.n_txns() as Node {
+            let places = self.polygraph.places;
+            let (begin, commit) = (places.begin(txn), places.commit(txn));
+            if begin != commit {
+                self.push(begin, commit, reasons::BEGIN);
+            }
+        }
+        if !spec.session_order {
+            return;
+        }
+        for session in 0..self.polygraph.resolved.sessions().len() {
+            let nodes = self.polygraph.resolved.sessions()[session].clone();
+            for earlier in nodes.start..nodes.end.saturating_sub(1) {
+                let from = self.polygraph.places.commit(earlier);
+                let to = self.polygraph.places.begin(earlier + 1);
+                self.push(from, to, reasons::SESSION);
+            }
+        }
+    }
+
+    /// Writers before their readers; readers before the transaction that read and overwrote the same version.
+    fn add_reads(&mut self) {
+        let polygraph = &mut self.polygraph;
+        let versions = polygraph.resolved.versions();
+        let places = polygraph.places;
+        let mut edges = std::mem::take(&mut polygraph.problem.edges);
+        for version in (0..versions.len() as u32).map(VersionId) {
+            let readers = versions.readers(version);
+            if !versions.is_initial(version) {
+                let from = places.commit(versions.writer(version));
+                edges.extend(readers.iter().map(|&reader| Edge {
+                    from,
+                    to: places.snap(reader),
+                    reason: reasons::wr(version),
+                }));
+            }
+            let Some(before) = versions.predecessor(version).filter(|_| self.combine) else {
+                continue;
+            };
+            let writer = versions.writer(version);
+            if !places.is_atomic(writer) {
+                continue;
+            }
+            let others = versions.readers(before).iter().filter(|&&r| r != writer);
+            let others = others.filter(|&&reader| places.reads_newest(reader));
+            edges.extend(others.map(|&reader| Edge {
+                from: places.snap(reader),
+                to: places.commit(writer),
+                reason: reasons::rw(before, version),
+            }));
+        }
+        polygraph.problem.edges = edges;
+    }
+
+    /// What is known of each key's version order, and the runs that are left to order.
+    fn add_keys(&mut self) {
+        let given = self.polygraph.resolved.given().to_vec();
+        let mut given = given.as_slice();
+        let mut runs = Vec::new();
+        for key in (0..self.polygraph.resolved.versions().n_keys() as u32).map(KeyId) {
+            let n_given = given.iter().take_while(|order| order.key == key).count();
+            let (orders, rest) = given.split_at(n_given);
+            given = rest;
+            runs_of_key(
+                self.polygraph.resolved.versions(),
+                self.polygraph.places,
+                key,
+                self.combine,
+                &mut runs,
+            );
+            self.add_key(key, &runs, orders);
+        }
+    }
+
+    fn add_key(&mut self, key: KeyId, runs: &[Run], orders: &[GivenOrder]) {
+        let Some((&initial, rest)) = runs.split_first() else {
+            return;
+        };
+        if rest.is_empty() && orders.is_empty() {
+            return;
+        }
+        for order in orders {
+            self.add_given(order);
+        }
+        let n_written = self.polygraph.resolved.versions().of_key(key).len() - 1;
+        let is_total = |order: &&GivenOrder| order.is_prefix || order.versions.len() == n_written;
+        let mut left = rest.to_vec();
+        for order in orders.iter().filter(is_total) {
+            let unlisted = self.add_total(initial, rest, order);
+            left.retain(|run| {
+                unlisted
+                    .binary_search_by_key(&run.head, |it| it.head)
+                    .is_ok()
+            });
+        }
+        if !orders.iter().any(|order| is_total(&order)) {
+            self.fence(initial, rest);
+        }
+        self.leave(key, &left);
+    }
+
+    /// Consecutive versions of a given order: each before the next, and so its readers.
+    fn add_given(&mut self, order: &GivenOrder) {
+        for pair in order.versions.windows(2) {
+            let (head, last) = (pair[1], pair[0]);
+            let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
+            let places = self.polygraph.places;
+            let versions = self.polygraph.resolved.versions();
+            let (writer, after) = (versions.writer(last), versions.writer(head));
+            edges.push(Edge {
+                from: places.commit(writer),
+                to: places.install(after),
+                reason: reasons::ww(last, head),
+            });
+            let readers = versions.readers(last).iter().filter(|&&r| r != after);
+            let readers = readers.filter(|&&reader| places.reads_newest(reader));
+            edges.extend(readers.map(|&reader| Edge {
+                from: places.snap(reader),
+                to: places.commit(after),
+                reason: reasons::rw(last, head),
+            }));
+            self.polygraph.problem.edges = edges;
+        }
+    }
+
+    /// A given order that leaves no doubt except about what comes after it: the initial run comes before its first
+    /// version, and what it does not list after its last. Returns the runs that it does not list.
+    fn add_total(&mut self, initial: Run, rest: &[Run], order: &GivenOrder) -> Vec<Run> {
+        let versions = self.polygraph.resolved.versions();
+        let places = self.polygraph.places;
+        // Read-modify-writes that go round in a circle end where they began; their wr edges are the contradiction.
+        let follow = |head| {
+            let after = move |&v: &VersionId| next(versions, places, v).filter(|&v| v != head);
+            std::iter::successors(Some(head), after)
+        };
+        let in_run = |head| -> Vec<VersionId> {
+            let length = if self.combine { usize::MAX } else { 1 };
+            follow(head).take(length).collect()
+        };
+        let mut in_initial = in_run(initial.head);
+        in_initial.sort_unstable();
+        let mut listed = order.versions.clone();
+        listed.sort_unstable();
+        let is_in = |set: &[VersionId], version| set.binary_search(&version).is_ok();
+        let first = order.versions.iter().find(|&&v| !is_in(&in_initial, v));
+        let first = first.map(|&head| Run { head, last: head });
+        let unlisted = rest.iter().filter(|run| !is_in(&listed, run.head));
+        let after: Vec<Run> = unlisted.copied().collect();
+        let Some(&newest) = order.versions.last() else {
+            return after;
+        };
+        let mut tail = in_run(newest);
+        let tail_run = Run {
+            head: newest,
+            last: tail[tail.len() - 1],
+        };
+        tail.sort_unstable();
+        // Not only the heads of runs: a run that the list shows in part is a contradiction, which these edges tell.
+        let written = versions.of_key(order.key).skip(1).map(VersionId);
+        let later = written.filter(|&v| !is_in(&listed, v) && !is_in(&tail, v));
+        let later: Vec<Run> = later.map(|head| Run { head, last: head }).collect();
+        if let Some(first) = first {
+            self.fence(initial, &[first]);
+        }
+        self.fence(tail_run, &later);
+        after
+    }
+
+    /// Orders a run before each of the others. With session order a session's last reader and a session's first writer
+    /// stand for the rest, so the edges stay few where many readers meet many writers.
+    fn fence(&mut self, run: Run, others: &[Run]) {
+        let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
+        let polygraph = &self.polygraph;
+        let places = polygraph.places;
+        let versions = polygraph.resolved.versions();
+        let session = |node: Node| self.session_of[node as usize];
+        let by_session = polygraph.spec.session_order;
+        let readers = versions.readers(run.last).iter().copied();
+        let readers: Vec<Node> = readers.filter(|&it| places.reads_newest(it)).collect();
+        let mut previous = None;
+        for other in others {
+            let (before, after) = (run.last, other.head);
+            let writer = versions.writer(after);
+            if by_session && previous.replace(session(writer)) == Some(session(writer)) {
+                continue;
+            }
+            if !versions.is_initial(before) {
+                edges.push(Edge {
+                    from: places.commit(versions.writer(before)),
+                    to: places.install(writer),
+                    reason: reasons::ww(before, after),
+                });
+            }
+            for (at, &reader) in readers.iter().enumerate() {
+                let next = readers.get(at + 1);
+                if by_session && next.is_some_and(|&next| session(next) == session(reader)) {
+                    continue;
+                }
+                if reader != writer {
+                    edges.push(Edge {
+                        from: places.snap(reader),
+                        to: places.commit(writer),
+                        reason: reasons::rw(before, after),
+                    });
+                }
+            }
+        }
+        self.polygraph.problem.edges = edges;
+    }
+
+    /// Leaves runs to be ordered, unless any topological order does.
+    fn leave(&mut self, key: KeyId, runs: &[Run]) {
+        let unread = self.unread;
+        let polygraph = &mut self.polygraph;
+        let (versions, places) = (polygraph.resolved.versions(), polygraph.places);
+        let readers = |run: Run| {
+            let readers = versions.readers(run.last).iter().copied();
+            readers.filter(move |&reader| places.reads_newest(reader))
+        };
+        let is_free = |run: Run| {
+            let writer = versions.writer(run.head);
+            unread
+                && run.head == run.last
+                && places.install(writer) == places.commit(writer)
+                && readers(run).next().is_none()
+        };
+        // Pairs of runs that any topological order settles are no constraints.
+        if runs.len() < 2 || runs.iter().all(|&run| is_free(run)) {
+            return;
+        }
+        let stated = runs.iter().map(|&run| {
+            let head = versions.writer(run.head);
+            RunOf {
+                head: run.head.0,
+                last: run.last.0,
+                install: places.install(head),
+                commit: places.commit(head),
+                last_commit: places.commit(versions.writer(run.last)),
+                is_free: is_free(run),
+                readers: readers(run).map(|reader| places.snap(reader)),
+            }
+        });
+        polygraph.problem.orders.push_key(key.0, stated);
+    }
+}

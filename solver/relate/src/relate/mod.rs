@@ -1,0 +1,122 @@
+//! Relates transactions: what a resolved history and the level of each transaction say about which comes before which.
+//!
+//! SER has one node a transaction (Papadimitriou's polygraph, Cobra's constraints); SI has a begin and a commit node
+//! (Viper's BC-polygraph). Constraints stay implicit: any two runs of one key are ordered one way or the other.
+
+mod construct;
+mod places;
+mod real_time;
+pub mod reasons;
+mod runs;
+
+pub use construct::{Shape, add_clock, construct};
+pub use kingsnake_graph::{Edge, Reason};
+pub use places::Places;
+pub use real_time::{earliest, latest};
+
+use std::ops::Range;
+
+use crate::level::Spec;
+use crate::model::KeyId;
+use crate::resolve::{Node, Resolved, VersionId};
+use crate::verdict::Point;
+use kingsnake_graph::{Orders, Problem};
+
+/// A problem, and what its nodes and versions stand for.
+#[derive(Clone, Debug)]
+pub struct Polygraph {
+    pub(crate) resolved: Resolved,
+    pub(crate) spec: Spec,
+    places: Places,
+    /// Nodes of transactions come first, then nodes of the time chain.
+    n_txn_nodes: usize,
+    /// The graph.
+    pub(crate) problem: Problem,
+}
+
+impl Polygraph {
+    /// What the reads mean.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// The level's ingredients.
+    pub fn spec(&self) -> Spec {
+        self.spec
+    }
+
+    /// Which node an edge touches.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// The graph.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The graph, for whoever changes what is known or open in it.
+    pub fn problem_mut(&mut self) -> &mut Problem {
+        &mut self.problem
+    }
+
+    /// The same graph, read as that of other ingredients.
+    #[must_use]
+    pub fn with_spec(mut self, spec: Spec) -> Self {
+        self.spec = spec;
+        self
+    }
+
+    /// The number of nodes.
+    pub fn n_nodes(&self) -> usize {
+        self.problem.n_nodes
+    }
+
+    /// The known edges.
+    pub fn edges(&self) -> &[Edge] {
+        &self.problem.edges
+    }
+
+    /// The runs of versions of the keys that are not settled.
+    pub fn runs(&self) -> &Orders {
+        &self.problem.orders
+    }
+
+    /// What a node stands for; `None` for a node of the time chain or one that logic needs.
+    pub fn point(&self, node: u32) -> Option<Point> {
+        if node as usize >= self.n_txn_nodes {
+            return None;
+        }
+        let (index, moment) = self.places.point(node);
+        let txn = self.resolved.txn(index);
+        Some(Point { txn, moment })
+    }
+
+    /// The transaction of a node, if it is one of a transaction.
+    pub fn transaction(&self, node: u32) -> Option<Node> {
+        ((node as usize) < self.n_txn_nodes).then(|| self.places.point(node).0)
+    }
+
+    /// The nodes of each session.
+    pub fn sessions(&self) -> Vec<Range<u32>> {
+        let width = self.places.width();
+        let sessions = self.resolved.sessions().iter();
+        sessions
+            .map(|it| it.start * width..it.end * width)
+            .collect()
+    }
+
+    /// The edges of the opposite order of the two runs that a forced order is about.
+    pub fn opposite(&self, before: VersionId, after: VersionId) -> Option<Vec<Edge>> {
+        let KeyId(key) = self.resolved.versions().key(before);
+        let orders = &self.problem.orders;
+        let (a, b) = orders.find(key, before.0, after.0)?;
+        Some(orders.edges(b, a).collect())
+    }
+
+    /// The version that a reason's fact puts first and the one that it puts second, where it is about two versions.
+    pub fn fact(reason: Reason) -> Option<(VersionId, VersionId)> {
+        let (before, after) = reason.fact()?;
+        Some((VersionId(before), VersionId(after)))
+    }
+}

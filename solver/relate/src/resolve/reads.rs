@@ -1,0 +1,452 @@
+//! Walks every counted transaction: finds the writer of each external read, names what cannot be, and numbers the versions.
+//!
+//! What matters outside a transaction is its first read of a key before its own write, and its last write.
+
+use super::absence::{Absences, is_nothing};
+use super::attribute::{Census, Origin, Writers};
+use super::given::given_orders;
+use super::lists::{ListReads, read_list};
+use super::numbering::{Numbering, Read};
+use super::program::{ProgramRead, Reads, WithReads};
+use super::versions::{Node, VersionId};
+use super::{ResolveError, Resolved};
+use crate::budget::{Budget, Poll};
+use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
+use crate::verdict::{Finding, LocalAnomaly};
+
+/// More findings than anybody reads.
+const MAX_FINDINGS: usize = 1000;
+
+/// Resolves a history, as [`super::resolve`] says.
+pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
+    Ok(walk_all(history, budget, false)?.0)
+}
+
+/// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
+pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
+    let (resolved, program) = walk_all(history, budget, true)?;
+    Ok(WithReads {
+        reads: Reads::new(resolved.n_txns(), &program),
+        resolved,
+    })
+}
+
+type Walked = (Resolved, Vec<ProgramRead>);
+
+fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walked, ResolveError> {
+    let writers = Writers::of(history, budget)?;
+    let absences = Absences::of(history, &writers, budget)?;
+    let census = Census::of(history, &writers, &absences, budget)?;
+    let node_txn: Vec<TxnId> = history
+        .txns()
+        .filter(|txn| census.counts[txn.index()])
+        .collect();
+    let numbering = Numbering::of(history, &writers, &node_txn);
+    let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
+    walk.keep_reads = keep_reads;
+    for (node, &txn) in node_txn.iter().enumerate() {
+        walk.poll.step()?;
+        walk.transaction(node as Node, txn)?;
+    }
+    let given = given_orders(&mut walk)?;
+    let (reads, program, mut findings) = (walk.reads, walk.program, walk.findings);
+    findings.sort_by_key(|finding| (finding.txn, finding.op));
+    findings.dedup();
+    findings.truncate(MAX_FINDINGS);
+    let resolved = Resolved {
+        sessions: session_ranges(history, &node_txn),
+        versions: numbering.versions(history, &reads),
+        given,
+        findings,
+        node_txn,
+        n_unknown_counted: census.n_unknown_counted,
+        n_unknown_dropped: census.n_unknown_dropped,
+    };
+    Ok((resolved, program))
+}
+
+fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
+    let place = |txn: u32| node_txn.partition_point(|node| node.0 < txn) as Node;
+    (0..history.n_sessions() as u32)
+        .map(|session| history.session_txns(SessionId(session)))
+        .map(|txns| place(txns.start)..place(txns.end))
+        .collect()
+}
+
+/// What a transaction has done to a key so far.
+#[derive(Clone, Copy)]
+pub(super) struct KeyState {
+    /// The transaction that this state belongs to.
+    txn: u32,
+    /// Its last own write so far.
+    pub(super) own: Option<ValueId>,
+    /// Where its external read stands among the reads.
+    pub(super) read: Option<u32>,
+}
+
+pub(super) struct Walk<'h> {
+    pub(super) history: &'h History,
+    pub(super) writers: &'h Writers,
+    pub(super) absences: &'h Absences,
+    pub(super) numbering: &'h Numbering,
+    pub(super) node_txn: &'h [TxnId],
+    pub(super) poll: Poll<'h>,
+    /// Whether all external reads are kept, in program order.
+    pub(super) keep_reads: bool,
+    program: Vec<ProgramRead>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) lists: ListReads<'h>,
+    pub(super) state: Vec<KeyState>,
+    pub(super) reads: Vec<Read>,
+    /// For each key, the last range query that returned it.
+    pub(super) returned_by: Vec<RangeId>,
+}
+
+impl<'h> Walk<'h> {
+    fn new(
+        history: &'h History,
+        writers: &'h Writers,
+        absences: &'h Absences,
+        numbering: &'h Numbering,
+        node_txn: &'h [TxnId],
+        budget: &'h Budget,
+    ) -> Self {
+        let n_ranged = if history.n_ranges() > 0 {
+            history.n_keys()
+        } else {
+            0
+        };
+        let fresh = KeyState {
+            txn: u32::MAX,
+            own: None,
+            read: None,
+        };
+        Walk {
+            history,
+            writers,
+            absences,
+            numbering,
+            node_txn,
+            poll: budget.poll(),
+            keep_reads: false,
+            program: Vec::new(),
+            findings: Vec::new(),
+            lists: ListReads::new(history.n_keys()),
+            state: vec![fresh; history.n_keys()],
+            reads: Vec::with_capacity(history.n_ops() / 2),
+            returned_by: vec![RangeId(u32::MAX); n_ranged],
+        }
+    }
+
+    fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
+        let history = self.history;
+        for (at, &op) in history.ops(txn).iter().enumerate() {
+            let (key, is_list) = match op {
+                Op::Read { key, .. } | Op::Write { key, .. } => (key, false),
+                Op::Append { key, .. } | Op::ReadList { key, .. } => (key, true),
+                Op::Range { range } => {
+                    self.range(node, txn, at, range)?;
+                    continue;
+                }
+            };
+            self.touch(txn, key, is_list)?;
+            match op {
+                Op::Write { key, value } | Op::Append { key, value } => {
+                    self.state[key.index()].own = Some(value);
+                }
+                Op::Read { key, value } => self.read(node, txn, at, key, value)?,
+                Op::ReadList { key, list } => {
+                    if let Some(began_from) = read_list(self, txn, at, key, list)? {
+                        let version = match began_from.last() {
+                            None => self.numbering.initial(key),
+                            Some(last) => VersionId(self.numbering.version_of[last.index()]),
+                        };
+                        self.take_read(node, txn, at, key, version);
+                    }
+                }
+                Op::Range { .. } => {}
+            }
+        }
+        self.link_own_writes(node, txn);
+        Ok(())
+    }
+
+    /// Makes a key's state that of the transaction under way.
+    #[inline]
+    pub(super) fn touch(
+        &mut self,
+        txn: TxnId,
+        key: KeyId,
+        is_list: bool,
+    ) -> Result<(), ResolveError> {
+        self.lists.check_kind(self.history, txn, key, is_list)?;
+        let state = &mut self.state[key.index()];
+        if state.txn != txn.0 {
+            *state = KeyState {
+                txn: txn.0,
+                own: None,
+                read: None,
+            };
+        }
+        Ok(())
+    }
+
+    /// Tells each external read of the transaction just walked which version of its own overwrote what it read.
+    fn link_own_writes(&mut self, node: Node, txn: TxnId) {
+        for write in self.writers.finals(txn) {
+            if let Some(read) = self.state[write.key.index()].read {
+                let own = self.numbering.of_writer(write.key, node);
+                self.reads[read as usize].overwritten_by = own.map_or(u32::MAX, |v| v.0);
+            }
+        }
+    }
+
+    pub(super) fn read(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: ValueId,
+    ) -> Result<(), ResolveError> {
+        match self.state[key.index()].own {
+            Some(own) if own == value => Ok(()),
+            Some(own) if is_nothing(self.history, value) && self.history.is_absence(own) => Ok(()),
+            Some(own) => {
+                let (anomaly, other) = self.internal(txn, at, own, value);
+                self.find(anomaly, txn, at, key, other);
+                Ok(())
+            }
+            None if is_nothing(self.history, value) && self.absences.matter() => {
+                self.nothing(node, txn, at, key, value)
+            }
+            None => self.external(node, txn, at, key, value),
+        }
+    }
+
+    /// Names a read that is not the transaction's own last write, and finds the other operation.
+    fn internal(
+        &self,
+        txn: TxnId,
+        at: usize,
+        own: ValueId,
+        value: ValueId,
+    ) -> (LocalAnomaly, Option<(TxnId, usize)>) {
+        let mine = position_of_write(self.history, txn, value);
+        match mine {
+            Some(earlier) if earlier < at => (LocalAnomaly::NotMyLastWrite, Some((txn, earlier))),
+            Some(later)
+                if !self.history.is_initial(value) && self.others_wrote(txn, value).is_none() =>
+            {
+                (LocalAnomaly::FutureRead, Some((txn, later)))
+            }
+            _ => {
+                let own = position_of_write(self.history, txn, own);
+                (LocalAnomaly::NotMyOwnWrite, own.map(|op| (txn, op)))
+            }
+        }
+    }
+
+    /// Takes an external read of a value.
+    pub(super) fn external(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: ValueId,
+    ) -> Result<(), ResolveError> {
+        let Some(version) = self.version_read(txn, at, key, value)? else {
+            return Ok(());
+        };
+        self.take_read(node, txn, at, key, version);
+        Ok(())
+    }
+
+    /// Takes an external read of a version.
+    pub(super) fn take_read(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        version: VersionId,
+    ) {
+        self.keep(node, at, version);
+        match self.state[key.index()].read {
+            None => {
+                self.state[key.index()].read = Some(self.reads.len() as u32);
+                self.reads.push(Read {
+                    reader: node,
+                    version: version.0,
+                    overwritten_by: u32::MAX,
+                });
+            }
+            Some(first) if self.reads[first as usize].version == version.0 => {}
+            Some(_) => self.find_second_read(txn, at, key),
+        }
+    }
+
+    /// Keeps an external read in program order, if that was asked for.
+    #[inline]
+    pub(super) fn keep(&mut self, node: Node, at: usize, version: VersionId) {
+        if self.keep_reads {
+            self.program.push(ProgramRead {
+                reader: node,
+                op: at as u32,
+                version,
+            });
+        }
+    }
+
+    /// Notes that a transaction saw another version of a key than before.
+    pub(super) fn find_second_read(&mut self, txn: TxnId, at: usize, key: KeyId) {
+        let ops = &self.history.ops(txn)[..=at];
+        let first = ops.iter().position(|&op| reads_key(self.history, op, key));
+        let other = first.map(|op| (txn, op));
+        self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
+    }
+
+    /// The version that a value read by `txn` is, or `None` where that is an anomaly, which is then noted.
+    fn version_read(
+        &mut self,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        value: ValueId,
+    ) -> Result<Option<VersionId>, ResolveError> {
+        let origin = self.writers.origin(value);
+        let initial = self.history.is_initial(value);
+        if origin == Origin::Candidate && !initial && self.writers.rivals(value).is_empty() {
+            let writer = self.writers.writer(value);
+            if writer == txn {
+                self.own_later(txn, at, key, value);
+                return Ok(None);
+            }
+            return Ok(Some(VersionId(self.numbering.version_of[value.index()])));
+        }
+        if origin == Origin::Candidate {
+            return self.unambiguous(txn, key, value, initial);
+        }
+        if initial {
+            return Ok(Some(self.numbering.initial(key)));
+        }
+        let writer = self.writers.writer(value);
+        if origin == Origin::Intermediate && writer == txn {
+            self.own_later(txn, at, key, value);
+            return Ok(None);
+        }
+        let anomaly = match origin {
+            Origin::Intermediate => LocalAnomaly::IntermediateRead,
+            Origin::Aborted => LocalAnomaly::AbortedRead,
+            Origin::Candidate | Origin::Nobody => LocalAnomaly::ThinAirRead,
+        };
+        let other = match origin {
+            Origin::Nobody => None,
+            _ => position_of_write(self.history, writer, value).map(|op| (writer, op)),
+        };
+        self.find(anomaly, txn, at, key, other);
+        Ok(None)
+    }
+
+    /// Notes a read of a value that the reader writes only later. If another transaction wrote it too, and overwrote it,
+    /// the value may have come from there.
+    fn own_later(&mut self, txn: TxnId, at: usize, key: KeyId, value: ValueId) {
+        if self.findings.len() >= MAX_FINDINGS {
+            return;
+        }
+        let history = self.history;
+        if let Some(other) = self.others_wrote(txn, value) {
+            self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(other));
+        } else {
+            let later = position_of_write(history, txn, value).map(|op| (txn, op));
+            self.find(LocalAnomaly::FutureRead, txn, at, key, later);
+        }
+    }
+
+    /// A write of a value by another transaction that did not abort.
+    fn others_wrote(&self, txn: TxnId, value: ValueId) -> Option<(TxnId, usize)> {
+        let history = self.history;
+        let mut others = history
+            .txns()
+            .filter(|&other| other != txn && history.status(other) != Status::Aborted);
+        others.find_map(|other| Some((other, position_of_write(history, other, value)?)))
+    }
+
+    /// The one version that a value can be although several transactions, or one and the initial state, have it.
+    fn unambiguous(
+        &self,
+        txn: TxnId,
+        key: KeyId,
+        value: ValueId,
+        initial: bool,
+    ) -> Result<Option<VersionId>, ResolveError> {
+        let first = self.writers.writer(value);
+        let rivals = self.writers.rivals(value).iter().copied();
+        let others: Vec<TxnId> = rivals.chain([first]).filter(|&w| w != txn).collect();
+        match (initial, others.as_slice()) {
+            (true, []) => Ok(Some(self.numbering.initial(key))),
+            (false, &[writer]) => {
+                let node = self.node_txn.binary_search(&writer).ok();
+                Ok(node.and_then(|node| self.numbering.of_writer(key, node as Node)))
+            }
+            _ => {
+                let name = |txn: &TxnId| format!("transaction {}", self.history.txn_name(*txn));
+                let mut names: Vec<String> = others.iter().map(name).collect();
+                if initial {
+                    names.insert(0, "the initial state".to_owned());
+                }
+                names.truncate(2);
+                let second = names.pop().unwrap_or_default();
+                Err(ResolveError::AmbiguousRead {
+                    reader: self.history.txn_name(txn),
+                    key: self.history.key_name(key),
+                    value: self.history.value_name(value),
+                    first: names.pop().unwrap_or_default(),
+                    second,
+                })
+            }
+        }
+    }
+
+    pub(super) fn find(
+        &mut self,
+        anomaly: LocalAnomaly,
+        txn: TxnId,
+        op: usize,
+        key: KeyId,
+        other: Option<(TxnId, usize)>,
+    ) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(Finding {
+                anomaly,
+                txn,
+                op,
+                key,
+                other,
+            });
+        }
+    }
+}
+
+/// The first operation of a transaction that writes this value.
+pub(super) fn position_of_write(history: &History, txn: TxnId, value: ValueId) -> Option<usize> {
+    let ops = history.ops(txn).iter();
+    ops.map(|&op| match op {
+        Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
+        Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
+    })
+    .position(|written| written == Some(value))
+}
+
+/// Whether an operation reads a key.
+fn reads_key(history: &History, op: Op, key: KeyId) -> bool {
+    match op {
+        Op::Range { range } => {
+            let span = history.range(range).span;
+            span.place(history.symbols(), history.key_token(key))
+                .is_eq()
+        }
+        _ => op.key() == Some(key) && !op.is_write(),
+    }
+}

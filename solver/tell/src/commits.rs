@@ -1,0 +1,168 @@
+//! A cycle of commits in words: what each transaction saw, so what it must not have missed.
+
+use kingsnake_history::weak::{Because, CommitReason, CommitStep, PathStep};
+
+use super::labels::Labels;
+use crate::model::{History, KeyId, TxnId};
+
+/// A cycle in words.
+#[derive(Clone, Debug)]
+pub struct CommitStory {
+    /// The kind of anomaly.
+    pub name: &'static str,
+    /// One sentence a step.
+    pub lines: Vec<String>,
+    /// The transactions that it is about, and what each did.
+    pub operations: Vec<String>,
+}
+
+/// Tells a cycle of commits.
+pub fn commit_story(history: &History, steps: &[CommitStep]) -> CommitStory {
+    let (txns, keys) = involved(steps);
+    let teller = Teller {
+        labels: Labels::new(history, &txns),
+    };
+    let mut lines: Vec<String> = steps.iter().map(|step| teller.step(step)).collect();
+    if steps.last().is_some_and(|step| step.to.is_some()) {
+        lines.push(
+            "So these commits are in a circle: no order of commits explains them.".to_owned(),
+        );
+    }
+    let operations = txns
+        .iter()
+        .map(|&txn| teller.operations(history, txn, &keys))
+        .collect();
+    CommitStory {
+        name: name(steps),
+        lines,
+        operations,
+    }
+}
+
+/// The name of a cycle, after Plume's patterns.
+fn name(steps: &[CommitStep]) -> &'static str {
+    let mut sights = steps.iter().filter_map(|step| match &step.reason {
+        CommitReason::Vis { because, .. } => Some(because),
+        _ => None,
+    });
+    match sights.next() {
+        None => "cyclic information flow (G1c)",
+        Some(Because::EarlierRead(_)) => "non-monotonic read",
+        Some(Because::Source(_)) => "fractured read",
+        Some(Because::Session) => "a session that forgets its past",
+        Some(Because::Path(_)) => "causality violation",
+    }
+}
+
+fn involved(steps: &[CommitStep]) -> (Vec<TxnId>, Vec<KeyId>) {
+    let (mut txns, mut keys) = (Vec::new(), Vec::new());
+    for step in steps {
+        txns.push(step.from);
+        txns.extend(step.to);
+        match &step.reason {
+            CommitReason::Session => {}
+            CommitReason::Wr(key) | CommitReason::Given(key) => keys.push(*key),
+            CommitReason::Vis {
+                reader,
+                key,
+                because,
+            } => {
+                txns.push(*reader);
+                keys.push(*key);
+                match because {
+                    Because::EarlierRead(via) | Because::Source(via) => keys.push(*via),
+                    Because::Session => {}
+                    Because::Path(path) => {
+                        txns.extend(path.iter().flat_map(|step| [step.from, step.to]));
+                        keys.extend(path.iter().filter_map(|step| step.key));
+                    }
+                }
+            }
+        }
+    }
+    txns.sort_unstable();
+    txns.dedup();
+    keys.sort_unstable();
+    keys.dedup();
+    (txns, keys)
+}
+
+struct Teller<'h> {
+    labels: Labels<'h>,
+}
+
+impl Teller<'_> {
+    fn step(&self, step: &CommitStep) -> String {
+        let from = self.labels.txn(step.from);
+        let to = step
+            .to
+            .map_or_else(|| "the initial state".to_owned(), |to| self.labels.txn(to));
+        match &step.reason {
+            CommitReason::Session => {
+                format!("{from} comes before {to} in their session.")
+            }
+            CommitReason::Wr(key) => {
+                format!(
+                    "{to} read {from}'s {}, so {from} committed first.",
+                    self.labels.key(*key)
+                )
+            }
+            CommitReason::Given(key) => format!(
+                "{from}'s {} comes before {to}'s, as the version order or a list shows.",
+                self.labels.key(*key)
+            ),
+            CommitReason::Vis {
+                reader,
+                key,
+                because,
+            } => {
+                let (who, key) = (self.labels.txn(*reader), self.labels.key(*key));
+                let saw = self.sight(&who, &from, because);
+                let consequence = if step.to.is_some() {
+                    format!("so {from} committed before {to}")
+                } else {
+                    "which is impossible, since nothing comes before it".to_owned()
+                };
+                format!(
+                    "{saw}, so {who} must not miss {from}'s {key}; yet it read {key} from {to}, {consequence}."
+                )
+            }
+        }
+    }
+
+    fn sight(&self, who: &str, seen: &str, because: &Because) -> String {
+        match because {
+            Because::EarlierRead(via) => {
+                format!("{who} had seen {seen} through {}", self.labels.key(*via))
+            }
+            Because::Source(via) => format!("{who} saw {seen} through {}", self.labels.key(*via)),
+            Because::Session => format!("{who} came after {seen} in their session"),
+            Because::Path(path) => {
+                let steps: Vec<String> = path.iter().map(|step| self.path_step(step)).collect();
+                format!("{seen} happened before {who} ({})", steps.join(", "))
+            }
+        }
+    }
+
+    fn path_step(&self, step: &PathStep) -> String {
+        let (from, to) = (self.labels.txn(step.from), self.labels.txn(step.to));
+        match step.key {
+            None => format!("{from}, then {to} in one session"),
+            Some(key) => format!("{to} read {from}'s {}", self.labels.key(key)),
+        }
+    }
+
+    fn operations(&self, history: &History, txn: TxnId, keys: &[KeyId]) -> String {
+        let ops = history.ops(txn).iter().enumerate();
+        let ops = ops.filter(|&(_, &op)| keys.iter().any(|&key| history.touches(op, key)));
+        let ops: Vec<String> = ops
+            .map(|(at, &op)| self.labels.operation(txn, at, op, keys))
+            .collect();
+        let session = self.labels.session(history.session(txn));
+        format!(
+            "{} (session {session}): {}",
+            self.labels.txn(txn),
+            ops.join("; ")
+        )
+    }
+}

@@ -1,0 +1,460 @@
+//! Names an anomaly by its shape: Adya's phenomena, and the names that testers use.
+//!
+//! Adya, *Weak Consistency* (1999); Terry et al. for the session guarantees; Elle for the session and real-time variants.
+
+use super::direct::direct_order;
+use crate::certify::Meaning;
+use crate::model::{History, KeyId, Op, TxnId};
+use crate::verdict::{Counterexample, LocalAnomaly, Proof, Split, Step, StepReason};
+
+/// A row that a range query missed.
+const PHANTOM: &str = "phantom";
+
+/// What an anomaly is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnomalyName {
+    /// As testers say it.
+    pub short: &'static str,
+    /// Adya's letters, with `-session` or `-realtime` where the cycle needs that order; `None` where he has none.
+    pub adya: Option<&'static str>,
+    /// What happened, in one sentence.
+    pub about: &'static str,
+}
+
+/// Names a counterexample.
+pub fn name(history: &History, counterexample: &Counterexample) -> AnomalyName {
+    name_by(&Meaning::of(history), counterexample)
+}
+
+/// Names a counterexample of a history whose meaning has been read.
+pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> AnomalyName {
+    match counterexample {
+        Counterexample::Local(findings) => {
+            let first = findings.first().map(|finding| finding.anomaly);
+            first.map_or(cycle_name("G2", ""), local_name)
+        }
+        Counterexample::Cyclic(proof) => {
+            let names = leaves(proof)
+                .into_iter()
+                .map(|steps| Shape::of(steps).name(meaning));
+            let mut names: Vec<AnomalyName> = names.collect();
+            // Whatever the case, the history shows at least the mildest of the phenomena.
+            names.sort_by_key(|name| severity(name.adya.unwrap_or("")));
+            let mildest = names.pop().unwrap_or(cycle_name("G2", ""));
+            let agree = names.iter().all(|name| name.short == mildest.short);
+            if agree { mildest } else { general(mildest) }
+        }
+        Counterexample::Stuck(_) => AnomalyName {
+            short: "no linearization",
+            adya: None,
+            about: "Whatever order the operations on a register took effect in, one of them cannot have seen what it saw.",
+        },
+    }
+}
+
+/// Keeps the letters, drops what only one of several cases shows.
+fn general(name: AnomalyName) -> AnomalyName {
+    let letters = name.adya.unwrap_or("G2");
+    let (class, suffix) = split_suffix(letters);
+    AnomalyName {
+        adya: Some(letters),
+        ..cycle_name(class, suffix)
+    }
+}
+
+fn split_suffix(letters: &'static str) -> (&'static str, &'static str) {
+    for suffix in ["-realtime", "-session"] {
+        if let Some(class) = letters.strip_suffix(suffix) {
+            return (class, suffix);
+        }
+    }
+    (letters, "")
+}
+
+fn severity(letters: &'static str) -> usize {
+    let (class, suffix) = split_suffix(letters);
+    let classes = ["G0", "G1c", "G-single", "G-nonadjacent", "G2-item"];
+    let rank = classes.iter().position(|&it| it == class);
+    2 * rank.unwrap_or(classes.len()) + usize::from(!suffix.is_empty())
+}
+
+/// The cycles of the cases that must be considered.
+fn leaves(proof: &Proof) -> Vec<&[Step]> {
+    let whole = proof.fold(
+        |steps| (Some(steps), vec![steps]),
+        |Split { key, one, other }, (if_one, mut leaves), (if_other, other_leaves)| {
+            // Writes of transactions that are ordered anyway are no case of their own.
+            let needs_one = direct_order(if_one, key, other, one).is_none();
+            let needs_other = direct_order(if_other, key, one, other).is_none();
+            if !needs_one && needs_other {
+                leaves.clear();
+            }
+            if needs_other {
+                leaves.extend(other_leaves);
+            }
+            (None, leaves)
+        },
+    );
+    whole.1
+}
+
+/// The kind of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    So,
+    Rt,
+    Wr,
+    Ww,
+    Rw,
+}
+
+macro_rules! letters {
+    ($class:literal, $suffix:expr) => {
+        match $suffix {
+            "-session" => concat!($class, "-session"),
+            "-realtime" => concat!($class, "-realtime"),
+            _ => $class,
+        }
+    };
+}
+
+/// A cycle without its begins, turned so that an rw step, if any, comes last.
+struct Shape {
+    kinds: Vec<Kind>,
+    steps: Vec<Step>,
+}
+
+impl Shape {
+    fn of(steps: &[Step]) -> Self {
+        let mut steps: Vec<Step> = steps.to_vec();
+        steps.retain(|step| step.reason != StepReason::Begin);
+        let last = steps.iter().rposition(|step| kind(step) == Kind::Rw);
+        if let Some(last) = last {
+            let n_turns = (last + 1) % steps.len();
+            steps.rotate_left(n_turns);
+        }
+        Shape {
+            kinds: steps.iter().map(kind).collect(),
+            steps,
+        }
+    }
+
+    fn key(&self, at: usize) -> Option<KeyId> {
+        match self.steps[at].reason {
+            StepReason::Wr { key, .. }
+            | StepReason::Ww { key, .. }
+            | StepReason::Rw { key, .. } => Some(key),
+            StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
+        }
+    }
+
+    fn count(&self, kind: Kind) -> usize {
+        self.kinds.iter().filter(|&&it| it == kind).count()
+    }
+
+    /// Adya's class, and whether session or real-time order is needed.
+    fn class(&self) -> (&'static str, &'static str) {
+        let n_steps = self.kinds.len();
+        let adjacent = (0..n_steps).any(|at| {
+            n_steps > 1 && self.kinds[at] == Kind::Rw && self.kinds[(at + 1) % n_steps] == Kind::Rw
+        });
+        let class = match self.count(Kind::Rw) {
+            0 if self.count(Kind::Wr) == 0 => "G0",
+            0 => "G1c",
+            1 => "G-single",
+            _ if adjacent => "G2",
+            _ => "G-nonadjacent",
+        };
+        let suffix = match (self.count(Kind::Rt), self.count(Kind::So)) {
+            (0, 0) => "",
+            (0, _) => "-session",
+            _ => "-realtime",
+        };
+        (class, suffix)
+    }
+
+    fn name(&self, meaning: &Meaning<'_>) -> AnomalyName {
+        let (class, suffix) = self.class();
+        let plain = cycle_name(class, suffix);
+        let is_pair = matches!(self.kinds.as_slice(), [Kind::Rw, Kind::Rw]);
+        if (class == "G-single" || is_pair) && self.is_lost_update(meaning) {
+            // One of the two overwrote the other's write, whichever it was: one of the two rw steps is a ww step as well.
+            return AnomalyName {
+                short: "lost update",
+                adya: cycle_name("G-single", suffix).adya,
+                about: "Two transactions read the same version of a key and both overwrote it.",
+            };
+        }
+        if let Some(about) = self.phantom(meaning) {
+            let adya = match class {
+                "G2" => letters!("G2", suffix),
+                _ => plain.adya.unwrap_or("G2"),
+            };
+            return AnomalyName {
+                short: PHANTOM,
+                adya: Some(adya),
+                about,
+            };
+        }
+        match self.well_known(meaning) {
+            Some((short, about)) => AnomalyName {
+                short,
+                adya: plain.adya,
+                about,
+            },
+            None => plain,
+        }
+    }
+
+    /// The shapes that have names of their own.
+    fn well_known(&self, meaning: &Meaning<'_>) -> Option<(&'static str, &'static str)> {
+        use Kind::{Rt, Rw, So, Wr, Ww};
+        let stale_initial = matches!(
+            self.steps.last()?.reason,
+            StepReason::Rw { writer: None, .. }
+        );
+        let other_keys = |a: usize, b: usize| self.key(a) != self.key(b);
+        Some(match *self.kinds.as_slice() {
+            [Rw, Rw] if other_keys(0, 1) => (
+                "write skew",
+                "Two transactions each read what the other then overwrote, on different keys.",
+            ),
+            [Wr, Rw] if other_keys(0, 1) && self.is_new_then_old(meaning.history()) => (
+                "non-monotonic read",
+                "A transaction saw one write of another, and afterwards missed a second one.",
+            ),
+            [Wr, Rw] if other_keys(0, 1) => (
+                "fractured read",
+                "A transaction missed one write of another, and afterwards saw a second one.",
+            ),
+            [Ww, Rw] if !other_keys(0, 1) => (
+                "lost update",
+                "A transaction overwrote a write that it had not seen, although it had read the key.",
+            ),
+            [So, Rw] if stale_initial => (
+                "stale read of the initial state",
+                "A session read the initial state of a key that it had overwritten before.",
+            ),
+            [So, Rw] => (
+                "read your writes violated",
+                "A session read a version of a key that it had overwritten before.",
+            ),
+            [Rt, Rw] if stale_initial => (
+                "stale read of the initial state",
+                "A transaction read the initial state although a write had committed before it began.",
+            ),
+            [Rt, Rw] => (
+                "stale read",
+                "A transaction read a version that had been overwritten before it began.",
+            ),
+            [Wr, So, Rw] if !other_keys(0, 2) => (
+                "monotonic reads violated",
+                "A session read a version of a key, and later an older one.",
+            ),
+            [So, Wr, Rw] => (
+                "monotonic writes violated",
+                "A transaction saw a session's later write and missed an earlier one.",
+            ),
+            [So, Ww] | [Ww, So] => (
+                "monotonic writes violated",
+                "A session's writes of a key took effect in the opposite order.",
+            ),
+            [Wr, So, Wr, Rw] => (
+                "writes follow reads violated",
+                "A transaction saw a write and missed another that the writing session had read before.",
+            ),
+            [Wr, Rw, Wr, Rw] if other_keys(1, 3) => (
+                "long fork",
+                "Two readers saw two writes in opposite orders.",
+            ),
+            [Rt | So, Wr] | [Wr, Rt | So] => (
+                "read of the future",
+                "A transaction read what a later one wrote.",
+            ),
+            _ if self.count(Rw) == 1 && self.count(Ww) == 0 && self.count(Rt) == 0 => (
+                "causality violation",
+                "A transaction missed a write that what it saw depends on.",
+            ),
+            _ => return None,
+        })
+    }
+
+    /// Whether the reader of a cycle of a wr and an rw step saw the other's write first, and missed another one afterwards.
+    fn is_new_then_old(&self, history: &History) -> bool {
+        let place = |at: usize| {
+            let key = self.key(at)?;
+            let mut ops = history.ops(self.steps[1].from.txn).iter();
+            ops.position(|&op| history.touches(op, key))
+        };
+        matches!((place(0), place(1)), (Some(new), Some(old)) if new < old)
+    }
+
+    /// What happened if some range query did not return a row that the next transaction of the cycle wrote.
+    fn phantom(&self, meaning: &Meaning<'_>) -> Option<&'static str> {
+        let history = meaning.history();
+        let is_missed = |step: &Step| {
+            let StepReason::Rw { key, .. } = step.reason else {
+                return false;
+            };
+            let ops = history.ops(step.from.txn).iter();
+            let first = ops.copied().find(|&op| history.touches(op, key));
+            let Some(Op::Range { range }) = first else {
+                return false;
+            };
+            let rows = history.range(range).rows.iter();
+            let left = meaning.left(step.to.txn, key);
+            rows.filter(|&&row| history.value_key(row) == key && !history.is_tombstone(row))
+                .count()
+                == 0
+                && left.is_some_and(|left| !history.is_absence(left))
+        };
+        let n_missed = self.steps.iter().filter(|step| is_missed(step)).count();
+        match (n_missed, self.kinds.as_slice()) {
+            (0, _) => None,
+            (2.., [Kind::Rw, Kind::Rw]) => Some(
+                "Two transactions each queried a range and missed the row that the other wrote into it.",
+            ),
+            _ => Some(
+                "A range query missed a row that another transaction wrote into the range, and no order \
+                 puts that write after the query.",
+            ),
+        }
+    }
+
+    /// Two transactions that began from the same version of a key and both overwrote it.
+    fn is_lost_update(&self, meaning: &Meaning<'_>) -> bool {
+        let mut txns: Vec<TxnId> = self.steps.iter().map(|step| step.from.txn).collect();
+        txns.dedup();
+        let [one, two] = *txns.as_slice() else {
+            return false;
+        };
+        let mut keys = (0..self.steps.len()).filter_map(|at| self.key(at));
+        keys.any(|key| {
+            let seen = meaning.version_read(one, key);
+            let both_left = [one, two]
+                .iter()
+                .all(|&txn| meaning.left(txn, key).is_some());
+            both_left && seen.is_some() && seen == meaning.version_read(two, key)
+        })
+    }
+}
+
+fn kind(step: &Step) -> Kind {
+    match step.reason {
+        StepReason::Begin | StepReason::Session => Kind::So,
+        StepReason::RealTime => Kind::Rt,
+        StepReason::Wr { .. } => Kind::Wr,
+        StepReason::Ww { .. } => Kind::Ww,
+        StepReason::Rw { .. } => Kind::Rw,
+    }
+}
+
+/// The names of cycles without a shape of their own.
+fn cycle_name(class: &str, suffix: &str) -> AnomalyName {
+    let (short, adya, about) = match class {
+        "G0" => (
+            "write cycle",
+            letters!("G0", suffix),
+            "Transactions overwrote each other in a circle.",
+        ),
+        "G1c" => (
+            "circular information flow",
+            letters!("G1c", suffix),
+            "Transactions read or overwrote each other's writes in a circle.",
+        ),
+        "G-single" => (
+            "single anti-dependency cycle",
+            letters!("G-single", suffix),
+            "A transaction missed a write that what it saw, or what it overwrote, depends on.",
+        ),
+        "G-nonadjacent" => (
+            "cycle with nonadjacent anti-dependencies",
+            letters!("G-nonadjacent", suffix),
+            "Several transactions missed each other's writes in a circle, never two in a row.",
+        ),
+        _ => (
+            "anti-dependency cycle",
+            letters!("G2", suffix),
+            "Several transactions missed each other's writes in a circle.",
+        ),
+    };
+    let adya = match adya {
+        "G2" => "G2-item",
+        "G2-session" => "G2-item-session",
+        "G2-realtime" => "G2-item-realtime",
+        other => other,
+    };
+    AnomalyName {
+        short,
+        adya: Some(adya),
+        about,
+    }
+}
+
+/// The names of the anomalies that need no cycle.
+pub fn local_name(anomaly: LocalAnomaly) -> AnomalyName {
+    let (short, adya, about) = match anomaly {
+        LocalAnomaly::ThinAirRead => ("thin-air read", None, "A value was read that nobody wrote."),
+        LocalAnomaly::AbortedRead => (
+            "aborted read",
+            Some("G1a"),
+            "A value was read that an aborted transaction wrote.",
+        ),
+        LocalAnomaly::IntermediateRead => (
+            "intermediate read",
+            Some("G1b"),
+            "A value was read that its writer replaced before it committed.",
+        ),
+        LocalAnomaly::FutureRead => (
+            "future read",
+            None,
+            "A transaction read a value that it writes itself only later.",
+        ),
+        LocalAnomaly::NotMyOwnWrite => (
+            "not my own write",
+            None,
+            "After its own write of a key, a transaction read what another wrote.",
+        ),
+        LocalAnomaly::NotMyLastWrite => (
+            "not my last write",
+            None,
+            "After several writes of a key, a transaction read one that is not its last.",
+        ),
+        LocalAnomaly::NonRepeatableRead => (
+            "non-repeatable read",
+            None,
+            "A transaction read a key twice, did not write it between, and saw two values.",
+        ),
+        LocalAnomaly::InternalInconsistency => (
+            "internal inconsistency",
+            None,
+            "A transaction read a list without its own appends at the end.",
+        ),
+        LocalAnomaly::DuplicateElements => (
+            "duplicate elements",
+            None,
+            "A list was read that shows one append twice.",
+        ),
+        LocalAnomaly::IncompatibleOrder => (
+            "incompatible order",
+            None,
+            "Two lists of one key were read, neither of which begins with the other.",
+        ),
+        LocalAnomaly::AbortedVersion => (
+            "aborted version",
+            None,
+            "The version order lists a value that an aborted transaction wrote.",
+        ),
+        LocalAnomaly::MissingRow => (
+            "missing row",
+            None,
+            "A range query did not return a row that nobody had deleted.",
+        ),
+        LocalAnomaly::ScatteredAppends => (
+            "scattered appends",
+            None,
+            "The version order of a list takes one transaction's appends apart, or reverses them.",
+        ),
+    };
+    AnomalyName { short, adya, about }
+}

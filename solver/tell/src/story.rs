@@ -1,0 +1,338 @@
+//! A counterexample in plain words: who did what, why that orders them, and where it contradicts itself.
+//!
+//! Evidence is data first: the story is made from the proof and the history alone, and only of what the checker re-derives.
+
+use std::fmt::Write as _;
+
+use super::direct::direct_order;
+use super::findings::tell_finding;
+use super::involved::{TOLD, involved};
+use super::name::{AnomalyName, name_by};
+use super::words::{Case, Words};
+use crate::certify::Meaning;
+use crate::level::Spec;
+use crate::model::{History, KeyId, TxnId};
+use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
+
+/// Of longer cycles only the first and the last steps are told.
+const LONGEST: usize = 60;
+/// What more transactions did is not told.
+const MOST_TXNS: usize = 200;
+
+/// A line of a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// How many cases it is in.
+    pub depth: usize,
+    /// What it says.
+    pub text: String,
+}
+
+/// A counterexample in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// What the anomaly is called.
+    pub name: AnomalyName,
+    /// The anomaly, and what is not satisfied.
+    pub headline: String,
+    /// What the anomaly is, in one sentence.
+    pub about: String,
+    /// The argument.
+    pub lines: Vec<Line>,
+    /// The transactions involved.
+    pub txns: Vec<TxnId>,
+    /// What each of them did, as far as it matters, in the same order.
+    pub operations: Vec<String>,
+    /// Names that were shortened, and what they stand for.
+    pub legend: Vec<(String, String)>,
+}
+
+/// Tells a counterexample.
+pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> Story {
+    story_by(&Meaning::of(history), spec, counterexample)
+}
+
+/// Tells a counterexample of a history whose meaning has been read.
+pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Story {
+    let history = meaning.history();
+    let name = name_by(meaning, counterexample);
+    let (mut txns, keys) = involved(meaning, counterexample);
+    txns.truncate(MOST_TXNS);
+    let mut teller = Teller {
+        words: Words::new(meaning, &txns),
+        lines: Vec::new(),
+        cases: Vec::new(),
+    };
+    teller.words.real_time = spec.real_time;
+    match counterexample {
+        Counterexample::Local(findings) => teller.tell_findings(history, findings),
+        Counterexample::Cyclic(proof) => teller.tell(proof, 0),
+        Counterexample::Stuck(stuck) => teller.tell_stuck(history, stuck),
+    }
+    let mut headline = name.short.to_owned();
+    if let Some(first) = headline.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    if let Some(adya) = name.adya {
+        let _ = write!(headline, " ({adya})");
+    }
+    let _ = match counterexample {
+        Counterexample::Local(_) => write!(headline, " breaks every level"),
+        Counterexample::Cyclic(_) | Counterexample::Stuck(_) => {
+            write!(headline, " breaks {spec}")
+        }
+    };
+    let mut about = name.about.to_owned();
+    if let Counterexample::Cyclic(proof) = counterexample
+        && rests_on_given(history, proof)
+    {
+        about.push_str(" What the database says of the order of its versions contradicts what its transactions saw.");
+    }
+    let told = |&txn: &TxnId| {
+        let who = teller.words.with_session(txn);
+        format!("{who}: {}", teller.words.operations(txn, &keys))
+    };
+    Story {
+        name,
+        headline,
+        about,
+        operations: txns.iter().map(told).collect(),
+        lines: teller.lines,
+        legend: teller.words.labels.legend,
+        txns,
+    }
+}
+
+/// Whether a proof needs a version order that came with the history.
+fn rests_on_given(history: &History, proof: &Proof) -> bool {
+    let has_order = |key| history.version_orders().iter().any(|it| it.key == key);
+    proof.steps().any(|step| match step.reason {
+        StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
+            fact == Fact::Given && has_order(key)
+        }
+        _ => false,
+    })
+}
+
+impl Story {
+    /// The story as text, with a line feed at the end of each line.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}\n{}\n\n", self.headline, self.about);
+        for line in &self.lines {
+            let _ = writeln!(text, "  {}{}", "  ".repeat(line.depth), line.text);
+        }
+        text.push_str("\nThe transactions:\n");
+        for operations in &self.operations {
+            let _ = writeln!(text, "  {operations}");
+        }
+        if !self.legend.is_empty() {
+            text.push_str("\nShortened names:\n");
+            for (label, full) in &self.legend {
+                let _ = writeln!(text, "  {label} is {full}");
+            }
+        }
+        text
+    }
+}
+
+struct Teller<'h> {
+    words: Words<'h>,
+    lines: Vec<Line>,
+    cases: Vec<Case>,
+}
+
+impl Teller<'_> {
+    fn say(&mut self, depth: usize, text: String) {
+        self.lines.push(Line { depth, text });
+    }
+
+    fn tell(&mut self, proof: &Proof, depth: usize) {
+        match proof {
+            Proof::Cycle(steps) => self.tell_cycle(steps, depth),
+            Proof::Split {
+                key,
+                one,
+                other,
+                one_first,
+                other_first,
+            } => self.tell_split((*key, *one, *other), one_first, other_first, depth),
+        }
+    }
+
+    fn tell_split(
+        &mut self,
+        (key, one, other): (KeyId, TxnId, TxnId),
+        one_first: &Proof,
+        other_first: &Proof,
+        depth: usize,
+    ) {
+        let ways = [
+            (one, other, one_first, other_first),
+            (other, one, other_first, one_first),
+        ];
+        for (first, second, rest, opposite) in ways {
+            if let Some(path) = direct_order(opposite.as_cycle(), key, first, second) {
+                self.tell_direct((key, first, second), &path, rest, depth);
+                return;
+            }
+        }
+        for (first, second, rest, opposite) in ways {
+            // A case that ends at once is a small proof of the opposite; the rest goes on without being indented.
+            if rest.as_cycle().is_none() && opposite.as_cycle().is_some() {
+                self.tell_forced((key, first, second), opposite, rest, depth);
+                return;
+            }
+        }
+        let (a, b) = (self.words.labels.txn(one), self.words.labels.txn(other));
+        let wrote = [self.words.write(one, key), self.words.write(other, key)];
+        let text = format!("{a} {} and {b} {}. Which came first?", wrote[0], wrote[1]);
+        self.say(depth, text);
+        for (at, (first, second, rest, _)) in ways.into_iter().enumerate() {
+            let either = if at == 0 { "Either" } else { "Or" };
+            let who = self.words.labels.txn(first);
+            self.say(depth, format!("{either} {who} came first. Then:"));
+            self.tell_case((key, first, second), false, rest, depth + 1);
+        }
+    }
+
+    fn tell_case(
+        &mut self,
+        (key, first, second): (KeyId, TxnId, TxnId),
+        is_shown: bool,
+        proof: &Proof,
+        depth: usize,
+    ) {
+        self.cases.push(Case {
+            key,
+            first,
+            second,
+            is_shown,
+        });
+        self.tell(proof, depth);
+        self.cases.pop();
+    }
+
+    /// `T1 wrote x = 1 before T2 wrote x = 2`.
+    fn order(&self, (key, first, second): (KeyId, TxnId, TxnId)) -> String {
+        let (a, b) = (self.words.labels.txn(first), self.words.labels.txn(second));
+        let wrote = [self.words.write(first, key), self.words.write(second, key)];
+        format!("{a} {} before {b} {}", wrote[0], wrote[1])
+    }
+
+    /// Tells that the writers are ordered anyway, then the rest.
+    fn tell_direct(
+        &mut self,
+        case: (KeyId, TxnId, TxnId),
+        path: &[Step],
+        rest: &Proof,
+        depth: usize,
+    ) {
+        let order = self.order(case);
+        let steps: Vec<&Step> = path
+            .iter()
+            .filter(|step| step.reason != StepReason::Begin)
+            .collect();
+        if let [step] = steps.as_slice() {
+            let reason = self.words.reason(step, &self.cases);
+            self.say(depth, format!("{order}, because {reason}."));
+        } else {
+            self.say(depth, format!("{order}, because:"));
+            for step in steps {
+                let (claim, reason) =
+                    (self.words.claim(step), self.words.reason(step, &self.cases));
+                self.say(depth + 1, format!("{claim}, because {reason}."));
+            }
+        }
+        self.tell_case(case, true, rest, depth);
+    }
+
+    /// Tells why one must have written before the other, then the rest.
+    fn tell_forced(
+        &mut self,
+        (key, first, second): (KeyId, TxnId, TxnId),
+        opposite: &Proof,
+        rest: &Proof,
+        depth: usize,
+    ) {
+        let order = self.order((key, first, second));
+        self.say(depth, format!("{order}. Otherwise:"));
+        self.tell_case((key, second, first), false, opposite, depth + 1);
+        self.tell_case((key, first, second), true, rest, depth);
+    }
+
+    fn tell_cycle(&mut self, steps: &[Step], depth: usize) {
+        let n_steps = steps.len();
+        let told =
+            |at: usize| n_steps <= LONGEST || at < LONGEST / 2 || at + LONGEST / 2 >= n_steps;
+        for (at, step) in steps.iter().enumerate() {
+            if !told(at) {
+                if told(at - 1) {
+                    let n_more = n_steps - 2 * (LONGEST / 2);
+                    self.say(depth, format!("… and so on, {n_more} more steps …"));
+                }
+                continue;
+            }
+            // That a transaction begins before it commits goes without saying, unless it is the end of the story.
+            if step.reason == StepReason::Begin && at + 1 < n_steps {
+                continue;
+            }
+            let claim = self.words.claim(step);
+            let reason = self.words.reason(step, &self.cases);
+            let because = if reason.is_empty() {
+                String::new()
+            } else {
+                format!(", because {reason}")
+            };
+            let text = if at + 1 == n_steps {
+                let opposite = self.words.opposite(steps);
+                let yet = opposite.map_or(String::new(), |it| format!("; yet, by the above, {it}"));
+                format!("However, {claim}{because}{yet}: a contradiction.")
+            } else {
+                format!("{claim}{because}.")
+            };
+            self.say(depth, text);
+        }
+    }
+
+    /// What a register can have held, and what the operation saw.
+    fn tell_stuck(&mut self, history: &History, stuck: &Stuck) {
+        const LISTED: usize = 12;
+        let key = self.words.labels.key(stuck.key);
+        let who = self.words.with_session(stuck.last);
+        let held = |state: &Option<crate::model::ValueId>| match state {
+            None => "its initial value".to_owned(),
+            Some(value) => history.value_name(*value),
+        };
+        let mut states: Vec<String> = stuck.possible.iter().take(LISTED).map(held).collect();
+        if stuck.possible.len() > LISTED {
+            states.push(format!("{} more", stuck.possible.len() - LISTED));
+        }
+        let did = self.words.operations(stuck.last, &[stuck.key]);
+        let concurrent = match stuck.concurrent.len() {
+            0 => "no other operation on it was under way".to_owned(),
+            1 => "one other operation on it was under way".to_owned(),
+            n => format!("{n} other operations on it were under way"),
+        };
+        for text in [
+            format!("{who}: {did}. When it ended, {concurrent}."),
+            format!(
+                "In every order of the operations on {key} that fits their times, up to then {key} held one of: {}.",
+                states.join(", ")
+            ),
+            "None of these orders lets it see what it saw.".to_owned(),
+        ] {
+            self.lines.push(Line { depth: 0, text });
+        }
+    }
+
+    fn tell_findings(&mut self, history: &History, findings: &[Finding]) {
+        for finding in findings.iter().take(TOLD) {
+            let text = tell_finding(history, &self.words, finding);
+            self.say(0, text);
+        }
+        if findings.len() > TOLD {
+            let n_more = findings.len() - TOLD;
+            self.say(0, format!("And {n_more} more."));
+        }
+    }
+}
