@@ -122,10 +122,10 @@ impl Line<'_> {
             })
             .collect();
         let chance = self.random(id, 0);
-        let drawn = (u128::from(chance) * u128::from(total) >> 32) as u64;
+        let drawn = ((u128::from(chance) * u128::from(total)) >> 32) as u64;
         let chosen = sums.iter().position(|&sum| drawn < sum)?;
         let length = ends.copied().nth(chosen)? - marks[chosen];
-        let share = u64::from(self.random(id, 1)) * u64::from(length) >> 32;
+        let share = (u64::from(self.random(id, 1)) * u64::from(length)) >> 32;
         Some(marks[chosen] + share as u32)
     }
 

@@ -153,7 +153,7 @@ pub struct DecideStats {
     /// Moves of a local search.
     pub moves: u64,
     /// The device that took part in a local search, and what it took.
-    pub device: DeviceStats,
+    pub device: Box<DeviceStats>,
     /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where nobody tells.
     pub memory: Option<u64>,
     /// How often assumed sides turned out not to go together, and those to blame were given up.
