@@ -120,5 +120,5 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
 /// # }
 /// ```
 pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Unverified> {
-    kingsnake_certify::order::replay(history, spec, certificate).map_err(Unverified)
+    kingsnake_certify::order::verify(history, spec, certificate).map_err(Unverified)
 }
