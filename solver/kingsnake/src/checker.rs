@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kingsnake_encodings::{BACKENDS, Options, UnknownBackend};
-use kingsnake_gpu::{Choice, Gpu};
+use kingsnake_gpu::{Choice, Gpu, GpuCooler};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Level, Spec};
 use kingsnake_history::model::History;
@@ -275,8 +275,13 @@ impl Checker {
         let backend: &mut dyn Backend = match &mut self.backend {
             BackendChoice::Own(backend) => &mut **backend,
             BackendChoice::Named(name) => {
+                let cooler = match &self.device {
+                    DeviceChoice::Named(choice) => Some(GpuCooler::source(choice.clone())),
+                    DeviceChoice::Own(_) => None,
+                };
                 let options = Options {
                     seed: self.seed,
+                    cooler,
                     ..Options::default()
                 };
                 named_backend = kingsnake_encodings::backend(name, &options)?;
