@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::clock::window;
 use super::families::Families;
 pub use super::findings::check_findings;
+use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::weak;
 use kingsnake_history::budget::{Budget, StopReason};
@@ -164,6 +165,9 @@ impl<'h> Checker<'h> {
         let is_rw = |step: &&Step| matches!(step.reason, StepReason::Rw { .. });
         if self.spec.model == Model::Psi && steps.iter().filter(is_rw).count() > 1 {
             return Err("this level allows cycles with several rw steps".to_owned());
+        }
+        if !is_cycle(steps.iter().map(|step| (step.from, step.to))) {
+            return Err("the steps are no cycle".to_owned());
         }
         steps.iter().try_for_each(|step| self.check_step(step))
     }
