@@ -15,7 +15,6 @@ use kingsnake_collect::{
     Run, Schedule, Tally, Target, adapter, merge, self_test,
 };
 use kingsnake_datasets::workloads::Kind;
-use kingsnake_solver::level::Level;
 
 use crate::args::{CollectArgs, Typed};
 use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
@@ -341,8 +340,7 @@ fn check_history(
     if level != "auto" {
         words.push(&json);
     }
-    // Weak levels have no page yet.
-    if level.parse::<Level>().is_ok() {
+    if collecting::has_report(level) {
         words.extend(["--report", &page]);
     }
     let start = Instant::now();

@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 use kingsnake_collect::{LOADS, adapter};
-use kingsnake_solver::level::Level;
 use serde_json::{Value, json};
 
 use super::recipe::{Database, Recipe};
@@ -20,8 +19,6 @@ pub struct Cell<'a> {
     fault: &'a str,
     seed: u64,
     /// What is promised, as a level's name.
-    promised: Option<&'static str>,
-    /// The same, where the checker has that level.
     promise: Option<&'static str>,
 }
 
@@ -36,11 +33,10 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
             levels = adapter.levels.iter().map(|level| level.name).collect();
         }
         for isolation in levels {
-            let promised = adapter
+            let promise = adapter
                 .level(isolation)
                 .map_err(|error| anyhow!(error))?
                 .level;
-            let promise = promised.filter(|level| level.parse::<Level>().is_ok());
             for workload in &database.workload {
                 let has_ops = LOADS
                     .iter()
@@ -60,7 +56,6 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
                             ops,
                             fault,
                             seed,
-                            promised,
                             promise,
                         }));
                     }
@@ -127,7 +122,14 @@ impl Cell<'_> {
         words
     }
 
-    /// Collects, then checks at what is promised and at serializability. A failed cell is a row with an `error`.
+    /// The levels to check: those of the file, and what is promised.
+    fn levels(&self) -> Vec<&str> {
+        let mut levels: Vec<&str> = self.database.check.iter().map(String::as_str).collect();
+        levels.extend(self.promise.filter(|it| !levels.contains(it)));
+        levels
+    }
+
+    /// Collects, then checks at each level. A failed cell is a row with an `error`.
     pub fn run(&self, recipe: &Recipe, directory: &Path) -> Result<Value> {
         let name = self.name();
         let folder = format!("cells/{}", name.replace([' ', ',', '='], "-"));
@@ -143,7 +145,7 @@ impl Cell<'_> {
         let mut row = json!({
             "cell": name, "database": self.database.name, "isolation": self.isolation,
             "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
-            "promised": self.promised, "promise": self.promise, "folder": folder, "error": null,
+            "promise": self.promise, "levels": self.levels(), "folder": folder, "error": null,
             "command": format!("kingsnake {}", self.words(recipe, Path::new("DIR")).join(" ")),
         });
         if let Err(why) = run(&self.words(recipe, &place)) {
@@ -169,35 +171,10 @@ impl Cell<'_> {
             .map(|(_, n)| n.as_u64().unwrap_or(0))
             .sum::<u64>()
             .into();
-        let mut levels = vec!["ser"];
-        levels.extend(self.promise.filter(|level| *level != "ser"));
         let mut seconds = 0.0;
-        for level in levels {
-            let history = place.join(kingsnake_collect::HISTORY).display().to_string();
-            let report = place.join(format!("{level}.html")).display().to_string();
-            let json = place.join(format!("{level}.json"));
-            let words = [
-                "check",
-                &history,
-                "--level",
-                level,
-                "--report",
-                &report,
-                "--timeout",
-                &recipe.seconds.to_string(),
-                &format!("--json={}", json.display()),
-            ]
-            .map(str::to_owned);
-            if let Err(why) = run(&words) {
-                row[level] = json!({"verdict": "error", "why": why});
-                continue;
-            }
-            let told = read(&json)?;
-            seconds += told["stats"]["seconds"].as_f64().unwrap_or(0.0);
-            row[level] = json!({
-                "verdict": told["verdict"], "anomaly": told["anomaly"]["name"],
-                "headline": told["story"]["headline"], "seconds": told["stats"]["seconds"],
-            });
+        for level in self.levels() {
+            row[level] = check(level, recipe, &place)?;
+            seconds += row[level]["seconds"].as_f64().unwrap_or(0.0);
         }
         row["checking_seconds"] = seconds.into();
         // Journals are as long as the history and say no more.
@@ -208,6 +185,41 @@ impl Cell<'_> {
         }
         Ok(row)
     }
+}
+
+/// Checks a collection at one level; what the row says of it.
+fn check(level: &str, recipe: &Recipe, place: &Path) -> Result<Value> {
+    let history = place.join(kingsnake_collect::HISTORY);
+    let mut words = vec!["check".to_owned(), history.display().to_string()];
+    let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    add("--level", level.to_owned());
+    add("--timeout", recipe.seconds.to_string());
+    let json = format!("{level}.json");
+    add("--json", place.join(&json).display().to_string());
+    let mut story = json.clone();
+    if collecting::has_report(level) {
+        story = format!("{level}.html");
+        add("--report", place.join(&story).display().to_string());
+    }
+    if let Err(why) = run(&words) {
+        return Ok(json!({"verdict": "error", "why": why}));
+    }
+    let told = read(&place.join(&json))?;
+    // The weak levels say the same in fewer fields.
+    let either = |long: &Value, short: &Value| {
+        if long.is_null() {
+            short.clone()
+        } else {
+            long.clone()
+        }
+    };
+    Ok(json!({
+        "verdict": told["verdict"],
+        "anomaly": either(&told["anomaly"]["name"], &told["anomaly"]),
+        "headline": either(&told["story"]["headline"], &told["story"][0]),
+        "seconds": either(&told["stats"]["seconds"], &told["seconds"]),
+        "story": story,
+    }))
 }
 
 fn read(path: &Path) -> Result<Value> {

@@ -124,11 +124,18 @@ impl Request<'_> {
         watch: &mut dyn FnMut(&Tally),
     ) -> Result<Collected, CollectError> {
         let io = |error| CollectError::Io(self.directory.to_owned(), error);
+        let was_there = self.directory.exists();
         std::fs::create_dir_all(self.directory).map_err(io)?;
         if !journals(self.directory).map_err(io)?.is_empty() {
             return Err(CollectError::Occupied(self.directory.to_owned()));
         }
-        let refused = |failure: Failure| CollectError::Database(failure.to_string());
+        let refused = |failure: Failure| {
+            if !was_there {
+                // Only an empty directory goes.
+                let _ = std::fs::remove_dir(self.directory);
+            }
+            CollectError::Database(failure.to_string())
+        };
         let version = database.version().map_err(refused)?;
         database.prepare(load.initially()).map_err(refused)?;
         let meta = self.meta(database, load, version);

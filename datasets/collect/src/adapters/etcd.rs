@@ -34,9 +34,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
         },
     ],
     version_orders: &[OrderBy::Log, OrderBy::None],
-    settings: &[],
+    settings: &[("timeout", "10")],
     is_cluster: true,
-    make: |target| Ok(Box::new(Etcd::new(target))),
+    make: |target| Ok(Box::new(Etcd::new(target)?)),
 };
 
 const PREFIX: &[u8] = b"kingsnake/";
@@ -45,8 +45,14 @@ struct Etcd {
     urls: Vec<String>,
     stale_reads: bool,
     order: OrderBy,
+    settings: Vec<(String, String)>,
+    /// How long a client waits for an answer.
+    timeout: Duration,
     start: Mutex<i64>,
 }
+
+/// How long our own questions, such as for the log, may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A key under our prefix.
 fn named(key: [u8; 9]) -> Vec<u8> {
@@ -83,8 +89,8 @@ struct Link {
 }
 
 impl Link {
-    fn new(url: &str) -> Self {
-        let config = Agent::config_builder().timeout_global(Some(Duration::from_secs(10)));
+    fn new(url: &str, timeout: Duration) -> Self {
+        let config = Agent::config_builder().timeout_global(Some(timeout));
         let url = url.trim_end_matches('/').to_owned();
         Link {
             agent: config.build().into(),
@@ -106,17 +112,30 @@ impl Link {
 }
 
 impl Etcd {
-    fn new(target: &Target) -> Self {
-        Etcd {
+    fn new(target: &Target) -> Result<Self, Failure> {
+        let settings = ADAPTER.settings(target);
+        let typed = settings.iter().find(|(name, _)| name == "timeout");
+        let typed = typed.map_or("", |(_, value)| value);
+        let seconds = typed.parse::<f64>().ok().filter(|it| *it > 0.0);
+        let timeout = seconds.and_then(|it| Duration::try_from_secs_f64(it).ok());
+        let timeout = timeout.ok_or_else(|| {
+            Failure::Fatal(format!(
+                "timeout={typed}: write seconds above 0, such as timeout=0.2"
+            ))
+        })?;
+        Ok(Etcd {
             urls: target.urls.clone(),
             stale_reads: target.isolation == "serializable-reads",
             order: target.version_order,
+            settings,
+            timeout,
             start: Mutex::new(0),
-        }
+        })
     }
 
-    fn link(&self, session: usize) -> Link {
-        Link::new(&self.urls[session % self.urls.len()])
+    /// A node, for our own questions.
+    fn link(&self, node: usize) -> Link {
+        Link::new(&self.urls[node % self.urls.len()], PATIENCE)
     }
 
     fn revision(&self) -> Result<i64, Failure> {
@@ -138,6 +157,10 @@ impl Database for Etcd {
             "etcd {}{nodes}",
             answer["version"].as_str().unwrap_or("")
         ))
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        self.settings.clone()
     }
 
     fn node(&self, session: usize) -> Option<String> {
@@ -165,6 +188,10 @@ impl Database for Etcd {
                 link.ask("kv/put", &put)?;
             }
         }
+        // A linearizable read waits until its node has all of this, so no later read there is older than the rows.
+        for node in 0..self.urls.len() {
+            self.link(node).ask("kv/range", &range)?;
+        }
         *self
             .start
             .lock()
@@ -174,7 +201,7 @@ impl Database for Etcd {
 
     fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
         Ok(Box::new(Client {
-            link: self.link(session),
+            link: Link::new(&self.urls[session % self.urls.len()], self.timeout),
             stale_reads: self.stale_reads,
             compares: Vec::new(),
             n_reads: 0,

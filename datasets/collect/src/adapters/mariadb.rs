@@ -147,21 +147,22 @@ fn failure(error: &mysql::Error) -> Failure {
     }
 }
 
+const NO_LOG: &str = "the order by the log needs a binlog (log_bin, binlog_format=ROW) and the rights to read it \
+    (BINLOG MONITOR, REPLICATION SLAVE); --version-order rank or trigger does not";
+
 /// Where the binlog stands.
 fn position(conn: &mut Conn) -> Result<(String, u64), Failure> {
     // The first is MariaDB's and older MySQL's name, the second newer MySQL's.
     let row: Option<mysql::Row> = match conn.query_first("SHOW MASTER STATUS") {
+        Err(mysql::Error::MySqlError(cause)) if cause.code != 1064 => {
+            return Err(Failure::Fatal(format!("{}: {NO_LOG}", cause.message)));
+        }
         Err(_) => conn.query_first("SHOW BINARY LOG STATUS"),
         shown => shown,
     }
     .map_err(|error| failure(&error))?;
     let position = row.and_then(|row| Some((row.get(0)?, row.get(1)?)));
-    position.ok_or_else(|| {
-        Failure::Fatal(
-            "the order by the log needs a binlog (log_bin, binlog_format=ROW); --version-order rank or trigger does not"
-                .to_owned(),
-        )
-    })
+    position.ok_or_else(|| Failure::Fatal(NO_LOG.to_owned()))
 }
 
 impl Database for Mariadb {
@@ -218,37 +219,12 @@ impl Database for Mariadb {
                 "a table {table} is in the way at {place}; drop it, or name another database"
             )));
         }
-        let tables = [
-            "CREATE TABLE kingsnake_registers (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, b BIGINT NOT NULL, n BIGINT NOT NULL) ENGINE=InnoDB",
-            "CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v LONGTEXT NOT NULL) ENGINE=InnoDB",
-        ];
-        for table in tables {
-            conn.query_drop(table).map_err(refused)?;
+        let made = self.make(&mut conn, initially, &refused);
+        if made.is_err() {
+            // There are no transactions of CREATE here; what was made before the refusal must go.
+            let _ = self.clean();
         }
-        if let Initially::Rows(n_keys) = initially {
-            self.rows_at_first.store(true, Ordering::Relaxed);
-            let rows = (0..n_keys).map(|key| (key,));
-            conn.query_drop("START TRANSACTION").map_err(refused)?;
-            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows)
-                .map_err(refused)?;
-            conn.query_drop("COMMIT").map_err(refused)?;
-        }
-        let more = self.wait_for_nodes().and_then(|()| match self.order {
-            OrderBy::Trigger => TRIGGERS
-                .iter()
-                .try_for_each(|it| conn.query_drop(it).map_err(refused)),
-            OrderBy::Log => position(&mut conn).map(|position| {
-                *self
-                    .start
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
-            }),
-            _ => Ok(()),
-        });
-        if more.is_err() {
-            self.clean()?;
-        }
-        more
+        made
     }
 
     fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
@@ -294,6 +270,46 @@ impl Database for Mariadb {
             .map_err(|error| failure(&error))
     }
 }
+
+impl Mariadb {
+    /// Makes the tables, their rows and triggers.
+    fn make(
+        &self,
+        conn: &mut Conn,
+        initially: Initially,
+        refused: &dyn Fn(mysql::Error) -> Failure,
+    ) -> Result<(), Failure> {
+        for table in TABLES {
+            conn.query_drop(table).map_err(refused)?;
+        }
+        if let Initially::Rows(n_keys) = initially {
+            self.rows_at_first.store(true, Ordering::Relaxed);
+            let rows = (0..n_keys).map(|key| (key,));
+            conn.query_drop("START TRANSACTION").map_err(refused)?;
+            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows)
+                .map_err(refused)?;
+            conn.query_drop("COMMIT").map_err(refused)?;
+        }
+        self.wait_for_nodes()?;
+        match self.order {
+            OrderBy::Trigger => TRIGGERS
+                .iter()
+                .try_for_each(|it| conn.query_drop(it).map_err(refused)),
+            OrderBy::Log => position(conn).map(|position| {
+                *self
+                    .start
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+const TABLES: [&str; 2] = [
+    "CREATE TABLE kingsnake_registers (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, b BIGINT NOT NULL, n BIGINT NOT NULL) ENGINE=InnoDB",
+    "CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v LONGTEXT NOT NULL) ENGINE=InnoDB",
+];
 
 const TRIGGERS: [&str; 5] = [
     "CREATE TABLE kingsnake_log (id BIGINT PRIMARY KEY AUTO_INCREMENT, k BIGINT NOT NULL, v BIGINT NOT NULL) ENGINE=InnoDB",

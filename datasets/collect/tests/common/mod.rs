@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use kingsnake_collect::server::{Private, ServerError, Wanted};
+use kingsnake_collect::server::{Private, ServerError, Wanted, is_running};
 use kingsnake_collect::{
     Beside, Broken, Collected, Database, Load, Mistake, OrderBy, Request, Run, Target, adapter,
     self_test,
@@ -227,4 +227,19 @@ pub fn server(database: &str, nodes: usize) -> Option<Private> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The processes of a server.
+pub fn pids(server: &Private) -> Vec<i32> {
+    (0..server.n_nodes())
+        .flat_map(|node| server.pids(node))
+        .collect()
+}
+
+/// Ends the server, and makes sure that nothing is left of it.
+pub fn gone(server: Private) {
+    let (pids, directory) = (pids(&server), server.directory().to_owned());
+    drop(server);
+    assert!(pids.iter().all(|&pid| !is_running(pid)), "{pids:?}");
+    assert!(!directory.exists());
 }
