@@ -14,7 +14,6 @@ use kingsnake_collect::{
     Adapter, Beside, Broken, Collected, Database, Events, Load, Mistake, OrderBy, Promise, Request,
     Run, Schedule, Tally, Target, adapter, merge, self_test,
 };
-use kingsnake_datasets::workloads::Kind;
 
 use crate::args::{CollectArgs, Typed};
 use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
@@ -168,7 +167,7 @@ fn target(
         urls: args.url.clone(),
         isolation: level.name.to_owned(),
         version_order: args.version_order.unwrap_or(adapter.version_orders[0]),
-        lists: load.kind() == Kind::Lists,
+        kind: load.kind(),
         directory: directory.to_owned(),
         settings: args.set.clone(),
     }

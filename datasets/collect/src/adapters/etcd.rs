@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 use super::{Adapter, Promise, Target, encode};
-use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+use crate::adapter::{
+    Cell, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "etcd",
@@ -36,6 +38,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     version_orders: &[OrderBy::Log, OrderBy::None],
     settings: &[("timeout", "10")],
     is_cluster: true,
+    has_conditions: false,
     make: |target| Ok(Box::new(Etcd::new(target)?)),
 };
 
@@ -177,16 +180,10 @@ impl Database for Etcd {
                 link.url
             )));
         }
-        if let Initially::Rows(n_keys) = initially {
-            for key in 0..n_keys {
-                let cell = encode::cell(Cell {
-                    value: 0,
-                    beside: 0,
-                });
-                let put =
-                    json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
-                link.ask("kv/put", &put)?;
-            }
+        for (key, beside) in initially.rows() {
+            let cell = encode::cell(Cell { value: 0, beside });
+            let put = json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
+            link.ask("kv/put", &put)?;
         }
         // A linearizable read waits until its node has all of this, so no later read there is older than the rows.
         for node in 0..self.urls.len() {
@@ -260,8 +257,12 @@ impl Etcd {
                 let bytes = decoded(&kv["value"])?;
                 match key.strip_prefix(PREFIX) {
                     Some(place @ [b'r', ..]) if place.len() == 9 => {
-                        log.versions
-                            .push((encode::key_of(place)?, encode::cell_of(&bytes)?.value));
+                        let value = if event["type"] == "DELETE" {
+                            DELETED
+                        } else {
+                            encode::cell_of(&bytes)?.value
+                        };
+                        log.versions.push((encode::key_of(place)?, value));
                     }
                     Some(place @ [b'l', ..]) if place.len() == 9 => {
                         // One put may append several elements.
@@ -290,14 +291,15 @@ struct Client {
     n_reads: usize,
     /// What was read, so that a second read of a key agrees.
     seen: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    puts: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What is to be written; nothing for a delete.
+    puts: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl Client {
     fn get(&mut self, key: [u8; 9]) -> Result<Option<Vec<u8>>, Failure> {
         let key = named(key);
         if let Some(bytes) = self.puts.get(&key) {
-            return Ok(Some(bytes.clone()));
+            return Ok(bytes.clone());
         }
         if let Some(bytes) = self.seen.get(&key) {
             return Ok(bytes.clone());
@@ -331,8 +333,8 @@ impl Session for Client {
     }
 
     fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
-        self.puts
-            .insert(named(encode::register(key)), encode::cell(cell).to_vec());
+        let bytes = encode::cell(cell).to_vec();
+        self.puts.insert(named(encode::register(key)), Some(bytes));
         Ok(Wrote::default())
     }
 
@@ -344,7 +346,7 @@ impl Session for Client {
     fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure> {
         let mut bytes = self.get(encode::list(key))?.unwrap_or_default();
         bytes.extend(value.to_be_bytes());
-        self.puts.insert(named(encode::list(key)), bytes);
+        self.puts.insert(named(encode::list(key)), Some(bytes));
         Ok(Wrote::default())
     }
 
@@ -367,7 +369,10 @@ impl Session for Client {
             rows.insert(decoded(&kv["key"])?, decoded(&kv["value"])?);
         }
         for (key, bytes) in self.puts.range(low..=high) {
-            rows.insert(key.clone(), bytes.clone());
+            match bytes {
+                Some(bytes) => drop(rows.insert(key.clone(), bytes.clone())),
+                None => drop(rows.remove(key)),
+            }
         }
         rows.iter()
             .map(|(key, bytes)| {
@@ -379,11 +384,22 @@ impl Session for Client {
             .collect()
     }
 
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        let was_there = self.get(encode::register(key))?.is_some();
+        if was_there {
+            self.puts.insert(named(encode::register(key)), None);
+        }
+        Ok(was_there.then(Wrote::default))
+    }
+
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         if self.puts.is_empty() && self.n_reads <= 1 {
             return Ok(None);
         }
-        let put = |(key, bytes): (&Vec<u8>, &Vec<u8>)| json!({"request_put": {"key": coded(key), "value": coded(bytes)}});
+        let put = |(key, bytes): (&Vec<u8>, &Option<Vec<u8>>)| match bytes {
+            Some(bytes) => json!({"request_put": {"key": coded(key), "value": coded(bytes)}}),
+            None => json!({"request_delete_range": {"key": coded(key)}}),
+        };
         let puts: Vec<Value> = self.puts.iter().map(put).collect();
         let has_put = !puts.is_empty();
         let answer = self.link.ask(

@@ -16,7 +16,9 @@ use mysql::prelude::Queryable;
 use mysql::{BinlogDumpFlags, BinlogRequest, Conn, Opts, OptsBuilder, Value};
 
 use super::{Adapter, Promise, Target};
-use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+use crate::adapter::{
+    Cell, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+};
 
 const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
     Promise { name, level, about }
@@ -43,6 +45,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
     settings: &[("innodb_lock_wait_timeout", "2"), ("gtid", "off")],
     is_cluster: true,
+    has_conditions: false,
     make: |target| Ok(Box::new(Mariadb::new(target)?)),
 };
 
@@ -282,11 +285,12 @@ impl Mariadb {
         for table in TABLES {
             conn.query_drop(table).map_err(refused)?;
         }
-        if let Initially::Rows(n_keys) = initially {
-            self.rows_at_first.store(true, Ordering::Relaxed);
-            let rows = (0..n_keys).map(|key| (key,));
+        let rows = initially.rows();
+        if !rows.is_empty() {
+            let all = matches!(initially, Initially::Rows(_));
+            self.rows_at_first.store(all, Ordering::Relaxed);
             conn.query_drop("START TRANSACTION").map_err(refused)?;
-            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows)
+            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, ?, 0)", rows)
                 .map_err(refused)?;
             conn.query_drop("COMMIT").map_err(refused)?;
         }
@@ -311,12 +315,13 @@ const TABLES: [&str; 2] = [
     "CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v LONGTEXT NOT NULL) ENGINE=InnoDB",
 ];
 
-const TRIGGERS: [&str; 5] = [
+const TRIGGERS: [&str; 6] = [
     "CREATE TABLE kingsnake_log (id BIGINT PRIMARY KEY AUTO_INCREMENT, k BIGINT NOT NULL, v BIGINT NOT NULL) ENGINE=InnoDB",
     "CREATE TRIGGER kingsnake_1 AFTER INSERT ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
     "CREATE TRIGGER kingsnake_2 AFTER UPDATE ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
     "CREATE TRIGGER kingsnake_3 AFTER INSERT ON kingsnake_lists FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
     "CREATE TRIGGER kingsnake_4 AFTER UPDATE ON kingsnake_lists FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, SUBSTRING_INDEX(new.v, ',', -1))",
+    "CREATE TRIGGER kingsnake_5 AFTER DELETE ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (old.k, -1)",
 ];
 
 /// The versions between two positions.
@@ -344,10 +349,15 @@ fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result
                 if let Some(table) = tables.get(&rows.table_id()) {
                     let name = table.table_name();
                     for row in rows.rows(table) {
-                        let (_, after) =
+                        let (before, after) =
                             row.map_err(|error| Failure::Fatal(format!("binlog: {error}")))?;
-                        log.versions
-                            .extend(after.and_then(|row| version(&name, &row)));
+                        log.versions.extend(match (before, after) {
+                            (_, Some(after)) => version(&name, &after),
+                            (Some(before), None) => {
+                                key_of(&name, &before).map(|key| (key, DELETED))
+                            }
+                            (None, None) => None,
+                        });
                     }
                 }
             }
@@ -362,12 +372,12 @@ fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result
     Ok(log)
 }
 
-fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
-    let value = |at: usize| match row.as_ref(at) {
-        Some(BinlogValue::Value(value)) => Some(value),
-        _ => None,
+/// A column as a number; of a list the last one.
+fn number(row: &BinlogRow, at: usize) -> Option<i64> {
+    let Some(BinlogValue::Value(value)) = row.as_ref(at) else {
+        return None;
     };
-    let number = |value: &Value| match value {
+    match value {
         Value::Int(number) => Some(*number),
         Value::UInt(number) => i64::try_from(*number).ok(),
         Value::Bytes(text) => std::str::from_utf8(text)
@@ -377,11 +387,16 @@ fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
             .parse()
             .ok(),
         _ => None,
-    };
-    if !matches!(table, "kingsnake_registers" | "kingsnake_lists") {
-        return None;
     }
-    let version = (number(value(0)?)?, number(value(1)?)?);
+}
+
+fn key_of(table: &str, row: &BinlogRow) -> Option<Key> {
+    let is_ours = matches!(table, "kingsnake_registers" | "kingsnake_lists");
+    is_ours.then(|| number(row, 0)).flatten()
+}
+
+fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
+    let version = (key_of(table, row)?, number(row, 1)?);
     (version.1 != 0).then_some(version)
 }
 
@@ -455,6 +470,22 @@ impl Session for Client {
                 (low, high),
             )
             .map_err(|error| failure(&error))
+    }
+
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        self.has_written = true;
+        let of = |error: mysql::Error| failure(&error);
+        if self.ranked {
+            let delete = "DELETE FROM kingsnake_registers WHERE k = ? RETURNING n";
+            let rank: Option<i64> = self.conn.exec_first(delete, (key,)).map_err(of)?;
+            return Ok(rank.map(|rank| Wrote {
+                rank: Some(rank + 1),
+                txn: None,
+            }));
+        }
+        let delete = "DELETE FROM kingsnake_registers WHERE k = ?";
+        self.conn.exec_drop(delete, (key,)).map_err(of)?;
+        Ok((self.conn.affected_rows() > 0).then(Wrote::default))
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {

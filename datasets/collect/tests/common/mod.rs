@@ -10,7 +10,6 @@ use kingsnake_collect::{
     Beside, Broken, Collected, Database, Load, Mistake, OrderBy, Request, Run, Target, adapter,
     self_test,
 };
-use kingsnake_datasets::workloads::Kind;
 use kingsnake_datasets::{ReadOptions, open};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
@@ -115,7 +114,7 @@ impl<'a> Case<'a> {
             urls: self.urls.clone(),
             isolation: self.isolation.to_owned(),
             version_order: self.order,
-            lists: self.load().kind() == Kind::Lists,
+            kind: self.load().kind(),
             directory: directory.to_owned(),
             settings: self.settings.clone(),
         })
