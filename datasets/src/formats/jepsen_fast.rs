@@ -7,7 +7,7 @@ use kingsnake_history::model::{HistoryBuilder, Token};
 use rustc_hash::FxHashMap;
 
 use super::datum::Dialect;
-use super::jepsen::{Action, Content, Event, Events, Kind, Step};
+use super::jepsen::{Action, Content, Event, Events, Kind, Step, Way};
 use crate::cursor::Cursor;
 
 /// What stands after `:value`.
@@ -35,9 +35,14 @@ pub(super) fn read_event(
     events: &mut Events,
     cursor: &mut Cursor<'_>,
     dialect: Dialect,
+    way: Way,
     number: i64,
     builder: &mut HistoryBuilder,
 ) -> bool {
+    #[cfg(test)]
+    if way == Way::General {
+        return false;
+    }
     let start = cursor.at;
     let lengths = (events.steps.len(), events.items.len());
     let mut reader = Reader {
@@ -46,7 +51,7 @@ pub(super) fn read_event(
         dialect,
         builder,
     };
-    if let Some(event) = reader.event(start, number) {
+    if let Some(event) = reader.event(start, way, number) {
         reader.events.all.push(event);
         return true;
     }
@@ -179,7 +184,7 @@ impl<'a> Reader<'_, '_, 'a> {
         self.is_end()
     }
 
-    fn event(&mut self, start: usize, number: i64) -> Option<Event> {
+    fn event(&mut self, start: usize, way: Way, number: i64) -> Option<Event> {
         if !self.cursor.pass(b'{') {
             return None;
         }
@@ -240,7 +245,7 @@ impl<'a> Reader<'_, '_, 'a> {
                 _ => return None,
             };
             // The general reader takes the first of two fields of one name.
-            if n_seen & bit != 0 {
+            if n_seen & bit != 0 && way == Way::Fast {
                 return None;
             }
             n_seen |= bit;
