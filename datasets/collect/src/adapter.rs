@@ -119,8 +119,9 @@ pub struct Chosen {
 pub enum Aggregate {
     /// How many there are.
     Count,
-    /// The greatest number beside their values.
-    Max,
+    /// The sum of the numbers beside their values. Not the least or the greatest one: a database may find that without looking
+    /// at the other rows, and a certificate takes all of them for read.
+    Sum,
 }
 
 fn no_conditions<T>() -> Result<T, Failure> {

@@ -40,7 +40,7 @@ fn one(rng: &mut Rng) -> Asked {
         5..7 => Asked::Update((low, low + 2), number),
         7 => Asked::Delete((low, low)),
         8 => Asked::Aggregate(span, Aggregate::Count),
-        _ => Asked::Aggregate(span, Aggregate::Max),
+        _ => Asked::Aggregate(span, Aggregate::Sum),
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn aggregate(numbers: Numbers, function: Aggregate, result: Option<i6
     let result = result.map_or("null".to_owned(), |it| it.to_string());
     match function {
         Aggregate::Count => format!("[\"aggregate\",{query},\"count\",null,{result}]"),
-        Aggregate::Max => format!("[\"aggregate\",{query},\"max\",\"number\",{result}]"),
+        Aggregate::Sum => format!("[\"aggregate\",{query},\"sum\",\"number\",{result}]"),
     }
 }
 

@@ -34,11 +34,12 @@ fn ranges_are_collected_with_deletes_from_every_embedded_database() {
             let collected = case.collect(directory.path());
             assert!(n_of(&collected, "[\"delete\",") > 50, "{database}");
             assert!(n_of(&collected, "[\"range\",") > 50, "{database}");
+            assert_eq!(collected.merged.findings, []);
+            // Without an order of versions a check may have to search, which no test here does.
             if order != OrderBy::None {
                 assert!(n_of(&collected, "{\"deleted\":") > 50, "{database}");
+                assert!(holds(&collected.history, Level::Ser), "{database}");
             }
-            assert_eq!(collected.merged.findings, []);
-            assert!(holds(&collected.history, Level::Ser), "{database}");
         }
     }
 }
@@ -59,11 +60,11 @@ fn ranges_are_collected_with_deletes_from_every_server() {
             let collected = case.collect(directory.path());
             let what = format!("{database} by {}", order.name());
             assert!(n_of(&collected, "[\"delete\",") > 20, "{what}");
+            assert_eq!(collected.merged.findings, [], "{what}");
             if order != OrderBy::None {
                 assert!(n_of(&collected, "{\"deleted\":") > 20, "{what}");
+                assert!(holds(&collected.history, Level::Ser), "{what}");
             }
-            assert_eq!(collected.merged.findings, [], "{what}");
-            assert!(holds(&collected.history, Level::Ser), "{what}");
         }
         gone(server);
     }

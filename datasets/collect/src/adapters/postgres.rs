@@ -592,7 +592,7 @@ impl Session for Client {
         let found = self.ask(
             |it| match function {
                 Aggregate::Count => &it.count,
-                Aggregate::Max => &it.max,
+                Aggregate::Sum => &it.sum,
             },
             &[numbers.0, numbers.1],
         )?;

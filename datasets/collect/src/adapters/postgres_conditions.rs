@@ -12,7 +12,7 @@ pub(super) struct Conditions {
     pub(super) update: Statement,
     pub(super) delete: Statement,
     pub(super) count: Statement,
-    pub(super) max: Statement,
+    pub(super) sum: Statement,
 }
 
 impl Conditions {
@@ -43,7 +43,7 @@ impl Conditions {
             )))?,
             // In the form of rows: what is counted stands as the value.
             count: prepare(plain("'0:' || count(*) || ':0'"))?,
-            max: prepare(plain("coalesce('0:' || max(b) || ':0', '')"))?,
+            sum: prepare(plain("coalesce('0:' || sum(b) || ':0', '')"))?,
         })
     }
 }

@@ -349,7 +349,7 @@ impl Session for Client {
             Aggregate::Count => {
                 "SELECT count(*) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2"
             }
-            Aggregate::Max => "SELECT max(b) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2",
+            Aggregate::Sum => "SELECT sum(b) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2",
         };
         let mut query = self.connection.prepare_cached(query).map_err(fatal)?;
         query
