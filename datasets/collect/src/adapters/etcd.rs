@@ -366,6 +366,10 @@ impl Session for Client {
         }));
         let mut rows = BTreeMap::new();
         for kv in answer["kvs"].as_array().into_iter().flatten() {
+            // The comparison above is of keys that are there: one that was deleted meanwhile needs its own.
+            self.compares.push(json!({
+                "key": kv["key"], "target": "MOD", "result": "EQUAL", "mod_revision": kv["mod_revision"]
+            }));
             rows.insert(decoded(&kv["key"])?, decoded(&kv["value"])?);
         }
         for (key, bytes) in self.puts.range(low..=high) {
