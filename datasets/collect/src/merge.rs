@@ -265,9 +265,10 @@ pub(crate) fn write(
         "{{\"kingsnake\":1,\"initial\":{initial}{tables},\"about\":{about}}}"
     )?;
     for (key, number) in meta.initial_rows() {
-        let row = match meta.has_tables() {
-            true => format!(",\"row\":{}", conditions::row(number)),
-            false => String::new(),
+        let row = if meta.has_tables() {
+            format!(",\"row\":{}", conditions::row(number))
+        } else {
+            String::new()
         };
         writeln!(out, "{{\"initial\":{{\"key\":{key},\"value\":0{row}}}}}")?;
     }
@@ -310,9 +311,12 @@ pub(crate) fn write(
         writeln!(out, ",\"ops\":[{}]}}", ops.join(","))?;
     }
     for (key, versions) in orders {
-        let value = |it: &Write| match it.deletes {
-            true => json!({"deleted": it.value}),
-            false => json!(it.value),
+        let value = |it: &Write| {
+            if it.deletes {
+                json!({"deleted": it.value})
+            } else {
+                json!(it.value)
+            }
         };
         let values: Vec<Value> = versions.iter().map(value).collect();
         writeln!(

@@ -1,7 +1,8 @@
 //! The events that nearly every line of a large Jepsen log has, read without a tree: known fields, whole numbers, steps on
 //! plain keys. Whatever else stands there is left to the general reader, so both must mean the same.
 //!
-//! What an invocation asked is passed over: its completion repeats it. [`read_skipped`] comes back for those that need it.
+//! What an invocation asked is passed over: its completion repeats it, so a mistake there is not noticed. [`read_skipped`] comes
+//! back for those that need it.
 
 use kingsnake_history::model::{HistoryBuilder, Token};
 use rustc_hash::FxHashMap;
@@ -166,8 +167,13 @@ impl<'a> Reader<'_, '_, 'a> {
         if !matches!(self.cursor.peek(), b'-' | b'0'..=b'9') {
             return None;
         }
+        let start = self.cursor.at;
         let number = self.cursor.int().ok()?;
-        self.is_end().then_some(number)
+        if !self.is_end() {
+            self.cursor.at = start;
+            return None;
+        }
+        Some(number)
     }
 
     #[inline]
@@ -181,7 +187,11 @@ impl<'a> Reader<'_, '_, 'a> {
             return false;
         }
         self.cursor.at += word.len();
-        self.is_end()
+        if !self.is_end() {
+            self.cursor.at -= word.len();
+            return false;
+        }
+        true
     }
 
     fn event(&mut self, start: usize, way: Way, number: i64) -> Option<Event> {
