@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
+use kingsnake_refute::{every_cycle, widest_spec};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
-use kingsnake_solver::explain::{self, Anomalies, story_by, widest_spec};
 use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
-use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use kingsnake_solver::resolve::{ResolveError, resolve};
+use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, story_by};
 use serde_json::{Map, Value, json};
 
 use crate::voice::{Voice, count, printable};
@@ -25,16 +26,23 @@ pub struct Found {
 
 /// Finds every class of anomaly.
 pub fn find(history: &History, budget: &Budget) -> Result<Result<Found, StopReason>> {
-    let (resolved, findings) = match resolve(history, budget) {
-        Ok(Resolution::Resolved(resolved)) => (Some(resolved), Vec::new()),
-        Ok(Resolution::Anomalous(findings)) => (None, findings),
+    let resolved = match resolve(history, budget) {
+        Ok(resolved) => resolved,
         Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
         Err(error) => return Err(error.into()),
     };
-    let found = explain::anomalies(history, &findings, resolved.as_ref(), budget);
-    Ok(found.map(|anomalies| Found {
-        boundary: anomalies.boundary(),
-        anomalies,
+    let meaning = Meaning::of(history);
+    let mut collector = Collector::new(&meaning);
+    collector.add_findings(resolved.findings());
+    let cycles = every_cycle(history, &resolved, budget, &mut |pattern, steps| {
+        collector.add_cycle(pattern, steps);
+    });
+    Ok(cycles.map(|is_complete| {
+        let anomalies = collector.finish(is_complete);
+        Found {
+            boundary: anomalies.boundary(),
+            anomalies,
+        }
     }))
 }
 
@@ -97,6 +105,11 @@ impl Expected {
 }
 
 impl Found {
+    /// The story of a class's example.
+    pub fn story(&self, meaning: &Meaning<'_>, class: &AnomalyClass) -> Story {
+        story_by(meaning, widest_spec(meaning.history()), &class.example)
+    }
+
     /// The classes in words, and what they rule out.
     pub fn words(&self, history: &History, voice: Voice) -> String {
         let mut out = String::new();
@@ -117,7 +130,7 @@ impl Found {
                 .collect();
             let name = voice.paint.bad(&format!("{:<24}", class.name));
             let _ = writeln!(out, "  {name} {:>6}  {}", class.count, called.join(", "));
-            let told = story_by(&meaning, widest_spec(history), &class.example);
+            let told = self.story(&meaning, class);
             for line in &told.lines {
                 let indent = "  ".repeat(line.depth);
                 let _ = writeln!(out, "      {indent}{}", printable(&line.text));
@@ -150,7 +163,7 @@ impl Found {
             .classes
             .iter()
             .map(|class| {
-                let told = story_by(&meaning, widest_spec(history), &class.example);
+                let told = self.story(&meaning, class);
                 let lines: Vec<&str> = told.lines.iter().map(|it| it.text.as_str()).collect();
                 let txns: Vec<String> =
                     told.txns.iter().map(|&txn| history.txn_name(txn)).collect();

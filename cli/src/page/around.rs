@@ -43,7 +43,7 @@ impl Around {
         let margin = ((last - first) / 4).max(1);
         let (first, last) = (first - margin, last + margin);
         let is_within = |txn: &TxnId| {
-            let Interval { begin, commit } = history.interval(*txn);
+            let Interval { begin, commit } = reach(history, *txn);
             let is_known = begin != i64::MIN || commit != i64::MAX;
             is_known && i128::from(begin) <= last && i128::from(commit) >= first
         };
@@ -110,7 +110,7 @@ impl Around {
             let at = place(history, txn);
             return (Some(at), Some(at + 0.8));
         }
-        let Interval { begin, commit } = history.interval(txn);
+        let Interval { begin, commit } = reach(history, txn);
         let since = |time: i64| (i128::from(time) - i128::from(self.origin)) as f64;
         (
             (begin != i64::MIN).then(|| since(begin)),
@@ -146,11 +146,29 @@ fn is_known(interval: Interval) -> bool {
     interval.begin != i64::MIN || interval.commit != i64::MAX
 }
 
+/// When a transaction ran. What was not recorded lies between its neighbours of the session, so it reaches to them.
+fn reach(history: &History, txn: TxnId) -> Interval {
+    let Interval {
+        mut begin,
+        mut commit,
+    } = history.interval(txn);
+    let session = history.session_txns(history.session(txn));
+    if commit == i64::MAX && txn.0 + 1 < session.end {
+        let next = history.interval(TxnId(txn.0 + 1)).begin;
+        commit = if next > begin { next } else { commit };
+    }
+    if begin == i64::MIN && txn.0 > session.start {
+        let last = history.interval(TxnId(txn.0 - 1)).commit;
+        begin = if last < commit { last } else { begin };
+    }
+    Interval { begin, commit }
+}
+
 /// The first begin and the last commit that are known.
 fn ends(history: &History, txns: impl Iterator<Item = TxnId>) -> (i128, i128) {
     let mut all = Vec::new();
     for txn in txns {
-        let Interval { begin, commit } = history.interval(txn);
+        let Interval { begin, commit } = reach(history, txn);
         all.extend((begin != i64::MIN).then_some(i128::from(begin)));
         all.extend((commit != i64::MAX).then_some(i128::from(commit)));
     }
@@ -160,9 +178,9 @@ fn ends(history: &History, txns: impl Iterator<Item = TxnId>) -> (i128, i128) {
 
 /// How far a transaction is from the nearest of the story.
 fn away(history: &History, story: &BTreeSet<TxnId>, txn: TxnId) -> i128 {
-    let it = history.interval(txn);
+    let it = reach(history, txn);
     let gap = |other: &TxnId| {
-        let other = history.interval(*other);
+        let other = reach(history, *other);
         let before = i128::from(other.begin) - i128::from(it.commit);
         let after = i128::from(it.begin) - i128::from(other.commit);
         before.max(after).max(0)

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use kingsnake_datasets::SourceLine;
-use kingsnake_solver::explain::Labels;
-use kingsnake_solver::model::{History, Interval, KeyId, TxnId};
+use kingsnake_solver::model::{History, Interval, KeyId, Op, TxnId};
+use kingsnake_tell::Labels;
 use maud::{Markup, html};
 
 use crate::answer::{base_name, status_word};
@@ -102,7 +102,7 @@ pub fn touched(history: &History, txn: TxnId) -> BTreeSet<KeyId> {
     let mut keys = BTreeSet::new();
     for op in history.ops(txn) {
         match op {
-            kingsnake_solver::model::Op::Range { range } => {
+            Op::Range { range } => {
                 let rows = history.range(*range).rows.iter();
                 keys.extend(rows.map(|&row| history.value_key(row)));
             }

@@ -34,7 +34,7 @@ pub fn sections(history: &History, found: &Found, terms: &Terms) -> Markup {
                     summary { strong { (terms.explain(class.name)) } " " span.soft { "× " (class.count) } " " (told.name.short) }
                     p { (told.about) }
                     (story::lines(&told.lines, terms))
-                    (super::drawing(&picture::scene(history, &labels, &class.example), at, terms))
+                    (super::drawing(&picture::scene(history, &labels, &class.example), &format!("ks{at}"), terms))
                 }
             }
         }

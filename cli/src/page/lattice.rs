@@ -30,7 +30,11 @@ const MARGIN: f64 = 10.0;
 
 /// The section.
 pub fn section(models: &Models) -> Markup {
-    let aside: Vec<&str> = ASIDE.iter().copied().filter(|it| models.hold.contains(it)).collect();
+    let aside: Vec<&str> = ASIDE
+        .iter()
+        .copied()
+        .filter(|it| models.hold.contains(it))
+        .collect();
     html! {
         section #lattice {
             h2 { "The lattice" }
@@ -97,7 +101,9 @@ fn above(
     widest: f64,
 ) -> f64 {
     let parents = drawn.iter().filter(|it| covers(it).contains(&name));
-    let places: Vec<f64> = parents.filter_map(|it| Some(places.get(it.name)?.0)).collect();
+    let places: Vec<f64> = parents
+        .filter_map(|it| Some(places.get(it.name)?.0))
+        .collect();
     if places.is_empty() {
         return widest / 2.0;
     }
@@ -140,7 +146,11 @@ fn drawing(models: &Models) -> Markup {
 
 /// The name, as far as there is room.
 fn shown(model: &Model) -> String {
-    model.name.replace("strong-session-", "session ").replace("strong-", "strong ").replace('-', " ")
+    model
+        .name
+        .replace("strong-session-", "session ")
+        .replace("strong-", "strong ")
+        .replace('-', " ")
 }
 
 /// The shortest of its other names.
@@ -173,7 +183,11 @@ mod tests {
         assert_eq!(taken.len(), places.len());
         for model in MODELS.iter().filter(|it| is_drawn(it.name)) {
             for below in covers(model) {
-                assert!(places[model.name].1 < places[below].1, "{} {below}", model.name);
+                assert!(
+                    places[model.name].1 < places[below].1,
+                    "{} {below}",
+                    model.name
+                );
             }
         }
     }

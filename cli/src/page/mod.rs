@@ -4,9 +4,12 @@
 
 mod around;
 mod cards;
+mod classes;
 mod cost;
+mod lattice;
 mod run;
 mod story;
+pub mod survey;
 mod terms;
 mod timeline;
 
@@ -49,6 +52,10 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
         }
         @if let Verdict::Satisfied(certificate) = &answer.verdict {
             (run::certificate(answer, certificate.order.len()))
+        }
+        @if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
+            (classes::sections(history, found, &terms))
+            @for line in answer.missed() { p.warning { (line) } }
         }
         (cost::section(answer, &terms))
         (run::section(answer))
@@ -95,12 +102,13 @@ pub fn picture(scene: &Scene, terms: &Terms) -> Markup {
     html! {
         section #picture {
             h2 { "The picture" }
-            (drawing(scene, terms))
+            (drawing(scene, "ks", terms))
         }
     }
 }
 
-fn drawing(scene: &Scene, terms: &Terms) -> Markup {
+/// A picture; its ids begin with `ids`, which no other picture of the page may have.
+fn drawing(scene: &Scene, ids: &str, terms: &Terms) -> Markup {
     let mut words = String::from("Each row is a session. ");
     if scene.panels.iter().any(|panel| panel.arrows.len() > 1) {
         words.push_str("The transactions stand in the order of the cycle. Every arrow says that one comes before the next. The last one leads back to the first, which no order allows.");
@@ -113,14 +121,14 @@ fn drawing(scene: &Scene, terms: &Terms) -> Markup {
     html! {
         p.soft { (terms.explain(&words)) }
         div.scroller {
-            div.wide.drawing tabindex="0" role="region" aria-label="Picture of the counterexample" { (PreEscaped(svg::inline(scene))) }
+            div.wide.drawing tabindex="0" role="region" aria-label="Picture of the counterexample" { (PreEscaped(svg::inline(scene, ids))) }
         }
         ul.legend {
             @for kind in svg::kinds(scene) {
                 li class={ "ks " (kind.letters()) } {
                     svg.ks width="34" height="12" aria-hidden="true" {
                         g class=(kind.letters()) {
-                            path.arrow marker-end={ "url(#ks-" (kind.letters()) ")" } d="M1 6h30" {}
+                            path.arrow marker-end={ "url(#" (ids) "-" (kind.letters()) ")" } d="M1 6h30" {}
                         }
                     }
                     @if kind != Kind::Anomaly { b { (kind.letters()) } " " }

@@ -238,7 +238,7 @@
     const fits = (keys, of) => (!key || keys.split(" ").includes(key)) && (!session || of === session);
     let n = 0;
     for (const bar of bars) {
-      const is = fits(bar.dataset.keys, bar.closest(".lane").dataset.session);
+      const is = fits(bar.dataset.keys, bar.closest(".row").dataset.session);
       bar.classList.toggle("off", !is);
       n += is ? 1 : 0;
     }

@@ -11,7 +11,7 @@ use crate::voice::count;
 pub fn certificate(answer: &Answer, n_points: usize) -> Markup {
     let of = match answer.plan.spec.model {
         Model::Ser => count(n_points, "transaction"),
-        Model::Si | Model::Pc => format!("{} and commits", count(n_points / 2, "begin")),
+        _ => format!("{} and commits", count(n_points / 2, "begin")),
     };
     let history = quoted_path(&answer.plan.history);
     html! {

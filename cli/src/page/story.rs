@@ -1,6 +1,6 @@
 //! The story as a page tells it: cases fold, and terms are explained where they first occur.
 
-use kingsnake_solver::explain::Line;
+use kingsnake_tell::Line;
 use maud::{Markup, html};
 
 use super::terms::Terms;

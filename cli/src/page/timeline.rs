@@ -75,7 +75,7 @@ impl Timeline<'_> {
         if around.has_times {
             format!(
                 "Each bar runs from the begin of a transaction to its end, as the client recorded them; 0 is the first begin of the story. \
-                 A dashed bar did not commit, or its begin or end is not known.{events}{shown}"
+                 A dashed bar did not commit, or its begin or end is not known; it then reaches to its neighbour in the session.{events}{shown}"
             )
         } else {
             format!(
@@ -149,8 +149,8 @@ impl Timeline<'_> {
     fn lane(&self, session: SessionId, txns: &[TxnId]) -> Markup {
         let name = self.cards.labels.session(session);
         html! {
-            div.lane data-session=(session.0) {
-                span.lane-name title={ "session " (name) } { (short(&name, 14)) }
+            div.row data-session=(session.0) {
+                span.row-name title={ "session " (name) } { (short(&name, 14)) }
                 div.track { @for &txn in txns { (self.bar(txn)) } }
             }
         }
@@ -252,9 +252,11 @@ impl Timeline<'_> {
         };
         let history = self.cards.history;
         let (from, to) = self.around.span;
-        let middle = |txn: TxnId| {
+        // An edge leaves a bar right of its middle and reaches one left of it, so that two edges between two bars stay apart.
+        let within = |txn: TxnId, share: f64| {
             let (begin, end) = self.around.places(history, txn);
-            f64::midpoint(begin.unwrap_or(from), end.unwrap_or(to))
+            let (begin, end) = (begin.unwrap_or(from), end.unwrap_or(to));
+            begin + (end - begin) * share
         };
         let lane = |txn: TxnId| {
             let session = history.session(txn);
@@ -272,7 +274,7 @@ impl Timeline<'_> {
                     std::cmp::Ordering::Equal => (y(one) + 13, y(two) + 13),
                 };
                 links.push(Link {
-                    x: (middle(step.from.txn), middle(step.to.txn)),
+                    x: (within(step.from.txn, 0.7), within(step.to.txn, 0.3)),
                     y: (y1, y2),
                     kind: kind(step.reason),
                 });

@@ -6,14 +6,13 @@
 mod construct;
 mod places;
 mod real_time;
-pub(crate) mod reasons;
+pub mod reasons;
 mod runs;
 
-pub(crate) use construct::add_clock;
-pub use construct::{Shape, construct};
+pub use construct::{Shape, add_clock, construct};
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;
-pub(crate) use real_time::{earliest, latest};
+pub use real_time::{earliest, latest};
 
 use std::ops::Range;
 
@@ -54,6 +53,18 @@ impl Polygraph {
     /// The graph.
     pub fn problem(&self) -> &Problem {
         &self.problem
+    }
+
+    /// The graph, for whoever changes what is known or open in it.
+    pub fn problem_mut(&mut self) -> &mut Problem {
+        &mut self.problem
+    }
+
+    /// The same graph, read as that of other ingredients.
+    #[must_use]
+    pub fn with_spec(mut self, spec: Spec) -> Self {
+        self.spec = spec;
+        self
     }
 
     /// The number of nodes.
