@@ -9,6 +9,7 @@ mod format;
 mod formats;
 mod json;
 mod many;
+mod locate;
 mod recognise;
 mod source;
 pub mod store;
@@ -25,6 +26,7 @@ use kingsnake_history::operations::Operation;
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
 pub use many::histories;
+pub use locate::{Located, SourceEvent, SourceLine, locate};
 pub use whole::{Pending, discard_pending, write_whole};
 pub use writers::{write, write_version_orders};
 
