@@ -229,7 +229,7 @@ impl Plan {
             .chain([self.level.to_string()])
             .chain(more);
         let plain = match Typed::try_parse_from(typed).map(|it| it.command) {
-            Ok(Command::Check(args)) => Plan::at(self.level, &args).ok(),
+            Ok(Command::Check(args)) => Plan::at(self.level, &args.check).ok(),
             _ => None,
         };
         let Some(plain) = plain else {

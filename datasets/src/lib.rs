@@ -8,8 +8,8 @@ mod error;
 mod format;
 mod formats;
 mod json;
-mod many;
 mod locate;
+mod many;
 mod recognise;
 mod source;
 pub mod store;
@@ -25,8 +25,8 @@ use kingsnake_history::operations::Operation;
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
-pub use many::histories;
 pub use locate::{Located, SourceEvent, SourceLine, locate};
+pub use many::histories;
 pub use whole::{Pending, discard_pending, write_whole};
 pub use writers::{write, write_version_orders};
 
