@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kingsnake_datasets::SourceLine;
 use kingsnake_solver::model::{History, Interval, KeyId, Op, TxnId};
-use kingsnake_tell::Labels;
+use kingsnake_tell::{Labels, beside};
 use maud::{Markup, html};
 
 use crate::answer::{base_name, status_word};
@@ -46,7 +46,7 @@ impl Cards<'_> {
                 p.soft {
                     "session " (self.labels.session(session)) ", transaction "
                     (history.session_position(txn) + 1) " of " (history.session_txns(session).len())
-                    ", " (status_word(history.status(txn)))
+                    ", " (status_word(history.status(txn))) (beside(history, txn))
                 }
                 @if let Some(words) = self.times(txn) { p.soft.when { (words) } }
                 ol {

@@ -186,6 +186,10 @@ fn transactions(
                     div.cards { @for txn in &others { (cards.card(**txn, line(txn))) } }
                 }
             }
+            @if !telling.story.meanwhile.is_empty() {
+                p { "Meanwhile:" }
+                ul { @for event in &telling.story.meanwhile { li { (event) } } }
+            }
             @if !telling.story.legend.is_empty() {
                 details {
                     summary { "Shortened names" }
