@@ -34,6 +34,7 @@ use cnf::order_unary::OrderUnary;
 #[cfg(any(test, feature = "faults"))]
 #[doc(hidden)]
 pub use faults::Faults;
+pub use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::Backend;
 use measured::Measured;
 use portfolio::Portfolio;
@@ -51,6 +52,8 @@ pub struct Options {
     pub seed: u32,
     /// For `cadical/propagator`.
     pub propagator: PropagatorOptions,
+    /// Where a device comes from that cools for `cadical/propagator`; without one the CPU does.
+    pub cooler: Option<CoolerSource>,
 }
 
 fn plain<E: Encoding + Sync + 'static>(options: &Options) -> Box<dyn Backend> {
