@@ -103,7 +103,7 @@ impl Walk<'_> {
     ) -> Result<(), ResolveError> {
         let absence = read_nothing(self.history.is_initial(value));
         let origin = self.absences.origin(key, txn, absence);
-        if origin == AbsenceOrigin::Nobody && self.state[key.index()].read.is_none() {
+        if origin == AbsenceOrigin::Nobody {
             return self.external(node, txn, at, key, value);
         }
         self.absence(node, txn, at, key, absence)
