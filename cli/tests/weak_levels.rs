@@ -78,7 +78,7 @@ fn auto_says_which_weak_levels_hold() {
     let (_, _, transactions) = BROKEN[3];
     let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{transactions}\n");
     let file = scratch.put("h.jsonl", text);
-    let output = kingsnake(&["check", &file, "--level", "auto", "--json", "-"]).output();
+    let output = kingsnake(&["check", "--json", "--level", "auto", &file]).output();
     let output = output.expect("it runs");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let rows = document["levels"].as_array().expect("levels");
