@@ -20,6 +20,7 @@ use crate::prune::{
 use crate::relate::{Edge, Polygraph, Shape, construct};
 use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
 use crate::shared::Shared;
+use crate::uncertain;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
 use crate::witness::witness;
 
@@ -372,6 +373,9 @@ impl Line<'_> {
         self.stats.n_nodes = polygraph.n_nodes();
         self.stats.n_known_edges = polygraph.edges().len();
         self.stats.n_pairs = polygraph.runs().n_pairs();
+        if !polygraph.resolved().uncertain().is_empty() {
+            return self.uncertain(&polygraph, engines.backend);
+        }
         let settled = polygraph.problem().is_settled() && self.techniques.linear;
         let decider = if settled {
             Decider::Linear
@@ -383,6 +387,33 @@ impl Line<'_> {
         match self.prune(engines.device, polygraph)? {
             Outcome::Contradiction(contradiction) => self.contradicted(decider, &contradiction),
             Outcome::Pruned(pruned) => self.decide(decider, &pruned, engines.backend),
+        }
+    }
+
+    /// The line from the graph on, where some read can have been of several versions.
+    fn uncertain(
+        &mut self,
+        polygraph: &Polygraph,
+        backend: &mut dyn Backend,
+    ) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Decide);
+        let scene = uncertain::Scene {
+            history: self.history,
+            spec: self.spec,
+            shape: self.techniques.shape(),
+            options: self.prune_options(),
+            witness: self.techniques.witness,
+            budget: self.budget,
+        };
+        let progress = &mut *self.clock.progress;
+        match uncertain::settle(&scene, polygraph.resolved(), backend, progress) {
+            Ok(uncertain::Answer::Order(decider, order)) => {
+                self.explained(decider, Ok(Certificate { order }))
+            }
+            Ok(uncertain::Answer::Proof(decider, proof)) => self.violated(decider, proof),
+            Err(uncertain::Stop::Budget(reason)) => Err(reason.into()),
+            Err(uncertain::Stop::Error(error)) => Err(Stop::Error(error)),
+            Err(uncertain::Stop::NoProof(decider)) => self.proved(decider, Err(NoProof::NotFound)),
         }
     }
 
@@ -414,19 +445,23 @@ impl Line<'_> {
         self.stats.n_versions = versions.len() - versions.n_keys();
     }
 
-    fn prune(
-        &mut self,
-        device: Option<&mut dyn Device>,
-        polygraph: Polygraph,
-    ) -> Result<Outcome, Stop> {
-        let options = PruneOptions {
+    fn prune_options(&self) -> PruneOptions {
+        PruneOptions {
             reachability: self.techniques.reachability,
             rounds: self.techniques.prune_rounds,
             linear: self.techniques.linear,
             estimate: self.techniques.estimate,
             coalesce: self.techniques.coalesce,
             merge: self.techniques.merge,
-        };
+        }
+    }
+
+    fn prune(
+        &mut self,
+        device: Option<&mut dyn Device>,
+        polygraph: Polygraph,
+    ) -> Result<Outcome, Stop> {
+        let options = self.prune_options();
         let stats = &mut self.stats.prune;
         let (budget, progress) = (self.budget, &mut *self.clock.progress);
         let outcome = prune_on(device, polygraph, options, stats, budget, progress)?;
@@ -532,7 +567,6 @@ impl Line<'_> {
         pruned: &Pruned,
         choices: &[Side],
     ) -> Result<Answer, Stop> {
-        self.clock.enter(Phase::Certify);
         let polygraph = &pruned.polygraph;
         let order = if choices.is_empty() {
             Ok(pruned.dag.order().to_vec())
@@ -545,6 +579,16 @@ impl Line<'_> {
                 .filter_map(|node| polygraph.point(node))
                 .collect(),
         });
+        self.explained(decider, certificate)
+    }
+
+    /// Replays an order.
+    fn explained(
+        &mut self,
+        decider: Decider,
+        certificate: Result<Certificate, String>,
+    ) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Certify);
         let holds = certificate.and_then(|certificate| {
             certify::order::replay(self.history, self.spec, &certificate).map(|()| certificate)
         });

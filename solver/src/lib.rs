@@ -16,6 +16,7 @@ pub mod prune;
 pub mod relate;
 pub mod resolve;
 pub mod shared;
+mod uncertain;
 pub mod weak;
 
 pub use kingsnake_certify as certify;

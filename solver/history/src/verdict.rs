@@ -111,6 +111,27 @@ pub enum Proof {
         /// If `other`'s write came first.
         other_first: Box<Proof>,
     },
+    /// A transaction can have read a key from several; whichever it was, there is a contradiction. With no case at all, it cannot
+    /// have seen of the key what it saw.
+    Choice {
+        /// Who read.
+        reader: TxnId,
+        /// The key.
+        key: KeyId,
+        /// Everybody that it can have read from, and the contradiction.
+        cases: Vec<(Option<TxnId>, Proof)>,
+    },
+}
+
+/// That a transaction read a key from another; `None` is the initial state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Who read.
+    pub reader: TxnId,
+    /// The key.
+    pub key: KeyId,
+    /// Who wrote what was read.
+    pub writer: Option<TxnId>,
 }
 
 /// Two writers of a key: a split between them, or the case that the first of them wrote first.
@@ -135,6 +156,12 @@ pub enum Visit<'p> {
     Case(Split),
     /// It ends.
     EndOfCase(Split),
+    /// A choice of whom a transaction read a key from; so many cases follow.
+    Choice(TxnId, KeyId, &'p [(Option<TxnId>, Proof)]),
+    /// A case of it begins.
+    Source(Source),
+    /// It ends.
+    EndOfSource(Source),
 }
 
 /// A walk over a proof, without recursion.
@@ -179,6 +206,22 @@ impl<'p> Iterator for Visits<'p> {
                 }
                 Some(Visit::Split(split))
             }
+            Next::Proof(Proof::Choice { reader, key, cases }) => {
+                let (reader, key) = (*reader, *key);
+                for (writer, proof) in cases.iter().rev() {
+                    let source = Source {
+                        reader,
+                        key,
+                        writer: *writer,
+                    };
+                    self.open.extend([
+                        Next::Visit(Visit::EndOfSource(source)),
+                        Next::Proof(proof),
+                        Next::Visit(Visit::Source(source)),
+                    ]);
+                }
+                Some(Visit::Choice(reader, key, cases))
+            }
         }
     }
 }
@@ -212,13 +255,38 @@ impl Proof {
         })
     }
 
+    /// The choices of whom a transaction read a key from, the outer ones before the inner ones.
+    pub fn choices(&self) -> impl Iterator<Item = (TxnId, KeyId)> {
+        self.visits().filter_map(|visit| match visit {
+            Visit::Choice(reader, key, _) => Some((reader, key)),
+            _ => None,
+        })
+    }
+
     /// The same proof with other cycles.
     #[must_use]
     pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
+        self.map_cycles_with(&mut map)
+    }
+
+    fn map_cycles_with(&self, map: &mut dyn FnMut(&[Step]) -> Vec<Step>) -> Proof {
+        // Choices are few and shallow; splits, which may be deep, are walked without recursion.
+        if let Proof::Choice { reader, key, cases } = self {
+            let cases = cases.iter();
+            return Proof::Choice {
+                reader: *reader,
+                key: *key,
+                cases: cases
+                    .map(|(writer, proof)| (*writer, proof.map_cycles_with(map)))
+                    .collect(),
+            };
+        }
         let mut done: Vec<Proof> = Vec::new();
         let mut n_ended: Vec<usize> = Vec::new();
         for visit in self.visits() {
             match visit {
+                // Choices are only above splits.
+                Visit::Choice(..) | Visit::Source(_) | Visit::EndOfSource(_) => {}
                 Visit::Cycle(steps) => done.push(Proof::Cycle(map(steps))),
                 Visit::Split(_) => n_ended.push(0),
                 Visit::Case(_) => {}
@@ -250,6 +318,7 @@ impl Proof {
         let of_steps = self.steps().filter_map(|step| step.reason.key());
         let mut keys: Vec<KeyId> = of_steps.collect();
         keys.extend(self.splits().map(|split| split.key));
+        keys.extend(self.choices().map(|choice| choice.1));
         keys.sort_unstable();
         keys.dedup();
         keys

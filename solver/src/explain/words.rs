@@ -221,7 +221,7 @@ impl<'h> Words<'h> {
     }
 
     /// `T1 read x = 1`, `T1 read x = [1, 2]`, `T1's range query of [1, 9] returned k3 = 1`, `… did not return k3`.
-    fn sight(&self, txn: TxnId, key: KeyId) -> String {
+    pub(super) fn sight(&self, txn: TxnId, key: KeyId) -> String {
         let (who, name) = (self.labels.txn(txn), self.labels.key(key));
         let ops = self.history.ops(txn).iter();
         let seen = ops.filter_map(|&op| match op {

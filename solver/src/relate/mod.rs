@@ -3,12 +3,14 @@
 //! SER has one node a transaction (Papadimitriou's polygraph, Cobra's constraints); SI has a begin and a commit node
 //! (Viper's BC-polygraph). Constraints stay implicit: any two runs of one key are ordered one way or the other.
 
+mod choices;
 mod construct;
 mod places;
 mod real_time;
 pub(crate) mod reasons;
 mod runs;
 
+pub(crate) use choices::{Candidates, add_choices};
 pub(crate) use construct::add_clock;
 pub use construct::{Shape, construct};
 pub use kingsnake_graph::{Edge, Reason};

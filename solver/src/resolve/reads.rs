@@ -4,6 +4,7 @@
 
 use super::absence::{Absences, is_nothing};
 use super::attribute::{Census, Origin, Writers};
+use super::candidates::{Uncertain, keys_of, settle};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
@@ -30,13 +31,24 @@ pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, 
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
     let (resolved, findings, program) = walk_all(history, budget, true)?;
     Ok(WithReads {
-        reads: Reads::new(resolved.n_txns(), &program),
+        reads: Reads::new(resolved.n_txns(), program),
         resolved,
         findings,
     })
 }
 
-type Walked = (Resolved, Vec<Finding>, Vec<ProgramRead>);
+type Walked = (Resolved, Vec<Finding>, Program);
+
+/// The reads in program order, and those of them that can have been of several versions.
+type Program = (Vec<ProgramRead>, Vec<(u32, Vec<VersionId>)>);
+
+/// What a value that was read is.
+enum Seen {
+    /// No version: an anomaly.
+    Nothing,
+    Version(VersionId),
+    Several(Vec<VersionId>),
+}
 
 fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walked, ResolveError> {
     let writers = Writers::of(history, budget)?;
@@ -54,7 +66,9 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
-    let (reads, program, mut findings) = (walk.reads, walk.program, walk.findings);
+    let program = (walk.program, walk.choices);
+    let (mut reads, mut findings) = (walk.reads, walk.findings);
+    let uncertain = settle(&numbering, &mut reads, walk.uncertain);
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
@@ -62,6 +76,8 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
         sessions: session_ranges(history, &node_txn),
         versions: numbering.versions(history, &reads),
         given,
+        uncertain_keys: keys_of(&uncertain),
+        uncertain,
         node_txn,
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
@@ -84,8 +100,19 @@ pub(super) struct KeyState {
     txn: u32,
     /// Its last own write so far.
     pub(super) own: Option<ValueId>,
-    /// Where its external read stands among the reads.
-    pub(super) read: Option<u32>,
+    /// Its first external read.
+    pub(super) read: FirstRead,
+}
+
+/// A transaction's first external read of a key.
+#[derive(Clone, Copy)]
+pub(super) enum FirstRead {
+    /// It has not read it.
+    None,
+    /// Of one version; where it stands among the reads.
+    Of(u32),
+    /// Of one of several versions; where it stands among the uncertain reads.
+    Choice(u32),
 }
 
 pub(super) struct Walk<'h> {
@@ -98,10 +125,15 @@ pub(super) struct Walk<'h> {
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
     program: Vec<ProgramRead>,
+    /// Of the reads in program order, those that can have been of several versions.
+    choices: Vec<(u32, Vec<VersionId>)>,
     pub(super) findings: Vec<Finding>,
     pub(super) lists: ListReads<'h>,
     pub(super) state: Vec<KeyState>,
     pub(super) reads: Vec<Read>,
+    pub(super) uncertain: Vec<Uncertain>,
+    /// What the first operation alone says of each of them.
+    pub(super) first_candidates: Vec<Vec<VersionId>>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
 }
@@ -123,7 +155,7 @@ impl<'h> Walk<'h> {
         let fresh = KeyState {
             txn: u32::MAX,
             own: None,
-            read: None,
+            read: FirstRead::None,
         };
         Walk {
             history,
@@ -134,10 +166,13 @@ impl<'h> Walk<'h> {
             poll: budget.poll(),
             keep_reads: false,
             program: Vec::new(),
+            choices: Vec::new(),
             findings: Vec::new(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
             reads: Vec::with_capacity(history.n_ops() / 2),
+            uncertain: Vec::new(),
+            first_candidates: Vec::new(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
         }
     }
@@ -189,7 +224,7 @@ impl<'h> Walk<'h> {
             *state = KeyState {
                 txn: txn.0,
                 own: None,
-                read: None,
+                read: FirstRead::None,
             };
         }
         Ok(())
@@ -198,7 +233,7 @@ impl<'h> Walk<'h> {
     /// Tells each external read of the transaction just walked which version of its own overwrote what it read.
     fn link_own_writes(&mut self, node: Node, txn: TxnId) {
         for write in self.writers.finals(txn) {
-            if let Some(read) = self.state[write.key.index()].read {
+            if let FirstRead::Of(read) = self.state[write.key.index()].read {
                 let own = self.numbering.of_writer(write.key, node);
                 self.reads[read as usize].overwritten_by = own.map_or(u32::MAX, |v| v.0);
             }
@@ -260,10 +295,11 @@ impl<'h> Walk<'h> {
         key: KeyId,
         value: ValueId,
     ) -> Result<(), ResolveError> {
-        let Some(version) = self.version_read(txn, at, key, value)? else {
-            return Ok(());
-        };
-        self.take_read(node, txn, at, key, version);
+        match self.version_read(txn, at, key, value)? {
+            Seen::Nothing => {}
+            Seen::Version(version) => self.take_read(node, txn, at, key, version),
+            Seen::Several(candidates) => self.take_choice(node, txn, at, key, candidates),
+        }
         Ok(())
     }
 
@@ -278,16 +314,24 @@ impl<'h> Walk<'h> {
     ) {
         self.keep(node, at, version);
         match self.state[key.index()].read {
-            None => {
-                self.state[key.index()].read = Some(self.reads.len() as u32);
+            FirstRead::None => {
+                self.state[key.index()].read = FirstRead::Of(self.reads.len() as u32);
                 self.reads.push(Read {
                     reader: node,
                     version: version.0,
                     overwritten_by: u32::MAX,
                 });
             }
-            Some(first) if self.reads[first as usize].version == version.0 => {}
-            Some(_) => self.find_second_read(txn, at, key),
+            FirstRead::Of(first) if self.reads[first as usize].version == version.0 => {}
+            FirstRead::Choice(first) => {
+                let first = first as usize;
+                if self.first_candidates[first].contains(&version) {
+                    self.uncertain[first].candidates.retain(|&it| it == version);
+                } else {
+                    self.find_second_read(txn, at, key);
+                }
+            }
+            FirstRead::Of(_) => self.find_second_read(txn, at, key),
         }
     }
 
@@ -311,34 +355,48 @@ impl<'h> Walk<'h> {
         self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
     }
 
-    /// The version that a value read by `txn` is, or `None` where that is an anomaly, which is then noted.
+    /// Keeps a read of one of several versions in program order, if that was asked for.
+    pub(super) fn keep_choice(&mut self, node: Node, at: usize, candidates: &[VersionId]) {
+        if self.keep_reads {
+            self.choices
+                .push((self.program.len() as u32, candidates.to_vec()));
+            self.keep(node, at, candidates[0]);
+        }
+    }
+
+    /// The version that a value read by `txn` is; an anomaly is noted.
     fn version_read(
         &mut self,
         txn: TxnId,
         at: usize,
         key: KeyId,
         value: ValueId,
-    ) -> Result<Option<VersionId>, ResolveError> {
+    ) -> Result<Seen, ResolveError> {
         let origin = self.writers.origin(value);
         let initial = self.history.is_initial(value);
         if origin == Origin::Candidate && !initial && self.writers.rivals(value).is_empty() {
             let writer = self.writers.writer(value);
             if writer == txn {
                 self.own_later(txn, at, key, value);
-                return Ok(None);
+                return Ok(Seen::Nothing);
             }
-            return Ok(Some(VersionId(self.numbering.version_of[value.index()])));
+            let version = VersionId(self.numbering.version_of[value.index()]);
+            return Ok(Seen::Version(version));
         }
         if origin == Origin::Candidate {
-            return self.unambiguous(txn, key, value, initial);
+            let candidates = self.candidates(txn, key, value)?;
+            return Ok(match candidates.as_slice() {
+                &[version] => Seen::Version(version),
+                _ => Seen::Several(candidates),
+            });
         }
         if initial {
-            return Ok(Some(self.numbering.initial(key)));
+            return Ok(Seen::Version(self.numbering.initial(key)));
         }
         let writer = self.writers.writer(value);
         if origin == Origin::Intermediate && writer == txn {
             self.own_later(txn, at, key, value);
-            return Ok(None);
+            return Ok(Seen::Nothing);
         }
         let anomaly = match origin {
             Origin::Intermediate => LocalAnomaly::IntermediateRead,
@@ -350,7 +408,7 @@ impl<'h> Walk<'h> {
             _ => position_of_write(self.history, writer, value).map(|op| (writer, op)),
         };
         self.find(anomaly, txn, at, key, other);
-        Ok(None)
+        Ok(Seen::Nothing)
     }
 
     /// Notes a read of a value that the reader writes only later. If another transaction wrote it too, and overwrote it,
@@ -375,42 +433,6 @@ impl<'h> Walk<'h> {
             .txns()
             .filter(|&other| other != txn && history.status(other) != Status::Aborted);
         others.find_map(|other| Some((other, position_of_write(history, other, value)?)))
-    }
-
-    /// The one version that a value can be although several transactions, or one and the initial state, have it.
-    fn unambiguous(
-        &self,
-        txn: TxnId,
-        key: KeyId,
-        value: ValueId,
-        initial: bool,
-    ) -> Result<Option<VersionId>, ResolveError> {
-        let first = self.writers.writer(value);
-        let rivals = self.writers.rivals(value).iter().copied();
-        let others: Vec<TxnId> = rivals.chain([first]).filter(|&w| w != txn).collect();
-        match (initial, others.as_slice()) {
-            (true, []) => Ok(Some(self.numbering.initial(key))),
-            (false, &[writer]) => {
-                let node = self.node_txn.binary_search(&writer).ok();
-                Ok(node.and_then(|node| self.numbering.of_writer(key, node as Node)))
-            }
-            _ => {
-                let name = |txn: &TxnId| format!("transaction {}", self.history.txn_name(*txn));
-                let mut names: Vec<String> = others.iter().map(name).collect();
-                if initial {
-                    names.insert(0, "the initial state".to_owned());
-                }
-                names.truncate(2);
-                let second = names.pop().unwrap_or_default();
-                Err(ResolveError::AmbiguousRead {
-                    reader: self.history.txn_name(txn),
-                    key: self.history.key_name(key),
-                    value: self.history.value_name(value),
-                    first: names.pop().unwrap_or_default(),
-                    second,
-                })
-            }
-        }
     }
 
     pub(super) fn find(
