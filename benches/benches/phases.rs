@@ -6,9 +6,9 @@ use kingsnake_lab::random::Large;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::{Polygraph, construct};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::{PruneOptions, PruneStats, Reachability, prune};
+use kingsnake_solver::relate::{Polygraph, construct};
 use kingsnake_solver::resolve::{Resolution, Resolved, resolve};
 
 fn history() -> History {

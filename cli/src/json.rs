@@ -2,13 +2,13 @@
 
 use kingsnake_encodings::proof::instance_path;
 use kingsnake_solver::budget::StopReason;
-use kingsnake_solver::explain::local_name;
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
 use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Moment, Point, Proof, Step, StepReason, Verdict,
 };
+use kingsnake_tell::local_name;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

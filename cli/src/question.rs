@@ -5,9 +5,9 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{CheckError, Techniques};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::construct;
 use kingsnake_solver::progress::Progress;
 use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, prune};
+use kingsnake_solver::relate::construct;
 use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
 
 use crate::limits::Stopped;

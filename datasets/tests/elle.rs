@@ -6,11 +6,13 @@
 use std::path::Path;
 
 use kingsnake_datasets::{ReadOptions, open};
+use kingsnake_refute::every_cycle;
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::explain::{Anomalies, anomalies};
+use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice;
 use kingsnake_solver::model::History;
 use kingsnake_solver::resolve::{Resolution, resolve};
+use kingsnake_tell::{Anomalies, Collector};
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/elle/tests");
 
@@ -36,7 +38,14 @@ fn found(history: &History) -> Anomalies {
         Resolution::Resolved(resolved) => (Some(resolved), Vec::new()),
         Resolution::Anomalous(findings) => (None, findings),
     };
-    anomalies(history, &findings, resolved.as_ref(), &budget).unwrap()
+    let meaning = Meaning::of(history);
+    let mut collector = Collector::new(&meaning);
+    collector.add_findings(&findings);
+    let is_complete = resolved.is_none_or(|resolved| {
+        let mut found = |pattern, steps| collector.add_cycle(pattern, steps);
+        every_cycle(history, &resolved, &budget, &mut found).unwrap()
+    });
+    collector.finish(is_complete)
 }
 
 /// The words between two marks of a line of the index.

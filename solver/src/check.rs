@@ -8,7 +8,6 @@ use crate::budget::{Budget, StopReason};
 use crate::certify;
 use crate::certify::refutation::{Refusal, check_proof_within};
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Origin, Side};
-use crate::explain::{self, NoProof};
 use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::{Model, Spec};
 use crate::model::{History, TxnId};
@@ -23,6 +22,7 @@ use crate::shared::Shared;
 use crate::uncertain;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
 use crate::witness::witness;
+use kingsnake_refute::NoProof;
 
 /// Which techniques run. Each can be switched off without changing any verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -483,7 +483,7 @@ impl Line<'_> {
 
     fn contradicted(&mut self, decider: Decider, found: &Contradiction) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        let proof = explain::refute(found, self.history, self.budget);
+        let proof = kingsnake_refute::refute(found, self.history, self.budget);
         self.proved(decider, proof)
     }
 
@@ -556,7 +556,7 @@ impl Line<'_> {
 
     fn refuted(&mut self, pruned: &Pruned, core: &[u32]) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        let proof = explain::refute_core(pruned, core, self.history, self.budget);
+        let proof = kingsnake_refute::refute_core(pruned, core, self.history, self.budget);
         self.proved(Decider::Backend, proof)
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, Op, RangeId, Status};
-use kingsnake_solver::polygraph::construct;
+use kingsnake_solver::relate::construct;
 use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
 use rustc_hash::FxHashMap;
 use serde::Serialize;

@@ -10,9 +10,9 @@ pub mod plot;
 pub mod svg;
 pub mod timeline;
 
-use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, KeyId, Op, SessionId, TxnId};
 use kingsnake_solver::verdict::{Counterexample, Moment, Proof};
+use kingsnake_tell::Labels;
 
 use crate::telling::{full_op, op_words};
 

@@ -10,8 +10,8 @@ use kingsnake_graph::decide::Side;
 use kingsnake_lab::random::{Injected, Large};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::{Edge, construct};
 use kingsnake_solver::prune::{Device, Outcome, PruneOptions, PruneStats, Reachability, prune_on};
+use kingsnake_solver::relate::{Edge, construct};
 use kingsnake_solver::resolve::{Resolution, resolve};
 
 use crate::{Choice, Form, Gpu};

@@ -11,7 +11,6 @@ use narrow::{Narrowed, Reach, State, narrow};
 use crate::budget::{Budget, StopReason};
 use crate::check::{CheckError, Decider};
 use crate::decide::{Backend, Decision, Side};
-use crate::explain::NoProof;
 use crate::level::Spec;
 use crate::model::History;
 use crate::progress::{Progress, Silent};
@@ -20,6 +19,7 @@ use crate::relate::{Candidates, Edge, Shape, add_choices};
 use crate::resolve::Resolved;
 use crate::verdict::{Point, Proof};
 use crate::witness::witness;
+use kingsnake_refute::NoProof;
 
 /// What is checked, and how.
 #[derive(Clone, Copy)]

@@ -9,12 +9,12 @@ use super::{Found, Scene, Stop, decide_silently, search};
 use crate::budget::StopReason;
 use crate::check::CheckError;
 use crate::decide::{Backend, Decision};
-use crate::explain::{NoProof, refute, refute_core};
 use crate::model::TxnId;
 use crate::progress::Silent;
 use crate::prune::{Outcome, Pruned};
 use crate::resolve::{Resolved, VersionId};
 use crate::verdict::{Proof, StepReason};
+use kingsnake_refute::{NoProof, refute, refute_core};
 
 /// Why there is no proof.
 pub(super) enum Failed {

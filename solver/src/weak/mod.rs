@@ -9,7 +9,6 @@ mod cycle;
 mod past;
 mod ra;
 mod rc;
-mod story;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +16,6 @@ pub use kingsnake_certify::weak::replay;
 pub use kingsnake_history::weak::{
     Because, CommitReason, CommitStep, PathStep, WeakLevel, WeakSpec, WeakVerdict,
 };
-pub use story::{CommitStory, story};
 
 use kingsnake_certify::weak as certify;
 

@@ -7,15 +7,14 @@ mod choices;
 mod construct;
 mod places;
 mod real_time;
-pub(crate) mod reasons;
+pub mod reasons;
 mod runs;
 
-pub(crate) use choices::{Candidates, add_choices};
-pub(crate) use construct::add_clock;
-pub use construct::{Shape, construct};
+pub use choices::{Candidates, add_choices};
+pub use construct::{Shape, add_clock, construct};
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;
-pub(crate) use real_time::{earliest, latest};
+pub use real_time::{earliest, latest};
 
 use std::ops::Range;
 
@@ -56,6 +55,18 @@ impl Polygraph {
     /// The graph.
     pub fn problem(&self) -> &Problem {
         &self.problem
+    }
+
+    /// The graph, for whoever changes what is known or open in it.
+    pub fn problem_mut(&mut self) -> &mut Problem {
+        &mut self.problem
+    }
+
+    /// The same graph, read as that of other ingredients.
+    #[must_use]
+    pub fn with_spec(mut self, spec: Spec) -> Self {
+        self.spec = spec;
+        self
     }
 
     /// The number of nodes.

@@ -280,12 +280,12 @@ mod tests {
     use super::super::known::KnownGraph;
     use super::prove_cycle;
     use crate::budget::Budget;
-    use crate::certify::refutation::check_proof;
     use crate::level::{Level, Spec};
-    use crate::progress::Silent;
     use crate::prune::{Outcome, PruneOptions, PruneStats, prune};
     use crate::relate::construct;
     use crate::resolve::{Resolution, resolve};
+    use kingsnake_certify::refutation::check_proof;
+    use kingsnake_history::progress::Silent;
     use kingsnake_lab::random::{sketch, small};
 
     /// Proves what pruning refutes, with every cycle that is offered; how many proofs have lemmas.

@@ -151,7 +151,7 @@ impl Resolved {
     }
 
     /// Whether some read of a key can have been of several versions.
-    pub(crate) fn is_uncertain(&self, key: KeyId) -> bool {
+    pub fn is_uncertain(&self, key: KeyId) -> bool {
         self.uncertain_keys.binary_search(&key).is_ok()
     }
 

@@ -14,17 +14,19 @@ use crate::resolve::{Node, VersionId};
 use kingsnake_graph::Literal;
 
 /// An uncertain read, and which of its candidates are still possible.
-pub(crate) struct Candidates<'a> {
-    pub(crate) reader: Node,
-    pub(crate) key: KeyId,
+pub struct Candidates<'a> {
+    /// Who read.
+    pub reader: Node,
+    /// The key.
+    pub key: KeyId,
     /// Every version that explains what was seen, sorted.
-    pub(crate) acceptable: &'a [VersionId],
+    pub acceptable: &'a [VersionId],
     /// Those of them that can have been read.
-    pub(crate) open: &'a [VersionId],
+    pub open: &'a [VersionId],
 }
 
 /// Adds choices to a graph. `reaches` is reachability by its known edges. Returns the first variable of each choice.
-pub(crate) fn add_choices(
+pub fn add_choices(
     polygraph: &mut Polygraph,
     reads: &[Candidates<'_>],
     reaches: &dyn Fn(u32, u32) -> bool,

@@ -111,7 +111,7 @@ fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<
 }
 
 /// The earliest time at which a moment may have happened, before any drift; `None` where nothing bounds it.
-pub(crate) fn earliest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
+pub fn earliest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
     let began = Some(interval.begin).filter(|&time| time != i64::MIN);
     let committed = Some(interval.commit).filter(|&time| time != i64::MAX);
     let snapshots = real_time.snapshots;
@@ -123,7 +123,7 @@ pub(crate) fn earliest(real_time: RealTime, interval: Interval, moment: Moment) 
 }
 
 /// The latest time at which a moment may have happened, before any drift; `None` where nothing bounds it.
-pub(crate) fn latest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
+pub fn latest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
     let began = Some(interval.begin).filter(|&time| time != i64::MIN);
     let committed = Some(interval.commit).filter(|&time| time != i64::MAX);
     match (moment, real_time.times) {
