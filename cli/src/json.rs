@@ -530,6 +530,23 @@ fn proof_view(history: &History, proof: &Proof) -> Value {
             "one_first": proof_view(history, one_first),
             "other_first": proof_view(history, other_first),
         }),
+        Proof::Choice { reader, key, cases } => {
+            let cases: Vec<Value> = cases
+                .iter()
+                .map(|(writer, proof)| {
+                    json!({
+                        "writer": writer.map(|txn| txn_name(history, txn)),
+                        "proof": proof_view(history, proof),
+                    })
+                })
+                .collect();
+            json!({
+                "kind": "choice",
+                "reader": txn_name(history, *reader),
+                "key": token(history, history.key_token(*key)),
+                "cases": cases,
+            })
+        }
     }
 }
 

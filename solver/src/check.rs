@@ -10,7 +10,7 @@ use crate::certify::refutation::{Refusal, check_proof_within};
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Origin, Side};
 use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::{Model, Spec};
-use crate::model::{History, TxnId};
+use crate::model::{Act, History};
 use crate::progress::{Event, Phase, Progress};
 use crate::prune::{
     Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
@@ -170,15 +170,13 @@ pub enum CheckError {
     /// The history is not one of registers.
     #[error(transparent)]
     NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
-    /// Orders explain all reads, and nothing has compared them with the conditions that chose rows.
+    /// Orders explain all reads, and no order that was tried gives every aggregate its result.
     #[error(
-        "some order explains every row that was read, but whether it explains the rows that {n} did not return is not decided at this level; \
-         predicates are checked with --certificate-from history or --along, and --no-predicates takes what they returned as plain reads"
+        "some order explains every row that was read and every row that was not returned, but whether one also gives all aggregates \
+         their results is not decided; aggregates are checked with --certificate-from history or --along, and --no-predicates \
+         ignores conditions over rows"
     )]
-    Predicates {
-        /// How many there are, with their name.
-        n: String,
-    },
+    Aggregates,
     /// A back end failed.
     #[error(transparent)]
     Decide(#[from] DecideError),
@@ -582,6 +580,11 @@ impl Line<'_> {
         self.explained(decider, certificate)
     }
 
+    fn has_aggregates(&self) -> bool {
+        let mut predicates = self.history.all_predicates().iter();
+        predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }))
+    }
+
     /// Replays an order.
     fn explained(
         &mut self,
@@ -590,26 +593,19 @@ impl Line<'_> {
     ) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Certify);
         let holds = certificate.and_then(|certificate| {
-            certify::order::replay(self.history, self.spec, &certificate).map(|()| certificate)
+            let (history, spec) = (self.history, self.spec);
+            let holds = certify::order::replay_without_aggregates(history, spec, &certificate);
+            holds.map(|()| certificate)
         });
         let certificate = certified(decider, "satisfied", holds)?;
-        let n = match self.history.n_predicates() {
-            0 => return Ok((decider, Verdict::Satisfied(certificate))),
-            // A serial order that explains every condition too is an answer; that this one does not is none.
-            _ if explains_predicates(self.history, self.spec, &certificate) => {
-                return Ok((decider, Verdict::Satisfied(certificate)));
-            }
-            1 => "1 predicate".to_owned(),
-            n => format!("{n} predicates"),
-        };
-        Err(CheckError::Predicates { n }.into())
+        // An order that gives every aggregate its result is an answer; that this one does not is none.
+        if self.has_aggregates()
+            && certify::order::replay(self.history, self.spec, &certificate).is_err()
+        {
+            return Err(CheckError::Aggregates.into());
+        }
+        Ok((decider, Verdict::Satisfied(certificate)))
     }
-}
-
-/// Whether a serial order gives every predicate what it returned.
-fn explains_predicates(history: &History, spec: Spec, certificate: &Certificate) -> bool {
-    let order: Vec<TxnId> = certificate.order.iter().map(|point| point.txn).collect();
-    spec.model == Model::Ser && certify::along::replay(history, &order).is_none()
 }
 
 fn chosen_order(pruned: &Pruned, choices: &[Side]) -> Result<Vec<u32>, Cyclic> {

@@ -236,6 +236,20 @@ fn leaves(
                 assumed.pop();
             }
         }
+        Proof::Choice { reader, key, cases } => {
+            let key = short(&from.labels.key(*key), 24);
+            for (writer, rest) in cases {
+                let word = if assumed.is_empty() { "If" } else { "and" };
+                let writer = writer.map_or_else(
+                    || "the initial state".to_owned(),
+                    |txn| short(&from.txn(txn), 24),
+                );
+                let reader = short(&from.txn(*reader), 24);
+                assumed.push(format!("{word} {reader} read {key} from {writer}"));
+                leaves(from, rest, assumed, panels, hidden);
+                assumed.pop();
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ pub mod adya;
 mod adya_reading;
 pub mod along;
 mod clock;
+mod conditions;
 mod families;
 mod findings;
 pub mod linearizable;

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
+use super::conditions::{Conditions, Look, look};
 use super::rows::{Sight, is_hidden, is_nothing, sight};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
@@ -24,6 +25,9 @@ pub struct Meaning<'h> {
     writers: Vec<[u32; 2]>,
     /// For values that three or more left, all but those two.
     more: FxHashMap<ValueId, Vec<TxnId>>,
+    /// For each key, every transaction that did not abort and wrote it, and what it left. Only kept where there are predicates.
+    left_by: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
+    conditions: Option<Conditions>,
     /// What is assumed of whom a transaction read a key from.
     assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
     /// For each key, the transactions that did not abort and left it without a row, and what they left. Only kept where
@@ -39,6 +43,8 @@ impl<'h> Meaning<'h> {
             counts: Vec::with_capacity(history.n_txns()),
             writers: vec![[NOBODY; 2]; history.n_values()],
             more: FxHashMap::default(),
+            left_by: FxHashMap::default(),
+            conditions: Conditions::of(history),
             assumed: RefCell::default(),
             deletes: FxHashMap::default(),
         };
@@ -72,6 +78,9 @@ impl<'h> Meaning<'h> {
             let is_overwritten = std::mem::replace(&mut seen[key.index()], txn.0) == txn.0;
             if is_overwritten && matches!(op, Op::Write { .. }) {
                 continue;
+            }
+            if self.conditions.is_some() {
+                self.left_by.entry(key).or_default().push((txn, value));
             }
             if deletes_matter && is_hidden(self.history, value, false) {
                 self.deletes.entry(key).or_default().push((txn, value));
@@ -361,26 +370,55 @@ impl<'h> Meaning<'h> {
         }
     }
 
-    /// Every version of a register that explains all that a transaction saw of it before it wrote it; `None` if it saw nothing.
+    /// Every version of a register that explains all that a transaction saw of it before it wrote it, and none if what it saw then
+    /// is not what it wrote; `None` if it saw nothing.
     pub fn sources(&self, reader: TxnId, key: KeyId) -> Option<Vec<Version>> {
+        let history = self.history;
+        let (ops, predicates) = (history.ops(reader), history.predicates(reader));
         let mut common: Option<Vec<Version>> = None;
-        for &op in self.history.ops(reader) {
-            if op.is_write() && op.key() == Some(key) {
-                break;
+        let mut keep = |possible: Vec<Version>| match &mut common {
+            None => common = Some(possible),
+            Some(common) => common.retain(|it| possible.contains(it)),
+        };
+        let mut own: Option<ValueId> = None;
+        for at in 0..=ops.len() {
+            for predicate in predicates.clone().filter(|it| it.at as usize == at) {
+                let query = predicate.query;
+                match (look(history, reader, predicate, key), own) {
+                    (None, _) => {}
+                    (Some(Look::Never), _) => return Some(Vec::new()),
+                    (Some(Look::Satisfies(is)), Some(own)) => {
+                        if history.satisfies(query, own) != is {
+                            return Some(Vec::new());
+                        }
+                    }
+                    (Some(Look::Satisfies(is)), None) => {
+                        keep(self.satisfying(reader, key, query, is));
+                    }
+                }
             }
-            let Some(seen) = sight(self.history, op, key) else {
-                continue;
-            };
-            let possible = self.possible(reader, key, &seen);
-            common = Some(match common {
-                None => possible,
-                Some(common) => common
-                    .into_iter()
-                    .filter(|it| possible.contains(it))
-                    .collect(),
-            });
+            let Some(&op) = ops.get(at) else { break };
+            if op.key() == Some(key)
+                && let Some(value) = written_by(op)
+            {
+                own = Some(value);
+            }
+            if let (None, Some(seen)) = (own, sight(history, op, key)) {
+                keep(self.possible(reader, key, &seen));
+            }
         }
         common
+    }
+
+    /// Every version of a row that satisfies a condition, or does not.
+    fn satisfying(&self, reader: TxnId, key: KeyId, query: u32, is: bool) -> Vec<Version> {
+        let history = self.history;
+        let initial = self.conditions.as_ref().and_then(|it| it.initial(key));
+        let satisfies = |row: ValueId| history.satisfies(query, row);
+        let initial = (initial.is_some_and(satisfies) == is).then_some(None);
+        let left = self.left_by.get(&key).into_iter().flatten();
+        let others = left.filter(|it| it.0 != reader && satisfies(it.1) == is);
+        others.map(|it| Some(it.0)).chain(initial).collect()
     }
 
     /// Every version of a register that explains what an operation saw of it.

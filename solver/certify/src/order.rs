@@ -6,9 +6,10 @@
 //! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
 use super::clock::window;
+use super::conditions::Conditions;
 use super::table::Table;
 use kingsnake_history::level::Spec;
-use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
+use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Certificate, Moment, Point};
 
 /// What a key holds.
@@ -24,7 +25,26 @@ struct Cell {
 
 /// Checks that an order explains the history at a level. The error says what does not hold.
 pub fn replay(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
+    replay_with(history, spec, certificate, true)
+}
+
+/// The same, whatever the results of aggregates over rows.
+pub fn replay_without_aggregates(
+    history: &History,
+    spec: Spec,
+    certificate: &Certificate,
+) -> Result<(), String> {
+    replay_with(history, spec, certificate, false)
+}
+
+fn replay_with(
+    history: &History,
+    spec: Spec,
+    certificate: &Certificate,
+    aggregates: bool,
+) -> Result<(), String> {
     let mut replay = Replay::new(history, spec);
+    replay.aggregates = aggregates;
     for (at, &point) in certificate.order.iter().enumerate() {
         replay.point(at + 1, point)?;
     }
@@ -38,6 +58,9 @@ struct Replay<'h> {
     store: Vec<Cell>,
     /// The rows in order, where range queries ask for them.
     table: Option<Table<'h>>,
+    /// Where there are conditions over rows.
+    conditions: Option<Conditions>,
+    aggregates: bool,
     begun_at: Vec<usize>,
     committed_at: Vec<usize>,
     /// The transaction of each session that began last.
@@ -59,6 +82,8 @@ impl<'h> Replay<'h> {
             spec,
             store: vec![Cell::default(); history.n_keys()],
             table: Table::new(history),
+            conditions: Conditions::of(history),
+            aggregates: true,
             begun_at: vec![0; history.n_txns()],
             committed_at: vec![0; history.n_txns()],
             last_in_session: vec![None; history.n_sessions()],
@@ -150,6 +175,7 @@ impl<'h> Replay<'h> {
     fn reads(&mut self, txn: TxnId) -> Result<(), String> {
         self.own.clear();
         for (at, &op) in self.history.ops(txn).iter().enumerate() {
+            self.ask(txn, at)?;
             match op {
                 Op::Write { key, value } | Op::Append { key, value } => {
                     self.own.push((key.0, value));
@@ -182,6 +208,32 @@ impl<'h> Replay<'h> {
                     }
                 }
             }
+        }
+        self.ask(txn, self.history.ops(txn).len())
+    }
+
+    /// Evaluates the conditions that a transaction asked before an operation.
+    fn ask(&self, txn: TxnId, at: usize) -> Result<(), String> {
+        let Some(conditions) = &self.conditions else {
+            return Ok(());
+        };
+        let asked = self.history.predicates(txn);
+        for predicate in asked.filter(|it| it.at as usize == at) {
+            if !self.aggregates && matches!(predicate.act, Act::Aggregate { .. }) {
+                continue;
+            }
+            let held = |key: KeyId| {
+                let mine = self.own.iter().rev().find(|own| own.0 == key.0);
+                mine.map(|own| own.1).or(self.store[key.index()].value)
+            };
+            let is_right = conditions.check(self.history, txn, predicate, held);
+            is_right.map_err(|key| match key {
+                Some(key) => self.misread(txn, at, key),
+                None => format!(
+                    "an aggregate before operation {at} of {} has another result",
+                    self.name(txn)
+                ),
+            })?;
         }
         Ok(())
     }

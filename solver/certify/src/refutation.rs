@@ -315,7 +315,10 @@ impl<'h> Checker<'h> {
         }
         let roots = (families.root(before), families.root(newer));
         match fact {
-            Fact::Initial => before.is_none() || roots.0 == Some(None) && roots.1 != Some(None),
+            // Two that were both made from the initial state contradict each other, as below.
+            Fact::Initial => {
+                before.is_none() || roots.0 == Some(None) && !families.is_from(before, newer)
+            }
             // Whoever read a version commits after its writer, and so does whoever read what that one wrote.
             Fact::Run if !self.spec.model.is_atomic() => families.is_from(newer, before),
             // If neither came from the other, both continue one version. Then each is directly after it and the other further

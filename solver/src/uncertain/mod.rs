@@ -5,6 +5,8 @@
 
 mod narrow;
 mod prove;
+#[cfg(test)]
+mod tests;
 
 use narrow::{Narrowed, Reach, State, narrow};
 

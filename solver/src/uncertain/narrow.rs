@@ -18,8 +18,6 @@ const ROUNDS: usize = 16;
 pub(super) struct Taken {
     pub(super) read: usize,
     pub(super) version: VersionId,
-    /// How many were taken before the round that left no other candidate.
-    pub(super) n_before: usize,
 }
 
 /// What is known of the uncertain reads.
@@ -41,13 +39,8 @@ impl State {
 
     /// Takes a read to be of a version.
     pub(super) fn take(&mut self, read: usize, version: VersionId) {
-        let n_before = self.taken.len();
         self.candidates[read] = vec![version];
-        self.taken.push(Taken {
-            read,
-            version,
-            n_before,
-        });
+        self.taken.push(Taken { read, version });
     }
 
     /// The first of the reads that are taken.
@@ -158,7 +151,6 @@ fn rule_out(
     reach: &Reach,
     state: &mut State,
 ) -> Result<Option<usize>, StopReason> {
-    let n_before = state.taken.len();
     let places = *pruned.polygraph.places();
     let open: Vec<usize> = (0..state.candidates.len())
         .filter(|&read| state.candidates[read].len() != 1)
@@ -175,11 +167,7 @@ fn rule_out(
         rules.narrow(&mut state.candidates[read]);
         match state.candidates[read].as_slice() {
             [] => return Ok(Some(read)),
-            &[version] => state.taken.push(Taken {
-                read,
-                version,
-                n_before,
-            }),
+            &[version] => state.taken.push(Taken { read, version }),
             _ => {}
         }
     }

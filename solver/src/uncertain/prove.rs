@@ -182,14 +182,11 @@ impl Prover<'_> {
 
     /// Puts the cases of the reads that narrowing took around a proof that rests on them, the latest first.
     fn wrap(&mut self, state: &State, start: usize, mut proof: Proof) -> Result<Proof, Failed> {
-        for &Taken {
-            read,
-            version,
-            n_before,
-        } in state.taken[start..].iter().rev()
-        {
+        for at in (start..state.taken.len()).rev() {
+            let Taken { read, version } = state.taken[at];
             if self.uses(&proof, read) {
-                proof = self.cases(state, n_before, read, Some(vec![(version, proof)]))?;
+                // What is taken before it is assumed around it, and nothing else.
+                proof = self.cases(state, at, read, Some(vec![(version, proof)]))?;
             }
         }
         Ok(proof)

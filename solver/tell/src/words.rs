@@ -111,6 +111,15 @@ impl<'h> Words<'h> {
             }
             StepReason::Rw { key, writer, fact } => {
                 let seen = self.sight(from, key);
+                if let Some(predicate) = self.predicate_on(from, key) {
+                    let though = self.had_set(to, predicate, key);
+                    let Some(writer) = writer else {
+                        return format!("{seen}, though {though}");
+                    };
+                    let then = self.had_set(writer, predicate, key);
+                    let why = self.why(key, Some(writer), to, fact, cases);
+                    return format!("{seen}, because {then}, though {though}, {why}");
+                }
                 let two = self.overwrite(to, key);
                 let Some(writer) = writer else {
                     let goes_without_saying =
@@ -253,6 +262,9 @@ impl<'h> Words<'h> {
             }
             _ => None,
         });
+        if let Some(predicate) = self.predicate_on(txn, key) {
+            return self.asked(txn, predicate, key);
+        }
         let seen = seen.take(1).next();
         seen.unwrap_or_else(|| format!("{who} read {name}"))
     }
@@ -264,6 +276,9 @@ impl<'h> Words<'h> {
     fn read_from(&self, writer: TxnId, reader: TxnId, key: KeyId, value: ValueId) -> String {
         let a = self.labels.txn(writer);
         let seen = self.sight(reader, key);
+        if let Some(predicate) = self.predicate_on(reader, key) {
+            return format!("{seen}, as {}", self.had_set(writer, predicate, key));
+        }
         if self.is_list(reader, key) {
             let value = self.labels.value(value);
             return format!("{seen}, which shows {a}'s append of {value}");

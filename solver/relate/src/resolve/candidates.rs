@@ -34,7 +34,7 @@ impl Walk<'_> {
     ) {
         candidates.sort_unstable();
         candidates.dedup();
-        self.keep_choice(node, at, &candidates);
+        self.keep_choice(node, at, key, &candidates);
         let is_candidate = |version: &VersionId| candidates.binary_search(version).is_ok();
         match self.state[key.index()].read {
             FirstRead::None => {
@@ -55,9 +55,8 @@ impl Walk<'_> {
             FirstRead::Choice(first) => {
                 let earlier = &self.uncertain[first as usize].candidates;
                 let both = earlier.iter().copied().filter(is_candidate).collect();
-                let is_second = !self.first_candidates[first as usize]
-                    .iter()
-                    .any(is_candidate);
+                let seen = &self.first_candidates[first as usize];
+                let is_second = !seen.is_empty() && !seen.iter().any(is_candidate);
                 if is_second {
                     self.find_second_read(txn, at, key);
                 } else {

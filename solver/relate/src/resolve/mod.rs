@@ -9,6 +9,7 @@ mod candidates;
 mod given;
 mod lists;
 mod numbering;
+mod predicates;
 mod program;
 mod ranges;
 mod reads;

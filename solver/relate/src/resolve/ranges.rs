@@ -70,7 +70,7 @@ impl Walk<'_> {
                     .then(|| self.absent_versions(key, txn, absence));
                 match all {
                     Some(Ok(several)) if several.len() > 1 => {
-                        self.keep_choice(node, at, &several);
+                        self.keep_choice(node, at, key, &several);
                     }
                     _ => self.keep(node, at, version),
                 }

@@ -8,6 +8,7 @@ use super::candidates::{Uncertain, keys_of, settle};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
+use super::predicates::Matching;
 use super::program::{ProgramRead, Reads, WithReads};
 use super::versions::{Node, VersionId};
 use super::{Resolution, ResolveError, Resolved};
@@ -59,7 +60,9 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
         .filter(|txn| census.counts[txn.index()])
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
+    let matching = Matching::of(history, &writers, &numbering, &node_txn, budget)?;
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
+    walk.matching = matching.as_ref();
     walk.keep_reads = keep_reads;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
@@ -121,6 +124,8 @@ pub(super) struct Walk<'h> {
     pub(super) absences: &'h Absences,
     pub(super) numbering: &'h Numbering,
     pub(super) node_txn: &'h [TxnId],
+    /// Which rows have versions that satisfy each condition, where there are conditions.
+    pub(super) matching: Option<&'h Matching>,
     pub(super) poll: Poll<'h>,
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
@@ -163,6 +168,7 @@ impl<'h> Walk<'h> {
             absences,
             numbering,
             node_txn,
+            matching: None,
             poll: budget.poll(),
             keep_reads: false,
             program: Vec::new(),
@@ -180,6 +186,9 @@ impl<'h> Walk<'h> {
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
         let history = self.history;
         for (at, &op) in history.ops(txn).iter().enumerate() {
+            if self.matching.is_some() {
+                self.ask(node, txn, at)?;
+            }
             let (key, is_list) = match op {
                 Op::Read { key, .. } | Op::Write { key, .. } => (key, false),
                 Op::Append { key, .. } | Op::ReadList { key, .. } => (key, true),
@@ -205,6 +214,9 @@ impl<'h> Walk<'h> {
                 }
                 Op::Range { .. } => {}
             }
+        }
+        if self.matching.is_some() {
+            self.ask(node, txn, history.ops(txn).len())?;
         }
         self.link_own_writes(node, txn);
         Ok(())
@@ -325,7 +337,8 @@ impl<'h> Walk<'h> {
             FirstRead::Of(first) if self.reads[first as usize].version == version.0 => {}
             FirstRead::Choice(first) => {
                 let first = first as usize;
-                if self.first_candidates[first].contains(&version) {
+                let seen = &self.first_candidates[first];
+                if seen.is_empty() || seen.contains(&version) {
                     self.uncertain[first].candidates.retain(|&it| it == version);
                 } else {
                     self.find_second_read(txn, at, key);
@@ -356,11 +369,18 @@ impl<'h> Walk<'h> {
     }
 
     /// Keeps a read of one of several versions in program order, if that was asked for.
-    pub(super) fn keep_choice(&mut self, node: Node, at: usize, candidates: &[VersionId]) {
+    pub(super) fn keep_choice(
+        &mut self,
+        node: Node,
+        at: usize,
+        key: KeyId,
+        candidates: &[VersionId],
+    ) {
         if self.keep_reads {
-            self.choices
-                .push((self.program.len() as u32, candidates.to_vec()));
-            self.keep(node, at, candidates[0]);
+            let read = self.program.len() as u32;
+            self.choices.push((read, candidates.to_vec()));
+            let initial = self.numbering.initial(key);
+            self.keep(node, at, candidates.first().copied().unwrap_or(initial));
         }
     }
 
