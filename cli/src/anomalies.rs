@@ -9,7 +9,7 @@ use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
-use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use kingsnake_solver::resolve::{ResolveError, resolve};
 use kingsnake_tell::{Anomalies, Collector, story_by};
 use serde_json::{Map, Value, json};
 
@@ -26,19 +26,16 @@ pub struct Found {
 
 /// Finds every class of anomaly.
 pub fn find(history: &History, budget: &Budget) -> Result<Result<Found, StopReason>> {
-    let (resolved, findings) = match resolve(history, budget) {
-        Ok(Resolution::Resolved(resolved)) => (Some(resolved), Vec::new()),
-        Ok(Resolution::Anomalous(findings)) => (None, findings),
+    let resolved = match resolve(history, budget) {
+        Ok(resolved) => resolved,
         Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
         Err(error) => return Err(error.into()),
     };
     let meaning = Meaning::of(history);
     let mut collector = Collector::new(&meaning);
-    collector.add_findings(&findings);
-    let cycles = resolved.map_or(Ok(true), |resolved| {
-        every_cycle(history, &resolved, budget, &mut |pattern, steps| {
-            collector.add_cycle(pattern, steps);
-        })
+    collector.add_findings(resolved.findings());
+    let cycles = every_cycle(history, &resolved, budget, &mut |pattern, steps| {
+        collector.add_cycle(pattern, steps);
     });
     Ok(cycles.map(|is_complete| {
         let anomalies = collector.finish(is_complete);

@@ -6,7 +6,7 @@ use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
 use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
-    Counterexample, Fact, Moment, Point, Proof, Step, StepReason, Verdict,
+    Counterexample, Fact, Moment, Point, Proof, Split, Step, StepReason, Verdict,
 };
 use kingsnake_tell::local_name;
 use serde::Serialize;
@@ -511,43 +511,37 @@ pub fn counterexample_view(history: &History, counterexample: &Counterexample) -
 }
 
 fn proof_view(history: &History, proof: &Proof) -> Value {
-    match proof {
-        Proof::Cycle(steps) => {
+    proof.fold(
+        |steps| {
             let steps: Vec<Value> = steps.iter().map(|step| step_view(history, step)).collect();
             json!({"kind": "cycle", "steps": steps})
-        }
-        Proof::Split {
-            key,
-            one,
-            other,
-            one_first,
-            other_first,
-        } => json!({
-            "kind": "split",
-            "key": token(history, history.key_token(*key)),
-            "one": txn_name(history, *one),
-            "other": txn_name(history, *other),
-            "one_first": proof_view(history, one_first),
-            "other_first": proof_view(history, other_first),
-        }),
-        Proof::Choice { reader, key, cases } => {
+        },
+        |Split { key, one, other }, one_first, other_first| {
+            json!({
+                "kind": "split",
+                "key": token(history, history.key_token(key)),
+                "one": txn_name(history, one),
+                "other": txn_name(history, other),
+                "one_first": one_first,
+                "other_first": other_first,
+            })
+        },
+        |reader, key, cases| {
             let cases: Vec<Value> = cases
-                .iter()
+                .into_iter()
                 .map(|(writer, proof)| {
-                    json!({
-                        "writer": writer.map(|txn| txn_name(history, txn)),
-                        "proof": proof_view(history, proof),
-                    })
+                    let writer = writer.map(|txn| txn_name(history, txn));
+                    json!({"writer": writer, "proof": proof})
                 })
                 .collect();
             json!({
                 "kind": "choice",
-                "reader": txn_name(history, *reader),
-                "key": token(history, history.key_token(*key)),
+                "reader": txn_name(history, reader),
+                "key": token(history, history.key_token(key)),
                 "cases": cases,
             })
-        }
-    }
+        },
+    )
 }
 
 fn step_view(history: &History, step: &Step) -> Value {

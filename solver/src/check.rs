@@ -17,7 +17,7 @@ use crate::prune::{
     prune_on,
 };
 use crate::relate::{Edge, Polygraph, Shape, construct};
-use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
+use crate::resolve::{ResolveError, Resolved, resolve};
 use crate::shared::Shared;
 use crate::uncertain;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
@@ -285,7 +285,7 @@ pub fn check_on(
 pub fn origin(spec: Spec) -> Origin {
     match spec.model {
         Model::Si => Origin::SnapshotIsolation,
-        Model::Ser | Model::Pc => Origin::Other,
+        _ => Origin::Other,
     }
 }
 
@@ -419,11 +419,14 @@ impl Line<'_> {
     fn own_graph(&mut self) -> Result<Result<Polygraph, Vec<Finding>>, Stop> {
         self.clock.enter(Phase::Resolve);
         let resolved = match resolve(self.history, self.budget) {
-            Ok(Resolution::Resolved(resolved)) => resolved,
-            Ok(Resolution::Anomalous(findings)) => return Ok(Err(findings)),
+            Ok(resolved) => resolved,
             Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
             Err(error) => return Err(error.into()),
         };
+        let findings = resolved.broken(self.spec.model);
+        if !findings.is_empty() {
+            return Ok(Err(findings));
+        }
         self.budget.check()?;
         self.clock.enter(Phase::Construct);
         let shape = self.techniques.shape();

@@ -10,7 +10,7 @@ use crate::level::{Model, RealTime, Snapshots, Spec};
 use crate::model::History;
 use crate::progress::Silent;
 use crate::relate::{Edge, Polygraph, Reason, construct, reasons};
-use crate::resolve::{Resolution, resolve};
+use crate::resolve::resolve;
 use crate::verdict::Verdict;
 use kingsnake_graph::RunOf;
 use kingsnake_lab::oracle;
@@ -89,7 +89,9 @@ const DAMAGES: [(&str, Damage); 5] = [
 
 fn graph(history: &History, spec: Spec, combine: bool) -> Option<Polygraph> {
     match resolve(history, &Budget::unlimited()) {
-        Ok(Resolution::Resolved(resolved)) => Some(construct(history, resolved, spec, combine)),
+        Ok(resolved) if resolved.findings().is_empty() => {
+            Some(construct(history, resolved, spec, combine))
+        }
         _ => None,
     }
 }

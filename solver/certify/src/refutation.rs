@@ -116,6 +116,9 @@ impl<'h> Checker<'h> {
         cases: &[(Version, Proof)],
     ) -> Result<(), String> {
         let history = self.meaning.history();
+        if self.assumed.values().any(|&times| times > 0) {
+            return Err("a choice within a split".to_owned());
+        }
         if reader.index() >= history.n_txns() || !self.meaning.counts(reader) {
             return Err("a choice of a transaction that does not count".to_owned());
         }

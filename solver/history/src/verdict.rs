@@ -1,6 +1,7 @@
 //! The answer, as data. Words and pictures are made from it elsewhere.
 
 use crate::budget::StopReason;
+use crate::level::Model;
 use crate::model::{KeyId, TxnId, ValueId};
 
 /// A moment of a transaction in an order.
@@ -112,7 +113,7 @@ pub enum Proof {
         other_first: Box<Proof>,
     },
     /// A transaction can have read a key from several; whichever it was, there is a contradiction. With no case at all, it cannot
-    /// have seen of the key what it saw.
+    /// have seen of the key what it saw. Never within a split.
     Choice {
         /// Who read.
         reader: TxnId,
@@ -122,6 +123,9 @@ pub enum Proof {
         cases: Vec<(Option<TxnId>, Proof)>,
     },
 }
+
+/// What a choice comes to, from what its cases come to.
+type OfChoice<'a, T> = dyn FnMut(TxnId, KeyId, Vec<(Option<TxnId>, T)>) -> T + 'a;
 
 /// That a transaction read a key from another; `None` is the initial state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -263,54 +267,81 @@ impl Proof {
         })
     }
 
-    /// The same proof with other cycles.
-    #[must_use]
-    pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
-        self.map_cycles_with(&mut map)
+    /// The steps, where the proof is one cycle.
+    pub fn as_cycle(&self) -> Option<&[Step]> {
+        match self {
+            Proof::Cycle(steps) => Some(steps),
+            Proof::Split { .. } | Proof::Choice { .. } => None,
+        }
     }
 
-    fn map_cycles_with(&self, map: &mut dyn FnMut(&[Step]) -> Vec<Step>) -> Proof {
-        // Choices are few and shallow; splits, which may be deep, are walked without recursion.
-        if let Proof::Choice { reader, key, cases } = self {
-            let cases = cases.iter();
-            return Proof::Choice {
-                reader: *reader,
-                key: *key,
-                cases: cases
-                    .map(|(writer, proof)| (*writer, proof.map_cycles_with(map)))
-                    .collect(),
-            };
+    /// A proof by the two cases of a split.
+    pub fn split(Split { key, one, other }: Split, one_first: Proof, other_first: Proof) -> Proof {
+        Proof::Split {
+            key,
+            one,
+            other,
+            one_first: Box::new(one_first),
+            other_first: Box::new(other_first),
         }
-        let mut done: Vec<Proof> = Vec::new();
-        let mut n_ended: Vec<usize> = Vec::new();
-        for visit in self.visits() {
-            match visit {
-                // Choices are only above splits.
-                Visit::Choice(..) | Visit::Source(_) | Visit::EndOfSource(_) => {}
-                Visit::Cycle(steps) => done.push(Proof::Cycle(map(steps))),
-                Visit::Split(_) => n_ended.push(0),
-                Visit::Case(_) => {}
-                Visit::EndOfCase(case) => {
-                    let Some(ended) = n_ended.last_mut() else {
-                        continue;
-                    };
-                    *ended += 1;
-                    if *ended == 2
-                        && let (Some(other), Some(one)) = (done.pop(), done.pop())
-                    {
-                        n_ended.pop();
-                        done.push(Proof::Split {
-                            key: case.key,
-                            one: case.other,
-                            other: case.one,
-                            one_first: Box::new(one),
-                            other_first: Box::new(other),
-                        });
+    }
+
+    /// Computes something of each cycle, of each split from what was computed of its two cases, and of each choice from what was
+    /// computed of its cases. Splits may be deep and are walked without recursion; choices are few.
+    pub fn fold<'p, T>(
+        &'p self,
+        mut of_cycle: impl FnMut(&'p [Step]) -> T,
+        mut of_split: impl FnMut(Split, T, T) -> T,
+        mut of_choice: impl FnMut(TxnId, KeyId, Vec<(Option<TxnId>, T)>) -> T,
+    ) -> T {
+        self.fold_with(&mut of_cycle, &mut of_split, &mut of_choice)
+    }
+
+    fn fold_with<'p, T>(
+        &'p self,
+        of_cycle: &mut dyn FnMut(&'p [Step]) -> T,
+        of_split: &mut dyn FnMut(Split, T, T) -> T,
+        of_choice: &mut OfChoice<'_, T>,
+    ) -> T {
+        if let Proof::Choice { reader, key, cases } = self {
+            let cases = cases.iter().map(|(writer, proof)| {
+                let proof = proof.fold_with(&mut *of_cycle, &mut *of_split, &mut *of_choice);
+                (*writer, proof)
+            });
+            let cases = cases.collect();
+            return of_choice(*reader, *key, cases);
+        }
+        let mut open: Vec<(Split, Option<T>)> = Vec::new();
+        let mut visits = self.visits();
+        loop {
+            // Every split is followed by its first cycle, and every case by the next, until the outermost has ended.
+            let mut done = loop {
+                match visits.next() {
+                    Some(Visit::Cycle(steps)) => break of_cycle(steps),
+                    Some(Visit::Split(split)) => open.push((split, None)),
+                    // There are no choices within a split.
+                    Some(_) => {}
+                    None => break of_cycle(&[]),
+                }
+            };
+            loop {
+                match open.pop() {
+                    None => return done,
+                    Some((split, None)) => {
+                        open.push((split, Some(done)));
+                        break;
                     }
+                    Some((split, Some(one_first))) => done = of_split(split, one_first, done),
                 }
             }
         }
-        done.pop().unwrap_or(Proof::Cycle(Vec::new()))
+    }
+
+    /// The same proof with other cycles.
+    #[must_use]
+    pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
+        let of_choice = |reader, key, cases| Proof::Choice { reader, key, cases };
+        self.fold(|steps| Proof::Cycle(map(steps)), Proof::split, of_choice)
     }
 
     /// Every key that the proof speaks of, once, in order.
@@ -371,10 +402,21 @@ pub enum LocalAnomaly {
     ScatteredAppends,
 }
 
-impl LocalAnomaly {
-    /// Whether even read committed forbids it. A non-repeatable read is the one that it allows.
-    pub fn breaks_read_committed(self) -> bool {
-        self != LocalAnomaly::NonRepeatableRead
+impl Finding {
+    /// The weakest level that it breaks; so it breaks all that are stronger. Read committed allows two statements of a
+    /// transaction to read a key differently; one statement is atomic even there.
+    pub fn weakest_broken(&self) -> Model {
+        let is_one_statement = self.other == Some((self.txn, self.op));
+        if self.anomaly == LocalAnomaly::NonRepeatableRead && !is_one_statement {
+            Model::Ra
+        } else {
+            Model::Rc
+        }
+    }
+
+    /// Whether it breaks a level.
+    pub fn breaks(&self, model: Model) -> bool {
+        model.implies(self.weakest_broken())
     }
 }
 
@@ -419,4 +461,43 @@ pub enum Verdict {
     Violated(Counterexample),
     /// The check stopped before it knew.
     Unknown(StopReason),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Proof, Split};
+    use crate::model::{KeyId, TxnId};
+
+    fn split(key: u32, one_first: Proof, other_first: Proof) -> Proof {
+        let (key, one, other) = (KeyId(key), TxnId(2 * key), TxnId(2 * key + 1));
+        Proof::split(Split { key, one, other }, one_first, other_first)
+    }
+
+    fn shape(proof: &Proof) -> String {
+        let of_split = |split: Split, one, other| format!("{}({one} {other})", split.key.0);
+        proof.fold(|_| "c".to_owned(), of_split, |_, _, _| "choice".to_owned())
+    }
+
+    #[test]
+    fn a_fold_meets_every_case_under_its_own_split() {
+        let leaf = || Proof::Cycle(Vec::new());
+        let proof = split(
+            1,
+            split(2, leaf(), split(3, leaf(), leaf())),
+            split(4, leaf(), leaf()),
+        );
+        assert_eq!(shape(&proof), "1(2(c 3(c c)) 4(c c))");
+        assert_eq!(proof.map_cycles(<[_]>::to_vec), proof);
+    }
+
+    #[test]
+    fn a_fold_does_not_overflow_the_stack() {
+        let leaf = || Proof::Cycle(Vec::new());
+        let deep = (0..100_000).fold(leaf(), |inner, _| split(1, inner, leaf()));
+        assert_eq!(
+            deep.fold(|_| 1, |_, one, other| one + other, |_, _, _| 0),
+            100_001
+        );
+        std::mem::forget(deep); // Dropping it is recursive.
+    }
 }

@@ -5,7 +5,7 @@ use crate::budget::Budget;
 use crate::check::{CheckError, check};
 use crate::model::History;
 use crate::progress::Silent;
-use crate::resolve::{Resolution, resolve};
+use crate::resolve::resolve;
 use crate::verdict::{Counterexample, Verdict};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{
@@ -31,7 +31,7 @@ struct Tally {
 
 fn is_uncertain(history: &History) -> bool {
     let resolution = resolve(history, &Budget::unlimited());
-    matches!(resolution, Ok(Resolution::Resolved(it)) if !it.uncertain().is_empty())
+    resolution.is_ok_and(|it| it.findings().is_empty() && !it.uncertain().is_empty())
 }
 
 fn agree(seeds: u64, draw: impl Fn(u64) -> History) -> Tally {

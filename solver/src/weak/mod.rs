@@ -90,15 +90,15 @@ pub fn check(
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
-    let mut all = resolve_reads(history, budget)?;
+    let all = resolve_reads(history, budget)?;
     if !all.reads.choices().is_empty() {
         let what = "uncertain reads are not searched at this level";
         return Ok(WeakVerdict::Unknown(StopReason::Backend(what.to_owned())));
     }
-    all.findings
-        .retain(|finding| spec.level.is_broken_by(finding));
-    if !all.findings.is_empty() {
-        return Ok(WeakVerdict::Local(all.findings));
+    let mut findings = all.resolved.findings().to_vec();
+    findings.retain(|finding| spec.level.is_broken_by(finding));
+    if !findings.is_empty() {
+        return Ok(WeakVerdict::Local(findings));
     }
     let graph = Graph::of(&all, spec, budget)?;
     let resolved = &all.resolved;

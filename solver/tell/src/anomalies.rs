@@ -97,6 +97,10 @@ impl<'m, 'h> Collector<'m, 'h> {
             let short = local_name(finding.anomaly).short;
             let example = || Counterexample::Local(vec![finding.clone()]);
             self.add(local_class(finding.anomaly), short, example());
+            // Whoever saw one append of a transaction and missed the next is after it and before it.
+            if is_partial_list(history, finding) {
+                self.add("G-single-item", short, example());
+            }
             if is_dirty_update(history, finding) {
                 self.add("dirty-update", "dirty update", example());
             }
@@ -156,6 +160,12 @@ pub fn local_class(anomaly: LocalAnomaly) -> &'static str {
         LocalAnomaly::ScatteredAppends => "cyclic-versions",
         LocalAnomaly::MissingRow => "predicate-read-miss",
     }
+}
+
+/// Whether a list shows some of a transaction's appends and not its next.
+fn is_partial_list(history: &History, finding: &Finding) -> bool {
+    let op = history.ops(finding.txn).get(finding.op);
+    finding.anomaly == LocalAnomaly::IntermediateRead && matches!(op, Some(Op::ReadList { .. }))
 }
 
 /// Whether a list shows an aborted append and a committed one behind it.

@@ -11,7 +11,7 @@ use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
 use super::program::{ProgramRead, Reads, WithReads};
 use super::versions::{Node, VersionId};
-use super::{Resolution, ResolveError, Resolved};
+use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
@@ -20,25 +20,20 @@ use crate::verdict::{Finding, LocalAnomaly};
 const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
-pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
-    let (resolved, findings, _) = walk_all(history, budget, false)?;
-    if findings.is_empty() {
-        return Ok(Resolution::Resolved(resolved));
-    }
-    Ok(Resolution::Anomalous(findings))
+pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
+    Ok(walk_all(history, budget, false)?.0)
 }
 
 /// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
-    let (resolved, findings, program) = walk_all(history, budget, true)?;
+    let (resolved, program) = walk_all(history, budget, true)?;
     Ok(WithReads {
         reads: Reads::new(resolved.n_txns(), program),
         resolved,
-        findings,
     })
 }
 
-type Walked = (Resolved, Vec<Finding>, Program);
+type Walked = (Resolved, Program);
 
 /// The reads in program order, and those of them that can have been of several versions.
 type Program = (Vec<ProgramRead>, Vec<(u32, Vec<VersionId>)>);
@@ -81,11 +76,12 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
         given,
         uncertain_keys: keys_of(&uncertain),
         uncertain,
+        findings,
         node_txn,
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
     };
-    Ok((resolved, findings, program))
+    Ok((resolved, program))
 }
 
 fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
