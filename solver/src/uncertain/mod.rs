@@ -69,6 +69,15 @@ pub(crate) fn settle(
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<Answer, Stop> {
+    let mut uncertain = base.uncertain().iter();
+    if let Some(read) = uncertain.find(|read| read.candidates.is_empty()) {
+        let proof = Proof::Choice {
+            reader: base.txn(read.reader),
+            key: read.key,
+            cases: Vec::new(),
+        };
+        return Ok(Answer::Proof(Decider::Resolve, proof));
+    }
     let mut state = State::new(base);
     let narrowed = narrow(scene, base, &mut state)?;
     let decider = match &narrowed {

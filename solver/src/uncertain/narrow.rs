@@ -153,7 +153,7 @@ fn rule_out(
 ) -> Result<Option<usize>, StopReason> {
     let places = *pruned.polygraph.places();
     let open: Vec<usize> = (0..state.candidates.len())
-        .filter(|&read| state.candidates[read].len() != 1)
+        .filter(|&read| state.candidates[read].len() > 1)
         .collect();
     let mut poll = scene.budget.poll();
     for read in open {
