@@ -61,15 +61,13 @@ impl Conditions {
                 &cells[from..to.max(from)]
             });
             let is = |row: ValueId| history.satisfies(at as u32, row);
-            let mut found: Vec<KeyId> = match slices.min_by_key(|slice| slice.len()) {
-                Some(slice) => {
-                    let rows = slice.iter().filter(|it| is(it.1));
-                    rows.map(|it| history.value_key(it.1)).collect()
-                }
-                None => {
-                    let rows = all.iter().filter(|&&it| is(it));
-                    rows.map(|&it| history.value_key(it)).collect()
-                }
+            let narrowest = slices.min_by_key(|slice| slice.len());
+            let mut found: Vec<KeyId> = if let Some(slice) = narrowest {
+                let rows = slice.iter().filter(|it| is(it.1));
+                rows.map(|it| history.value_key(it.1)).collect()
+            } else {
+                let rows = all.iter().filter(|&&it| is(it));
+                rows.map(|&it| history.value_key(it)).collect()
             };
             found.sort_unstable();
             found.dedup();

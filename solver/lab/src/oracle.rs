@@ -243,12 +243,11 @@ impl<'h> Search<'h> {
     /// Whether a predicate chose exactly the rows that satisfy its condition; an aggregate, whether its result is theirs.
     fn returns(&self, txn: TxnId, predicate: &Predicate) -> bool {
         let history = self.history;
-        let held = |key: KeyId| match self.scratch[key.index()].written {
-            Some(written) => Some(written),
-            None => {
+        let held = |key: KeyId| {
+            self.scratch[key.index()].written.or_else(|| {
                 let mut values = (0..history.n_values() as u32).map(ValueId);
                 values.find(|&it| history.is_initial(it) && history.value_key(it) == key)
-            }
+            })
         };
         let table = history.queries()[predicate.query as usize].table;
         let keys = (0..history.n_keys() as u32).map(KeyId);

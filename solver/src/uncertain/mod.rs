@@ -89,7 +89,7 @@ pub(crate) fn settle(
             }
         }
     };
-    match prove::prove(scene, base, state, narrowed, backend) {
+    match prove::prove(scene, base, &state, narrowed, backend) {
         Ok(proof) => Ok(Answer::Proof(decider, proof)),
         Err(prove::Failed::No(NoProof::Stopped(reason))) => Err(Stop::Budget(reason)),
         Err(prove::Failed::No(NoProof::NotFound)) => Err(Stop::NoProof(decider)),

@@ -54,7 +54,7 @@ struct Prover<'a> {
 pub(super) fn prove(
     scene: &Scene<'_>,
     base: &Resolved,
-    state: State,
+    state: &State,
     narrowed: Narrowed,
     backend: &mut dyn Backend,
 ) -> Result<Proof, Failed> {
@@ -68,17 +68,17 @@ pub(super) fn prove(
 
 impl Prover<'_> {
     /// Refutes a state. The reads taken before `start` are assumed from outside.
-    fn refute(&mut self, state: State, start: usize, narrowed: Narrowed) -> Result<Proof, Failed> {
+    fn refute(&mut self, state: &State, start: usize, narrowed: Narrowed) -> Result<Proof, Failed> {
         self.scene.budget.check()?;
         let all = state.taken.len();
         let proof = match narrowed {
             Narrowed::Contradiction(found) => {
                 refute(&found, self.scene.history, self.scene.budget)?
             }
-            Narrowed::Dead(read) => self.cases(&state, all, read, None)?,
-            Narrowed::Open(pruned, reach) => self.open(&state, &pruned, &reach)?,
+            Narrowed::Dead(read) => self.cases(state, all, read, None)?,
+            Narrowed::Open(pruned, reach) => self.open(state, &pruned, &reach)?,
         };
-        self.wrap(&state, start, proof)
+        self.wrap(state, start, proof)
     }
 
     /// Refutes a state in which reachability rules out nothing more.
@@ -111,7 +111,7 @@ impl Prover<'_> {
             let mut child = state.clone();
             child.take(read, version);
             let narrowed = narrow(self.scene, self.base, &mut child)?;
-            let proof = self.refute(child, all + 1, narrowed)?;
+            let proof = self.refute(&child, all + 1, narrowed)?;
             if !self.uses(&proof, read) {
                 return Ok(proof);
             }
@@ -147,17 +147,16 @@ impl Prover<'_> {
         let mut cases = Vec::new();
         for &version in &uncertain.candidates {
             let at = proofs.iter().position(|it| it.0 == version);
-            let proof = match at {
-                Some(at) => proofs.swap_remove(at).1,
-                None => {
-                    let mut assumed = state.assumed(n);
-                    assumed.push((read, version));
-                    let proof = self.attempt(&assumed)?;
-                    if !self.uses(&proof, read) {
-                        return Ok(proof);
-                    }
-                    proof
+            let proof = if let Some(at) = at {
+                proofs.swap_remove(at).1
+            } else {
+                let mut assumed = state.assumed(n);
+                assumed.push((read, version));
+                let proof = self.attempt(&assumed)?;
+                if !self.uses(&proof, read) {
+                    return Ok(proof);
                 }
+                proof
             };
             cases.push((self.writer(version), proof));
         }

@@ -5,7 +5,7 @@
 //! candidate and the order of the two versions). Then the newest version that t can read is in A, whichever it is. Conversely the
 //! version that t reads in an explanation is such a c. So versions in A need no rw edges, and no run is made where t writes x too.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::runs::next;
 use super::{Edge, Polygraph, reasons};
@@ -44,13 +44,13 @@ pub fn add_choices(
 /// The run of every version of the keys that are not settled.
 #[derive(Default)]
 struct RunOf {
-    keys: FxHashMap<KeyId, ()>,
+    keys: FxHashSet<KeyId>,
     of: FxHashMap<VersionId, u32>,
 }
 
 impl RunOf {
     fn load(&mut self, polygraph: &Polygraph, key: KeyId) {
-        if self.keys.insert(key, ()).is_some() {
+        if !self.keys.insert(key) {
             return;
         }
         let orders = &polygraph.problem.orders;
