@@ -21,7 +21,7 @@ use kingsnake_certify::weak as certify;
 
 use crate::budget::{Budget, Poll, StopReason};
 use crate::check::CheckError;
-use crate::model::{History, KeyId};
+use crate::model::{Act, History, KeyId};
 use crate::resolve::{
     NO_NODE, Node, ResolveError, Resolved, VersionId, Versions, WithReads, resolve_reads,
 };
@@ -86,14 +86,19 @@ pub fn check(
         answer,
         why,
     })?;
+    let mut predicates = history.all_predicates().iter();
+    let has_aggregates = predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }));
+    if has_aggregates && matches!(verdict, WeakVerdict::Satisfied(_)) {
+        return Err(CheckError::Aggregates);
+    }
     Ok(verdict)
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
     let all = resolve_reads(history, budget)?;
     if !all.reads.choices().is_empty() {
-        let what = "uncertain reads are not searched at this level";
-        return Ok(WeakVerdict::Unknown(StopReason::Backend(what.to_owned())));
+        let n_reads = all.reads.choices().len();
+        return Err(ResolveError::Uncertain { n_reads });
     }
     let mut findings = all.resolved.findings().to_vec();
     findings.retain(|finding| spec.level.is_broken_by(finding));

@@ -148,6 +148,15 @@ pub enum ResolveError {
         /// The transaction whose end is unknown.
         writer: String,
     },
+    /// A read can have been of several versions, which this level does not search.
+    #[error(
+        "{n_reads} reads can have been of several versions, because values repeat, rows were deleted or conditions chose rows: \
+         this level needs values that tell who wrote them"
+    )]
+    Uncertain {
+        /// How many.
+        n_reads: usize,
+    },
     /// A value was read that a transaction of unknown end, or another, may have written.
     #[error(
         "transaction {reader} read {key} = {value}, which transaction {writer}, whose end is unknown, or another wrote: \
