@@ -347,7 +347,7 @@ fn assert_balance(tally: &Tally) {
         let enough = match what {
             "decided by resolve" => no >= 1000,
             "decided by witness" => yes >= 100,
-            _ => yes.min(no) >= (yes + no) / 50,
+            _ => yes.min(no) >= (yes + no) / 100,
         };
         assert!(enough, "{what}: {yes} satisfied, {no} violated");
     }

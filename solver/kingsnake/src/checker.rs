@@ -27,11 +27,6 @@ pub enum Error {
     /// The program decides it, this library does not yet.
     #[error("the library does not decide {0} yet; use the program: `kingsnake check --level {0}`")]
     Level(Level),
-    /// Conditions over rows are evaluated by the program only.
-    #[error(
-        "the history has conditions over rows, which the library does not evaluate; use the program: `kingsnake check`"
-    )]
-    Conditions,
     /// There is no such back end.
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
@@ -240,9 +235,6 @@ impl Checker {
     pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
         if self.level == Level::Linearizable {
             return Err(Error::Level(self.level));
-        }
-        if !history.all_predicates().is_empty() {
-            return Err(Error::Conditions);
         }
         let spec = self.spec()?;
         let budget = self.budget();
