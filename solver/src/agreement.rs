@@ -269,12 +269,12 @@ fn every_engine_agrees_with_the_oracle() {
 
 #[test]
 fn every_engine_agrees_with_the_oracle_on_range_queries_inserts_and_deletes() {
-    agree(30_000, small_rows, &[UNKNOWN]);
+    agree(15_000, small_rows, &[UNKNOWN]);
 }
 
 #[test]
 fn every_engine_agrees_with_the_oracle_where_values_repeat_and_ends_are_unknown() {
-    agree(30_000, small_repeats, &[UNKNOWN]);
+    agree(15_000, small_repeats, &[UNKNOWN]);
 }
 
 /// How often each thing happened.

@@ -12,6 +12,12 @@ impl<'h> Words<'h> {
         if ops.any(|op| matches!(op, Op::Read { key: it, .. } if *it == key)) {
             return None;
         }
+        self.any_predicate_on(txn, key)
+    }
+
+    /// The first predicate of a transaction that looked at a key.
+    pub(super) fn any_predicate_on(&self, txn: TxnId, key: KeyId) -> Option<&'h Predicate> {
+        let history = self.meaning.history();
         let table = history.table_of(key)?;
         history.predicates(txn).find(|it| {
             !matches!(it.act, Act::Aggregate { .. })

@@ -176,7 +176,16 @@ impl Teller<'_> {
         };
         match cases {
             [] => {
-                let text = format!("{seen}, which no version of it explains: a contradiction.");
+                let asked = self.words.any_predicate_on(reader, key);
+                let asked = asked.map(|predicate| self.words.asked(reader, predicate, key));
+                let text = match asked {
+                    Some(asked) if asked != seen => {
+                        format!(
+                            "{seen}; yet {asked}, which no version of it explains: a contradiction."
+                        )
+                    }
+                    _ => format!("{seen}, which no version of it explains: a contradiction."),
+                };
                 self.say(depth, text);
                 return;
             }
