@@ -201,6 +201,8 @@ struct SolverView {
     propagations: u64,
     cycles: u64,
     moves: u64,
+    /// The device that cooled, if one did or was to.
+    device: Option<DeviceView>,
     memory_bytes: Option<u64>,
     encode_seconds: f64,
     solve_seconds: f64,
@@ -374,11 +376,17 @@ fn stats(answer: &Answer) -> StatsView {
             propagations: decide.propagations,
             cycles: decide.cycles,
             moves: decide.moves,
+            device: is_used(&decide.device).then(|| device(&decide.device)),
             memory_bytes: decide.memory,
             encode_seconds: decide.encode.as_secs_f64(),
             solve_seconds: decide.solve.as_secs_f64(),
         }),
     }
+}
+
+/// Whether a device took part, or was to.
+fn is_used(stats: &DeviceStats) -> bool {
+    !stats.name.is_empty() || stats.warning.is_some()
 }
 
 fn device(stats: &DeviceStats) -> DeviceView {

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::rows::{Sight, sight};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
@@ -376,6 +377,10 @@ pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> R
         .any(|pair| pair[0].to != Some(pair[1].from))
     {
         return Err("a step does not begin where the one before it ended".to_owned());
+    }
+    let edges = || steps.iter().filter_map(|step| Some((step.from, step.to?)));
+    if last.to.is_some() && !is_cycle(edges()) {
+        return Err("the steps are no cycle".to_owned());
     }
     let scene = Scene {
         meaning: Meaning::of(history),

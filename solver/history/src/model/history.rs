@@ -344,6 +344,11 @@ impl History {
         self.version_orders.retain(|order| !order.values.is_empty());
     }
 
+    /// Forgets begin and commit times.
+    pub fn forget_times(&mut self) {
+        self.intervals = None;
+    }
+
     /// The texts.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
