@@ -135,6 +135,12 @@ fn story(out: &mut String, answer: &Answer, voice: Voice) {
             let _ = writeln!(out, "  {}", printable(operations));
         }
     }
+    if !story.meanwhile.is_empty() {
+        out.push_str("\nMeanwhile:\n");
+        for event in &story.meanwhile {
+            let _ = writeln!(out, "  {}", printable(event));
+        }
+    }
     if !story.legend.is_empty() {
         out.push_str("\nShortened names:\n");
         for (label, full) in &story.legend {

@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::compares::CompareAndSet;
 use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::names::{Symbols, Token};
+use super::notes::Notes;
 use super::predicates::RowTables;
 use super::ranges::{RangeQuery, RangeRow};
 
@@ -150,6 +151,7 @@ pub struct History {
     pub(super) version_orders: Vec<VersionOrder>,
     pub(super) symbols: Symbols,
     pub(super) rows: RowTables,
+    pub(super) notes: Notes,
 }
 
 impl History {
