@@ -602,6 +602,11 @@ fn step_view(history: &History, step: &Step) -> Value {
         StepReason::Ww { key: of, fact } => {
             json!({"reason": "ww", "key": key(of), "because": fact_word(fact)})
         }
+        StepReason::Vis { reader, key: of } => json!({
+            "reason": "vis",
+            "key": key(of),
+            "reader": txn_name(history, reader),
+        }),
         StepReason::Rw {
             key: of,
             writer,

@@ -13,6 +13,7 @@ mod failure;
 mod hunt;
 mod input;
 mod interrupt;
+mod isolation;
 mod json;
 mod limits;
 mod many;

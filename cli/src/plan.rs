@@ -16,6 +16,7 @@ use kingsnake_workloads::Workload;
 use crate::args::{
     CheckArgs, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
 };
+use crate::isolation::IsolationMap;
 use crate::profile::{reachability_name, search, techniques};
 
 /// A check, ready to run.
@@ -37,6 +38,8 @@ pub struct Plan {
     pub level: Level,
     /// The level's ingredients.
     pub spec: Spec,
+    /// What recorded isolation levels stand for, where they count.
+    pub isolation_map: Option<IsolationMap>,
     /// Whether a refused compare-and-set says that the key held something else.
     pub refusals_count: bool,
     /// Where the techniques come from that were not typed.
@@ -72,6 +75,7 @@ impl Plan {
                 Level::Linearizable
             }
             (None, Some(Workload::ListAppend | Workload::RwRegister)) => Level::StrictSer,
+            (Some(LevelArg::One(Level::AsRecorded)), _) => as_recorded(args)?,
             _ => one_level(&args.level)?,
         };
         Plan::at(level, args)
@@ -88,6 +92,7 @@ impl Plan {
             version_order_share: args.version_order_share,
             level,
             spec: spec(level, &args.level)?,
+            isolation_map: isolation_map(level, &args.level)?,
             refusals_count: args.level.failed_cas == Some(FailedCasArg::Differs),
             profile: args.techniques.profile,
             techniques: techniques(&args.techniques),
@@ -214,6 +219,9 @@ impl Plan {
             switch(self.spec.session_order),
             switch(self.spec.real_time.is_some())
         );
+        if let Some(map) = &self.isolation_map {
+            let _ = write!(line, " --isolation-map {}", quoted(&map.typed()));
+        }
         if self.refusals_count {
             line.push_str(" --failed-cas differs");
         }
@@ -304,6 +312,9 @@ pub fn start_threads(limits: &LimitArgs) -> Result<()> {
 pub fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
+        Some(LevelArg::One(Level::AsRecorded)) => bail!(
+            "--level as-recorded is for `check`; here one level for all transactions is needed"
+        ),
         Some(LevelArg::One(level)) => Ok(level),
         Some(LevelArg::Pl(level)) => bail!(
             "--level {level} is judged by `check` on a version order that is given; here another level is needed"
@@ -313,6 +324,27 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
             level.name()
         ),
         Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
+    }
+}
+
+/// The level of each transaction's own, where what is asked for can be given.
+fn as_recorded(args: &CheckArgs) -> Result<Level> {
+    if args.files.certificate.is_some() {
+        bail!(
+            "--certificate is not written at --level as-recorded; --json, --report, --dot and --svg are"
+        );
+    }
+    Ok(Level::AsRecorded)
+}
+
+/// What recorded isolation levels stand for at a level.
+fn isolation_map(level: Level, args: &LevelArgs) -> Result<Option<IsolationMap>> {
+    match (level, &args.isolation_map) {
+        (Level::AsRecorded, map) => Ok(Some(map.clone().unwrap_or_default())),
+        (_, None) => Ok(None),
+        (level, Some(_)) => bail!(
+            "--isolation-map is for --level as-recorded; at --level {level} all transactions have that level"
+        ),
     }
 }
 
@@ -332,6 +364,9 @@ pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
         );
     };
     match (spec.real_time, typed(args.real_time)) {
+        (None, Some(true)) if level == Level::AsRecorded => bail!(
+            "--level as-recorded does not look at the clock; use --level strict-ser or strong-si for real-time order"
+        ),
         (None, Some(true)) => spec.real_time = Some(RealTime::STRICT),
         (Some(_), Some(false)) => bail!(
             "--level {level} demands real-time order, and --real-time off forbids it; \

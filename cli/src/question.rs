@@ -24,7 +24,7 @@ pub fn question(
         return Err(CheckError::NoTimes.into());
     }
     let resolved = match resolve(history, budget) {
-        Ok(resolved) if resolved.broken(spec.model).is_empty() => resolved,
+        Ok(resolved) if resolved.broken(history, spec).is_empty() => resolved,
         Ok(_) => bail!(
             "no order explains the reads of this history, so there is no question to ask; \
              `kingsnake check` tells which"

@@ -16,8 +16,8 @@ use crate::prune::{
     Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
     prune_on,
 };
-use crate::relate::{Edge, Polygraph, Shape, construct};
-use crate::resolve::{ResolveError, Resolved, resolve};
+use crate::relate::{Edge, Polygraph, Shape, construct_within};
+use crate::resolve::{ResolveError, Resolved, resolve_for};
 use crate::shared::Shared;
 use crate::uncertain;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
@@ -356,7 +356,7 @@ impl Line<'_> {
     fn run(&mut self, shared: Option<&mut Shared>, engines: Engines<'_>) -> Result<Answer, Stop> {
         self.budget.check()?;
         let graph = match shared {
-            Some(shared) => self.shared_graph(shared),
+            Some(shared) => self.shared_graph(shared)?,
             None => self.own_graph()?,
         };
         match graph {
@@ -371,7 +371,12 @@ impl Line<'_> {
         self.stats.n_nodes = polygraph.n_nodes();
         self.stats.n_known_edges = polygraph.edges().len();
         self.stats.n_pairs = polygraph.runs().n_pairs();
-        if !polygraph.resolved().uncertain().is_empty() {
+        let n_reads = polygraph.resolved().uncertain().len();
+        let is_searched = matches!(self.spec.model, Model::Ser | Model::Si | Model::Pc);
+        if !is_searched && (n_reads > 0 || self.history.n_predicates() > 0) {
+            return Err(ResolveError::Uncertain { n_reads }.into());
+        }
+        if n_reads > 0 {
             return self.uncertain(&polygraph, engines.backend);
         }
         let settled = polygraph.problem().is_settled() && self.techniques.linear;
@@ -418,24 +423,29 @@ impl Line<'_> {
     /// The graph of this history alone, or what cannot be at any level.
     fn own_graph(&mut self) -> Result<Result<Polygraph, Vec<Finding>>, Stop> {
         self.clock.enter(Phase::Resolve);
-        let resolved = match resolve(self.history, self.budget) {
+        let resolved = match resolve_for(self.history, self.spec, self.budget) {
             Ok(resolved) => resolved,
             Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
             Err(error) => return Err(error.into()),
         };
-        let findings = resolved.broken(self.spec.model);
+        let findings = resolved.broken(self.history, self.spec);
         if !findings.is_empty() {
             return Ok(Err(findings));
         }
         self.budget.check()?;
         self.clock.enter(Phase::Construct);
         let shape = self.techniques.shape();
-        Ok(Ok(construct(self.history, resolved, self.spec, shape)))
+        let graph = construct_within(self.history, resolved, self.spec, shape, self.budget)?;
+        Ok(Ok(graph))
     }
 
-    fn shared_graph(&mut self, shared: &mut Shared) -> Result<Polygraph, Vec<Finding>> {
+    fn shared_graph(
+        &mut self,
+        shared: &mut Shared,
+    ) -> Result<Result<Polygraph, Vec<Finding>>, Stop> {
         self.clock.enter(Phase::Construct);
-        shared.graph(self.history, self.spec, self.techniques.shape())
+        let shape = self.techniques.shape();
+        Ok(shared.graph(self.history, self.spec, shape, self.budget)?)
     }
 
     fn note_resolved(&mut self, resolved: &Resolved) {

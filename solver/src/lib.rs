@@ -10,6 +10,8 @@ pub mod auto;
 pub mod check;
 pub mod linearizable;
 #[cfg(test)]
+mod mixed;
+#[cfg(test)]
 mod mutants;
 pub mod shared;
 mod uncertain;

@@ -2,9 +2,10 @@
 //!
 //! The clock only adds edges to a graph (docs/theory.md), so levels that differ in nothing else share one.
 
+use crate::budget::{Budget, StopReason};
 use crate::level::Spec;
 use crate::model::History;
-use crate::relate::{Polygraph, Shape, add_clock, construct};
+use crate::relate::{Polygraph, Shape, add_clock, construct_within};
 use crate::resolve::Resolved;
 use crate::verdict::Finding;
 
@@ -31,25 +32,30 @@ impl Shared {
         history: &History,
         spec: Spec,
         shape: Shape,
-    ) -> Result<Polygraph, Vec<Finding>> {
-        let findings = self.resolved.broken(spec.model);
+        budget: &Budget,
+    ) -> Result<Result<Polygraph, Vec<Finding>>, StopReason> {
+        let findings = self.resolved.broken(history, spec);
         if !findings.is_empty() {
-            return Err(findings);
+            return Ok(Err(findings));
         }
         let timeless = Spec {
             real_time: None,
             ..spec
         };
         let found = self.graphs.iter().find(|graph| graph.spec() == timeless);
-        let graph = found.cloned().unwrap_or_else(|| {
-            let graph = construct(history, self.resolved.clone(), timeless, shape);
-            self.graphs.push(graph.clone());
-            graph
-        });
-        Ok(match spec.real_time {
+        let graph = match found {
+            Some(found) => found.clone(),
+            None => {
+                let resolved = self.resolved.clone();
+                let graph = construct_within(history, resolved, timeless, shape, budget)?;
+                self.graphs.push(graph.clone());
+                graph
+            }
+        };
+        Ok(Ok(match spec.real_time {
             None => graph,
             Some(real_time) => add_clock(history, real_time, graph),
-        })
+        }))
     }
 
     /// Gives back the memory of a level's graph, which no other level needs any more.
@@ -62,8 +68,8 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::Budget;
     use crate::level::{Level, RealTime};
+    use crate::relate::construct;
     use crate::resolve::resolve;
     use kingsnake_lab::random::small;
 
@@ -96,7 +102,8 @@ mod tests {
                     };
                     let own = construct(&history, resolved.clone(), spec, true);
                     let lent = shared
-                        .graph(&history, spec, true.into())
+                        .graph(&history, spec, true.into(), &Budget::unlimited())
+                        .expect("there is time")
                         .expect("it is resolved");
                     assert_eq!(lent.edges(), own.edges());
                     assert_eq!((lent.n_nodes(), lent.spec()), (own.n_nodes(), spec));

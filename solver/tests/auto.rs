@@ -11,9 +11,11 @@ use kingsnake_solver::auto::{Answer, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::order::replay;
 use kingsnake_solver::check::{CheckError, Engines, Techniques};
+use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
+use kingsnake_solver::weak::{WeakLevel, WeakSpec};
 use pessimist::Pessimist;
 
 fn ask(history: &History, session_order: bool, budget: &Budget) -> Result<Vec<Answer>, CheckError> {
@@ -29,6 +31,25 @@ fn ask(history: &History, session_order: bool, budget: &Budget) -> Result<Vec<An
         budget,
         &mut Silent,
     )
+}
+
+/// What the oracle says; nothing where a weak level meets more than registers.
+fn truth(history: &History, spec: Spec) -> Option<bool> {
+    let weak = WeakLevel::ALL.into_iter();
+    match weak
+        .into_iter()
+        .find(|&level| Model::from(level) == spec.model)
+    {
+        None => oracle::holds(history, spec),
+        Some(level) => {
+            let session_order = spec.session_order;
+            let spec = WeakSpec {
+                level,
+                session_order,
+            };
+            oracle::weak::holds(history, spec)
+        }
+    }
 }
 
 #[test]
@@ -66,9 +87,11 @@ fn every_answer_is_the_oracles_whether_checked_or_implied() {
                 let Some(holds) = answer.holds() else {
                     continue;
                 };
-                let truth = oracle::holds(&history, it.spec);
+                let Some(truth) = truth(&history, it.spec) else {
+                    continue;
+                };
                 assert_eq!(
-                    Some(holds),
+                    holds,
                     truth,
                     "seed {seed}, {}\n{}",
                     it.spec,
@@ -82,10 +105,9 @@ fn every_answer_is_the_oracles_whether_checked_or_implied() {
     }
     eprintln!("{n_checked} checked, {n_implied} implied; strongest: {tally:?}");
     assert!(n_implied > n_checked);
-    assert_eq!(
-        tally.len(),
-        7,
-        "every level is the strongest of some history"
+    assert!(
+        tally.len() >= 11,
+        "nearly every level is the strongest of some history: {tally:?}"
     );
 }
 

@@ -86,6 +86,7 @@ fn class(steps: &[Step]) -> String {
             StepReason::Wr { .. } => Some("wr"),
             StepReason::Ww { .. } => Some("ww"),
             StepReason::Rw { .. } => Some("rw"),
+            StepReason::Vis { .. } => Some("vis"),
         })
         .collect();
     let has = |kind| kinds.contains(&kind);

@@ -12,6 +12,7 @@ use kingsnake_solver::weak::WeakLevel;
 use super::cells::CellArgs;
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
+use crate::isolation::IsolationMap;
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -80,6 +81,10 @@ pub struct LevelArgs {
     /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
     #[arg(long, value_name = "SWITCH")]
     pub real_time: Option<Switch>,
+    /// What the recorded isolation levels stand for at `--level as-recorded`, such as
+    /// serializable=ser,"repeatable read"=si,"read committed"=rc-so; `*` is any other, or none.
+    #[arg(long, value_name = "NAME=LEVEL,…", value_parser = str::parse::<IsolationMap>)]
+    pub isolation_map: Option<IsolationMap>,
     /// What a failed compare-and-set that showed no value says, at `--level linearizable`; `nothing` unless given.
     #[arg(long, value_name = "READING")]
     pub failed_cas: Option<FailedCasArg>,
@@ -301,6 +306,7 @@ fn levels() -> impl TypedValueParser<Value = LevelArg> {
         .chain(weak)
         .chain([
             PossibleValue::new("linearizable").aliases(ALIASES[0].1.iter().copied()),
+            PossibleValue::new("as-recorded"),
             PossibleValue::new("auto"),
         ]);
     let plain = |typed: &str| -> String {

@@ -160,6 +160,7 @@ impl Survey {
             );
         }
         args.level = LevelArgs {
+            isolation_map: None,
             level: None,
             session_order: None,
             real_time: None,

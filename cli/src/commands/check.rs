@@ -149,7 +149,10 @@ fn answer(
     marks.begin(Phase::Parse);
     progress.event(Event::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
-    let parsed: Parsed = thinned(parsed, &plan);
+    let mut parsed: Parsed = thinned(parsed, &plan);
+    if let Some(map) = &plan.isolation_map {
+        map.apply(&mut parsed.history)?;
+    }
     let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
     let mut warnings = parsed.warnings.clone();
     let mut backend = kingsnake_encodings::backend(

@@ -51,6 +51,20 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             );
         }
     }
+    let all = &args.all;
+    if all.all || !all.expect.is_empty() || !all.anomalies.is_empty() {
+        bail!(
+            "--all, --expect and --anomalies look at the cycles of all levels at once; use them with --level auto or \
+             another level, not with --level {}",
+            level.name()
+        );
+    }
+    if args.version_order_share.is_some() {
+        bail!(
+            "--version-order-share is for levels at which orders of versions are searched; --level {} needs none",
+            level.name()
+        );
+    }
     expect_outputs(args)?;
     let bounds = &args.limits.bounds;
     let budget = limits::budget(bounds, start)?;

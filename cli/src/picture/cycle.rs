@@ -127,9 +127,10 @@ fn turn(history: &History, mut visits: Vec<Visit>) -> Vec<Visit> {
 
 fn key(reason: StepReason) -> Option<KeyId> {
     match reason {
-        StepReason::Wr { key, .. } | StepReason::Ww { key, .. } | StepReason::Rw { key, .. } => {
-            Some(key)
-        }
+        StepReason::Wr { key, .. }
+        | StepReason::Ww { key, .. }
+        | StepReason::Rw { key, .. }
+        | StepReason::Vis { key, .. } => Some(key),
         StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
     }
 }
@@ -143,6 +144,7 @@ pub fn kind(reason: StepReason) -> Kind {
         StepReason::Wr { .. } => Kind::Wr,
         StepReason::Ww { .. } => Kind::Ww,
         StepReason::Rw { .. } => Kind::Rw,
+        StepReason::Vis { .. } => Kind::Vis,
     }
 }
 

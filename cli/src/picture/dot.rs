@@ -106,6 +106,7 @@ fn colour(kind: Kind) -> &'static str {
         Kind::Wr => "#005fa3",
         Kind::Ww => "#b34700",
         Kind::Rw => "#8f2f77",
+        Kind::Vis => "#2e6b3a",
         Kind::Anomaly => "#b3261e",
     }
 }

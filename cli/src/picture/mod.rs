@@ -108,6 +108,8 @@ pub enum Kind {
     Ww,
     /// One overwrote what the other had read.
     Rw,
+    /// A weak transaction saw one and read from the other.
+    Vis,
     /// Begin before commit.
     Bc,
     /// An anomaly without a cycle.
@@ -123,6 +125,7 @@ impl Kind {
             Kind::Wr => "wr",
             Kind::Ww => "ww",
             Kind::Rw => "rw",
+            Kind::Vis => "vis",
             Kind::Bc => "bc",
             Kind::Anomaly => "bad",
         }
@@ -141,6 +144,7 @@ impl Kind {
             Kind::Wr => "wrote what the other read",
             Kind::Ww => "wrote first, the other overwrote it",
             Kind::Rw => "read what the other then overwrote",
+            Kind::Vis => "was seen by a transaction that read from the other",
             Kind::Bc => "begins before it commits",
             Kind::Anomaly => "the operation that it is about",
         }

@@ -33,20 +33,20 @@ struct Shown {
 }
 
 impl Families {
-    /// Reads a key: the counted transactions that wrote it, and what was shown of it. Where an update may be lost
-    /// (`is_atomic` is false) each version is a family of its own.
+    /// Reads a key: the counted transactions that wrote it, and what was shown of it. A transaction whose update may overwrite
+    /// another's (`is_atomic` is false) begins a family of its own.
     pub(super) fn of(
         meaning: &Meaning<'_>,
         key: KeyId,
         writers: &[TxnId],
         lists: &[&[ValueId]],
-        is_atomic: bool,
+        is_atomic: impl Fn(TxnId) -> bool,
     ) -> Self {
         let mut families = Families {
             places: FxHashMap::default(),
             shown: Vec::new(),
         };
-        families.plant(meaning, key, writers, is_atomic);
+        families.plant(meaning, key, writers, &is_atomic);
         let installed = |&txn: &TxnId| (txn, meaning.installed(txn, key));
         let installed: Vec<(TxnId, Vec<ValueId>)> = writers.iter().map(installed).collect();
         let orders = meaning.history().version_orders().iter();
@@ -60,7 +60,13 @@ impl Families {
     }
 
     /// Walks over the trees from their roots.
-    fn plant(&mut self, meaning: &Meaning<'_>, key: KeyId, writers: &[TxnId], is_atomic: bool) {
+    fn plant(
+        &mut self,
+        meaning: &Meaning<'_>,
+        key: KeyId,
+        writers: &[TxnId],
+        is_atomic: &dyn Fn(TxnId) -> bool,
+    ) {
         let mut children: FxHashMap<Version, Vec<Version>> = FxHashMap::default();
         let mut roots: Vec<Version> = vec![None];
         for &txn in writers {
@@ -71,13 +77,13 @@ impl Families {
         }
         let mut clock = 0;
         for root in roots {
-            let mut stack = vec![(root, 0)];
-            while let Some((version, next)) = stack.last_mut() {
-                let version = *version;
+            let mut stack = vec![(root, 0, root)];
+            while let Some((version, next, root)) = stack.last_mut() {
+                let (version, root) = (*version, *root);
                 if *next == 0 {
                     clock += 1;
                     let place = Place {
-                        root: if is_atomic { root } else { version },
+                        root,
                         enter: clock,
                         leave: u32::MAX,
                     };
@@ -86,7 +92,8 @@ impl Families {
                 let made = children.get(&version).map_or(&[][..], Vec::as_slice);
                 if let Some(&child) = made.get(*next) {
                     *next += 1;
-                    stack.push((child, 0));
+                    let continues = child.is_some_and(is_atomic);
+                    stack.push((child, 0, if continues { root } else { child }));
                     continue;
                 }
                 clock += 1;

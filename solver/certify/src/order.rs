@@ -2,14 +2,16 @@
 //!
 //! SER: the transactions run one after the other on a store, and every read must return what was recorded. SI: at a
 //! begin the transaction reads the committed state, at its commit its last writes appear; no other writer of a key may
-//! have committed since it began. PC: the same, and writers may overlap. Where the clock counts, each point must find a true time in its window that is not
+//! have committed since it began. PC: the same, and writers may overlap. Where levels are mixed each transaction obeys its own; weak ones
+//! ask only for the order of commits (`weak`). Where the clock counts, each point must find a true time in its window that is not
 //! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
 use super::clock::window;
 use super::conditions::Conditions;
 use super::dependencies;
 use super::table::Table;
-use kingsnake_history::level::Spec;
+use super::weak::replay_commits;
+use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Certificate, Moment, Point};
 
@@ -47,6 +49,15 @@ fn replay_with(
     certificate: &Certificate,
     aggregates: bool,
 ) -> Result<(), String> {
+    if spec.model.is_weak() || spec.model == Model::Psi {
+        return replay_commits(history, spec, &commits(certificate)?);
+    }
+    if spec.model == Model::Mixed && history.models().iter().any(|it| it.is_weak()) {
+        let is_commit = |point: &&Point| point.moment != Moment::Begin;
+        let commits = certificate.order.iter().filter(is_commit);
+        let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
+        replay_commits(history, spec, &commits)?;
+    }
     let mut replay = Replay::new(history, spec);
     replay.aggregates = aggregates;
     for (at, &point) in certificate.order.iter().enumerate() {
@@ -66,9 +77,17 @@ pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Resul
     dependencies::check(history, spec, certificate)
 }
 
+/// The transactions of an order of whole transactions.
+fn commits(certificate: &Certificate) -> Result<Vec<TxnId>, String> {
+    let whole = |point: &Point| (point.moment == Moment::Whole).then_some(point.txn);
+    let txns: Option<Vec<TxnId>> = certificate.order.iter().map(whole).collect();
+    txns.ok_or_else(|| "an order of whole transactions is expected".to_owned())
+}
+
 struct Replay<'h> {
     history: &'h History,
     spec: Spec,
+    has_begins: bool,
     store: Vec<Cell>,
     /// The rows in order, where range queries ask for them.
     table: Option<Table<'h>>,
@@ -94,6 +113,7 @@ impl<'h> Replay<'h> {
         Replay {
             history,
             spec,
+            has_begins: spec.has_begins(history),
             store: vec![Cell::default(); history.n_keys()],
             table: Table::new(history),
             conditions: Conditions::of(history),
@@ -114,7 +134,7 @@ impl<'h> Replay<'h> {
             return Err("the order names a transaction that is not in the history".to_owned());
         }
         self.clock(point)?;
-        match (self.spec.model.has_begin(), moment) {
+        match (self.has_begins, moment) {
             (false, Moment::Whole) => {
                 self.begin(at, txn)?;
                 self.commit(at, txn)
@@ -160,7 +180,10 @@ impl<'h> Replay<'h> {
         if self.spec.session_order {
             self.session_order(txn)?;
         }
-        self.reads(txn)
+        if self.spec.model_of(self.history, txn).reads_at_begin() {
+            return self.reads(txn);
+        }
+        Ok(())
     }
 
     fn session_order(&mut self, txn: TxnId) -> Result<(), String> {
@@ -276,13 +299,17 @@ impl<'h> Replay<'h> {
         if std::mem::replace(&mut self.committed_at[txn.index()], at) != 0 {
             return Err(format!("{} commits twice", self.name(txn)));
         }
+        let model = self.spec.model_of(self.history, txn);
+        if model == Model::Ser {
+            self.reads(txn)?;
+        }
         for &op in self.history.ops(txn) {
             let (Op::Write { key, value } | Op::Append { key, value }) = op else {
                 continue;
             };
             let cell = &mut self.store[key.index()];
             let overlaps = cell.written_at > begun_at && cell.written_at != at;
-            if overlaps && self.spec.model.is_atomic() {
+            if overlaps && model.installs_at_begin() {
                 let key = self.history.key_name(key);
                 let name = self.name(txn);
                 return Err(format!("{name} overlaps another writer of key {key}"));

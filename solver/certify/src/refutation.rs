@@ -10,8 +10,9 @@ use super::families::Families;
 pub use super::findings::check_findings;
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
+use super::weak;
 use kingsnake_history::budget::{Budget, StopReason};
-use kingsnake_history::level::Spec;
+use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::verdict::{Fact, Moment, Proof, Source, Split, Step, StepReason, Visit};
 
@@ -94,7 +95,9 @@ impl<'h> Checker<'h> {
             let lists = lists.get(&key).map_or(&[][..], Vec::as_slice);
             (
                 key,
-                Families::of(&meaning, key, writers, lists, spec.model.is_atomic()),
+                Families::of(&meaning, key, writers, lists, |txn| {
+                    spec.model_of(history, txn).is_atomic()
+                }),
             )
         });
         let families = families.collect();
@@ -156,7 +159,8 @@ impl<'h> Checker<'h> {
             && let Some(writers) = self.writers.get(&key)
         {
             let lists = self.lists.get(&key).map_or(&[][..], Vec::as_slice);
-            let is_atomic = self.spec.model.is_atomic();
+            let (spec, history) = (self.spec, self.meaning.history());
+            let is_atomic = |txn| spec.model_of(history, txn).is_atomic();
             let families = Families::of(&self.meaning, key, writers, lists, is_atomic);
             self.families.insert(key, families);
         }
@@ -228,6 +232,10 @@ impl<'h> Checker<'h> {
         if steps.windows(2).any(|pair| pair[0].to != pair[1].from) {
             return Err("a step does not begin where the one before it ended".to_owned());
         }
+        let is_rw = |step: &&Step| matches!(step.reason, StepReason::Rw { .. });
+        if self.spec.model == Model::Psi && steps.iter().filter(is_rw).count() > 1 {
+            return Err("this level allows cycles with several rw steps".to_owned());
+        }
         if !is_cycle(steps.iter().map(|step| (step.from, step.to))) {
             return Err("the steps are no cycle".to_owned());
         }
@@ -255,7 +263,7 @@ impl<'h> Checker<'h> {
             StepReason::Wr { key, value } => {
                 from != to
                     && self.meaning.left(from, key) == Some(value)
-                    && self.meaning.version_read(to, key) == Some(Some(from))
+                    && self.read_from(to, key, from)
             }
             StepReason::Ww { key, fact } => {
                 self.version_of(from, key)?;
@@ -269,6 +277,11 @@ impl<'h> Checker<'h> {
                 }
                 from != to && self.holds(key, writer, to, fact)
             }
+            StepReason::Vis { reader, key } => {
+                let read = Some(to).filter(|&to| to != from);
+                self.meaning.counts(reader)
+                    && weak::sees(&self.meaning, self.spec, reader, (key, read), from)
+            }
         };
         if holds {
             return Ok(());
@@ -280,21 +293,45 @@ impl<'h> Checker<'h> {
         ))
     }
 
+    /// Whether a transaction read a key from another. A weak one may have read it several times, and differently.
+    fn read_from(&self, reader: TxnId, key: KeyId, writer: TxnId) -> bool {
+        if self.model(reader).is_weak() {
+            return weak::reads_from(&self.meaning, reader, key, Some(writer));
+        }
+        self.meaning.version_read(reader, key) == Some(Some(writer))
+    }
+
+    fn model(&self, txn: TxnId) -> Model {
+        self.spec.model_of(self.meaning.history(), txn)
+    }
+
     /// Whether a step's moments are those that its reason orders.
     fn check_moments(&self, step: &Step) -> Result<(), String> {
-        let model = self.spec.model;
-        let wanted = match (model.has_begin(), step.reason) {
+        let [from, to] = [step.from, step.to].map(|point| self.model(point.txn));
+        if matches!(step.reason, StepReason::Rw { .. }) && !from.reads_newest() {
+            return Err("a weak transaction need not read the newest version".to_owned());
+        }
+        let at = |is_begin: bool| {
+            if is_begin {
+                Moment::Begin
+            } else {
+                Moment::Commit
+            }
+        };
+        let has_begins = self.spec.has_begins(self.meaning.history());
+        let wanted = match (has_begins, step.reason) {
             (false, StepReason::Begin) => {
                 return Err("transactions have no begin of their own at this level".to_owned());
             }
             (false, _) => (Moment::Whole, Moment::Whole),
             // The clock may order any two moments; their windows tell.
             (true, StepReason::RealTime) => return expect_halves(step),
-            (true, StepReason::Begin | StepReason::Rw { .. }) => (Moment::Begin, Moment::Commit),
-            (true, StepReason::Ww { .. }) if !model.installs_at_begin() => {
-                (Moment::Commit, Moment::Commit)
-            }
-            (true, _) => (Moment::Commit, Moment::Begin),
+            (true, StepReason::Begin) => (Moment::Begin, Moment::Commit),
+            (true, StepReason::Session) => (Moment::Commit, Moment::Begin),
+            (true, StepReason::Wr { .. }) => (Moment::Commit, at(to.reads_at_begin())),
+            (true, StepReason::Ww { .. }) => (Moment::Commit, at(to.installs_at_begin())),
+            (true, StepReason::Rw { .. }) => (at(from.reads_at_begin()), Moment::Commit),
+            (true, StepReason::Vis { .. }) => (Moment::Commit, Moment::Commit),
         };
         if (step.from.moment, step.to.moment) == wanted {
             return Ok(());
@@ -326,12 +363,12 @@ impl<'h> Checker<'h> {
             Fact::Initial => {
                 before.is_none() || roots.0 == Some(None) && !families.is_from(before, newer)
             }
-            // Whoever read a version commits after its writer, and so does whoever read what that one wrote.
-            Fact::Run if !self.spec.model.is_atomic() => families.is_from(newer, before),
-            // If neither came from the other, both continue one version. Then each is directly after it and the other further
+            // Whoever read a version commits after its writer, and so does whoever read what that one wrote. If neither came from
+            // the other in one family, both continue one version. Then each is directly after it and the other further
             // behind: a contradiction that either order shows.
             Fact::Run => {
-                roots.0.is_some() && roots.0 == roots.1 && !families.is_from(before, newer)
+                let in_one = roots.0.is_some() && roots.0 == roots.1;
+                families.is_from(newer, before) || in_one && !families.is_from(before, newer)
             }
             Fact::Given => before.is_some_and(|before| families.is_given(before, after)),
             Fact::Assumed => {

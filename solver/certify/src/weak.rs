@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::rows::{Sight, sight};
+use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_history::weak::{Because, CommitReason, CommitStep, WeakLevel, WeakSpec};
 
@@ -81,8 +82,86 @@ fn reads_of(reads: &[External], key: KeyId) -> Option<Version> {
     first.map(|read| read.from)
 }
 
+/// Whether a transaction read a key from a version, in any of its operations.
+pub(super) fn reads_from(
+    meaning: &Meaning<'_>,
+    reader: TxnId,
+    key: KeyId,
+    version: Version,
+) -> bool {
+    let reads = externals(meaning, reader).unwrap_or_default();
+    reads
+        .iter()
+        .any(|read| read.key == key && read.from == version)
+}
+
+/// Whether some read of a weak transaction that returned a version of a key sees another transaction, which writes the key too.
+pub(super) fn sees(
+    meaning: &Meaning<'_>,
+    spec: Spec,
+    reader: TxnId,
+    (key, version): (KeyId, Version),
+    seen: TxnId,
+) -> bool {
+    let history = meaning.history();
+    if reader == seen || version == Some(seen) || meaning.left(seen, key).is_none() {
+        return false;
+    }
+    let reads = externals(meaning, reader).unwrap_or_default();
+    let of = |read: &&External| read.key == key && read.from == version;
+    let Some(last) = reads.iter().filter(of).map(|read| read.op).max() else {
+        return false;
+    };
+    let in_session =
+        spec.session_order && history.session(seen) == history.session(reader) && seen < reader;
+    let mut sources = reads.iter().filter(|read| read.from == Some(seen));
+    match spec.model_of(history, reader) {
+        Model::Rc => sources.any(|read| read.op <= last),
+        Model::RcSo => in_session || sources.any(|read| read.op <= last),
+        Model::Ra => in_session || sources.next().is_some(),
+        Model::Cc => happened_before(meaning, spec, seen, reader),
+        _ => false,
+    }
+}
+
+/// Whether one transaction happened before another by session order and reads.
+fn happened_before(meaning: &Meaning<'_>, spec: Spec, from: TxnId, to: TxnId) -> bool {
+    let history = meaning.history();
+    let mut is_met = vec![false; history.n_txns()];
+    let mut open = vec![to];
+    while let Some(txn) = open.pop() {
+        let sources = externals(meaning, txn).unwrap_or_default();
+        let mut before: Vec<TxnId> = sources.iter().filter_map(|read| read.from).collect();
+        if spec.session_order {
+            let start = history.session_txns(history.session(txn)).start;
+            let earlier = (start..txn.0).rev().map(TxnId);
+            before.extend(earlier.filter(|&it| meaning.counts(it)).take(1));
+        }
+        if before.contains(&from) {
+            return true;
+        }
+        for it in before {
+            if !std::mem::replace(&mut is_met[it.index()], true) {
+                open.push(it);
+            }
+        }
+    }
+    false
+}
+
 /// Checks that an order of commits explains the history at a weak level.
 pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), String> {
+    let spec = Spec {
+        model: spec.level.into(),
+        session_order: spec.session_order,
+        real_time: None,
+    };
+    replay_commits(history, spec, order)
+}
+
+/// Checks that an order of commits gives the reads of every weak transaction, and of every transaction at parallel snapshot isolation,
+/// what they may see.
+pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> Result<(), String> {
     let meaning = Meaning::of(history);
     let mut replay = Replay {
         history,
@@ -91,10 +170,15 @@ pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), 
         place: vec![0; history.n_txns()],
         writers: FxHashMap::default(),
         clocks: Vec::new(),
+        last_writer: FxHashMap::default(),
     };
     replay.take_order(order)?;
     replay.index_writers();
-    if spec.level == WeakLevel::Cc {
+    let has_clock = |model: Model| matches!(model, Model::Cc | Model::Psi);
+    if history
+        .txns()
+        .any(|txn| has_clock(spec.model_of(history, txn)))
+    {
         replay.clocks = vec![Vec::new(); history.n_txns()];
     }
     for &txn in order {
@@ -106,7 +190,7 @@ pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), 
 
 struct Replay<'h> {
     history: &'h History,
-    spec: WeakSpec,
+    spec: Spec,
     meaning: Meaning<'h>,
     /// The place of each transaction in the order, from 1; 0 for one that is not there.
     place: Vec<usize>,
@@ -114,6 +198,8 @@ struct Replay<'h> {
     writers: FxHashMap<KeyId, Vec<TxnId>>,
     /// For causal consistency, how far each transaction's past reaches into each session, or the whole past.
     clocks: Vec<Vec<u32>>,
+    /// For parallel snapshot isolation, the last writer of each key so far.
+    last_writer: FxHashMap<KeyId, TxnId>,
 }
 
 impl Replay<'_> {
@@ -183,12 +269,17 @@ impl Replay<'_> {
                 ));
             }
         }
-        if self.spec.level == WeakLevel::Cc {
-            self.keep_clock(txn, &reads);
+        let model = self.spec.model_of(self.history, txn);
+        if !self.clocks.is_empty() {
+            let overwritten = self.overwritten(txn, model);
+            self.keep_clock(txn, &reads, overwritten);
+        }
+        if !model.is_weak() && model != Model::Psi {
+            return Ok(());
         }
         let mut newest: FxHashMap<KeyId, usize> = FxHashMap::default();
-        let is_rc = matches!(self.spec.level, WeakLevel::Rc | WeakLevel::RcSo);
-        if self.spec.level == WeakLevel::Ra {
+        let is_rc = matches!(model, Model::Rc | Model::RcSo);
+        if model == Model::Ra {
             for read in &reads {
                 self.see(read.from, &mut newest);
             }
@@ -200,10 +291,10 @@ impl Replay<'_> {
                 seen += 1;
             }
             let mut latest = newest.get(&read.key).copied().unwrap_or(0);
-            if self.spec.session_order && self.spec.level.sees_session() {
+            if self.spec.session_order && model != Model::Rc {
                 latest = latest.max(self.newest_in_session(txn, read.key));
             }
-            if self.spec.level == WeakLevel::Cc {
+            if matches!(model, Model::Cc | Model::Psi) {
                 latest = latest.max(self.newest_in_past(txn, read.key));
             }
             let from = read.from.map_or(0, |from| self.place[from.index()]);
@@ -245,9 +336,21 @@ impl Replay<'_> {
         self.newest_between(key, session.start, txn.0)
     }
 
+    /// Whose versions a transaction overwrote, where of two writers one must have happened before the other.
+    fn overwritten(&mut self, txn: TxnId, model: Model) -> Vec<TxnId> {
+        if model != Model::Psi {
+            return Vec::new();
+        }
+        let writes = self.history.ops(txn).iter().filter(|op| op.is_write());
+        let keys = writes.filter_map(|op| op.key());
+        let before = keys.filter_map(|key| self.last_writer.insert(key, txn));
+        before.filter(|&it| it != txn).collect()
+    }
+
     /// With session order, how far the past reaches into each session; without it, the past itself, sorted.
-    fn keep_clock(&mut self, txn: TxnId, reads: &[External]) {
+    fn keep_clock(&mut self, txn: TxnId, reads: &[External], overwritten: Vec<TxnId>) {
         let mut sources: Vec<TxnId> = reads.iter().filter_map(|read| read.from).collect();
+        sources.extend(overwritten);
         sources.sort_unstable();
         sources.dedup();
         if !self.spec.session_order {

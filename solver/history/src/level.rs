@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::model::{History, TxnId};
+
 /// What a transaction's level demands of its reads and writes (docs/theory.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
@@ -80,13 +82,13 @@ impl Model {
 
     /// Whether what it reads must be the newest version where it reads.
     pub fn reads_newest(self) -> bool {
-        matches!(self, Model::Ser | Model::Si | Model::Pc)
+        matches!(self, Model::Ser | Model::Si | Model::Pc | Model::Psi)
     }
 
     /// Whether no other version can come between the one that it read and the one that it wrote of a key. A lost update is
     /// the case where one does.
     pub fn is_atomic(self) -> bool {
-        matches!(self, Model::Ser | Model::Si)
+        matches!(self, Model::Ser | Model::Si | Model::Psi)
     }
 
     /// Whether every history that satisfies this model satisfies the other.
@@ -190,6 +192,23 @@ impl Spec {
         Spec { real_time, ..self }
     }
 
+    /// The model of a transaction: the level's, or the transaction's own.
+    #[inline]
+    pub fn model_of(self, history: &History, txn: TxnId) -> Model {
+        match self.model {
+            Model::Mixed => history.model(txn),
+            model => model,
+        }
+    }
+
+    /// Whether begins are other moments than commits in the orders of this level.
+    pub fn has_begins(self, history: &History) -> bool {
+        match self.model {
+            Model::Mixed => history.models().iter().any(|model| model.has_begin()),
+            model => model.has_begin(),
+        }
+    }
+
     /// Whether every history that satisfies this level satisfies the other.
     pub fn implies(self, weaker: Spec) -> bool {
         let model = self.model.implies(weaker.model);
@@ -238,9 +257,21 @@ pub enum Level {
     StrongSi,
     /// Prefix consistency; the session order is a switch, on unless told otherwise.
     Pc,
+    /// Causal consistency; this and the next three are not in [`Level::ALL`]: a sort decides them
+    /// ([`WeakLevel`](crate::weak::WeakLevel)).
+    Cc,
+    /// Read atomic.
+    Ra,
+    /// Read committed within sessions.
+    RcSo,
+    /// Read committed.
+    Rc,
     /// Linearizability: strict serializability of transactions that touch one key each. Not one of [`Level::ALL`], which
     /// every history can be checked at.
     Linearizable,
+    /// Each transaction's own level, as the history records it. Not one of [`Level::ALL`]: it needs to know what the recorded
+    /// names stand for.
+    AsRecorded,
 }
 
 impl Level {
@@ -268,6 +299,11 @@ impl Level {
             Level::StrongSi => "strong-si",
             Level::Pc => "pc",
             Level::Linearizable => "linearizable",
+            Level::AsRecorded => "as-recorded",
+            Level::Cc => "cc",
+            Level::Ra => "ra",
+            Level::RcSo => "rc-so",
+            Level::Rc => "rc",
         }
     }
 
@@ -280,6 +316,11 @@ impl Level {
             }
             Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
             Level::Pc => Model::Pc,
+            Level::AsRecorded => Model::Mixed,
+            Level::Cc => Model::Cc,
+            Level::Ra => Model::Ra,
+            Level::RcSo => Model::RcSo,
+            Level::Rc => Model::Rc,
         };
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
@@ -312,9 +353,10 @@ impl FromStr for Level {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let mut levels = Level::ALL.into_iter().chain([Level::Linearizable]);
+        let others = [Level::Linearizable, Level::AsRecorded];
+        let mut levels = Level::ALL.into_iter().chain(others);
         levels.find(|level| level.name() == name).ok_or_else(|| {
-            let levels = Level::ALL.into_iter().chain([Level::Linearizable]);
+            let levels = Level::ALL.into_iter().chain(others);
             let names: Vec<_> = levels.map(Level::name).collect();
             format!("no level {name:?}; the levels are {}", names.join(", "))
         })

@@ -69,6 +69,14 @@ pub enum StepReason {
         /// Why the version that was read comes before the later's write.
         fact: Fact,
     },
+    /// `reader` read the key from the later although it saw the earlier, which writes it too (weak levels). Where both are one
+    /// transaction, the reader read the initial state: nothing commits before that.
+    Vis {
+        /// Who read.
+        reader: TxnId,
+        /// The key.
+        key: KeyId,
+    },
 }
 
 impl StepReason {
@@ -77,7 +85,8 @@ impl StepReason {
         match self {
             StepReason::Wr { key, .. }
             | StepReason::Ww { key, .. }
-            | StepReason::Rw { key, .. } => Some(key),
+            | StepReason::Rw { key, .. }
+            | StepReason::Vis { key, .. } => Some(key),
             StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
         }
     }

@@ -1,22 +1,26 @@
 //! Levels by their axioms (Biswas and Enea; spec of mixed levels): is there an order of commits in which every read of
 //! every transaction obeys the axiom of that transaction's own level?
 //!
-//! A read of x from t₁ in t₃: any other writer t₂ of x that is visible to t₃ commits before t₁. Visible at ser: what commits
+//! A read of x from t₁ in t₃: any other writer t₂ of x that is visible to it commits before t₁. Visible at ser: what commits
 //! before t₃. At pc: what commits no later than some t₄ that t₃ read from or that precedes it in its session. At si: that,
-//! or what commits no later than some writer of one of t₃'s keys that commits before t₃. All orders are tried.
+//! or what commits no later than some writer of one of t₃'s keys that commits before t₃. At rc: what an earlier read of t₃ read from;
+//! at rc-so: or what precedes t₃ in its session; at ra: what t₃ read from or what precedes it; at cc: what happened before t₃ by these
+//! steps. All orders are tried.
 
 use kingsnake_history::level::Model;
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId};
 
 /// A register history in the axioms' terms.
-struct Abstract {
-    n_txns: usize,
+pub(crate) struct Abstract {
+    pub(crate) n_txns: usize,
     /// Session or wr order, as pairs of transactions.
     before: Vec<(usize, usize)>,
+    /// Session order alone.
+    pub(crate) session: Vec<(usize, usize)>,
     /// For each transaction the keys that it leaves a version of.
-    writes: Vec<Vec<KeyId>>,
-    /// For each transaction its external reads: the key and the writer, `None` for the initial state.
-    reads: Vec<Vec<(KeyId, Option<usize>)>>,
+    pub(crate) writes: Vec<Vec<KeyId>>,
+    /// For each transaction its external reads in program order: the key and the writer, `None` for the initial state.
+    pub(crate) reads: Vec<Vec<(KeyId, Option<usize>)>>,
 }
 
 /// Whether the levels hold; `None` for histories that the axioms do not speak of: other than registers with unique values,
@@ -29,12 +33,25 @@ pub fn hold(
     let of = Abstract::of(history, session_order)?;
     let txns: Vec<TxnId> = history.txns().collect();
     let models: Vec<Model> = txns.iter().map(|&txn| model(txn)).collect();
+    // Only read committed lets a transaction read a key twice and differently.
+    let is_repeatable = |at: usize| {
+        let reads = &of.reads[at];
+        let other = |read: &(KeyId, Option<usize>)| {
+            reads
+                .iter()
+                .any(|again| again.0 == read.0 && again.1 != read.1)
+        };
+        matches!(models[at], Model::Rc | Model::RcSo) || !reads.iter().any(other)
+    };
+    if !(0..txns.len()).all(is_repeatable) {
+        return Some(false);
+    }
     let mut order = Vec::new();
     Some(of.some_order(&models, &mut order))
 }
 
 impl Abstract {
-    fn of(history: &History, session_order: bool) -> Option<Abstract> {
+    pub(crate) fn of(history: &History, session_order: bool) -> Option<Abstract> {
         let txns: Vec<TxnId> = history.txns().collect();
         let is_plain = txns.len() <= 7
             && history.version_orders().is_empty()
@@ -47,6 +64,7 @@ impl Abstract {
         let mut of = Abstract {
             n_txns: txns.len(),
             before: Vec::new(),
+            session: Vec::new(),
             writes: vec![Vec::new(); txns.len()],
             reads: vec![Vec::new(); txns.len()],
         };
@@ -56,8 +74,8 @@ impl Abstract {
                 match op {
                     Op::Write { key, .. } => of.writes[at].push(key),
                     Op::Read { key, value } => {
-                        // A transaction that reads its own writes, or a key twice, is not what the axioms are about.
-                        if of.writes[at].contains(&key) || seen.iter().any(|read| read.0 == key) {
+                        // A transaction that reads its own writes is not what the axioms are about.
+                        if of.writes[at].contains(&key) {
                             return None;
                         }
                         let writer = if history.is_initial(value) {
@@ -85,6 +103,7 @@ impl Abstract {
             for (earlier, &other) in txns[..at].iter().enumerate() {
                 if session_order && history.session(other) == history.session(txn) {
                     of.before.push((earlier, at));
+                    of.session.push((earlier, at));
                 }
             }
         }
@@ -119,18 +138,30 @@ impl Abstract {
         }
         let writes = |txn: usize, key: KeyId| self.writes[txn].contains(&key);
         (0..self.n_txns).all(|reader| {
-            self.reads[reader].iter().all(|&(key, from)| {
-                let mut others = (0..self.n_txns)
-                    .filter(|&other| other != reader && Some(other) != from && writes(other, key));
-                others.all(|other| {
-                    !self.is_visible(models[reader], other, reader, &place)
-                        || from.is_some_and(|from| place[other] < place[from])
+            self.reads[reader]
+                .iter()
+                .enumerate()
+                .all(|(read, &(key, from))| {
+                    let mut others = (0..self.n_txns).filter(|&other| {
+                        other != reader && Some(other) != from && writes(other, key)
+                    });
+                    others.all(|other| {
+                        !self.is_visible(models[reader], other, (reader, read), &place)
+                            || from.is_some_and(|from| place[other] < place[from])
+                    })
                 })
-            })
         })
     }
 
-    fn is_visible(&self, model: Model, other: usize, reader: usize, place: &[usize]) -> bool {
+    fn is_visible(
+        &self,
+        model: Model,
+        other: usize,
+        (reader, read): (usize, usize),
+        place: &[usize],
+    ) -> bool {
+        let earlier = &self.reads[reader][..read];
+        let was_read = earlier.iter().any(|read| read.1 == Some(other));
         let in_prefix = self
             .before
             .iter()
@@ -149,8 +180,17 @@ impl Abstract {
                             && place[writer] < place[reader]
                     })
             }
-            _ => in_prefix,
+            Model::Rc => was_read,
+            Model::RcSo => was_read || self.session.contains(&(other, reader)),
+            Model::Ra => self.before.contains(&(other, reader)),
+            Model::Cc => self.happened_before(other, reader),
+            Model::Pc | Model::Psi | Model::Mixed => in_prefix,
         }
+    }
+
+    fn happened_before(&self, one: usize, other: usize) -> bool {
+        let mut last = self.before.iter().filter(|pair| pair.1 == other);
+        last.any(|&(via, _)| via == one || self.happened_before(one, via))
     }
 }
 

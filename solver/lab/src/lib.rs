@@ -3,5 +3,6 @@
 pub mod adya;
 pub mod axioms;
 pub mod oracle;
+pub mod parallel;
 pub mod random;
 pub mod registers;

@@ -65,7 +65,8 @@ impl<'g, 'a> Gathering<'g, 'a> {
         }
     }
 
-    /// Adds the writers of a circle of read-modify-writes: no order of its versions is a fact, so the reads must tell.
+    /// Adds the writers of a circle of read-modify-writes that a version is in or was made of: no order of such versions is a
+    /// fact, so the reads must tell.
     fn add_ring(&mut self, version: VersionId) {
         let versions = self.graph.polygraph.resolved().versions();
         let mut ring = vec![version];
@@ -75,7 +76,7 @@ impl<'g, 'a> Gathering<'g, 'a> {
             ring.push(it);
             before = versions.predecessor(it);
         }
-        if before == Some(version) {
+        if before.is_some() {
             self.nodes
                 .extend(ring.iter().map(|&it| versions.writer(it)));
         }

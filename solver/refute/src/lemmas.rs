@@ -11,9 +11,9 @@ use super::effort::{Effort, Spent};
 use super::gather::opposite_path;
 use super::known::KnownGraph;
 use super::order::{KeyOrder, Known};
-use super::relations::last_written;
+use super::stated::stated;
 use crate::model::{History, KeyId};
-use crate::relate::{Edge, Polygraph, Reason, reasons};
+use crate::relate::{Edge, Polygraph, Reason};
 use crate::resolve::VersionId;
 use crate::verdict::{Fact, Proof, Split, Step, StepReason};
 
@@ -232,21 +232,17 @@ impl Lemmas<'_> {
         let versions = resolved.versions();
         let mut fact = |before, after| match self.open(before, after) {
             Open::No(fact) => Some(fact),
-            Open::Lemma(_) => Some(Fact::Assumed),
+            // What no lemma says rests on versions that were made of each other in a circle; another cycle is the proof.
+            Open::Lemma((key, one, other)) => {
+                let is_said = [(key, one, other), (key, other, one)]
+                    .iter()
+                    .any(|order| self.found.contains_key(order));
+                is_said.then_some(Fact::Assumed)
+            }
             Open::Contrary => None,
         };
         Some(match edge.reason {
-            reasons::BEGIN => StepReason::Begin,
-            reasons::SESSION => StepReason::Session,
-            reasons::REAL_TIME => StepReason::RealTime,
-            // The only other kind: the later read a version.
-            Reason::Stated { about, .. } => {
-                let version = VersionId(about);
-                let key = versions.key(version);
-                let txn = resolved.txn(versions.writer(version));
-                let value = last_written(self.history, txn, key)?;
-                StepReason::Wr { key, value }
-            }
+            Reason::Stated { .. } => stated(polygraph, self.history, edge)?,
             Reason::Ww { before, after } => StepReason::Ww {
                 key: versions.key(VersionId(before)),
                 fact: fact(VersionId(before), VersionId(after))?,

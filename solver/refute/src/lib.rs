@@ -19,6 +19,7 @@ mod reach;
 mod refute;
 mod relations;
 mod shrink;
+mod stated;
 mod walk;
 mod world;
 

@@ -15,14 +15,16 @@ use super::prove::{Tree, prove};
 use super::reach::reach_among;
 use super::relations::Relations;
 use super::shrink::{length, prove_among, shrink};
+use super::stated::stated;
 use super::world::{Universe, turn};
 use crate::budget::{Budget, StopReason};
 use crate::decide::Side;
+use crate::level::Model;
 use crate::model::History;
 use crate::prune::{Contradiction, Pruned};
 use crate::relate::{Edge, Polygraph};
 use crate::resolve::Node;
-use crate::verdict::Proof;
+use crate::verdict::{Proof, Step};
 
 /// Work for the worst cycle of direct dependencies, in edges.
 const CLASSIFY: u64 = 150_000_000;
@@ -60,12 +62,15 @@ pub fn refute(
     budget: &Budget,
 ) -> Result<Proof, NoProof> {
     let polygraph = &contradiction.polygraph;
+    if let Some(step) = before_the_initial_state(polygraph, history) {
+        return Ok(Proof::Cycle(vec![step]));
+    }
     let mut graph = KnownGraph::new(polygraph, &contradiction.round_ends);
     let component = cyclic_components(&graph);
     budget.check()?;
     let members = members(polygraph, &component);
-    // Direct dependencies are those of levels at which no update is lost.
-    if polygraph.spec().model.is_atomic() {
+    // Direct dependencies are those of serializability and snapshot isolation.
+    if matches!(polygraph.spec().model, Model::Ser | Model::Si) {
         let relations = Relations::new(polygraph, history, members);
         let mut effort = Effort::new(CLASSIFY, budget);
         if let Some(steps) = given_up(worst_cycle(&relations, &mut effort))? {
@@ -95,6 +100,16 @@ pub fn refute(
         }
     }
     Err(NoProof::NotFound)
+}
+
+/// That a transaction must commit before the initial state, by a read that saw it and returned the initial state.
+fn before_the_initial_state(polygraph: &Polygraph, history: &History) -> Option<Step> {
+    let edge = polygraph.edges().iter().find(|edge| edge.from == edge.to)?;
+    Some(Step {
+        from: polygraph.point(edge.from)?,
+        to: polygraph.point(edge.to)?,
+        reason: stated(polygraph, history, *edge)?,
+    })
 }
 
 /// What a search found; nothing where its work was used up.

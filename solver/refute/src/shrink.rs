@@ -20,6 +20,7 @@ fn step_length(step: &Step) -> usize {
     match step.reason {
         StepReason::Begin => 1,
         StepReason::Session | StepReason::RealTime | StepReason::Wr { .. } => 4,
+        StepReason::Vis { .. } => 6,
         StepReason::Ww { fact, .. } | StepReason::Rw { fact, .. } => match fact {
             Fact::Initial | Fact::Assumed => 5,
             Fact::Run | Fact::Given => 6,

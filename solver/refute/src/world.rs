@@ -8,9 +8,10 @@ use super::arena::{Arc, Arena};
 use super::order::{KeyOrder, Known};
 use super::prove::Tree;
 use super::relations::last_written;
-use crate::level::RealTime;
+use super::stated::stated;
+use crate::level::{Model, RealTime};
 use crate::model::{History, KeyId, TxnId};
-use crate::relate::{Polygraph, earliest, latest};
+use crate::relate::{Edge, Polygraph, earliest, latest};
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Proof, Split, Step, StepReason};
 
@@ -32,6 +33,8 @@ pub(super) struct Universe<'a> {
     polygraph: &'a Polygraph,
     history: &'a History,
     keys: Vec<(KeyId, KeyOrder, Vec<Touch>)>,
+    /// What the reads of weak transactions say, by the nodes of the transactions.
+    commits: Vec<(Node, Node, StepReason)>,
 }
 
 /// An arena whose points are moments of transactions.
@@ -70,6 +73,7 @@ impl<'a> Universe<'a> {
             polygraph,
             history,
             keys,
+            commits: commits(polygraph, history, &members),
         }
     }
 
@@ -87,6 +91,7 @@ impl<'a> Universe<'a> {
         for (key, order, touches) in &self.keys {
             draft.add_key(*key, order, touches);
         }
+        draft.add_commits();
         let n_points = nodes.len() * self.polygraph.places().width() as usize;
         World {
             arena: Arena::new(n_points, draft.splits.len(), draft.arcs),
@@ -94,6 +99,32 @@ impl<'a> Universe<'a> {
             splits: draft.splits,
         }
     }
+}
+
+/// What the reads of weak transactions say about members: what they see, and what they read from.
+fn commits(
+    polygraph: &Polygraph,
+    history: &History,
+    members: &FxHashSet<Node>,
+) -> Vec<(Node, Node, StepReason)> {
+    let places = polygraph.places();
+    if !places.models().any(Model::is_weak) {
+        return Vec::new();
+    }
+    let of = |edge: &Edge| {
+        let (from, to) = (
+            polygraph.transaction(edge.from)?,
+            polygraph.transaction(edge.to)?,
+        );
+        let is_here = members.contains(&from) && members.contains(&to);
+        if !is_here || edge.to != places.commit(to) || Polygraph::fact(edge.reason).is_some() {
+            return None;
+        }
+        let reason = stated(polygraph, history, *edge)?;
+        let is_of_reads = matches!(reason, StepReason::Vis { .. } | StepReason::Wr { .. });
+        is_of_reads.then_some((from, to, reason))
+    };
+    polygraph.edges().iter().filter_map(of).collect()
 }
 
 /// What the members did to a key, in node order.
@@ -194,12 +225,33 @@ impl Draft<'_, '_> {
         self.push(from, to, reason, STEP + cost, None);
     }
 
+    fn model(&self, at: usize) -> Model {
+        self.universe.polygraph.places().model(self.nodes[at])
+    }
+
+    /// The moment at which a transaction reads.
+    fn snap(&self, at: usize) -> (u32, Point) {
+        let reads_at_begin = self.model(at).reads_at_begin();
+        self.point(at, moment(reads_at_begin))
+    }
+
+    /// What the reads of weak transactions say.
+    fn add_commits(&mut self) {
+        for &(from, to, reason) in &self.universe.commits {
+            let place = |node: Node| self.nodes.binary_search(&node);
+            if let (Ok(from), Ok(to)) = (place(from), place(to)) {
+                let [from, to] = [from, to].map(|at| self.point(at, Moment::Commit));
+                self.push(from, to, reason, STEP + 1, None);
+            }
+        }
+    }
+
     /// Begins before commits, sessions, real time.
     fn add_transactions(&mut self) {
         let spec = self.universe.polygraph.spec();
         let history = self.universe.history;
         for at in 0..self.nodes.len() {
-            if spec.model.has_begin() {
+            if self.universe.polygraph.places().width() > 1 {
                 let (begin, commit) = (
                     self.point(at, Moment::Begin),
                     self.point(at, Moment::Commit),
@@ -224,7 +276,6 @@ impl Draft<'_, '_> {
 
     /// Which moments of one transaction were over, by the clock, before which of another.
     fn add_real_time(&mut self, at: usize, later: usize, real_time: RealTime) {
-        let spec = self.universe.polygraph.spec();
         let history = self.universe.history;
         let [over, other] = [at, later].map(|at| history.interval(self.txn(self.nodes[at])));
         // The last of one and the first of the other first: what they say implies the rest at no other cost.
@@ -240,7 +291,7 @@ impl Draft<'_, '_> {
                 if i128::from(end) + i128::from(real_time.drift) < i128::from(start) {
                     self.push(from, to, StepReason::RealTime, STEP + 1, None);
                 }
-                if !spec.model.has_begin() {
+                if self.universe.polygraph.places().width() == 1 {
                     return;
                 }
             }
@@ -258,7 +309,8 @@ impl Draft<'_, '_> {
                 if touch.wrote.is_some() && touch.wrote == writer.read {
                     let value = last_written(self.universe.history, self.txn(touch.node), key);
                     if let Some(value) = value {
-                        self.after_commit(at, later, StepReason::Wr { key, value }, 0);
+                        let (from, to) = (self.point(at, Moment::Commit), self.snap(later));
+                        self.push(from, to, StepReason::Wr { key, value }, STEP, None);
                     }
                 }
                 if let (Some(before), Some(after)) = (touch.wrote, writer.wrote) {
@@ -270,21 +322,13 @@ impl Draft<'_, '_> {
             for &(later, writer) in here.iter().filter(|(later, _)| *later != at) {
                 let Some(after) = writer.wrote else { continue };
                 if let Some(before) = touch.wrote {
-                    let places = self.universe.polygraph.places();
-                    let install = if places.model(self.nodes[later]).installs_at_begin() {
-                        Moment::Begin
-                    } else {
-                        Moment::Commit
-                    };
+                    let install = moment(self.model(later).installs_at_begin());
                     let points = (self.point(at, Moment::Commit), self.point(later, install));
                     let reason = |fact| StepReason::Ww { key, fact };
                     self.add_versions(order, before, after, points, reason, &split_of);
                 }
-                if let Some(before) = touch.read {
-                    let points = (
-                        self.point(at, Moment::Begin),
-                        self.point(later, Moment::Commit),
-                    );
+                if let Some(before) = touch.read.filter(|_| self.model(at).reads_newest()) {
+                    let points = (self.snap(at), self.point(later, Moment::Commit));
                     let versions = self.universe.polygraph.resolved().versions();
                     let writer = versions.writer(before);
                     let writer = (!versions.is_initial(before)).then(|| self.txn(writer));
@@ -355,6 +399,14 @@ impl World {
                 Proof::split(self.splits[*split as usize], one_first, other_first)
             }
         }
+    }
+}
+
+fn moment(is_begin: bool) -> Moment {
+    if is_begin {
+        Moment::Begin
+    } else {
+        Moment::Commit
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod prune;
 pub mod relate;
 pub mod resolve;
+pub mod visible;
 
 use kingsnake_graph::decide;
 use kingsnake_history::{budget, level, model, progress, verdict};

@@ -151,7 +151,7 @@ fn rule_out(
     reach: &Reach,
     state: &mut State,
 ) -> Result<Option<usize>, StopReason> {
-    let places = *pruned.polygraph.places();
+    let places = pruned.polygraph.places();
     let open: Vec<usize> = (0..state.candidates.len())
         .filter(|&read| state.candidates[read].len() > 1)
         .collect();
@@ -176,7 +176,7 @@ fn rule_out(
 
 struct Rules<'a> {
     versions: &'a Versions,
-    places: Places,
+    places: &'a Places,
     reach: &'a Reach,
     read: &'a Uncertain,
 }

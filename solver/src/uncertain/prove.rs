@@ -210,7 +210,10 @@ impl Prover<'_> {
             StepReason::Wr { key, .. } => key == read.key && step.to.txn == reader,
             StepReason::Rw { key, .. } => key == read.key && (joins || step.from.txn == reader),
             StepReason::Ww { key, .. } => key == read.key && joins,
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => false,
+            StepReason::Begin
+            | StepReason::Session
+            | StepReason::RealTime
+            | StepReason::Vis { .. } => false,
         })
     }
 }

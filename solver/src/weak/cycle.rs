@@ -4,19 +4,16 @@ use std::collections::VecDeque;
 
 use kingsnake_history::weak::{Because, CommitReason, CommitStep, PathStep, WeakSpec};
 
-use super::{Edge, Reason, Sight};
-use crate::resolve::{NO_NODE, Node, WithReads};
+use kingsnake_relate::visible::sort::{outgoing, peeled, sorted};
+use kingsnake_relate::visible::{Commits, Sight, Why};
+
+use crate::resolve::{NO_NODE, Node, Resolved};
 
 /// From how many transactions a shortest cycle is looked for.
 const MAX_STARTS: usize = 64;
 
-/// Whether an edge is of session order or reads-from.
-pub(super) fn happens_before(edge: &Edge) -> bool {
-    matches!(edge.reason, Reason::Session | Reason::Wr(_))
-}
-
 /// An order that keeps the edges, or a cycle; an edge into the initial state is one by itself.
-pub(super) fn order(n_nodes: usize, edges: &[Edge]) -> Result<Vec<Node>, Vec<Edge>> {
+pub(super) fn order(n_nodes: usize, edges: &[Commits]) -> Result<Vec<Node>, Vec<Commits>> {
     if let Some(&edge) = edges.iter().find(|edge| edge.to == NO_NODE) {
         return Err(vec![edge]);
     }
@@ -26,65 +23,12 @@ pub(super) fn order(n_nodes: usize, edges: &[Edge]) -> Result<Vec<Node>, Vec<Edg
     }
 }
 
-/// The nodes in an order that keeps some edges, if there is one.
-pub(super) fn sorted(
-    n_nodes: usize,
-    edges: &[Edge],
-    keep: impl Fn(&Edge) -> bool,
-) -> Option<Vec<Node>> {
-    let kept = edges.iter().filter(|edge| keep(edge));
-    let order = peeled(n_nodes, kept.map(|edge| (edge.from, edge.to)));
-    (order.len() == n_nodes).then_some(order)
-}
-
-/// The nodes that no cycle comes before, each after those before it.
-fn peeled(n_nodes: usize, edges: impl Iterator<Item = (Node, Node)> + Clone) -> Vec<Node> {
-    let mut waits = vec![0_u32; n_nodes];
-    for (_, to) in edges.clone() {
-        waits[to as usize] += 1;
-    }
-    let (start, targets) = outgoing(n_nodes, edges);
-    let free = |node: &Node| waits[*node as usize] == 0;
-    let mut order: Vec<Node> = (0..n_nodes as Node).filter(free).collect();
-    let mut at = 0;
-    while let Some(&node) = order.get(at) {
-        at += 1;
-        for &to in &targets[start[node as usize] as usize..start[node as usize + 1] as usize] {
-            waits[to as usize] -= 1;
-            if waits[to as usize] == 0 {
-                order.push(to);
-            }
-        }
-    }
-    order
-}
-
-fn outgoing(
-    n_nodes: usize,
-    edges: impl Iterator<Item = (Node, u32)> + Clone,
-) -> (Vec<u32>, Vec<u32>) {
-    let mut start = vec![0_u32; n_nodes + 1];
-    for (from, _) in edges.clone() {
-        start[from as usize + 1] += 1;
-    }
-    for node in 0..n_nodes {
-        start[node + 1] += start[node];
-    }
-    let mut next = start.clone();
-    let mut targets = vec![0; start[n_nodes] as usize];
-    for (from, to) in edges {
-        targets[next[from as usize] as usize] = to;
-        next[from as usize] += 1;
-    }
-    (start, targets)
-}
-
 /// A shortest cycle through one of some transactions that are on cycles.
-fn shortest(n_nodes: usize, edges: &[Edge]) -> Vec<Edge> {
+fn shortest(n_nodes: usize, edges: &[Commits]) -> Vec<Commits> {
     let pairs = edges.iter().enumerate();
     let (start, out) = outgoing(n_nodes, pairs.map(|(at, edge)| (edge.from, at as u32)));
     let out = |node: Node| &out[start[node as usize] as usize..start[node as usize + 1] as usize];
-    let mut best: Vec<Edge> = Vec::new();
+    let mut best: Vec<Commits> = Vec::new();
     let mut n_found = 0;
     for first in on_cycles(n_nodes, edges) {
         let cycle = around(n_nodes, edges, first, out);
@@ -102,7 +46,7 @@ fn shortest(n_nodes: usize, edges: &[Edge]) -> Vec<Edge> {
 }
 
 /// The transactions that some cycle comes before and some cycle comes after.
-fn on_cycles(n_nodes: usize, edges: &[Edge]) -> Vec<Node> {
+fn on_cycles(n_nodes: usize, edges: &[Commits]) -> Vec<Node> {
     let mut is_left = vec![true; n_nodes];
     for node in peeled(n_nodes, edges.iter().map(|edge| (edge.from, edge.to))) {
         is_left[node as usize] = false;
@@ -117,10 +61,10 @@ fn on_cycles(n_nodes: usize, edges: &[Edge]) -> Vec<Node> {
 /// A shortest cycle through a transaction; empty if there is none.
 fn around<'e>(
     n_nodes: usize,
-    edges: &[Edge],
+    edges: &[Commits],
     first: Node,
     out: impl Fn(Node) -> &'e [u32],
-) -> Vec<Edge> {
+) -> Vec<Commits> {
     let mut via = vec![u32::MAX; n_nodes];
     let mut queue = VecDeque::from([first]);
     while let Some(node) = queue.pop_front() {
@@ -146,19 +90,18 @@ fn around<'e>(
 }
 
 /// A cycle as evidence, with the paths by which a read saw a transaction.
-pub(super) fn steps(all: &WithReads, spec: WeakSpec, cycle: &[Edge]) -> Vec<CommitStep> {
-    let resolved = &all.resolved;
+pub(super) fn steps(resolved: &Resolved, spec: WeakSpec, cycle: &[Commits]) -> Vec<CommitStep> {
     let versions = resolved.versions();
     cycle
         .iter()
         .map(|edge| CommitStep {
             from: resolved.txn(edge.from),
             to: (edge.to != NO_NODE).then(|| resolved.txn(edge.to)),
-            reason: match edge.reason {
-                Reason::Session => CommitReason::Session,
-                Reason::Wr(version) => CommitReason::Wr(versions.key(version)),
-                Reason::Given(key) => CommitReason::Given(key),
-                Reason::Vis {
+            reason: match edge.why {
+                Why::Session => CommitReason::Session,
+                Why::Wr(version) => CommitReason::Wr(versions.key(version)),
+                Why::Given(key) => CommitReason::Given(key),
+                Why::Vis {
                     reader,
                     version,
                     sight,
@@ -169,7 +112,7 @@ pub(super) fn steps(all: &WithReads, spec: WeakSpec, cycle: &[Edge]) -> Vec<Comm
                         Sight::EarlierRead(by) => Because::EarlierRead(versions.key(by)),
                         Sight::Source(by) => Because::Source(versions.key(by)),
                         Sight::Session => Because::Session,
-                        Sight::Past => Because::Path(path(all, spec, edge.from, reader)),
+                        Sight::Past => Because::Path(path(resolved, spec, edge.from, reader)),
                     },
                 },
             },
@@ -178,8 +121,7 @@ pub(super) fn steps(all: &WithReads, spec: WeakSpec, cycle: &[Edge]) -> Vec<Comm
 }
 
 /// A shortest way from one transaction to another by session order and reads, found from its end.
-fn path(all: &WithReads, spec: WeakSpec, from: Node, to: Node) -> Vec<PathStep> {
-    let resolved = &all.resolved;
+fn path(resolved: &Resolved, spec: WeakSpec, from: Node, to: Node) -> Vec<PathStep> {
     let versions = resolved.versions();
     let n_nodes = resolved.n_txns();
     let mut session_start = vec![0; n_nodes];
@@ -196,8 +138,8 @@ fn path(all: &WithReads, spec: WeakSpec, from: Node, to: Node) -> Vec<PathStep> 
         if spec.session_order && node > session_start[node as usize] {
             before.push((node - 1, None));
         }
-        for read in all.reads.of(node) {
-            let version = all.reads.version(read);
+        for read in resolved.reads().of(node) {
+            let version = resolved.reads().version(read);
             if !versions.is_initial(version) {
                 before.push((versions.writer(version), Some(versions.key(version))));
             }

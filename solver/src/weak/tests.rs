@@ -4,7 +4,9 @@ use kingsnake_history::weak::{WeakLevel, WeakSpec, WeakVerdict};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{Execution, Kind, Rng, Small, sketch, small, small_rows};
 
-use super::{Graph, check, cycle, rc};
+use kingsnake_relate::visible::{Commits, Models, Visible, Why};
+
+use super::{check, cycle};
 use crate::budget::Budget;
 use crate::check::CheckError;
 use crate::decide::Backend;
@@ -136,22 +138,27 @@ fn snapshot_isolation_implies_every_weak_level_on_lists_and_rows() {
 }
 
 /// Whether a level with some of its edges left out accepts a history that breaks it.
-fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Graph<'_>)) -> bool {
+fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Visible<'_>)) -> bool {
     let budget = Budget::unlimited();
     let Ok(all) = resolve_reads(history, &budget) else {
         return false;
     };
     if all
-        .resolved
         .findings()
         .iter()
         .any(|finding| spec.level.is_broken_by(finding))
     {
         return false;
     }
-    let mut graph = Graph::of(&all, spec, &budget).expect("there is time");
+    let mut graph = Visible::of(
+        &all,
+        Models::Uniform(spec.level.into()),
+        spec.session_order,
+        &budget,
+    )
+    .expect("there is time");
     damage(&mut graph);
-    let accepts = cycle::order(all.resolved.n_txns(), &graph.edges).is_ok();
+    let accepts = cycle::order(all.n_txns(), &graph.edges).is_ok();
     accepts != oracle::weak::holds(history, spec).expect("it is small")
 }
 
@@ -161,11 +168,11 @@ fn wrong_engines_are_caught() {
         level: WeakLevel::Rc,
         session_order: true,
     };
-    let is_vis = |edge: &super::Edge| matches!(edge.reason, super::Reason::Vis { .. });
+    let is_vis = |edge: &Commits| matches!(edge.why, Why::Vis { .. });
     let one_slot = (0..200_000).find(|&seed| {
         is_fooled(&drawn(seed), rc, |graph| {
             graph.edges.retain(|edge| !is_vis(edge));
-            rc::add(graph, 1).expect("there is time");
+            graph.add_rc(1).expect("there is time");
         })
     });
     println!("one slot is caught by history {one_slot:?}");

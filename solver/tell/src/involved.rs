@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::sight::{Sight, sight};
 use super::words::list_showing;
 use crate::certify::Meaning;
 use crate::model::{KeyId, TxnId};
@@ -88,6 +89,13 @@ impl Cast<'_, '_> {
                 if let Some(writer) = writer {
                     self.txns.insert(writer);
                     self.add_witnesses(key, writer, to, fact);
+                }
+            }
+            StepReason::Vis { reader, key } => {
+                self.keys.insert(key);
+                self.txns.insert(reader);
+                if let Sight::Through(via) = sight(self.meaning, reader, from) {
+                    self.keys.insert(via);
                 }
             }
             StepReason::Begin | StepReason::Session | StepReason::RealTime => {}

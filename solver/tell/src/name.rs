@@ -3,7 +3,9 @@
 //! Adya, *Weak Consistency* (1999); Terry et al. for the session guarantees; Elle for the session and real-time variants.
 
 use super::direct::direct_order;
+use super::sight::{Sight, sight};
 use crate::certify::Meaning;
+use crate::level::Model;
 use crate::model::{History, KeyId, Op, TxnId};
 use crate::verdict::{Counterexample, LocalAnomaly, Proof, Split, Step, StepReason};
 
@@ -117,6 +119,7 @@ enum Kind {
     Wr,
     Ww,
     Rw,
+    Vis,
 }
 
 macro_rules! letters {
@@ -154,7 +157,8 @@ impl Shape {
         match self.steps[at].reason {
             StepReason::Wr { key, .. }
             | StepReason::Ww { key, .. }
-            | StepReason::Rw { key, .. } => Some(key),
+            | StepReason::Rw { key, .. }
+            | StepReason::Vis { key, .. } => Some(key),
             StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
         }
     }
@@ -185,6 +189,13 @@ impl Shape {
     }
 
     fn name(&self, meaning: &Meaning<'_>) -> AnomalyName {
+        let missed = self.steps.iter().find_map(|step| match step.reason {
+            StepReason::Vis { reader, .. } => Some((reader, step.from.txn)),
+            _ => None,
+        });
+        if let Some((reader, seen)) = missed {
+            return missed_name(meaning, reader, seen);
+        }
         let (class, suffix) = self.class();
         let plain = cycle_name(class, suffix);
         let is_pair = matches!(self.kinds.as_slice(), [Kind::Rw, Kind::Rw]);
@@ -357,6 +368,35 @@ fn kind(step: &Step) -> Kind {
         StepReason::Wr { .. } => Kind::Wr,
         StepReason::Ww { .. } => Kind::Ww,
         StepReason::Rw { .. } => Kind::Rw,
+        StepReason::Vis { .. } => Kind::Vis,
+    }
+}
+
+/// What a cycle is called in which a weak transaction missed what it saw; after Plume's patterns.
+fn missed_name(meaning: &Meaning<'_>, reader: TxnId, seen: TxnId) -> AnomalyName {
+    let is_rc = matches!(meaning.history().model(reader), Model::Rc | Model::RcSo);
+    let (short, about) = match sight(meaning, reader, seen) {
+        Sight::Through(_) if is_rc => (
+            "non-monotonic read",
+            "A transaction saw one write of another and then missed another one.",
+        ),
+        Sight::Through(_) => (
+            "fractured read",
+            "A transaction saw one write of another and missed another one.",
+        ),
+        Sight::Session => (
+            "a session that forgets its past",
+            "A transaction missed what came before it in its session.",
+        ),
+        Sight::Past => (
+            "causality violation",
+            "A transaction missed what had happened before it.",
+        ),
+    };
+    AnomalyName {
+        short,
+        adya: None,
+        about,
     }
 }
 

@@ -11,7 +11,7 @@ use super::name::{AnomalyName, name_by};
 use super::notes::{beside, meanwhile};
 use super::words::{Case, Words};
 use crate::certify::Meaning;
-use crate::level::Spec;
+use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, TxnId};
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
@@ -67,6 +67,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         cases: Vec::new(),
     };
     teller.words.real_time = spec.real_time;
+    teller.words.is_mixed = spec.model == Model::Mixed;
     match counterexample {
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
@@ -80,6 +81,9 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         let _ = write!(headline, " ({adya})");
     }
     let _ = match counterexample {
+        Counterexample::Local(findings) if findings.iter().all(is_allowed_at_rc) => {
+            write!(headline, " breaks read atomic and every stronger level")
+        }
         Counterexample::Local(_) => write!(headline, " breaks every level"),
         Counterexample::Cyclic(_) | Counterexample::Stuck(_) => {
             write!(headline, " breaks {spec}")
@@ -106,6 +110,10 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         legend: teller.words.labels.legend,
         txns,
     }
+}
+
+fn is_allowed_at_rc(finding: &Finding) -> bool {
+    !finding.breaks(Model::Rc)
 }
 
 /// Whether a proof needs a version order that came with the history.

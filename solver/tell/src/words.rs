@@ -2,6 +2,7 @@
 
 use super::involved::LISTED;
 use super::labels::{INITIAL, Labels};
+use super::sight::{Sight, sight};
 use crate::certify::Meaning;
 use crate::level::{RealTime, Times};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
@@ -15,6 +16,8 @@ pub(super) struct Words<'h> {
     pub(super) meaning: &'h Meaning<'h>,
     /// How the clock counts.
     pub(super) real_time: Option<RealTime>,
+    /// Whether transactions have levels of their own, which are told.
+    pub(super) is_mixed: bool,
     history: &'h History,
 }
 
@@ -39,6 +42,7 @@ impl<'h> Words<'h> {
             labels: Labels::new(history, txns),
             meaning,
             real_time: None,
+            is_mixed: false,
             history,
         }
     }
@@ -48,6 +52,7 @@ impl<'h> Words<'h> {
         let (from, to) = (self.labels.txn(step.from.txn), self.labels.txn(step.to.txn));
         match (step.from.moment, step.to.moment) {
             _ if step.reason == StepReason::Begin => format!("{from} began before it committed"),
+            _ if step.from == step.to => format!("{from} < the initial state"),
             (Moment::Whole, _) | (_, Moment::Whole) => format!("{from} < {to}"),
             (Moment::Begin, Moment::Commit) => format!("{from} began before {to} committed"),
             (Moment::Commit, Moment::Begin) => format!("{from} committed before {to} began"),
@@ -82,12 +87,37 @@ impl<'h> Words<'h> {
         let (a, b) = (self.labels.txn(step.from.txn), self.labels.txn(step.to.txn));
         match step.reason {
             _ if step.from.moment == Moment::Whole => String::new(),
+            StepReason::Wr { .. } if step.to.moment == Moment::Commit => {
+                format!(", so {a} committed first")
+            }
+            StepReason::Rw { .. } if step.from.moment == Moment::Commit => {
+                format!(", so {a} committed first")
+            }
             StepReason::Wr { .. } => format!(", so {b}'s snapshot holds {a}'s commit"),
             StepReason::Rw { .. } => format!(", so {a}'s snapshot lacks {b}'s commit"),
             StepReason::Ww { .. } if step.to.moment == Moment::Commit => String::new(),
             StepReason::Ww { .. } => ", and writers of one key must not overlap".to_owned(),
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => String::new(),
+            StepReason::Begin
+            | StepReason::Session
+            | StepReason::RealTime
+            | StepReason::Vis { .. } => String::new(),
         }
+    }
+
+    /// That a transaction saw another, and so must not have missed its write of a key.
+    fn missed(&self, reader: TxnId, key: KeyId, seen: TxnId, read: Option<TxnId>) -> String {
+        let (who, other) = (self.labels.txn(reader), self.labels.txn(seen));
+        let saw = match sight(self.meaning, reader, seen) {
+            Sight::Through(via) => format!("{who} saw {other} through {}", self.labels.key(via)),
+            Sight::Session => format!("{who} came after {other} in their session"),
+            Sight::Past => format!("{other} happened before {who}"),
+        };
+        let key = self.labels.key(key);
+        let source = read.map_or_else(
+            || "the initial state, before which nothing commits".to_owned(),
+            |read| format!("{}, which must have committed later", self.labels.txn(read)),
+        );
+        format!("{saw}, so {who} must not miss {other}'s {key}; yet it read {key} from {source}")
     }
 
     fn operations_say(&self, step: &Step, cases: &[Case]) -> String {
@@ -100,6 +130,9 @@ impl<'h> Words<'h> {
                 format!("both ran in session {session}, {a} first")
             }
             StepReason::RealTime => self.in_time(step),
+            StepReason::Vis { reader, key } => {
+                self.missed(reader, key, from, Some(to).filter(|&to| to != from))
+            }
             StepReason::Wr { key, value } => self.read_from(from, to, key, value),
             StepReason::Ww { key, fact } => {
                 if fact == Fact::Run && self.is_rival(key, from, to) {
@@ -460,7 +493,12 @@ impl<'h> Words<'h> {
             Status::Aborted => ", aborted",
             Status::Unknown => ", end unknown",
         };
-        format!("{} (session {session}{end})", self.labels.txn(txn))
+        let level = if self.is_mixed {
+            format!(", at {}", self.history.model(txn).name())
+        } else {
+            String::new()
+        };
+        format!("{} (session {session}{end}{level})", self.labels.txn(txn))
     }
 }
 

@@ -564,6 +564,7 @@ fn by_session(parts: Parts) -> History {
         initial_rows: parts.initial_rows,
         intervals: parts.has_times.then_some(parts.intervals),
         isolation: parts.has_isolation.then_some(parts.isolation),
+        models: Vec::new(),
         version_orders: parts.version_orders,
         symbols: parts.symbols,
         rows: parts.rows,

@@ -12,6 +12,7 @@ use super::names::{Symbols, Token};
 use super::notes::Notes;
 use super::predicates::RowTables;
 use super::ranges::{RangeQuery, RangeRow};
+use crate::level::Model;
 
 /// One operation. Values are interned together with their key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +149,7 @@ pub struct History {
     pub(super) initial_rows: InitialRows,
     pub(super) intervals: Option<Vec<Interval>>,
     pub(super) isolation: Option<Vec<Token>>,
+    pub(super) models: Vec<Model>,
     pub(super) version_orders: Vec<VersionOrder>,
     pub(super) symbols: Symbols,
     pub(super) rows: RowTables,
@@ -330,6 +332,27 @@ impl History {
             Token::Nil => None,
             level => Some(level),
         }
+    }
+
+    /// Gives each transaction the model that its isolation level stands for.
+    pub fn set_models<E>(
+        &mut self,
+        mut model: impl FnMut(&History, TxnId) -> Result<Model, E>,
+    ) -> Result<(), E> {
+        let txns = (0..self.n_txns() as u32).map(TxnId);
+        self.models = txns.map(|txn| model(self, txn)).collect::<Result<_, E>>()?;
+        Ok(())
+    }
+
+    /// The model of a transaction by [`History::set_models`]; [`Model::Ser`] where nothing was set.
+    #[inline]
+    pub fn model(&self, txn: TxnId) -> Model {
+        self.models.get(txn.index()).copied().unwrap_or(Model::Ser)
+    }
+
+    /// The models of all transactions; empty where nothing was set.
+    pub fn models(&self) -> &[Model] {
+        &self.models
     }
 
     /// The version orders that came with the history.

@@ -7,6 +7,7 @@
 mod case_split;
 mod draft;
 mod large;
+mod mixed;
 mod mutate;
 mod predicates;
 mod registers;
@@ -16,6 +17,7 @@ mod small;
 pub use case_split::{CaseSplit, Choice};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
+pub use mixed::small_mixed;
 pub use predicates::{Wrong, small_predicates};
 pub use registers::{Registers, registers};
 pub use sketch::sketch;

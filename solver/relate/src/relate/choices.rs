@@ -63,7 +63,7 @@ impl RunOf {
             let mut at = VersionId(run.head);
             self.of.insert(at, index as u32);
             while at.0 != run.last {
-                let Some(after) = next(versions, polygraph.places, at) else {
+                let Some(after) = next(versions, &polygraph.places, at) else {
                     break;
                 };
                 at = after;
@@ -79,7 +79,7 @@ fn add_choice(
     runs: &RunOf,
     reaches: &dyn Fn(u32, u32) -> bool,
 ) -> u32 {
-    let places = polygraph.places;
+    let places = &polygraph.places;
     let versions = polygraph.resolved.versions();
     let logic = &mut polygraph.problem.logic;
     let first = logic.choice(read.open.len());

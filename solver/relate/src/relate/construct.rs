@@ -8,9 +8,11 @@ use std::ops::Range;
 use super::real_time::add_real_time;
 use super::runs::{Run, next, runs_of_key};
 use super::{Edge, Places, Polygraph, Reason, reasons};
-use crate::level::{RealTime, Spec};
+use crate::budget::{Budget, StopReason};
+use crate::level::{Model, RealTime, Spec};
 use crate::model::{History, KeyId};
-use crate::resolve::{GivenOrder, Node, Resolved, VersionId};
+use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId};
+use crate::visible::{Commits, Visible, Why};
 use kingsnake_graph::{Problem, RunOf};
 
 /// Which pairs of versions become constraints.
@@ -38,9 +40,21 @@ pub fn construct(
     spec: Spec,
     shape: impl Into<Shape>,
 ) -> Polygraph {
+    let built = construct_within(history, resolved, spec, shape, &Budget::unlimited());
+    built.expect("no budget ends")
+}
+
+/// Builds the graph, as long as the budget lasts.
+pub fn construct_within(
+    history: &History,
+    resolved: Resolved,
+    spec: Spec,
+    shape: impl Into<Shape>,
+    budget: &Budget,
+) -> Result<Polygraph, StopReason> {
     let Shape { combine, unread } = shape.into();
     let n_txns = resolved.n_txns();
-    let places = Places::uniform(spec.model);
+    let places = Places::of(history, &resolved, spec);
     let n_txn_nodes = n_txns * places.width() as usize;
     let n_edges = n_txns + 3 * resolved.versions().n_reads();
     let mut construct = Construct {
@@ -50,6 +64,7 @@ pub fn construct(
             spec,
             places,
             n_txn_nodes,
+            sights: Vec::new(),
             problem: Problem {
                 n_nodes: n_txn_nodes,
                 edges: Vec::with_capacity(n_edges),
@@ -63,11 +78,54 @@ pub fn construct(
     construct.add_reads();
     construct.add_keys();
     let mut polygraph = construct.polygraph;
+    if polygraph.places.models().any(Model::is_weak) {
+        add_sights(&mut polygraph, budget)?;
+    }
     match spec.real_time {
         Some(real_time) => add_real_time(history, real_time, &mut polygraph),
         None => polygraph.problem.chains = chains(&polygraph, &[]),
     }
-    polygraph
+    Ok(polygraph)
+}
+
+/// What the reads of weak transactions say about the order of commits. A commit before the initial state is a cycle by itself.
+fn add_sights(polygraph: &mut Polygraph, budget: &Budget) -> Result<(), StopReason> {
+    let Polygraph {
+        resolved,
+        places,
+        spec,
+        sights,
+        problem,
+        ..
+    } = polygraph;
+    let visible = Visible::of(resolved, places.models(), spec.session_order, budget)?;
+    for edge in &visible.edges {
+        let reason = match edge.why {
+            Why::Vis { .. } => {
+                sights.push(*edge);
+                reasons::vis(sights.len() as u32 - 1)
+            }
+            // A transaction's first read of a key has its edge already; so have session order and given orders.
+            Why::Wr(version) if is_later_read(resolved, edge, version) => reasons::wr(version),
+            Why::Wr(_) | Why::Session | Why::Given(_) => continue,
+        };
+        let to = if edge.to == NO_NODE {
+            edge.from
+        } else {
+            edge.to
+        };
+        problem.edges.push(Edge {
+            from: places.commit(edge.from),
+            to: places.commit(to),
+            reason,
+        });
+    }
+    Ok(())
+}
+
+fn is_later_read(resolved: &Resolved, edge: &Commits, version: VersionId) -> bool {
+    let readers = resolved.versions().readers(version);
+    readers.binary_search(&edge.to).is_err()
 }
 
 /// The chains that the level makes of the nodes, as ranges that cover them: sessions where their order counts or the clock
@@ -125,7 +183,7 @@ impl Construct {
     fn add_transactions(&mut self) {
         let spec = self.polygraph.spec;
         for txn in 0..self.polygraph.resolved.n_txns() as Node {
-            let places = self.polygraph.places;
+            let places = &self.polygraph.places;
             let (begin, commit) = (places.begin(txn), places.commit(txn));
             if begin != commit {
                 self.push(begin, commit, reasons::BEGIN);
@@ -148,7 +206,7 @@ impl Construct {
     fn add_reads(&mut self) {
         let polygraph = &mut self.polygraph;
         let versions = polygraph.resolved.versions();
-        let places = polygraph.places;
+        let places = &polygraph.places;
         let mut edges = std::mem::take(&mut polygraph.problem.edges);
         for version in (0..versions.len() as u32).map(VersionId) {
             let readers = versions.readers(version);
@@ -189,7 +247,7 @@ impl Construct {
             given = rest;
             runs_of_key(
                 self.polygraph.resolved.versions(),
-                self.polygraph.places,
+                &self.polygraph.places,
                 key,
                 self.combine,
                 &mut runs,
@@ -230,7 +288,7 @@ impl Construct {
         for pair in order.versions.windows(2) {
             let (head, last) = (pair[1], pair[0]);
             let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
-            let places = self.polygraph.places;
+            let places = self.polygraph.places.clone();
             let versions = self.polygraph.resolved.versions();
             let (writer, after) = (versions.writer(last), versions.writer(head));
             edges.push(Edge {
@@ -253,9 +311,10 @@ impl Construct {
     /// version, and what it does not list after its last. Returns the runs that it does not list.
     fn add_total(&mut self, initial: Run, rest: &[Run], order: &GivenOrder) -> Vec<Run> {
         let versions = self.polygraph.resolved.versions();
-        let places = self.polygraph.places;
+        let places = self.polygraph.places.clone();
         // Read-modify-writes that go round in a circle end where they began; their wr edges are the contradiction.
         let follow = |head| {
+            let places = &places;
             let after = move |&v: &VersionId| next(versions, places, v).filter(|&v| v != head);
             std::iter::successors(Some(head), after)
         };
@@ -297,7 +356,7 @@ impl Construct {
     fn fence(&mut self, run: Run, others: &[Run]) {
         let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
         let polygraph = &self.polygraph;
-        let places = polygraph.places;
+        let places = &polygraph.places;
         let versions = polygraph.resolved.versions();
         let session = |node: Node| self.session_of[node as usize];
         let by_session = polygraph.spec.session_order;
@@ -338,7 +397,7 @@ impl Construct {
     fn leave(&mut self, key: KeyId, runs: &[Run]) {
         let unread = self.unread;
         let polygraph = &mut self.polygraph;
-        let (versions, places) = (polygraph.resolved.versions(), polygraph.places);
+        let (versions, places) = (polygraph.resolved.versions(), &polygraph.places);
         let readers = |run: Run| {
             let readers = versions.readers(run.last).iter().copied();
             readers.filter(move |&reader| places.reads_newest(reader))

@@ -11,7 +11,7 @@ pub mod reasons;
 mod runs;
 
 pub use choices::{Candidates, add_choices};
-pub use construct::{Shape, add_clock, construct};
+pub use construct::{Shape, add_clock, construct, construct_within};
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;
 pub use real_time::{earliest, latest};
@@ -22,6 +22,7 @@ use crate::level::Spec;
 use crate::model::KeyId;
 use crate::resolve::{Node, Resolved, VersionId};
 use crate::verdict::Point;
+use crate::visible::Commits;
 use kingsnake_graph::{Orders, Problem};
 
 /// A problem, and what its nodes and versions stand for.
@@ -32,6 +33,8 @@ pub struct Polygraph {
     places: Places,
     /// Nodes of transactions come first, then nodes of the time chain.
     n_txn_nodes: usize,
+    /// What the reads of weak transactions say; the reasons of edges count them.
+    sights: Vec<Commits>,
     /// The graph.
     pub(crate) problem: Problem,
 }
@@ -106,6 +109,11 @@ impl Polygraph {
         sessions
             .map(|it| it.start * width..it.end * width)
             .collect()
+    }
+
+    /// What an edge that a weak transaction's read gave rests on.
+    pub fn sight(&self, reason: Reason) -> Option<Commits> {
+        self.sights.get(reasons::sight(reason)? as usize).copied()
     }
 
     /// The edges of the opposite order of the two runs that a forced order is about.

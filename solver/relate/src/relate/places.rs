@@ -4,47 +4,80 @@
 //! isolation, else at C; earlier writers of its keys have committed at B under snapshot isolation (writers of a key do not
 //! overlap), else at C. Where no transaction reads or installs at its begin, B and C are one node.
 
-use crate::level::Model;
-use crate::resolve::Node;
+use std::sync::Arc;
+
+use crate::level::{Model, Spec};
+use crate::model::History;
+use crate::resolve::{Node, Resolved};
 use crate::verdict::Moment;
+use crate::visible::Models;
 
 /// The nodes of transactions, by their levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
     model: Model,
+    /// Each transaction's own model; empty where all have one.
+    each: Arc<[Model]>,
+    width: u32,
 }
 
 impl Places {
+    /// The places of a resolved history at a level.
+    pub fn of(history: &History, resolved: &Resolved, spec: Spec) -> Self {
+        if spec.model != Model::Mixed {
+            return Places::uniform(spec.model);
+        }
+        let nodes = 0..resolved.n_txns() as Node;
+        let each: Arc<[Model]> = nodes
+            .map(|node| history.model(resolved.txn(node)))
+            .collect();
+        Places {
+            model: spec.model,
+            width: 1 + u32::from(each.iter().any(|model| model.has_begin())),
+            each,
+        }
+    }
+
     /// The same level for all.
     pub fn uniform(model: Model) -> Self {
-        Places { model }
+        Places {
+            model,
+            each: Arc::new([]),
+            width: 1 + u32::from(model.has_begin()),
+        }
     }
 
     /// How many nodes a transaction has.
+    #[inline]
     pub fn width(&self) -> u32 {
-        1 + u32::from(self.model.has_begin())
+        self.width
     }
 
     /// The level of a transaction.
     #[inline]
-    pub fn model(&self, _: Node) -> Model {
-        self.model
+    pub fn model(&self, txn: Node) -> Model {
+        self.each.get(txn as usize).copied().unwrap_or(self.model)
+    }
+
+    /// The levels of all transactions.
+    pub fn models(&self) -> Models<'_> {
+        if self.model == Model::Mixed {
+            Models::Each(&self.each)
+        } else {
+            Models::Uniform(self.model)
+        }
     }
 
     /// The node where a transaction begins: where the session's last one must have committed.
     #[inline]
     pub fn begin(&self, txn: Node) -> u32 {
-        if self.model.has_begin() { 2 * txn } else { txn }
+        self.width * txn
     }
 
     /// The node where a transaction commits: the source of wr and ww edges, the target of rw edges.
     #[inline]
     pub fn commit(&self, txn: Node) -> u32 {
-        if self.model.has_begin() {
-            2 * txn + 1
-        } else {
-            txn
-        }
+        self.width * txn + self.width - 1
     }
 
     /// The node where a transaction reads: the target of wr edges, the source of rw edges.
@@ -81,12 +114,21 @@ impl Places {
 
     /// The transaction of a node, and which moment of it the node is.
     pub fn point(&self, node: u32) -> (Node, Moment) {
-        if self.width() == 1 {
+        if self.width == 1 {
             (node, Moment::Whole)
         } else if node.is_multiple_of(2) {
             (node / 2, Moment::Begin)
         } else {
             (node / 2, Moment::Commit)
+        }
+    }
+
+    /// What is called so of a moment where transactions are one node.
+    pub fn moment(&self, moment: Moment) -> Moment {
+        if self.width == 1 {
+            Moment::Whole
+        } else {
+            moment
         }
     }
 }

@@ -84,7 +84,7 @@ fn drift(real_time: RealTime) -> i128 {
 fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<Event> {
     let drift = drift(real_time);
     let [begin, commit] = moments(polygraph);
-    let places = polygraph.places;
+    let places = &polygraph.places;
     let mut events = Vec::new();
     for txn in 0..polygraph.resolved.n_txns() as Node {
         let interval = history.interval(polygraph.resolved.txn(txn));

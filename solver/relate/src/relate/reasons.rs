@@ -10,6 +10,8 @@ pub const SESSION: Reason = Reason::Stated { kind: 2, about: 0 };
 /// Through a node of the time chain: the earlier was over before the later could be (rt).
 pub const REAL_TIME: Reason = Reason::Stated { kind: 3, about: 0 };
 
+const VIS: u8 = 5;
+
 /// The later read this version, which the earlier installed (wr).
 pub fn wr(version: VersionId) -> Reason {
     let about = version.0;
@@ -26,4 +28,17 @@ pub fn ww(before: VersionId, after: VersionId) -> Reason {
 pub fn rw(before: VersionId, after: VersionId) -> Reason {
     let (before, after) = (before.0, after.0);
     Reason::Rw { before, after }
+}
+
+/// A read of a weak transaction saw the earlier and returned what the later wrote; the number is of the polygraph's sights.
+pub fn vis(about: u32) -> Reason {
+    Reason::Stated { kind: VIS, about }
+}
+
+/// The number of a reason that [`vis`] made.
+pub fn sight(reason: Reason) -> Option<u32> {
+    match reason {
+        Reason::Stated { kind: VIS, about } => Some(about),
+        _ => None,
+    }
 }

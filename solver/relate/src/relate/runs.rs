@@ -18,7 +18,7 @@ pub(super) struct Run {
 }
 
 /// The version that must follow this one directly, if versions are combined.
-pub(super) fn next(versions: &Versions, places: Places, version: VersionId) -> Option<VersionId> {
+pub(super) fn next(versions: &Versions, places: &Places, version: VersionId) -> Option<VersionId> {
     let next = versions.successor(version)?;
     places.is_atomic(versions.writer(next)).then_some(next)
 }
@@ -28,7 +28,7 @@ pub(super) fn next(versions: &Versions, places: Places, version: VersionId) -> O
 /// and the runs do not matter.
 pub(super) fn runs_of_key(
     versions: &Versions,
-    places: Places,
+    places: &Places,
     key: KeyId,
     combine: bool,
     out: &mut Vec<Run>,

@@ -20,11 +20,11 @@ use std::ops::Range;
 use thiserror::Error;
 
 pub use candidates::Uncertain;
-pub use program::{Reads, WithReads};
+pub use program::Reads;
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
-use crate::level::Model;
+use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, TxnId};
 use crate::verdict::Finding;
 
@@ -54,6 +54,7 @@ pub struct Resolved {
     /// The keys of the uncertain reads, sorted.
     uncertain_keys: Vec<KeyId>,
     findings: Vec<Finding>,
+    reads: Reads,
     n_unknown_counted: usize,
     n_unknown_dropped: usize,
 }
@@ -96,9 +97,15 @@ impl Resolved {
     }
 
     /// The findings that break a level.
-    pub fn broken(&self, model: Model) -> Vec<Finding> {
-        let broken = self.findings.iter().filter(|it| it.breaks(model));
-        broken.cloned().collect()
+    pub fn broken(&self, history: &History, spec: Spec) -> Vec<Finding> {
+        let breaks = |it: &&Finding| it.breaks(spec.model_of(history, it.txn));
+        self.findings.iter().filter(breaks).cloned().collect()
+    }
+
+    /// Every external read in program order, where they were asked for; findings' own reads are left out, unless they are
+    /// [non-repeatable](crate::verdict::LocalAnomaly::NonRepeatableRead).
+    pub fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// Transactions of unknown end that somebody observed.
@@ -216,7 +223,20 @@ pub fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveEr
     reads::resolve(history, budget)
 }
 
-/// Resolves a history and keeps every external read in program order.
-pub fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
+/// Resolves a history and keeps every external read in program order, as weak levels need it.
+pub fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
     reads::resolve_reads(history, budget)
+}
+
+/// Resolves a history with what a level needs of it.
+pub fn resolve_for(
+    history: &History,
+    spec: Spec,
+    budget: &Budget,
+) -> Result<Resolved, ResolveError> {
+    if spec.model.is_weak() || spec.model == Model::Mixed {
+        resolve_reads(history, budget)
+    } else {
+        resolve(history, budget)
+    }
 }

@@ -3,7 +3,7 @@
 //! Serializability and snapshot isolation need only a transaction's first read of a key. Read committed also asks in which
 //! order it read, and may read a key twice and differently.
 
-use super::{Resolved, VersionId};
+use super::VersionId;
 use crate::resolve::Node;
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ pub(super) struct ProgramRead {
     pub(super) version: VersionId,
 }
 
-/// The external reads of all transactions, in program order.
-#[derive(Clone, Debug)]
+/// The external reads of all transactions, in program order; none where they were not asked for.
+#[derive(Clone, Debug, Default)]
 pub struct Reads {
     node_start: Vec<u32>,
     op: Vec<u32>,
@@ -49,7 +49,10 @@ impl Reads {
     /// The reads of a transaction, by their numbers.
     #[inline]
     pub fn of(&self, node: Node) -> Range<usize> {
-        self.node_start[node as usize] as usize..self.node_start[node as usize + 1] as usize
+        match self.node_start.get(node as usize..node as usize + 2) {
+            Some(&[start, end]) => start as usize..end as usize,
+            _ => 0..0,
+        }
     }
 
     /// The operation that made a read. The reads of a range query are made by one.
@@ -68,14 +71,4 @@ impl Reads {
     pub fn version(&self, read: usize) -> VersionId {
         self.version[read]
     }
-}
-
-/// A resolved history with all its reads. The findings' own reads are left out, unless they are
-/// [non-repeatable](crate::verdict::LocalAnomaly::NonRepeatableRead).
-#[derive(Clone, Debug)]
-pub struct WithReads {
-    /// Versions, sessions and findings.
-    pub resolved: Resolved,
-    /// All other external reads.
-    pub reads: Reads,
 }

@@ -9,7 +9,7 @@ use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
-use super::program::{ProgramRead, Reads, WithReads};
+use super::program::{ProgramRead, Reads};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -21,22 +21,13 @@ const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    Ok(walk_all(history, budget, false)?.0)
+    walk_all(history, budget, false)
 }
 
 /// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
-pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
-    let (resolved, program) = walk_all(history, budget, true)?;
-    Ok(WithReads {
-        reads: Reads::new(resolved.n_txns(), program),
-        resolved,
-    })
+pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
+    walk_all(history, budget, true)
 }
-
-type Walked = (Resolved, Program);
-
-/// The reads in program order, and those of them that can have been of several versions.
-type Program = (Vec<ProgramRead>, Vec<(u32, Vec<VersionId>)>);
 
 /// What a value that was read is.
 enum Seen {
@@ -46,7 +37,11 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walked, ResolveError> {
+fn walk_all(
+    history: &History,
+    budget: &Budget,
+    keep_reads: bool,
+) -> Result<Resolved, ResolveError> {
     let writers = Writers::of(history, budget)?;
     let absences = Absences::of(history, &writers, budget)?;
     let census = Census::of(history, &writers, &absences, budget)?;
@@ -70,18 +65,22 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
-    let resolved = Resolved {
+    Ok(Resolved {
         sessions: session_ranges(history, &node_txn),
         versions: numbering.versions(history, &reads),
         given,
         uncertain_keys: keys_of(&uncertain),
         uncertain,
         findings,
+        reads: if keep_reads {
+            Reads::new(node_txn.len(), program)
+        } else {
+            Reads::default()
+        },
         node_txn,
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
-    };
-    Ok((resolved, program))
+    })
 }
 
 fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {

@@ -4,8 +4,9 @@
 //! here, writes the key, it commits before the first of them that is not itself, and that one before the later
 //! ones by the same rule. One source would not do: it may be *t2* itself.
 
-use super::{Graph, Reason, Sight};
+use super::{Sight, Visible, Why};
 use crate::budget::StopReason;
+use crate::level::Model;
 use crate::model::KeyId;
 use crate::resolve::{NO_NODE, Node, VersionId};
 
@@ -17,10 +18,10 @@ struct Slot {
 }
 
 /// How many sources of a key are kept.
-pub(super) const SLOTS: usize = 2;
+pub const SLOTS: usize = 2;
 
 /// Adds the edges of read committed. `n_slots` is [`SLOTS`]; a test shows that fewer would not do.
-pub(super) fn add(graph: &mut Graph<'_>, n_slots: usize) -> Result<(), StopReason> {
+pub(super) fn add(graph: &mut Visible<'_>, n_slots: usize) -> Result<(), StopReason> {
     let empty = Slot {
         reader: NO_NODE,
         reads: [None; 2],
@@ -30,12 +31,12 @@ pub(super) fn add(graph: &mut Graph<'_>, n_slots: usize) -> Result<(), StopReaso
     // For each source, the number of its first read by the reader under way.
     let mut first = vec![(NO_NODE, 0_usize); graph.resolved.n_txns()];
     for reader in 0..graph.resolved.n_txns() as Node {
-        let reads = graph.all.reads.of(reader);
-        if reads.len() < 2 {
+        let reads = graph.reads.of(reader);
+        if reads.len() < 2 || !matches!(graph.models.of(reader), Model::Rc | Model::RcSo) {
             continue;
         }
         for read in reads.clone().rev() {
-            let writer = graph.versions.writer(graph.all.reads.version(read));
+            let writer = graph.versions.writer(graph.reads.version(read));
             if writer != NO_NODE {
                 first[writer as usize] = (reader, read);
             }
@@ -44,16 +45,16 @@ pub(super) fn add(graph: &mut Graph<'_>, n_slots: usize) -> Result<(), StopReaso
         let mut end = reads.end;
         while end > reads.start {
             graph.poll.step()?;
-            let op = graph.all.reads.op(end - 1);
+            let op = graph.reads.op(end - 1);
             let mut start = end - 1;
-            while start > reads.start && graph.all.reads.op(start - 1) == op {
+            while start > reads.start && graph.reads.op(start - 1) == op {
                 start -= 1;
             }
             for read in (start..end).rev() {
                 take(graph, &mut slots, &mut keys, reader, read);
             }
             for read in start..end {
-                let version = graph.all.reads.version(read);
+                let version = graph.reads.version(read);
                 let seen = graph.versions.writer(version);
                 if seen != NO_NODE && first[seen as usize] == (reader, read) {
                     see(graph, &slots[..], &keys, (reader, version), n_slots);
@@ -65,8 +66,8 @@ pub(super) fn add(graph: &mut Graph<'_>, n_slots: usize) -> Result<(), StopReaso
     Ok(())
 }
 
-fn take(graph: &Graph<'_>, slots: &mut [Slot], keys: &mut Vec<KeyId>, reader: Node, read: usize) {
-    let version = graph.all.reads.version(read);
+fn take(graph: &Visible<'_>, slots: &mut [Slot], keys: &mut Vec<KeyId>, reader: Node, read: usize) {
+    let version = graph.reads.version(read);
     let key = graph.versions.key(version);
     let slot = &mut slots[key.index()];
     if slot.reader != reader {
@@ -83,7 +84,7 @@ fn take(graph: &Graph<'_>, slots: &mut [Slot], keys: &mut Vec<KeyId>, reader: No
 
 /// Puts a transaction that is seen from here on before what is read below of the keys that it writes.
 fn see(
-    graph: &mut Graph<'_>,
+    graph: &mut Visible<'_>,
     slots: &[Slot],
     keys: &[KeyId],
     (reader, by): (Node, VersionId),
@@ -104,12 +105,12 @@ fn see(
         }
         let other = |version: &VersionId| graph.versions.writer(*version) != seen;
         if let Some(version) = slot.reads.into_iter().take(n_slots).flatten().find(other) {
-            let reason = Reason::Vis {
+            let why = Why::Vis {
                 reader,
                 version,
                 sight: Sight::EarlierRead(by),
             };
-            graph.push(seen, graph.versions.writer(version), reason);
+            graph.push(seen, graph.versions.writer(version), why);
         }
     }
 }

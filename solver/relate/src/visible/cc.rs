@@ -3,20 +3,24 @@
 //! Of each session, the last writer of the key that happened before the reader is enough: the earlier ones precede it.
 
 use super::past::Past;
-use super::{Graph, Reason, Sight};
+use super::{Sight, Visible, Why};
 use crate::budget::{Budget, StopReason};
+use crate::level::Model;
 use crate::resolve::{NO_NODE, Node, VersionId};
 
 /// Adds the edges of causal consistency. Where something happened before itself there is a cycle already, and none is added.
-pub(super) fn add(graph: &mut Graph<'_>, budget: &Budget) -> Result<(), StopReason> {
+pub(super) fn add(graph: &mut Visible<'_>, budget: &Budget) -> Result<(), StopReason> {
     let Some(past) = Past::of(graph, budget)? else {
         return Ok(());
     };
     let segments = segments(graph, &past);
     for reader in 0..graph.resolved.n_txns() as Node {
+        if graph.models.of(reader) != Model::Cc {
+            continue;
+        }
         let mut before: Option<VersionId> = None;
-        for read in graph.all.reads.of(reader) {
-            let version = graph.all.reads.version(read);
+        for read in graph.reads.of(reader) {
+            let version = graph.reads.version(read);
             if before.replace(version) == Some(version) {
                 continue;
             }
@@ -42,12 +46,12 @@ pub(super) fn add(graph: &mut Graph<'_>, budget: &Budget) -> Result<(), StopReas
                 }
                 let seen = graph.versions.writer(VersionId(low - 1));
                 if seen != writer && seen != reader && seen != NO_NODE {
-                    let reason = Reason::Vis {
+                    let why = Why::Vis {
                         reader,
                         version,
                         sight: Sight::Past,
                     };
-                    graph.push(seen, writer, reason);
+                    graph.push(seen, writer, why);
                 }
             }
         }
@@ -65,7 +69,7 @@ struct Segments {
     end: Vec<u32>,
 }
 
-fn segments(graph: &Graph<'_>, past: &Past) -> Segments {
+fn segments(graph: &Visible<'_>, past: &Past) -> Segments {
     let versions = graph.versions;
     let mut segments = Segments {
         start: Vec::with_capacity(versions.n_keys() + 1),

@@ -1,7 +1,7 @@
 //! What happened before each transaction, by session order and reads: vector clocks over sessions, or over single transactions.
 
-use super::Graph;
-use super::cycle::sorted;
+use super::Visible;
+use super::sort::sorted;
 use crate::budget::{Budget, StopReason};
 use crate::resolve::Node;
 
@@ -14,16 +14,16 @@ pub(super) struct Past {
 
 impl Past {
     /// The clocks of all transactions; `None` if something happened before itself.
-    pub(super) fn of(graph: &Graph<'_>, budget: &Budget) -> Result<Option<Self>, StopReason> {
+    pub(super) fn of(graph: &Visible<'_>, budget: &Budget) -> Result<Option<Self>, StopReason> {
         let n_nodes = graph.resolved.n_txns();
-        let Some(order) = sorted(n_nodes, &graph.edges, super::cycle::happens_before) else {
+        let Some(order) = sorted(n_nodes, &graph.edges, super::Commits::happens_before) else {
             return Ok(None);
         };
         let mut chain_of = vec![0; n_nodes];
         let mut starts: Vec<Node> = Vec::new();
         for nodes in graph.resolved.sessions() {
             for node in nodes.clone() {
-                if node == nodes.start || !graph.spec.session_order {
+                if node == nodes.start || !graph.session_order {
                     starts.push(node);
                 }
                 chain_of[node as usize] = starts.len() as u32 - 1;
@@ -40,7 +40,7 @@ impl Past {
         let mut edges: Vec<(Node, Node)> = graph
             .edges
             .iter()
-            .filter(|edge| super::cycle::happens_before(edge))
+            .filter(|edge| edge.happens_before())
             .map(|edge| (edge.to, edge.from))
             .collect();
         edges.sort_unstable();

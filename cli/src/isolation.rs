@@ -1,0 +1,144 @@
+//! What recorded isolation levels stand for: `--isolation-map`, and the transactions' own levels by it.
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use kingsnake_solver::level::Model;
+use kingsnake_solver::model::{History, TxnId};
+use kingsnake_solver::weak::WeakLevel;
+
+/// Which level each recorded name stands for; `*` is any other name, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IsolationMap {
+    entries: Vec<(String, Model)>,
+}
+
+/// Where nothing is said, every level has its own name, and these are what all databases mean.
+const USUAL: &str = "serializable=ser,snapshot=si,snapshot isolation=si,read committed=rc-so";
+
+impl Default for IsolationMap {
+    fn default() -> Self {
+        USUAL.parse().expect("it is well formed")
+    }
+}
+
+impl FromStr for IsolationMap {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let entry = |part: &str| {
+            let (name, level) = part
+                .rsplit_once('=')
+                .ok_or_else(|| format!("{part:?} is not NAME=LEVEL"))?;
+            let name = name.trim().trim_matches('"').to_lowercase();
+            if name.is_empty() {
+                return Err(format!("{part:?} names no isolation level; * is any other"));
+            }
+            Ok((name, model(level.trim())?))
+        };
+        let entries: Result<Vec<_>, String> = typed.split(',').map(entry).collect();
+        Ok(IsolationMap { entries: entries? })
+    }
+}
+
+/// The levels that a transaction can have.
+const OWN: [Model; 7] = [
+    Model::Ser,
+    Model::Si,
+    Model::Pc,
+    Model::Cc,
+    Model::Ra,
+    Model::RcSo,
+    Model::Rc,
+];
+
+fn model(name: &str) -> Result<Model, String> {
+    let own = OWN.into_iter().find(|model| model.name() == name);
+    let by_alias = || name.parse::<WeakLevel>().ok().map(Model::from);
+    own.or_else(by_alias).ok_or_else(|| {
+        let names: Vec<&str> = OWN.iter().map(|model| model.name()).collect();
+        let names = names.join(", ");
+        format!("no transaction can have level {name:?} of its own; the levels are {names}")
+    })
+}
+
+impl IsolationMap {
+    fn model(&self, name: Option<&str>) -> Option<Model> {
+        let of = |wanted: &str| {
+            let entry = self.entries.iter().find(|entry| entry.0 == wanted);
+            entry.map(|entry| entry.1)
+        };
+        let name = name.map(str::to_lowercase);
+        let own = || name.as_deref().and_then(|name| model(name).ok());
+        name.as_deref()
+            .and_then(of)
+            .or_else(own)
+            .or_else(|| of("*"))
+    }
+
+    /// The map as it would be typed.
+    pub fn typed(&self) -> String {
+        let entry = |(name, model): &(String, Model)| {
+            if name.contains(' ') {
+                format!("{name:?}={}", model.name())
+            } else {
+                format!("{name}={}", model.name())
+            }
+        };
+        self.entries.iter().map(entry).collect::<Vec<_>>().join(",")
+    }
+
+    /// Gives each transaction of a history its own level.
+    pub fn apply(&self, history: &mut History) -> Result<()> {
+        history.set_models(|history, txn| self.of(history, txn))
+    }
+
+    fn of(&self, history: &History, txn: TxnId) -> Result<Model> {
+        let recorded = history
+            .isolation(txn)
+            .map(|name| history.symbols().show(name));
+        if let Some(model) = self.model(recorded.as_deref()) {
+            return Ok(model);
+        }
+        let (name, map) = (history.txn_name(txn), self.typed());
+        let add = "with *=LEVEL --isolation-map gives one to all others";
+        match recorded {
+            None => bail!(
+                "transaction {name} records no isolation level, and {map} has none for it; {add}"
+            ),
+            Some(recorded) => bail!(
+                "transaction {name} asked for isolation {recorded:?}, which is not in the map {map}; \
+                 say what it stands for, such as --isolation-map '{map},{recorded}=si'; {add}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_is_typed_as_it_is_read() {
+        let map = "serializable=ser,\"repeatable read\"=si,\"read committed\"=rc-so";
+        let read: IsolationMap = map.parse().expect("it is well formed");
+        assert_eq!(read.typed(), map);
+        assert_eq!(read.model(Some("Repeatable Read")), Some(Model::Si));
+        assert_eq!(
+            read.model(Some("pc")),
+            Some(Model::Pc),
+            "levels name themselves"
+        );
+        assert_eq!(read.model(Some("chaos")), None);
+        assert_eq!(read.model(None), None);
+        let rest: IsolationMap = "*=rc".parse().expect("it is well formed");
+        assert_eq!(rest.model(None), Some(Model::Rc));
+    }
+
+    #[test]
+    fn a_map_with_an_unknown_level_is_refused() {
+        for wrong in ["serializable", "=ser", "serializable=nonsense", "x=auto"] {
+            assert!(wrong.parse::<IsolationMap>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `check --level as-recorded`: transactions with levels of their own.
+
+mod run;
+
+use std::path::PathBuf;
+
+use run::kingsnake;
+
+fn file(name: &str) -> PathBuf {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/mixed");
+    PathBuf::from(corpus).join(name)
+}
+
+fn check(name: &str, more: &[&str]) -> (Option<i32>, String) {
+    let path = file(name);
+    let path = path.to_str().expect("the path is text");
+    let mut args = vec!["check", path, "--level", "as-recorded"];
+    args.extend(more);
+    let output = kingsnake(&args).output().expect("it runs");
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (output.status.code(), text)
+}
+
+#[test]
+fn every_file_of_the_corpus_has_the_verdict_of_its_directory() {
+    for (directory, status) in [("holds", 0), ("violated", 1)] {
+        let mut n_files = 0;
+        for entry in std::fs::read_dir(file(directory)).expect("the corpus is there") {
+            let path = entry.expect("it can be read").path();
+            let name = path.strip_prefix(file("")).expect("it is in the corpus");
+            let (code, text) = check(name.to_str().expect("text"), &[]);
+            assert_eq!(code, Some(status), "{}: {text}", path.display());
+            n_files += 1;
+        }
+        assert!(n_files >= 2, "{directory}");
+    }
+}
+
+#[test]
+fn the_story_says_each_transactions_level() {
+    let (code, text) = check("violated/write-skew-ser-and-ser.jsonl", &[]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("at ser"), "{text}");
+    let (code, text) = check("violated/fractured-ra.jsonl", &[]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("must not miss") && text.contains("at ra"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_map_says_what_names_stand_for() {
+    let skew = "violated/write-skew-ser-and-ser.jsonl";
+    let (code, text) = check(skew, &["--isolation-map", "serializable=si"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = check(
+        "named/repeatable-read.jsonl",
+        &["--isolation-map", "serializable=ser"],
+    );
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("repeatable read") && text.contains("serializable=ser"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_be_said_of_mixed_levels_is_refused() {
+    let skew = "violated/write-skew-ser-and-ser.jsonl";
+    for more in [
+        ["--certificate", "c.jsonl"],
+        ["--real-time", "on"],
+        ["--isolation-map", "x=y"],
+    ] {
+        let (code, text) = check(skew, &more);
+        assert_eq!(code, Some(2), "{text}");
+    }
+}

@@ -1,0 +1,92 @@
+//! `check` at each weak level, and what is refused there.
+
+mod run;
+
+use run::{Scratch, kingsnake};
+
+/// A history that breaks a level, and the weaker level that it keeps.
+const BROKEN: [(&str, &str, &str); 4] = [
+    (
+        "rc",
+        "",
+        r#"{"id":1,"session":1,"ops":[["w","x",1],["w","y",1]]}
+{"id":2,"session":2,"ops":[["r","x",1],["r","y",0]]}"#,
+    ),
+    (
+        "rc-so",
+        "rc",
+        r#"{"id":1,"session":1,"ops":[["w","x",1]]}
+{"id":2,"session":1,"ops":[["r","x",0]]}"#,
+    ),
+    (
+        "ra",
+        "rc-so",
+        r#"{"id":1,"session":1,"ops":[["w","x",1]]}
+{"id":2,"session":2,"ops":[["r","x",0],["r","x",1]]}"#,
+    ),
+    (
+        "cc",
+        "ra",
+        r#"{"id":1,"session":1,"ops":[["w","x",1]]}
+{"id":2,"session":2,"ops":[["r","x",1]]}
+{"id":3,"session":2,"ops":[["r","x",0]]}"#,
+    ),
+];
+
+fn status(args: &[&str]) -> (Option<i32>, String) {
+    let output = kingsnake(args).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), text)
+}
+
+#[test]
+fn each_weak_level_is_kept_and_broken_with_its_exit_status() {
+    let scratch = Scratch::new();
+    for (level, weaker, transactions) in BROKEN {
+        let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{transactions}\n");
+        let file = scratch.put(&format!("{level}.jsonl"), text);
+        let (code, said) = status(&["check", &file, "--level", level]);
+        assert_eq!(code, Some(1), "{level}: {said}");
+        if !weaker.is_empty() {
+            let (code, said) = status(&["check", &file, "--level", weaker]);
+            assert_eq!(code, Some(0), "{weaker}: {said}");
+        }
+    }
+}
+
+#[test]
+fn switches_that_say_nothing_at_a_weak_level_are_refused() {
+    let scratch = Scratch::new();
+    let file = scratch.put(
+        "h.jsonl",
+        "{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",1]]}\n",
+    );
+    for level in ["rc", "rc-so", "ra", "cc"] {
+        for more in [&["--all"][..], &["--version-order-share", "0.5"]] {
+            let mut args = vec!["check", &file, "--level", level];
+            args.extend(more);
+            let (code, said) = status(&args);
+            assert_eq!(code, Some(2), "{said}");
+            assert!(said.contains(more[0]), "{said}");
+        }
+    }
+}
+
+#[test]
+fn auto_says_which_weak_levels_hold() {
+    let scratch = Scratch::new();
+    let (_, _, transactions) = BROKEN[3];
+    let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{transactions}\n");
+    let file = scratch.put("h.jsonl", text);
+    let output = kingsnake(&["check", &file, "--level", "auto", "--json", "-"]).output();
+    let output = output.expect("it runs");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let rows = document["levels"].as_array().expect("levels");
+    let verdict = |name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name);
+        row.expect("every level has a row")["verdict"].clone()
+    };
+    assert_eq!(verdict("cc"), "violated");
+    assert_eq!(verdict("ra"), "satisfied");
+    assert_eq!(verdict("rc"), "satisfied");
+}

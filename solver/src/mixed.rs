@@ -1,0 +1,208 @@
+//! Levels of transactions of their own against the axioms by brute force, and mutants that the comparison catches.
+
+use kingsnake_graph::RunOf;
+use kingsnake_lab::axioms;
+use kingsnake_lab::random::{sketch, small_mixed};
+use kingsnake_relate::visible::{Visible, Why};
+
+use crate::agreement::{Exhaustive, Outcome, engines, judge};
+use crate::budget::Budget;
+use crate::check::{Techniques, check, settle};
+use crate::level::{Model, Spec};
+use crate::model::History;
+use crate::progress::Silent;
+use crate::relate::{Edge, Polygraph, construct, reasons};
+use crate::resolve::{VersionId, resolve_for};
+use crate::verdict::Verdict;
+
+fn spec(session_order: bool) -> Spec {
+    Spec {
+        model: Model::Mixed,
+        session_order,
+        real_time: None,
+    }
+}
+
+fn truth(history: &History, spec: Spec) -> Option<bool> {
+    axioms::hold(history, spec.session_order, &|txn| history.model(txn))
+}
+
+/// Compares every engine with the axioms on some histories; how many were satisfied and violated.
+fn agree(seeds: std::ops::Range<u64>, engines: &[Techniques]) -> [usize; 2] {
+    let mut counts = [0; 2];
+    for seed in seeds {
+        let history = small_mixed(seed);
+        for session_order in [true, false] {
+            let spec = spec(session_order);
+            let Some(truth) = truth(&history, spec) else {
+                continue;
+            };
+            counts[usize::from(truth)] += 1;
+            for techniques in engines {
+                let backend = &mut Exhaustive::default();
+                let budget = Budget::unlimited();
+                let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
+                let said = match report {
+                    Ok(report) => matches!(report.verdict, Verdict::Satisfied(_)),
+                    Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", told(&history)),
+                };
+                assert_eq!(said, truth, "seed {seed}, {spec}\n{}", told(&history));
+            }
+        }
+    }
+    counts
+}
+
+fn told(history: &History) -> String {
+    format!("{}\n{:?}", sketch(history), history.models())
+}
+
+#[test]
+fn mixed_levels_agree_with_the_axioms() {
+    let engines = engines();
+    let [no, yes] = agree(0..6_000, &engines);
+    println!("{no} violated, {yes} satisfied, {} engines", engines.len());
+    assert!(no > 1_000 && yes > 1_000, "{no} violated, {yes} satisfied");
+}
+
+/// A million histories; a share of them is in the test above.
+#[test]
+fn mixed_levels_agree_with_the_axioms_on_a_million_histories() {
+    if std::env::var_os("KINGSNAKE_LONG").is_none() {
+        return;
+    }
+    let [no, yes] = agree(10_000..1_010_000, &[Techniques::default()]);
+    println!("{no} violated, {yes} satisfied");
+}
+
+#[test]
+fn uniform_weak_levels_agree_with_the_axioms_on_the_same_line() {
+    let mut counts = [[0; 2]; 4];
+    for seed in 0..4_000 {
+        let history = small_mixed(seed);
+        let models = [Model::Cc, Model::Ra, Model::RcSo, Model::Rc];
+        for (model, count) in models.into_iter().zip(&mut counts) {
+            let spec = Spec {
+                model,
+                ..spec(seed % 2 == 0)
+            };
+            let Some(truth) = axioms::hold(&history, spec.session_order, &|_| model) else {
+                continue;
+            };
+            let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
+            let techniques = Techniques::default();
+            let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
+            let said = match report {
+                Ok(report) => matches!(report.verdict, Verdict::Satisfied(_)),
+                Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
+            };
+            assert_eq!(said, truth, "seed {seed}, {spec}\n{}", sketch(&history));
+            count[usize::from(truth)] += 1;
+        }
+    }
+    assert!(counts.iter().all(|it| it[0].min(it[1]) > 100), "{counts:?}");
+}
+
+type Damage = fn(&mut Polygraph);
+
+/// Read-modify-writes at prefix consistency are merged: what such a transaction made of the initial version comes before all others.
+fn merge_at_pc(polygraph: &mut Polygraph) {
+    let mut edges: Vec<Edge> = Vec::new();
+    let (versions, places) = (polygraph.resolved().versions(), polygraph.places());
+    for version in (0..versions.len() as u32).map(VersionId) {
+        let Some(before) = versions.predecessor(version) else {
+            continue;
+        };
+        let writer = versions.writer(version);
+        if places.model(writer) != Model::Pc {
+            continue;
+        }
+        let others = versions
+            .of_key(versions.key(version))
+            .skip(1)
+            .map(VersionId);
+        for other in others.filter(|&it| it != version && versions.is_initial(before)) {
+            edges.push(Edge {
+                from: places.commit(writer),
+                to: places.install(versions.writer(other)),
+                reason: reasons::ww(version, other),
+            });
+        }
+    }
+    polygraph.problem_mut().edges.extend(edges);
+}
+
+/// Read committed keeps one source of a key, not two.
+fn one_slot(polygraph: &mut Polygraph) {
+    let budget = Budget::unlimited();
+    let places = polygraph.places().clone();
+    let order = polygraph.spec().session_order;
+    let mut visible =
+        Visible::of(polygraph.resolved(), places.models(), order, &budget).expect("there is time");
+    let of_rc = |model: Model| matches!(model, Model::Rc | Model::RcSo);
+    visible
+        .edges
+        .retain(|edge| !matches!(edge.why, Why::Vis { reader, .. } if of_rc(places.model(reader))));
+    visible.add_rc(1).expect("there is time");
+    let left = visible.edges;
+    let mut edges = std::mem::take(&mut polygraph.problem_mut().edges);
+    edges.retain(|edge| {
+        polygraph
+            .sight(edge.reason)
+            .is_none_or(|it| left.contains(&it))
+    });
+    polygraph.problem_mut().edges = edges;
+}
+
+/// Versions that nobody read need no order, whoever wrote them.
+fn drop_unread(polygraph: &mut Polygraph) {
+    let old = std::mem::take(&mut polygraph.problem_mut().orders);
+    for key in 0..old.n_keys() {
+        let runs = old.range(key).map(|at| {
+            let run = old.run(at as u32);
+            let readers = old.readers(at as u32).to_vec();
+            RunOf {
+                head: run.head,
+                last: run.last,
+                install: run.install,
+                commit: run.commit,
+                last_commit: run.last_commit,
+                is_free: readers.is_empty() && run.head == run.last,
+                readers,
+            }
+        });
+        polygraph.problem_mut().orders.push_key(old.key(key), runs);
+    }
+}
+
+#[test]
+fn wrong_encodings_of_mixed_levels_are_caught() {
+    let damages: [(&str, Damage); 3] = [
+        ("merging read-modify-writes at pc", merge_at_pc),
+        ("one slot at rc", one_slot),
+        ("dropping unread pairs with si writers", drop_unread),
+    ];
+    for (what, damage) in damages {
+        let is_caught = |seed: &u64| {
+            let history = small_mixed(*seed);
+            let spec = spec(seed % 2 == 0);
+            let (Some(truth), Ok(resolved)) = (
+                truth(&history, spec),
+                resolve_for(&history, spec, &Budget::unlimited()),
+            ) else {
+                return false;
+            };
+            if !resolved.broken(&history, spec).is_empty() {
+                return false;
+            }
+            let mut polygraph = construct(&history, resolved, spec, true);
+            damage(&mut polygraph);
+            let backend = &mut Exhaustive::default();
+            let answer = settle(&history, polygraph, &Techniques::default(), backend);
+            matches!(judge(truth, answer), Outcome::Wrong(_))
+        };
+        let seed = (0..60_000).find(is_caught);
+        println!("{what}: caught by history {seed:?}");
+        assert!(seed.is_some(), "{what}: not caught");
+    }
+}
