@@ -4,6 +4,7 @@ mod backtrack;
 mod cadical;
 mod cnf;
 pub mod export;
+mod faults;
 pub mod import;
 mod measured;
 #[cfg(test)]
@@ -30,11 +31,14 @@ use cnf::closure::Closure;
 use cnf::elimination::Elimination;
 use cnf::order_binary::OrderBinary;
 use cnf::order_unary::OrderUnary;
+#[cfg(any(test, feature = "faults"))]
+#[doc(hidden)]
+pub use faults::Faults;
 pub use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::Backend;
 use measured::Measured;
 use portfolio::Portfolio;
-pub use propagator::{Decide, Faults, Phase, Propagator, PropagatorOptions};
+pub use propagator::{Decide, Phase, Propagator, PropagatorOptions};
 use punctual::Punctual;
 pub use punctual::left_behind;
 use thiserror::Error;

@@ -38,6 +38,7 @@ use self::repair::Repair;
 use self::solve::{Outcome, Plan, Start, solve};
 use self::watch::Watch;
 use crate::Options;
+use crate::faults::Faults;
 
 pub(crate) const NAME: &str = "cadical/propagator";
 
@@ -106,21 +107,6 @@ impl Default for PropagatorOptions {
     }
 }
 
-/// Deliberate mistakes, by which the tests show that they would notice them.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // Each is a mistake of its own.
-pub struct Faults {
-    /// A lemma stays pending over a backtrack, and assignments that arrive meanwhile are lost.
-    pub drop_pending: bool,
-    /// A cycle's clause misses a literal.
-    pub short_lemma: bool,
-    /// The order does not move when an edge comes.
-    pub frozen_order: bool,
-    /// A no that rests on assumed sides is believed.
-    pub trust_assumed: bool,
-}
-
 /// The back end.
 #[derive(Clone, Debug)]
 pub struct Propagator {
@@ -155,7 +141,8 @@ impl Propagator {
         self
     }
 
-    /// With deliberate mistakes.
+    /// With deliberate mistakes, in builds for tests.
+    #[cfg(any(test, feature = "faults"))]
     #[doc(hidden)]
     #[must_use]
     pub fn with_faults(mut self, faults: Faults) -> Propagator {

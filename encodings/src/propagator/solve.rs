@@ -15,7 +15,8 @@ use super::ranked::Ranked;
 use super::repair::Repair;
 use super::theory::{Choose, Limits, Theory};
 use super::watch::{Stop, Watch};
-use super::{Decide, Faults, PropagatorOptions};
+use super::{Decide, PropagatorOptions};
+use crate::faults::Faults;
 
 /// What a run found.
 pub(crate) enum Outcome {
@@ -67,7 +68,7 @@ pub(crate) fn solve(
         Rc::clone(known),
         Rc::clone(sides),
         start.places,
-        plan.faults.frozen_order,
+        plan.faults.frozen_order(),
     );
     let mut solver = configured(plan);
     let options = plan.options;
@@ -117,7 +118,7 @@ pub(crate) fn solve(
         let is_free = !assumed
             .iter()
             .any(|lit| status == Status::UNSATISFIABLE && solver.failed(lit.to_ipasir()));
-        if is_free || plan.faults.trust_assumed {
+        if is_free || plan.faults.trust_assumed() {
             break status;
         }
         stats.rejects += 1;

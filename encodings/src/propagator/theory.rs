@@ -10,7 +10,6 @@ use cadical_sys::ExternalPropagator;
 use kingsnake_context::progress::Event;
 use rustsat::types::Lit;
 
-use super::Faults;
 use super::cycle::CycleSearch;
 use super::graph::Sides;
 use super::order::Order;
@@ -18,6 +17,7 @@ use super::ranked::Ranked;
 use super::reach::Reach;
 use super::repair::Repair;
 use super::watch::Watch;
+use crate::faults::Faults;
 
 /// Who chooses the next constraint to decide.
 pub(crate) enum Choose {
@@ -152,7 +152,7 @@ impl Theory {
 
     /// Inserts the edges of the literals that wait, up to the first cycle.
     fn work(&mut self) {
-        if self.faults.drop_pending && self.lemma.is_some() {
+        if self.faults.drop_pending() && self.lemma.is_some() {
             self.drop_waiting();
         }
         while self.lemma.is_none() && !self.watch.finished() {
@@ -206,7 +206,7 @@ impl Theory {
             self.watch.finish();
             return;
         }
-        if self.faults.short_lemma && literals.len() > 2 {
+        if self.faults.short_lemma() && literals.len() > 2 {
             literals.retain(|&lit| lit != owner);
         }
         for lit in &mut literals {
@@ -245,7 +245,7 @@ impl Theory {
     }
 
     fn backtrack(&mut self, level: usize) {
-        if !self.faults.drop_pending {
+        if !self.faults.drop_pending() {
             self.lemma = None;
         }
         let Some(&keep) = self.levels.get(level) else {
@@ -304,7 +304,7 @@ impl ExternalPropagator for Theory {
                 _ => self.failure = Some("the solver assigned a literal it was not given"),
             }
         }
-        if self.faults.drop_pending {
+        if self.faults.drop_pending() {
             self.work();
         }
     }

@@ -31,6 +31,7 @@ use self::propagator::Connected;
 use self::session::{Found, Halt, Session};
 use self::shrink::shrink;
 use crate::Options;
+use crate::faults::Z3Faults;
 use crate::propagator::graph::{Known, Sides, acyclic};
 
 /// Z3 walks terms by recursion.
@@ -58,29 +59,11 @@ pub(crate) const PROPAGATOR: &Encoding = &propagator::ENCODING;
 pub(crate) const GSI: &Encoding = &gsi::ENCODING;
 pub(crate) const ASI: &Encoding = &asi::ENCODING;
 
-/// Deliberate mistakes, by which the tests show that they would notice them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // Each is a mistake of its own.
-struct Faults {
-    /// The last edge of every first side is not stated.
-    short_side: bool,
-    /// The user propagator finds cycles and does not tell them.
-    silent_cycles: bool,
-    /// Z3 names all but one of the constraints that fail together.
-    short_core: bool,
-    /// A parameter that Z3 does not know, which makes it lose an assertion.
-    unknown_parameter: bool,
-    /// A no that needs sides which were only assumed is believed.
-    trust_assumed: bool,
-    /// Choices and cores are believed.
-    credulous: bool,
-}
-
 /// What is asked: some of a question's constraints.
 pub(crate) struct Asked<'a> {
     pub question: Question<'a>,
     pub chosen: &'a [u32],
-    faults: Faults,
+    faults: Z3Faults,
 }
 
 impl Asked<'_> {
@@ -90,7 +73,7 @@ impl Asked<'_> {
             .question
             .constraints
             .side(self.chosen[at] as usize, side);
-        let short = usize::from(self.faults.short_side && side == Side::Either);
+        let short = usize::from(self.faults.short_side() && side == Side::Either);
         edges[..edges.len().saturating_sub(short)]
             .iter()
             .map(|edge| (edge.from as usize, edge.to as usize))
@@ -123,7 +106,7 @@ pub(crate) struct Z3 {
     seed: u32,
     /// Sides to be tried first.
     assumed: Vec<(u32, Side)>,
-    faults: Faults,
+    faults: Z3Faults,
 }
 
 /// What one run found.
@@ -138,7 +121,7 @@ impl Z3 {
             encoding,
             seed: options.seed,
             assumed: Vec::new(),
-            faults: Faults::default(),
+            faults: Z3Faults::default(),
         }
     }
 
@@ -174,7 +157,7 @@ impl Z3 {
         let started = Instant::now();
         let mut params = self.encoding.params.to_vec();
         params.push(("random_seed", self.seed));
-        if self.faults.unknown_parameter {
+        if self.faults.unknown_parameter() {
             params.push(("no_such_parameter", 1));
         }
         let mut session = Session::new(self.encoding.logic, &params, budget)?;
@@ -199,7 +182,13 @@ impl Z3 {
         stats.clauses = stats.clauses.max(session.n_sent() as u64);
         let started = Instant::now();
         let run = hints
-            .check(&stated, &session, self.faults.trust_assumed, budget, stats)
+            .check(
+                &stated,
+                &session,
+                self.faults.trust_assumed(),
+                budget,
+                stats,
+            )
             .map(|found| match found {
                 Found::Met(values) => Run::Met(values.into_iter().map(side_of).collect()),
                 Found::Refuted(failed) => {
@@ -226,17 +215,17 @@ impl Z3 {
         let all: Vec<u32> = (0..question.constraints.len() as u32).collect();
         let mut core = match self.run(question, &all, &self.assumed, budget, stats)? {
             Run::Met(sides) => {
-                if !self.faults.credulous {
+                if !self.faults.credulous() {
                     expect_acyclic(&question, &sides)?;
                 }
                 return Ok(Decision::Choices(sides));
             }
             Run::Refuted(core) => core,
         };
-        if self.faults.short_core {
+        if self.faults.short_core() {
             core.pop();
         }
-        if self.faults.credulous || core.len() == all.len() {
+        if self.faults.credulous() || core.len() == all.len() {
             return Ok(Decision::Core(core));
         }
         match self.run(question, &core, &[], budget, stats) {

@@ -4,14 +4,15 @@ use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_graph::decide::{Backend, DecideError, Decision, Side};
 
-use super::{ASI, DIFFERENCE, Encoding, Faults, GSI, ORDER, PROPAGATOR, Z3};
+use super::{ASI, DIFFERENCE, Encoding, GSI, ORDER, PROPAGATOR, Z3};
 use crate::Options;
+use crate::faults::Z3Faults;
 use crate::support::suite::{small_histories, small_questions};
 use crate::support::{Owned, Random, small};
 
 const ALL: [&Encoding; 5] = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
 
-fn judged(encoding: &'static Encoding, faults: Faults) -> Result<[usize; 2], String> {
+fn judged(encoding: &'static Encoding, faults: Z3Faults) -> Result<[usize; 2], String> {
     let make = |options: &Options| -> Box<dyn Backend> {
         let mut backend = Z3::new(encoding, options);
         backend.faults = faults;
@@ -23,7 +24,7 @@ fn judged(encoding: &'static Encoding, faults: Faults) -> Result<[usize; 2], Str
 #[test]
 fn without_mistakes_nothing_is_rejected() {
     for encoding in ALL {
-        assert!(judged(encoding, Faults::default()).is_ok());
+        assert!(judged(encoding, Z3Faults::default()).is_ok());
     }
 }
 
@@ -31,10 +32,10 @@ fn without_mistakes_nothing_is_rejected() {
 fn an_edge_that_is_not_stated_is_noticed_by_the_back_end_and_by_the_suite() {
     for encoding in [DIFFERENCE, ORDER, GSI, ASI] {
         for (credulous, who) in [(false, "close a cycle"), (true, "can")] {
-            let faults = Faults {
+            let faults = Z3Faults {
                 short_side: true,
                 credulous,
-                ..Faults::default()
+                ..Z3Faults::default()
             };
             let noticed = judged(encoding, faults).expect_err(encoding.name);
             assert!(
@@ -64,9 +65,9 @@ fn a_reader_that_the_rules_of_snapshot_isolation_forget_is_noticed() {
 
 #[test]
 fn a_cycle_that_is_not_told_is_noticed() {
-    let faults = Faults {
+    let faults = Z3Faults {
         silent_cycles: true,
-        ..Faults::default()
+        ..Z3Faults::default()
     };
     let noticed = judged(PROPAGATOR, faults).expect_err("cycles were not told");
     assert!(noticed.contains("close a cycle"), "{noticed}");
@@ -79,10 +80,10 @@ fn a_core_that_misses_a_constraint_is_noticed_by_the_back_end_and_by_the_suite()
             (false, "a core it found can be met"),
             (true, "its core can be met"),
         ] {
-            let faults = Faults {
+            let faults = Z3Faults {
                 short_core: true,
                 credulous,
-                ..Faults::default()
+                ..Z3Faults::default()
             };
             let noticed = judged(encoding, faults).expect_err(encoding.name);
             assert!(noticed.contains(who), "{noticed}");
@@ -94,10 +95,10 @@ fn a_core_that_misses_a_constraint_is_noticed_by_the_back_end_and_by_the_suite()
 fn a_no_that_needs_a_hint_is_noticed_by_the_back_end_and_by_who_asks_again() {
     for encoding in ALL {
         for credulous in [false, true] {
-            let faults = Faults {
+            let faults = Z3Faults {
                 trust_assumed: true,
                 credulous,
-                ..Faults::default()
+                ..Z3Faults::default()
             };
             let noticed = (0..200).any(|seed| {
                 let owned = small(&mut Random::new(seed));
@@ -128,7 +129,7 @@ fn a_no_that_needs_a_hint_is_noticed_by_the_back_end_and_by_who_asks_again() {
     }
 }
 
-fn decide(owned: &Owned, faults: Faults) -> Result<Decision, DecideError> {
+fn decide(owned: &Owned, faults: Z3Faults) -> Result<Decision, DecideError> {
     let mut backend = Z3::new(DIFFERENCE, &Options::default());
     backend.faults = faults;
     let decided = backend.decide(owned.question(), &Budget::unlimited(), &mut Silent);
@@ -137,14 +138,14 @@ fn decide(owned: &Owned, faults: Faults) -> Result<Decision, DecideError> {
 
 #[test]
 fn a_parameter_that_z3_does_not_know_is_an_error_and_no_answer() {
-    let faults = Faults {
+    let faults = Z3Faults {
         unknown_parameter: true,
-        ..Faults::default()
+        ..Z3Faults::default()
     };
     let mut random = Random::new(1);
     for _ in 0..20 {
         let owned = small(&mut random);
-        assert!(decide(&owned, Faults::default()).is_ok());
+        assert!(decide(&owned, Z3Faults::default()).is_ok());
         let error = decide(&owned, faults).expect_err("the parameter is unknown");
         assert!(error.what.contains("Z3"), "{error}");
     }

@@ -50,7 +50,7 @@ fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
         .collect();
     let order = Order::new(known, Rc::clone(&sides), places, false);
     let mut theory = Theory::new(session, order, sides, sides_taken);
-    theory.silent = asked.faults.silent_cycles;
+    theory.silent = asked.faults.silent_cycles();
     connect(session, theory)?;
     Ok(taken.stated(0))
 }
