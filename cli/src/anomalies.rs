@@ -10,7 +10,7 @@ use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
 use kingsnake_solver::resolve::{ResolveError, resolve};
-use kingsnake_tell::{Anomalies, Collector, story_by};
+use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, story_by};
 use serde_json::{Map, Value, json};
 
 use crate::voice::{Voice, count, printable};
@@ -105,6 +105,11 @@ impl Expected {
 }
 
 impl Found {
+    /// The story of a class's example.
+    pub fn story(&self, meaning: &Meaning<'_>, class: &AnomalyClass) -> Story {
+        story_by(meaning, widest_spec(meaning.history()), &class.example)
+    }
+
     /// The classes in words, and what they rule out.
     pub fn words(&self, history: &History, voice: Voice) -> String {
         let mut out = String::new();
@@ -125,7 +130,7 @@ impl Found {
                 .collect();
             let name = voice.paint.bad(&format!("{:<24}", class.name));
             let _ = writeln!(out, "  {name} {:>6}  {}", class.count, called.join(", "));
-            let told = story_by(&meaning, widest_spec(history), &class.example);
+            let told = self.story(&meaning, class);
             for line in &told.lines {
                 let indent = "  ".repeat(line.depth);
                 let _ = writeln!(out, "      {indent}{}", printable(&line.text));
@@ -158,7 +163,7 @@ impl Found {
             .classes
             .iter()
             .map(|class| {
-                let told = story_by(&meaning, widest_spec(history), &class.example);
+                let told = self.story(&meaning, class);
                 let lines: Vec<&str> = told.lines.iter().map(|it| it.text.as_str()).collect();
                 let txns: Vec<String> =
                     told.txns.iter().map(|&txn| history.txn_name(txn)).collect();

@@ -1,10 +1,10 @@
 //! What will run: every option settled, checked, and spelt out so that the run can be repeated.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use clap::Parser as _;
 use kingsnake_datasets::Format;
 use kingsnake_encodings::{CoolerSource, PropagatorOptions};
 use kingsnake_gpu::{Choice, GpuCooler};
@@ -14,7 +14,8 @@ use kingsnake_solver::level::{Level, RealTime, Spec, Times};
 use kingsnake_workloads::Workload;
 
 use crate::args::{
-    CheckArgs, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
+    CheckArgs, Command, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
+    Typed,
 };
 use crate::isolation::IsolationMap;
 use crate::profile::{reachability_name, search, techniques};
@@ -207,69 +208,114 @@ impl Plan {
 
     /// A command line that repeats the run, with everything that was left open now said.
     pub fn command(&self) -> String {
-        let mut line = format!(
-            "kingsnake check {} --level {}",
-            quoted_path(&self.history),
-            self.level
-        );
+        let history = quoted_path(&self.history);
+        let mut words = vec![format!("kingsnake check {history}")];
+        words.push(format!("--level {}", self.level));
+        words.extend(self.switches());
+        words.extend(self.settings());
+        words.join(" ")
+    }
+
+    /// The shortest command line that repeats the run: only what differs from the defaults.
+    pub fn short_command(&self) -> String {
+        let history = quoted_path(&self.history);
+        let mut words = vec![format!("kingsnake check {history}")];
+        if self.level != Level::Ser || self.workload.is_some() {
+            words.push(format!("--level {}", self.level));
+        }
+        if self.profile != Profile::Kingsnake {
+            words.push(format!("--profile {}", self.profile.name()));
+        }
+        let line = words.join(" ");
+        let typed = ["kingsnake", "check", "h", "--level"].map(str::to_owned);
+        let more = ["--profile", self.profile.name()].map(str::to_owned);
+        let typed = typed
+            .into_iter()
+            .chain([self.level.to_string()])
+            .chain(more);
+        let plain = match Typed::try_parse_from(typed).map(|it| it.command) {
+            Ok(Command::Check(args)) => Plan::at(self.level, &args.check).ok(),
+            _ => None,
+        };
+        let Some(plain) = plain else {
+            return self.command();
+        };
+        let usual: Vec<String> = plain
+            .switches()
+            .into_iter()
+            .chain(plain.settings())
+            .collect();
+        let all = self.switches().into_iter().chain(self.settings());
+        let differ = all.filter(|it| !usual.contains(it));
+        std::iter::once(line)
+            .chain(differ)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// The options that are about the level.
+    fn switches(&self) -> Vec<String> {
         let switch = |on: bool| if on { "on" } else { "off" };
-        let _ = write!(
-            line,
-            " --session-order {} --real-time {}",
-            switch(self.spec.session_order),
-            switch(self.spec.real_time.is_some())
-        );
+        let mut words = vec![
+            format!("--session-order {}", switch(self.spec.session_order)),
+            format!("--real-time {}", switch(self.spec.real_time.is_some())),
+        ];
         if let Some(map) = &self.isolation_map {
-            let _ = write!(line, " --isolation-map {}", quoted(&map.typed()));
+            words.push(format!("--isolation-map {}", quoted(&map.typed())));
         }
         if self.refusals_count {
-            line.push_str(" --failed-cas differs");
+            words.push("--failed-cas differs".to_owned());
         }
         if let Some(real_time) = self.spec.real_time {
-            let drift = milliseconds(real_time.drift);
-            let times = real_time.times.name();
-            let _ = write!(line, " --clock-drift {drift} --times {times}");
+            words.push(format!("--clock-drift {}", milliseconds(real_time.drift)));
+            words.push(format!("--times {}", real_time.times.name()));
         }
-        line.push_str(&self.options());
-        line
+        words
+    }
+
+    /// The options that do not depend on the level, each with a space before it.
+    pub fn options(&self) -> String {
+        let words = self.settings();
+        words.iter().map(|word| format!(" {word}")).collect()
     }
 
     /// The options that do not depend on the level.
-    pub fn options(&self) -> String {
-        let mut line = String::new();
+    fn settings(&self) -> Vec<String> {
+        let mut words = Vec::new();
         if let Some(format) = self.format {
-            let _ = write!(line, " --format {format}");
+            words.push(format!("--format {format}"));
         }
         if let Some(workload) = self.workload {
-            let _ = write!(line, " --workload {workload}");
+            words.push(format!("--workload {workload}"));
         }
         if let Some(file) = &self.version_order {
-            let _ = write!(line, " --version-order {}", quoted_path(file));
+            words.push(format!("--version-order {}", quoted_path(file)));
         }
         if self.no_version_order {
-            line.push_str(" --no-version-order");
+            words.push("--no-version-order".to_owned());
         }
         if let Some(share) = self.version_order_share {
-            let _ = write!(line, " --version-order-share {share}");
+            words.push(format!("--version-order-share {share}"));
         }
         let techniques = &self.techniques;
-        let _ = write!(
-            line,
-            " --profile {} --backend {} --phase {} --decide {} --propagate {} --seed {} --reachability {} --device {}",
-            self.profile.name(),
-            quoted(&self.backend),
-            self.search.phase.name(),
-            self.search.decide.name(),
-            self.search.propagate,
-            self.seed,
-            reachability_name(techniques.reachability),
-            quoted(&self.device.to_string())
-        );
         let rounds = techniques.prune_rounds;
         let rounds = rounds.map_or("fixpoint".to_owned(), |rounds| rounds.to_string());
-        let _ = write!(line, " --prune-rounds {rounds}");
+        words.extend([
+            format!("--profile {}", self.profile.name()),
+            format!("--backend {}", quoted(&self.backend)),
+            format!("--phase {}", self.search.phase.name()),
+            format!("--decide {}", self.search.decide.name()),
+            format!("--propagate {}", self.search.propagate),
+            format!("--seed {}", self.seed),
+            format!(
+                "--reachability {}",
+                reachability_name(techniques.reachability)
+            ),
+            format!("--device {}", quoted(&self.device.to_string())),
+            format!("--prune-rounds {rounds}"),
+        ]);
         if techniques.heuristic != Heuristic::Off {
-            let _ = write!(line, " --heuristic {}", techniques.heuristic.name());
+            words.push(format!("--heuristic {}", techniques.heuristic.name()));
         }
         for (name, on) in [
             ("combine", techniques.combine),
@@ -282,18 +328,18 @@ impl Plan {
             ("minimise", self.search.minimise),
             ("anneal", self.search.anneal),
         ] {
-            let _ = write!(line, " --{}{name}", if on { "" } else { "no-" });
+            words.push(format!("--{}{name}", if on { "" } else { "no-" }));
         }
         if let Some(limit) = self.timeout {
-            let _ = write!(line, " --timeout {}", limit.as_secs_f64());
+            words.push(format!("--timeout {}", limit.as_secs_f64()));
         }
         if let Some(limit) = self.memory_limit {
-            let _ = write!(line, " --memory-limit {limit}");
+            words.push(format!("--memory-limit {limit}"));
         }
         if let Some(threads) = self.threads {
-            let _ = write!(line, " --threads {threads}");
+            words.push(format!("--threads {threads}"));
         }
-        line
+        words
     }
 }
 
@@ -428,8 +474,6 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Command, Typed};
-    use clap::Parser;
 
     fn plan(line: &str) -> Result<Plan> {
         let typed = Typed::try_parse_from(line.split(' '))?;
@@ -473,6 +517,21 @@ mod tests {
             let first = plan(line).unwrap();
             let again = plan(&first.command()).unwrap();
             assert_eq!(format!("{first:?}"), format!("{again:?}"));
+            let again = plan(&first.short_command()).unwrap();
+            assert_eq!(format!("{first:?}"), format!("{again:?}"));
+        }
+    }
+
+    #[test]
+    fn the_short_command_says_only_what_differs_from_the_defaults() {
+        for line in [
+            "kingsnake check h",
+            "kingsnake check h --level si",
+            "kingsnake check h --level strict-ser",
+            "kingsnake check h --session-order off",
+            "kingsnake check h --profile king-cobra --seed 7",
+        ] {
+            assert_eq!(plan(line).unwrap().short_command(), line);
         }
     }
 

@@ -8,6 +8,7 @@ mod error;
 mod format;
 mod formats;
 mod json;
+mod locate;
 mod many;
 mod recognise;
 mod source;
@@ -24,6 +25,7 @@ use kingsnake_history::operations::Operation;
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
+pub use locate::{Located, SourceEvent, SourceLine, locate};
 pub use many::histories;
 pub use whole::{Pending, discard_pending, write_whole};
 pub use writers::{write, write_version_orders};

@@ -1,15 +1,17 @@
 //! The page about a collection: what ran, how it went over time with its faults, what was found.
 
-use std::fmt::Write;
+use std::time::Duration;
 
 use kingsnake_collect::{Collected, Timeline};
-use kingsnake_text::{Escaped, count, grouped, lasting};
+use kingsnake_text::{Frame, count, grouped, lasting};
+use maud::{Markup, html};
 
 const STYLE: &str = "
-.timeline rect.good { fill: currentColor; opacity: .45 }
-.timeline rect.bad { fill: #c62828 }
-.timeline line { stroke: #c77700; stroke-width: 1.5 }
-.timeline text { fill: currentColor; font: 11px sans-serif }";
+.timeline rect.good{fill:var(--bar)}
+.timeline rect.bad{fill:var(--bad)}
+.timeline line{stroke:var(--open);stroke-width:1.5}
+.timeline .floor{stroke:var(--line)}
+.timeline text{fill:var(--soft);font:11px system-ui,sans-serif}";
 
 /// The page; `checked` is the check's exit status.
 pub fn page(collected: &Collected, checked: Option<u8>) -> String {
@@ -20,102 +22,75 @@ pub fn page(collected: &Collected, checked: Option<u8>) -> String {
         (false, Some(0)) => "satisfied",
         _ => "unknown",
     };
-    let mut body = String::new();
-    let _ = write!(
-        body,
-        "<header><h1>{}</h1><p class=\"subject\">{}</p></header>",
-        Escaped(&collected.meta.version),
-        Escaped(&collected.meta.about())
-    );
-    let _ = write!(
-        body,
-        "<section><h2>What happened</h2><p>{} committed, {} aborted, {} with an unknown end, in {}.</p>",
-        grouped(collected.tally.committed),
-        grouped(collected.tally.n_aborted()),
-        grouped(collected.tally.unknown),
-        lasting(collected.running)
-    );
-    body.push_str("<table class=\"plan\"><tbody>");
-    for (reason, n) in &collected.tally.aborted {
-        let _ = write!(
-            body,
-            "<tr><th scope=\"row\">aborted: {}</th><td>{}</td></tr>",
-            Escaped(reason),
-            grouped(*n)
-        );
-    }
-    body.push_str("</tbody></table>");
-    let _ = write!(
-        body,
-        "<p>Each bar is a span of {}: transactions that committed, and in red those that did not. Lines are faults.</p>{}</section>",
-        lasting(std::time::Duration::from_nanos(merged.timeline.span as u64)),
-        drawing(&merged.timeline)
-    );
-    if !merged.findings.is_empty() {
-        let _ = write!(
-            body,
-            "<section><h2>{} whatever the level</h2><ul>",
-            count(merged.findings.len(), "finding")
-        );
-        for finding in merged.findings.iter().take(50) {
-            let _ = write!(body, "<li>{}</li>", Escaped(&finding.to_string()));
+    let span = Duration::from_nanos(merged.timeline.span as u64);
+    let body = html! {
+        header {
+            h1 { (collected.meta.version) }
+            p.subject { (collected.meta.about()) }
         }
-        body.push_str("</ul></section>");
-    }
-    if checked.is_some() {
-        let _ = write!(body, "<p><a href=\"{}\">The check</a></p>", super::REPORT);
-    }
-    kingsnake_text::page(
-        &format!("collection: {}", collected.meta.version),
-        STYLE,
+        section {
+            h2 { "What happened" }
+            p {
+                (grouped(collected.tally.committed)) " committed, " (grouped(collected.tally.n_aborted())) " aborted, "
+                (grouped(collected.tally.unknown)) " with an unknown end, in " (lasting(collected.running)) "."
+            }
+            table.plan { tbody { @for (reason, n) in &collected.tally.aborted {
+                tr { th scope="row" { "aborted: " (reason) } td { (grouped(*n)) } }
+            } } }
+            p.soft {
+                "Each bar is a span of " (lasting(span)) ": transactions that committed, and above them in red those that did not. "
+                "Upright lines are faults."
+            }
+            (drawing(&merged.timeline))
+        }
+        @if !merged.findings.is_empty() {
+            section {
+                h2 { (count(merged.findings.len(), "finding")) " whatever the level" }
+                ul { @for finding in merged.findings.iter().take(50) { li { (finding.to_string()) } } }
+            }
+        }
+        @if checked.is_some() { p { a href=(super::REPORT) { "The check" } } }
+    };
+    let frame = Frame {
+        title: &format!("collection: {}", collected.meta.version),
         mood,
-        &body,
-    )
+        style: STYLE,
+        script: crate::page::SCRIPT,
+    };
+    kingsnake_text::page(frame, &body)
 }
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 120.0;
+/// The left of the bars, where the axis has its number.
+const LEFT: f64 = 50.0;
 
-fn drawing(timeline: &Timeline) -> String {
-    let most = timeline
-        .spans
-        .iter()
-        .map(|[good, bad]| good + bad)
-        .max()
-        .unwrap_or(0)
-        .max(1);
-    let step = WIDTH / timeline.spans.len().max(1) as f64;
-    let mut out = format!(
-        "<div class=\"wide\"><svg class=\"timeline\" viewBox=\"0 0 {WIDTH} {}\" width=\"{WIDTH}\" role=\"img\" aria-label=\"Timeline\">",
-        HEIGHT + 60.0
-    );
-    for (at, [good, bad]) in timeline.spans.iter().enumerate() {
-        let x = at as f64 * step;
-        let tall = |n: u64| n as f64 / most as f64 * HEIGHT;
-        let (good, bad) = (tall(*good), tall(*bad));
-        let width = step - 1.0;
-        let _ = write!(
-            out,
-            "<rect class=\"good\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{good:.1}\"/>",
-            HEIGHT - good
-        );
-        let _ = write!(
-            out,
-            "<rect class=\"bad\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{bad:.1}\"/>",
-            HEIGHT - good - bad
-        );
+fn drawing(timeline: &Timeline) -> Markup {
+    let sums = timeline.spans.iter().map(|[good, bad]| good + bad);
+    let most = sums.max().unwrap_or(0).max(1);
+    let step = (WIDTH - LEFT) / timeline.spans.len().max(1) as f64;
+    let tall = |n: u64| n as f64 / most as f64 * HEIGHT;
+    let number = |it: f64| format!("{it:.1}");
+    html! {
+        div.scroller { div.wide.drawing tabindex="0" role="region" aria-label="Transactions over time" {
+            svg.timeline viewBox={ "0 -14 " (WIDTH) " " (HEIGHT + 80.0) } width=(WIDTH) style="min-width:640px" role="img" aria-label="Timeline" {
+                line.floor x1=(LEFT) x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
+                text x=(LEFT - 6.0) y="8" text-anchor="end" { (grouped(most)) }
+                text x=(LEFT - 6.0) y=(HEIGHT) text-anchor="end" { "0" }
+                @for (at, [good, bad]) in timeline.spans.iter().enumerate() {
+                    @let (x, good, bad) = (LEFT + at as f64 * step, tall(*good), tall(*bad));
+                    rect.good x=(number(x)) y=(number(HEIGHT - good)) width=(number(step - 1.0)) height=(number(good)) {}
+                    rect.bad x=(number(x)) y=(number(HEIGHT - good - bad)) width=(number(step - 1.0)) height=(number(bad)) {}
+                }
+                @for (at, (time, what)) in timeline.events.iter().enumerate() {
+                    @let x = LEFT + *time as f64 / timeline.span.max(1) as f64 * step;
+                    // Names stand in three rows, so that neighbours do not cover each other.
+                    @let y = HEIGHT + 16.0 + 16.0 * (at % 3) as f64;
+                    @let is_late = x > WIDTH - 140.0;
+                    line x1=(number(x)) y1="0" x2=(number(x)) y2=(number(y)) {}
+                    text x=(number(if is_late { x - 3.0 } else { x + 3.0 })) y=(number(y)) text-anchor=[is_late.then_some("end")] { (what) }
+                }
+            }
+        } }
     }
-    for (at, (time, what)) in timeline.events.iter().enumerate() {
-        let x = *time as f64 / timeline.span.max(1) as f64 * step;
-        // Names stand in three rows, so that neighbours do not cover each other.
-        let y = HEIGHT + 16.0 + 16.0 * (at % 3) as f64;
-        let _ = write!(
-            out,
-            "<line x1=\"{x:.1}\" y1=\"0\" x2=\"{x:.1}\" y2=\"{y:.1}\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-            x + 2.0,
-            Escaped(what)
-        );
-    }
-    out.push_str("</svg></div>");
-    out
 }

@@ -27,6 +27,7 @@ use crate::input::{load, thinned};
 use crate::limits::{self, is_stdio, within};
 use crate::memory;
 use crate::output::put;
+use crate::page::survey as page;
 use crate::plan::{Plan, clocked, quoted_path, start_threads};
 use crate::progress::{Drawing, Listener};
 use crate::voice::{Voice, count, lasting, printable, say};
@@ -34,16 +35,10 @@ use crate::voice::{Voice, count, lasting, printable, say};
 /// Asks for every level, and says which hold.
 pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let files = &args.files;
-    let of_one_level = [
-        &files.certificate,
-        &files.proof,
-        &files.dot,
-        &files.svg,
-        &files.report,
-    ];
+    let of_one_level = [&files.certificate, &files.proof, &files.dot, &files.svg];
     if of_one_level.iter().any(|it| it.is_some()) {
         bail!(
-            "--certificate, --proof, --dot, --svg and --report are about one level, not about --level auto; \
+            "--certificate, --proof, --dot and --svg are about one level, not about --level auto; \
              name the level"
         );
     }
@@ -70,9 +65,12 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     for warning in &warnings {
         voice.warn(warning);
     }
-    let file = files.json.clone();
+    let (file, report) = (files.json.clone(), files.report.clone());
     within(&limits::for_writing(&budget, bounds), move || {
-        if !file.as_deref().is_some_and(is_stdio) {
+        if ![&file, &report]
+            .iter()
+            .any(|it| it.as_deref().is_some_and(is_stdio))
+        {
             let words = survey.words(&parsed.history, voice, start.elapsed());
             say(&words).context("cannot write to stdout")?;
         }
@@ -81,6 +79,9 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             let mut text = serde_json::to_string_pretty(&document)?;
             text.push('\n');
             put(path, &text)?;
+        }
+        if let Some(path) = &report {
+            put(path, &survey.page(&parsed, &warnings, start.elapsed()))?;
         }
         std::mem::forget(parsed); // The process ends here.
         Ok(survey.status())
@@ -327,6 +328,36 @@ impl Survey {
         }
         let _ = writeln!(out, "\n{}", voice.paint.faint(&how));
         out
+    }
+
+    fn page(&self, parsed: &Parsed, warnings: &[String], time: Duration) -> String {
+        let history = &parsed.history;
+        let meaning = Meaning::of(history);
+        let rows = self.rows().map(|(it, answer)| page::Row {
+            level: it.level.name().to_owned(),
+            words: it.spec.to_string(),
+            holds: answer.holds(),
+            verdict: word(answer),
+            why: why(&meaning, answer),
+        });
+        page::page(&page::Survey {
+            history,
+            subject: format!(
+                "{}: {}, {}",
+                base_name(&self.plan.history),
+                count(history.n_txns(), "transaction"),
+                count(history.n_sessions(), "session")
+            ),
+            strongest: self.strongest(),
+            status: self.status(),
+            rows: rows.collect(),
+            models: self.models(),
+            found: self.found.as_ref(),
+            warnings,
+            command: self.plan.short_command()
+                + &self.switches.replace(" --clock-drift 0 --times bounds", ""),
+            time: lasting(time),
+        })
     }
 
     fn document(&self, parsed: &Parsed, time: Duration) -> Value {

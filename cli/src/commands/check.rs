@@ -368,10 +368,7 @@ fn deliver(
         }
     }
     if let Some(path) = &files.report {
-        put(
-            path,
-            &page::page(answer, scene.as_ref(), timeline.as_deref()),
-        )?;
+        put(path, &page::page(answer, scene.as_ref()))?;
     }
     Ok(())
 }

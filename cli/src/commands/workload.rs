@@ -8,8 +8,9 @@ use anyhow::{Context, Result};
 use kingsnake_datasets::open_log;
 use kingsnake_history::operations::Operation;
 use kingsnake_solver::budget::Budget;
-use kingsnake_text::Escaped;
+use kingsnake_text::Frame;
 use kingsnake_workloads::{Options, Report, Verdict, Workload, check, recognise};
+use maud::{PreEscaped, html};
 use serde_json::{Value, json};
 
 use crate::answer::base_name;
@@ -138,39 +139,41 @@ impl Answer<'_> {
     }
 
     fn page(&self) -> String {
-        let mut body = format!(
-            r#"<header><p class="verdict">{}</p><h1>{}</h1><p class="how">{}</p></header>"#,
-            self.word(),
-            Escaped(&self.subject()),
-            Escaped(self.report.rule)
-        );
-        if !self.report.violations.is_empty() {
-            body.push_str("<section><h2>What happened</h2><ol class=\"story\">");
-            for violation in self.report.violations.iter().take(TOLD * 10) {
-                let _ = write!(body, "<li>{}</li>", Escaped(&violation.words));
+        let told = self.report.violations.iter().take(TOLD * 10);
+        let body = html! {
+            header {
+                p.verdict { (self.word()) }
+                h1 { (self.subject()) }
+                p.how { (self.report.rule) }
             }
-            body.push_str("</ol></section>");
-        }
-        if let Some(plot) = &self.report.plot {
-            let _ = write!(
-                body,
-                "<section><h2>{}</h2><div class=\"wide drawing\">{}</div></section>",
-                Escaped(&plot.title),
-                plot::document(plot)
-            );
-        }
-        body.push_str("<section><h2>Counts</h2><table class=\"plan\"><tbody>");
-        for (name, value) in &self.report.facts {
-            let _ = write!(
-                body,
-                "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
-                Escaped(name),
-                Escaped(value)
-            );
-        }
-        body.push_str("</tbody></table></section>");
-        let title = format!("{}: {}", self.word(), self.subject());
-        kingsnake_text::page(&title, "", self.word(), &body)
+            @if !self.report.violations.is_empty() {
+                section {
+                    h2 { "What happened" }
+                    ol.story { @for violation in told { li { (violation.words) } } }
+                }
+            }
+            @if let Some(plot) = &self.report.plot {
+                section {
+                    h2 { (plot.title) }
+                    div.scroller {
+                        div.wide.drawing tabindex="0" role="region" aria-label=(plot.title) { (PreEscaped(plot::document(plot))) }
+                    }
+                }
+            }
+            section {
+                h2 { "Counts" }
+                table.plan { tbody { @for (name, value) in &self.report.facts {
+                    tr { th scope="row" { (name) } td { (value) } }
+                } } }
+            }
+        };
+        let frame = Frame {
+            title: &format!("{}: {}", self.word(), self.subject()),
+            mood: self.word(),
+            style: "",
+            script: crate::page::SCRIPT,
+        };
+        kingsnake_text::page(frame, &body)
     }
 }
 

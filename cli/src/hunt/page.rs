@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use kingsnake_text::{Escaped, grouped};
+use kingsnake_text::{Frame, count, grouped};
+use maud::{Markup, html};
 use serde_json::Value;
 
 /// Whether a promise was broken: the verdict at the promised level, or something wrong whatever the level.
@@ -193,48 +194,58 @@ pub fn table(name: &str, rows: &[Value]) -> String {
 pub fn page(name: &str, rows: &[Value]) -> String {
     let groups = groups(rows);
     let broken = rows.iter().filter(|row| is_broken(row)).count();
-    let mut body = format!(
-        "<header><h1>{}</h1><p class=\"subject\">{} cells, {broken} of which broke a promise</p></header><section><div class=\"wide\"><table><thead><tr>",
-        Escaped(name),
-        grouped(rows.len() as u64)
-    );
-    for heading in HEADINGS {
-        let _ = write!(body, "<th scope=\"col\">{heading}</th>");
-    }
-    body.push_str("<th scope=\"col\">story</th></tr></thead><tbody>");
-    for group in &groups {
-        body.push_str("<tr>");
-        for cell in group.cells() {
-            let _ = write!(body, "<td>{}</td>", Escaped(&cell));
+    let first: Vec<(&Value, &str)> = groups.iter().filter_map(Group::first).collect();
+    let body = html! {
+        header {
+            h1 { (name) }
+            p.subject { (count(rows.len(), "cell")) ", " (broken) " of which broke a promise" }
         }
-        let link = group.first().map(|(row, level)| {
-            format!(
-                "<a href=\"{}/{}\">{level}</a>",
-                Escaped(row["folder"].as_str().unwrap_or("")),
-                Escaped(row[level]["story"].as_str().unwrap_or(""))
-            )
-        });
-        let _ = write!(body, "<td>{}</td></tr>", link.unwrap_or_default());
-    }
-    body.push_str("</tbody></table></div></section><section><h2>First counterexamples</h2><dl>");
-    for group in &groups {
-        if let Some((row, level)) = group.first() {
-            let _ = write!(
-                body,
-                "<dt>{}</dt><dd>{} <a href=\"{}/{}\">The story</a><pre><code>{}</code></pre></dd>",
-                Escaped(row["cell"].as_str().unwrap_or("")),
-                Escaped(row[level]["headline"].as_str().unwrap_or("")),
-                Escaped(row["folder"].as_str().unwrap_or("")),
-                Escaped(row[level]["story"].as_str().unwrap_or("")),
-                Escaped(row["command"].as_str().unwrap_or(""))
-            );
+        section {
+            div.scroller { div.wide tabindex="0" role="region" aria-label="Every database, level, workload and fault" {
+                table.grid {
+                    thead { tr {
+                        @for heading in HEADINGS { th scope="col" { (heading) } }
+                        th scope="col" { "story" }
+                    } }
+                    tbody { @for group in &groups {
+                        tr {
+                            @for cell in group.cells() { td { (cell) } }
+                            td { @if let Some((row, level)) = group.first() { (link(row, level, level)) } }
+                        }
+                    } }
+                }
+            } }
         }
-    }
-    body.push_str("</dl></section>");
-    kingsnake_text::page(
-        name,
-        "",
-        if broken > 0 { "violated" } else { "satisfied" },
-        &body,
-    )
+        @if !first.is_empty() {
+            section {
+                h2 { "First counterexamples" }
+                @for (row, level) in first {
+                    article {
+                        h3 { (row["cell"].as_str().unwrap_or("")) }
+                        p { (row[level]["headline"].as_str().unwrap_or("")) " " (link(row, level, "The story")) }
+                        pre { code { (row["command"].as_str().unwrap_or("")) } }
+                    }
+                }
+            }
+        }
+    };
+    let frame = Frame {
+        title: name,
+        mood: if broken > 0 { "violated" } else { "satisfied" },
+        style: STYLE,
+        script: crate::page::SCRIPT,
+    };
+    kingsnake_text::page(frame, &body)
+}
+
+const STYLE: &str = "article{margin:0 0 .8rem}
+.grid{font-size:.82rem}
+.grid th,.grid td{padding:.35rem .6rem;border-top:1px solid var(--line);vertical-align:top}
+.grid thead th{border:0;white-space:nowrap}
+.grid td:nth-child(1),.grid td:nth-child(4),.grid td:nth-child(11){white-space:nowrap}";
+
+fn link(row: &Value, level: &str, words: &str) -> Markup {
+    let folder = row["folder"].as_str().unwrap_or("");
+    let story = row[level]["story"].as_str().unwrap_or("");
+    html! { a href={ (folder) "/" (story) } { (words) } }
 }

@@ -1,47 +1,49 @@
 //! What the check took: phases as bars, pruning rounds as a table, the solver's counts.
 
-use std::fmt::Write;
+use kingsnake_solver::model::{History, Status};
+use maud::{Markup, html};
 
+use super::terms::Terms;
 use crate::answer::Answer;
 use crate::voice::{count, grouped, lasting, sized};
-use kingsnake_text::Escaped;
 
 /// The section.
-pub fn section(out: &mut String, answer: &Answer) {
-    out.push_str("<section><h2>What it took</h2>");
-    phases(out, answer);
-    numbers(out, answer);
-    rounds(out, answer);
-    solver(out, answer);
-    out.push_str("</section>\n");
-}
-
-fn phases(out: &mut String, answer: &Answer) {
-    let longest = answer
-        .phases
-        .iter()
-        .map(|(_, time)| time.as_secs_f64())
-        .fold(1e-9, f64::max);
-    out.push_str("<table class=\"bars\"><caption>Time by phase</caption><tbody>");
-    for (name, time) in &answer.phases {
-        let share = time.as_secs_f64() / longest * 100.0;
-        let _ = write!(
-            out,
-            r#"<tr><th scope="row">{name}</th><td class="bar"><span style="width:{share:.1}%"></span></td><td class="number">{}</td></tr>"#,
-            lasting(*time)
-        );
+pub fn section(answer: &Answer, terms: &Terms) -> Markup {
+    html! {
+        section #cost {
+            h2 { "What it took" }
+            (phases(answer))
+            (numbers(answer, terms))
+            (rounds(answer))
+            (solver(answer))
+        }
     }
-    out.push_str("</tbody></table>");
 }
 
-fn numbers(out: &mut String, answer: &Answer) {
+fn phases(answer: &Answer) -> Markup {
+    let seconds = answer.phases.iter().map(|(_, time)| time.as_secs_f64());
+    let longest = seconds.fold(1e-9, f64::max);
+    html! {
+        table.bars {
+            caption { "Time by phase" }
+            tbody {
+                @for (name, time) in &answer.phases {
+                    tr {
+                        th scope="row" { (name) }
+                        td.share { span style={ "width:" (format!("{:.1}", time.as_secs_f64() / longest * 100.0)) "%" } {} }
+                        td.number { (lasting(*time)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn numbers(answer: &Answer, terms: &Terms) -> Markup {
     let stats = &answer.stats;
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(parsed) = &answer.parsed {
-        let history = &parsed.history;
-        facts.push(("transactions", grouped(history.n_txns() as u64)));
-        facts.push(("operations", grouped(history.n_ops() as u64)));
-        facts.push(("keys", grouped(history.n_keys() as u64)));
+        facts.extend(sizes(&parsed.history));
         facts.push((
             "read",
             format!("{}, {}", sized(parsed.bytes), parsed.format),
@@ -53,96 +55,100 @@ fn numbers(out: &mut String, answer: &Answer) {
         facts.push(("unordered pairs", grouped(stats.n_pairs)));
         facts.push(("left open", grouped(stats.n_open as u64)));
     }
-    if let Some(peak) = answer.peak {
-        facts.push(("peak memory", sized(peak)));
-    }
-    out.push_str("<dl class=\"facts\">");
-    for (name, value) in facts {
-        let _ = write!(
-            out,
-            "<div><dt>{name}</dt><dd>{}</dd></div>",
-            Escaped(&value)
-        );
-    }
-    out.push_str("</dl>");
-}
-
-fn rounds(out: &mut String, answer: &Answer) {
-    let prune = &answer.stats.prune;
-    if !prune.reachability.is_empty() {
-        let why = if prune.why.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", prune.why)
-        };
-        let _ = write!(
-            out,
-            r#"<p class="soft">Reachability: {}{}.</p>"#,
-            Escaped(prune.reachability),
-            Escaped(&why)
-        );
-    }
-    device(out, answer);
-    if prune.rounds.is_empty() {
-        return;
-    }
-    out.push_str(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Pruning rounds\"><table class=\"rounds\"><caption>Pruning, round by round</caption><thead><tr>\
-         <th scope=\"col\">round</th><th scope=\"col\">new edges</th>\
-         <th scope=\"col\">open</th><th scope=\"col\">time</th></tr></thead><tbody>",
-    );
-    for (at, round) in prune.rounds.iter().enumerate() {
-        let _ = write!(
-            out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            at + 1,
-            grouped(round.new_edges),
-            grouped(round.open),
-            lasting(round.time)
-        );
-    }
-    out.push_str("</tbody></table></div>");
-    if !prune.fixpoint {
-        out.push_str("<p class=\"soft\">Pruning stopped before its fixpoint.</p>");
+    facts.extend(answer.peak.map(|peak| ("peak memory", sized(peak))));
+    html! {
+        dl.facts {
+            @for (name, value) in facts {
+                div { dt { (terms.explain(name)) } dd { (value) } }
+            }
+        }
     }
 }
 
-fn device(out: &mut String, answer: &Answer) {
-    let device = &answer.stats.prune.device;
-    if device.name.is_empty() {
-        return;
-    }
-    let _ = write!(
-        out,
-        r#"<p class="soft">Device {} ({}, {}; {}): {} up, {} down, {} of {}, {:.0} % of their lanes busy.</p>"#,
-        Escaped(&device.name),
-        Escaped(&device.backend),
-        Escaped(&device.kind),
-        Escaped(&device.why),
-        sized(device.bytes_up),
-        sized(device.bytes_down),
-        count(device.dispatches as usize, "kernel"),
-        count(device.workgroups as usize, "workgroup"),
-        100.0 * device.occupancy,
-    );
-}
-
-fn solver(out: &mut String, answer: &Answer) {
-    let Some(decide) = &answer.stats.decide else {
-        return;
+/// How large a history is, and how its transactions ended.
+pub fn sizes(history: &History) -> Vec<(&'static str, String)> {
+    let n = |status| {
+        history
+            .txns()
+            .filter(|&txn| history.status(txn) == status)
+            .count()
     };
-    let _ = write!(
-        out,
-        r#"<p class="soft">Solver {}: {} variables, {} clauses, {} decisions, {} conflicts, {}, {}, {}; encoded in {}, solved in {}.</p>"#,
-        Escaped(&decide.backend),
-        grouped(decide.variables),
-        grouped(decide.clauses),
-        grouped(decide.decisions),
-        grouped(decide.conflicts),
-        count(decide.propagations as usize, "propagation"),
-        count(decide.cycles as usize, "cycle"),
-        count(decide.moves as usize, "move"),
-        lasting(decide.encode),
-        lasting(decide.solve)
-    );
+    let (aborted, unknown) = (n(Status::Aborted), n(Status::Unknown));
+    let mut facts = vec![
+        ("transactions", grouped(history.n_txns() as u64)),
+        (
+            "committed",
+            grouped((history.n_txns() - aborted - unknown) as u64),
+        ),
+        ("aborted", grouped(aborted as u64)),
+    ];
+    if unknown > 0 {
+        facts.push(("end unknown", grouped(unknown as u64)));
+    }
+    facts.extend([
+        ("operations", grouped(history.n_ops() as u64)),
+        ("keys", grouped(history.n_keys() as u64)),
+    ]);
+    facts
+}
+
+fn rounds(answer: &Answer) -> Markup {
+    let prune = &answer.stats.prune;
+    html! {
+        @if !prune.reachability.is_empty() {
+            p.soft {
+                "Reachability: " (prune.reachability)
+                @if !prune.why.is_empty() { " (" (prune.why) ")" }
+                "."
+            }
+        }
+        (device(answer))
+        @if !prune.rounds.is_empty() {
+            div.wide tabindex="0" role="region" aria-label="Pruning rounds" {
+                table.rounds {
+                    caption { "Pruning, round by round" }
+                    thead { tr { @for name in ["round", "new edges", "open", "time"] { th scope="col" { (name) } } } }
+                    tbody {
+                        @for (at, round) in prune.rounds.iter().enumerate() {
+                            tr {
+                                td { (at + 1) }
+                                td { (grouped(round.new_edges)) }
+                                td { (grouped(round.open)) }
+                                td { (lasting(round.time)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !prune.fixpoint { p.soft { "Pruning stopped before its fixpoint." } }
+        }
+    }
+}
+
+fn device(answer: &Answer) -> Markup {
+    let device = &answer.stats.prune.device;
+    html! {
+        @if !device.name.is_empty() {
+            p.soft {
+                "Device " (device.name) " (" (device.backend) ", " (device.kind) "; " (device.why) "): "
+                (sized(device.bytes_up)) " up, " (sized(device.bytes_down)) " down, "
+                (count(device.dispatches as usize, "kernel")) " of " (count(device.workgroups as usize, "workgroup"))
+                ", " (format!("{:.0}", 100.0 * device.occupancy)) " % of their lanes busy."
+            }
+        }
+    }
+}
+
+fn solver(answer: &Answer) -> Markup {
+    let Some(decide) = &answer.stats.decide else {
+        return html! {};
+    };
+    html! {
+        p.soft {
+            "Solver " (decide.backend) ": " (grouped(decide.variables)) " variables, " (grouped(decide.clauses)) " clauses, "
+            (grouped(decide.decisions)) " decisions, " (grouped(decide.conflicts)) " conflicts, "
+            (count(decide.propagations as usize, "propagation")) ", " (count(decide.cycles as usize, "cycle")) ", "
+            (count(decide.moves as usize, "move")) "; encoded in " (lasting(decide.encode)) ", solved in " (lasting(decide.solve)) "."
+        }
+    }
 }

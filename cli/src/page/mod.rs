@@ -1,87 +1,91 @@
 //! The answer as one self-contained HTML page: no network, light and dark, readable on a phone and on paper.
 //!
-//! Invariant: everything that comes from a file or the command line passes through [`Escaped`].
+//! Invariant: everything is markup of `maud`, which escapes what it is given, and the page tells everything without its program.
 
+mod around;
+mod cards;
+mod classes;
 mod cost;
+mod lattice;
 mod run;
+mod story;
+pub mod survey;
+mod terms;
+mod timeline;
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 
+use kingsnake_datasets::{Located, SourceEvent, SourceLine, locate};
+use kingsnake_solver::budget::Budget;
 use kingsnake_solver::model::{History, TxnId};
-use kingsnake_solver::verdict::Verdict;
-use kingsnake_tell::{Labels, beside};
-use kingsnake_text::{Escaped, page as whole};
+use kingsnake_solver::verdict::{Counterexample, Verdict};
+use kingsnake_text::{Frame, page as whole};
+use maud::{Markup, PreEscaped, html};
 
-use crate::answer::{Answer, status_word};
-use crate::picture::{Kind, Scene, short, svg};
-use crate::telling::{Telling, op_words};
+use self::around::Around;
+use self::cards::Cards;
+use self::terms::Terms;
+use self::timeline::Timeline;
+use crate::answer::Answer;
+use crate::limits::is_stdio;
+use crate::picture::{Kind, Scene, svg};
+use crate::telling::Telling;
 use crate::voice::{count, lasting};
 
+/// The look that only these pages need.
+pub const STYLE: &str = include_str!("page.css");
+/// Zoom, pan, filters, details.
+pub const SCRIPT: &str = include_str!("page.js");
+
 /// More transactions than this are not spelt out.
-const MOST_TXNS: usize = 24;
-/// More operations than this of one transaction are not spelt out.
-const MOST_OPS: usize = 60;
+const MOST_TXNS: usize = 60;
 
 /// The page.
-pub fn page(answer: &Answer, scene: Option<&Scene>, timeline: Option<&str>) -> String {
-    let mut body = String::new();
-    head(&mut body, answer);
-    if let Some(telling) = &answer.telling {
-        story(&mut body, telling);
-    }
-    if let Some(timeline) = timeline {
-        body.push_str("<section><h2>By the clock</h2><p class=\"soft\">Each bar runs from the start of an operation to its end; a dashed one has no known end.</p><div class=\"wide drawing\" tabindex=\"0\" role=\"region\" aria-label=\"Operations over time\">");
-        body.push_str(timeline);
-        body.push_str("</div></section>\n");
-    }
-    if let Some(scene) = scene {
-        picture(&mut body, scene);
-    }
-    if let (Some(telling), Some(history)) = (&answer.telling, answer.history()) {
-        transactions(&mut body, history, telling);
-    }
-    if let Verdict::Satisfied(certificate) = &answer.verdict {
-        run::certificate(&mut body, answer, certificate.order.len());
-    }
-    cost::section(&mut body, answer);
-    run::section(&mut body, answer);
-    let title = format!("{}: {}", answer.word(), answer.subject());
-    whole(&title, "", answer.word(), &body)
+pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
+    let terms = Terms::default();
+    let body = html! {
+        (head(answer, &terms))
+        @if let Some(telling) = &answer.telling { (story::section(telling, &terms)) }
+        @if let Some(scene) = scene { (picture(scene, &terms)) }
+        @if let (Some(telling), Some(history), Verdict::Violated(it)) = (&answer.telling, answer.history(), &answer.verdict) {
+            (transactions(answer, history, telling, it))
+        }
+        @if let Verdict::Satisfied(certificate) = &answer.verdict {
+            (run::certificate(answer, certificate.order.len()))
+        }
+        @if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
+            (classes::sections(history, found, &terms))
+            @for line in answer.missed() { p.warning { (line) } }
+        }
+        (cost::section(answer, &terms))
+        (run::section(answer))
+    };
+    let frame = Frame {
+        title: &format!("{}: {}", answer.word(), answer.subject()),
+        mood: answer.word(),
+        style: STYLE,
+        script: SCRIPT,
+    };
+    whole(frame, &body)
 }
 
-fn head(out: &mut String, answer: &Answer) {
+fn head(answer: &Answer, terms: &Terms) -> Markup {
     let mark = match answer.verdict {
         Verdict::Satisfied(_) => "✓",
         Verdict::Violated(_) => "✗",
         Verdict::Unknown(_) => "?",
     };
-    let _ = write!(
-        out,
-        r#"<header><p class="verdict"><span aria-hidden="true">{mark}</span> {}</p><h1>{}</h1><p class="subject">{}</p>"#,
-        answer.word(),
-        Escaped(&answer.plan.promise()),
-        Escaped(&answer.subject())
-    );
-    if let Verdict::Unknown(reason) = &answer.verdict {
-        let _ = write!(
-            out,
-            r#"<p class="reason">{}</p>"#,
-            Escaped(&reason.to_string())
-        );
+    html! {
+        header {
+            p.verdict { span aria-hidden="true" { (mark) } " " (answer.word()) }
+            h1 { (answer.plan.promise()) }
+            p.subject { (answer.subject()) }
+            @if let Verdict::Unknown(reason) = &answer.verdict { p.reason { (reason.to_string()) } }
+            p.how { (terms.explain(&sentence(&answer.how()))) " " span.time { (lasting(answer.time)) } }
+            @if let Some(words) = answer.about_unknown() { p.how { (sentence(&words)) } }
+            @for warning in answer.parsed.iter().flat_map(|parsed| &parsed.warnings) { p.warning { (warning) } }
+        }
     }
-    let _ = write!(
-        out,
-        r#"<p class="how">{} <span class="time">{}</span></p>"#,
-        Escaped(&sentence(&answer.how())),
-        lasting(answer.time)
-    );
-    if let Some(words) = answer.about_unknown() {
-        let _ = write!(out, r#"<p class="how">{}</p>"#, Escaped(&sentence(&words)));
-    }
-    for warning in answer.parsed.iter().flat_map(|parsed| &parsed.warnings) {
-        let _ = write!(out, r#"<p class="warning">{}</p>"#, Escaped(warning));
-    }
-    out.push_str("</header>\n");
 }
 
 /// The words with a capital and a full stop.
@@ -93,149 +97,144 @@ fn sentence(words: &str) -> String {
     format!("{}{}.", first.to_uppercase(), letters.as_str())
 }
 
-fn story(out: &mut String, telling: &Telling) {
-    let _ = write!(
-        out,
-        r#"<section><h2>What happened</h2><p class="headline">{}</p><p>{}</p><ol class="{}">"#,
-        Escaped(&telling.story.headline),
-        Escaped(&telling.story.about),
-        if telling.story.lines.iter().any(|line| line.depth > 0) {
-            "story cases"
-        } else {
-            "story"
+/// The counterexample as a picture, with what its arrows mean.
+pub fn picture(scene: &Scene, terms: &Terms) -> Markup {
+    html! {
+        section #picture {
+            h2 { "The picture" }
+            (drawing(scene, "ks", terms))
         }
-    );
-    for line in &telling.story.lines {
-        let _ = write!(
-            out,
-            r#"<li style="--depth:{}">{}</li>"#,
-            line.depth.min(8),
-            Escaped(&line.text)
-        );
     }
-    out.push_str("</ol></section>\n");
 }
 
-fn picture(out: &mut String, scene: &Scene) {
+/// A picture; its ids begin with `ids`, which no other picture of the page may have.
+fn drawing(scene: &Scene, ids: &str, terms: &Terms) -> Markup {
     let mut words = String::from("Each row is a session. ");
     if scene.panels.iter().any(|panel| panel.arrows.len() > 1) {
-        words.push_str("The transactions stand in the order of the cycle: every arrow says that one comes before the next, and the last one leads back to the first, which no order allows.");
+        words.push_str("The transactions stand in the order of the cycle. Every arrow says that one comes before the next. The last one leads back to the first, which no order allows.");
         if scene.panels.len() > 1 {
             words.push_str(" There is a cycle in every case.");
         }
     } else {
         words.push_str("The operations that show the anomaly are set in bold.");
     }
-    if scene.panels.iter().any(|panel| panel.cards.len() > 5) {
-        words.push_str(" The picture is wide: scroll it sideways.");
+    html! {
+        p.soft { (terms.explain(&words)) }
+        div.scroller {
+            div.wide.drawing tabindex="0" role="region" aria-label="Picture of the counterexample" { (PreEscaped(svg::inline(scene, ids))) }
+        }
+        ul.legend {
+            @for kind in svg::kinds(scene) {
+                li class={ "ks " (kind.letters()) } {
+                    svg.ks width="34" height="12" aria-hidden="true" {
+                        g class=(kind.letters()) {
+                            path.arrow marker-end={ "url(#" (ids) "-" (kind.letters()) ")" } d="M1 6h30" {}
+                        }
+                    }
+                    @if kind != Kind::Anomaly { b { (kind.letters()) } " " }
+                    (kind.meaning(svg::speaks_of_moments(scene)))
+                }
+            }
+        }
+        @if scene.hidden > 0 { p.soft { (count(scene.hidden, "more case")) " not drawn." } }
     }
-    let _ = write!(
-        out,
-        r#"<section><h2>The picture</h2><p class="soft">{words}</p><div class="wide drawing" tabindex="0" role="region" aria-label="Picture of the counterexample">{}</div><ul class="legend">"#,
-        svg::inline(scene)
-    );
-    for kind in svg::kinds(scene) {
-        let letters = kind.letters();
-        let _ = write!(
-            out,
-            r#"<li class="ks {letters}"><svg class="ks" width="34" height="12" aria-hidden="true"><g class="{letters}"><path class="arrow" marker-end="url(#ks-{letters})" d="M1 6h30"/></g></svg>{}{}</li>"#,
-            if kind == Kind::Anomaly {
-                String::new()
-            } else {
-                format!("<b>{letters}</b> ")
-            },
-            kind.meaning(svg::speaks_of_moments(scene))
-        );
-    }
-    out.push_str("</ul>");
-    if scene.hidden > 0 {
-        let _ = write!(
-            out,
-            r#"<p class="soft">{} not drawn.</p>"#,
-            count(scene.hidden, "more case")
-        );
-    }
-    out.push_str("</section>\n");
 }
 
-fn transactions(out: &mut String, history: &History, telling: &Telling) {
-    out.push_str("<section><h2>The transactions involved</h2><div class=\"cards\">");
-    let labels = telling.labels(history);
-    for &txn in telling.story.txns.iter().take(MOST_TXNS) {
-        transaction(out, history, telling, &labels, txn);
-    }
-    out.push_str("</div>");
-    if telling.story.txns.len() > MOST_TXNS {
-        let rest = telling.story.txns.len() - MOST_TXNS;
-        let _ = write!(
-            out,
-            r#"<p class="soft">And {}; <code>--json</code> lists them all.</p>"#,
-            count(rest, "more transaction")
-        );
-    }
-    if !telling.story.meanwhile.is_empty() {
-        out.push_str("<p>Meanwhile:</p><ul>");
-        for event in &telling.story.meanwhile {
-            let _ = write!(out, "<li>{}</li>", Escaped(event));
-        }
-        out.push_str("</ul>");
-    }
-    if !telling.story.legend.is_empty() {
-        out.push_str("<details><summary>Shortened names</summary><table class=\"plan\"><tbody>");
-        for (label, full) in &telling.story.legend {
-            let _ = write!(
-                out,
-                r#"<tr><th scope="row">{}</th><td>{}</td></tr>"#,
-                Escaped(label),
-                Escaped(full)
-            );
-        }
-        out.push_str("</tbody></table></details>");
-    }
-    out.push_str("</section>\n");
-}
-
-fn transaction(
-    out: &mut String,
+/// The timeline, and the transactions in full.
+fn transactions(
+    answer: &Answer,
     history: &History,
     telling: &Telling,
-    labels: &Labels<'_>,
-    txn: TxnId,
-) {
-    let session = history.session(txn);
-    let _ = write!(
-        out,
-        r#"<article><h3>{}</h3><p class="soft">session {}, transaction {} of {}, {}{}</p><ol>"#,
-        Escaped(&labels.txn(txn)),
-        Escaped(&labels.session(session)),
-        history.session_position(txn) + 1,
-        history.session_txns(session).len(),
-        status_word(history.status(txn)),
-        Escaped(&beside(history, txn))
-    );
-    let ops = history.ops(txn);
-    for (at, &op) in ops.iter().enumerate().take(MOST_OPS) {
-        let class = if telling.keys.iter().any(|&key| history.touches(op, key)) {
-            " class=\"marked\""
-        } else {
-            ""
-        };
-        let _ = write!(
-            out,
-            "<li{class}>{}</li>",
-            Escaped(&short(
-                &op_words(labels, history, txn, at, &telling.keys),
-                400
-            ))
-        );
+    counterexample: &Counterexample,
+) -> Markup {
+    let Some(around) = Around::new(history, &telling.story.txns, &telling.keys) else {
+        return html! {};
+    };
+    let found = located(answer, history, &around.txns);
+    let (lines, events) = (found.lines, found.events);
+    let line = |txn: &TxnId| lines.get(txn);
+    let labels = telling.labels(history);
+    let cards = Cards {
+        history,
+        labels: &labels,
+        keys: &telling.keys,
+        origin: around.origin,
+    };
+    let timeline = Timeline {
+        around: &around,
+        cards,
+        events: &events,
+        counterexample,
+    };
+    let told = &telling.story.txns;
+    let others: Vec<&TxnId> = around
+        .txns
+        .iter()
+        .filter(|txn| !around.story.contains(txn))
+        .collect();
+    html! {
+        (timeline.section())
+        section #transactions {
+            h2 { "The transactions involved" }
+            div.cards { @for txn in told.iter().take(MOST_TXNS) { (cards.card(*txn, line(txn))) } }
+            @if told.len() > MOST_TXNS {
+                p.soft { "And " (count(told.len() - MOST_TXNS, "more transaction")) "; " code { "--json" } " lists them all." }
+            }
+            @if !others.is_empty() {
+                details {
+                    summary { "Others of that time (" (others.len()) ")" }
+                    div.cards { @for txn in &others { (cards.card(**txn, line(txn))) } }
+                }
+            }
+            @if !telling.story.meanwhile.is_empty() {
+                p { "Meanwhile:" }
+                ul { @for event in &telling.story.meanwhile { li { (event) } } }
+            }
+            @if !telling.story.legend.is_empty() {
+                details {
+                    summary { "Shortened names" }
+                    table.plan { tbody {
+                        @for (label, full) in &telling.story.legend {
+                            tr { th scope="row" { (label) } td { (full) } }
+                        }
+                    } }
+                }
+            }
+        }
     }
-    out.push_str("</ol>");
-    if ops.len() > MOST_OPS {
-        let _ = write!(
-            out,
-            r#"<p class="soft">and {}</p>"#,
-            count(ops.len() - MOST_OPS, "more operation")
-        );
+}
+
+/// The lines of the file that transactions come from, and the events in it.
+struct Found {
+    lines: BTreeMap<TxnId, SourceLine>,
+    events: Vec<SourceEvent>,
+}
+
+fn located(answer: &Answer, history: &History, txns: &[TxnId]) -> Found {
+    let path = &answer.plan.history;
+    let wanted: Vec<(String, String)> = txns
+        .iter()
+        .map(|&txn| {
+            (
+                history.session_name(history.session(txn)),
+                history.txn_name(txn),
+            )
+        })
+        .collect();
+    let found = match &answer.parsed {
+        // What came from a pipe cannot be read again.
+        Some(parsed) if !is_stdio(path) => {
+            locate(path, parsed.format, &wanted, &Budget::unlimited())
+        }
+        _ => Ok(Located::default()),
+    };
+    // The verdict stands; a file that has gone away since is no error of it.
+    let found = found.unwrap_or_default();
+    let lines = txns.iter().zip(found.lines);
+    Found {
+        lines: lines
+            .filter_map(|(&txn, line)| Some((txn, line?)))
+            .collect(),
+        events: found.events,
     }
-    out.push_str("</article>");
 }

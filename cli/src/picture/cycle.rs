@@ -80,7 +80,7 @@ fn moments(history: &History, visits: &[Visit], at: usize) -> Option<Moments> {
 }
 
 /// A time since the first begin of the picture.
-pub(super) fn since(nanoseconds: i128) -> String {
+pub fn since(nanoseconds: i128) -> String {
     let number = nanoseconds as f64;
     match nanoseconds.unsigned_abs() {
         0..1_000 => format!("{nanoseconds:+} ns"),

@@ -16,6 +16,8 @@ use kingsnake_tell::Labels;
 
 use crate::telling::{full_op, op_words};
 
+pub use cycle::{kind, since};
+
 /// More panels than this tell nothing new.
 const MOST_PANELS: usize = 6;
 

@@ -27,13 +27,14 @@ const CORNER: f64 = 12.0;
 
 /// The drawing as a document of its own.
 pub fn document(scene: &Scene) -> String {
-    drawing(scene, r#" xmlns="http://www.w3.org/2000/svg""#, true)
+    drawing(scene, "ks", r#" xmlns="http://www.w3.org/2000/svg""#, true)
 }
 
 /// The drawing as a part of a page, which needs no name space and has a legend of its own.
-pub fn inline(scene: &Scene) -> String {
+/// Its ids begin with `ids`, which no other drawing of the page may have.
+pub fn inline(scene: &Scene, ids: &str) -> String {
     // A narrow window may shrink it as far as the letters stay legible, and scrolls beyond.
-    let drawing = drawing(scene, "", false);
+    let drawing = drawing(scene, ids, "", false);
     let least = 0.7 * scene_width(scene);
     drawing.replacen(
         "<svg",
@@ -59,14 +60,14 @@ pub fn kinds(scene: &Scene) -> Vec<Kind> {
     kinds
 }
 
-fn drawing(scene: &Scene, name_space: &str, has_legend: bool) -> String {
+fn drawing(scene: &Scene, ids: &str, name_space: &str, has_legend: bool) -> String {
     let mut body = String::new();
     let width = scene_width(scene);
     let mut y = MARGIN;
     for panel in &scene.panels {
         let place = Place::new(panel, y);
         y = place.bottom;
-        let _ = draw_panel(&mut body, panel, &place, width);
+        let _ = draw_panel(&mut body, panel, &place, width, ids);
     }
     let kinds = kinds(scene);
     if has_legend {
@@ -78,7 +79,7 @@ fn drawing(scene: &Scene, name_space: &str, has_legend: bool) -> String {
         let letters = kind.letters();
         let _ = write!(
             markers,
-            r#"<marker id="ks-{letters}" class="{letters} tip" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="11" markerHeight="11" orient="auto"><path d="M0 0.8L10 5L0 9.2z"/></marker>"#
+            r#"<marker id="{ids}-{letters}" class="{letters} tip" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="11" markerHeight="11" orient="auto"><path d="M0 0.8L10 5L0 9.2z"/></marker>"#
         );
     }
     format!(
@@ -224,7 +225,13 @@ fn gap(arrow: &Arrow, is_last: bool) -> f64 {
     }
 }
 
-fn draw_panel(out: &mut String, panel: &Panel, place: &Place, width: f64) -> fmt::Result {
+fn draw_panel(
+    out: &mut String,
+    panel: &Panel,
+    place: &Place,
+    width: f64,
+    ids: &str,
+) -> fmt::Result {
     for (at, line) in panel.title.iter().enumerate() {
         write!(
             out,
@@ -251,7 +258,7 @@ fn draw_panel(out: &mut String, panel: &Panel, place: &Place, width: f64) -> fmt
         draw_card(out, panel, place, at)?;
     }
     for arrow in &panel.arrows {
-        draw_arrow(out, panel, place, arrow)?;
+        draw_arrow(out, panel, place, arrow, ids)?;
     }
     Ok(())
 }
@@ -326,7 +333,13 @@ fn port(place: &Place, panel: &Panel, (at, moment): (usize, Moment), leaves: boo
     }
 }
 
-fn draw_arrow(out: &mut String, panel: &Panel, place: &Place, arrow: &Arrow) -> fmt::Result {
+fn draw_arrow(
+    out: &mut String,
+    panel: &Panel,
+    place: &Place,
+    arrow: &Arrow,
+    ids: &str,
+) -> fmt::Result {
     let (from, to) = (arrow.from.0, arrow.to.0);
     let (path, (x, y)) = if to <= from {
         back(place, panel, arrow)
@@ -340,7 +353,7 @@ fn draw_arrow(out: &mut String, panel: &Panel, place: &Place, arrow: &Arrow) -> 
     let half = wide(&words) / 2.0 + 5.0;
     write!(
         out,
-        r#"<g class="{kind}"><title>{}</title><path class="arrow" marker-end="url(#ks-{kind})" d="{path}"/><rect class="plate" x="{:.1}" y="{:.1}" width="{:.1}" height="18" rx="5"/><text class="label" text-anchor="middle" x="{x:.1}" y="{:.1}">{}</text></g>"#,
+        r#"<g class="{kind}"><title>{}</title><path class="arrow" marker-end="url(#{ids}-{kind})" d="{path}"/><rect class="plate" x="{:.1}" y="{:.1}" width="{:.1}" height="18" rx="5"/><text class="label" text-anchor="middle" x="{x:.1}" y="{:.1}">{}</text></g>"#,
         Escaped(&arrow.full),
         x - half,
         y - 9.0,

@@ -9,4 +9,4 @@ mod page;
 pub use colour::Paint;
 pub use escape::{Escaped, printable, printable_lines};
 pub use measure::{count, grouped, lasting, sized};
-pub use page::page;
+pub use page::{Frame, page};

@@ -1,6 +1,5 @@
 //! The figures and the page of `bench reach`.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +12,8 @@ use crate::figure::png::Painter;
 use crate::figure::{Line, Lines};
 use crate::ledger::put_whole;
 use crate::summary::Spread;
-use kingsnake_text::{Escaped, count, grouped, lasting, page as whole};
+use kingsnake_text::{Frame, count, grouped, lasting, page as whole};
+use maud::{Markup, PreEscaped, html};
 
 const MORE_STYLE: &str = include_str!("../report/report.css");
 
@@ -38,7 +38,7 @@ pub fn write(
     });
     put_whole(&directory.join("rows.json"), format!("{document:#}\n"))?;
     let painter = Painter::new();
-    let mut body = head(copying, about);
+    let mut sections = Vec::new();
     let mut degrees: Vec<u32> = rows.iter().map(|row| row.degree).collect();
     degrees.sort_unstable();
     degrees.dedup();
@@ -48,31 +48,57 @@ pub fn write(
         let svg = draw(&name, degree, &of_degree);
         put_whole(&directory.join(format!("{name}.svg")), &svg)?;
         put_whole(&directory.join(format!("{name}.png")), painter.paint(&svg)?)?;
-        let _ = write!(
-            body,
-            r#"<section><h2>{}</h2><div class="wide drawing" tabindex="0" role="region" aria-label="Figure">{svg}</div>"#,
-            count(degree as usize, "edge") + " a node"
-        );
-        table(&mut body, &of_degree);
-        body.push_str("</section>\n");
+        sections.push(html! {
+            section {
+                h2 { (count(degree as usize, "edge")) " a node" }
+                div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
+                (table(&of_degree))
+            }
+        });
     }
+    let body = html! {
+        (head(copying, about))
+        @for section in &sections { (section) }
+    };
+    let frame = Frame {
+        title: "Reachability",
+        mood: "satisfied",
+        style: MORE_STYLE,
+        script: "",
+    };
     let page = directory.join("report.html");
-    put_whole(&page, whole("Reachability", MORE_STYLE, "satisfied", &body))?;
+    put_whole(&page, whole(frame, &body))?;
     Ok(page)
 }
 
-fn head(copying: Copying, about: Option<&About>) -> String {
+fn head(copying: Copying, about: Option<&About>) -> Markup {
     let device = match about {
         Some(about) => format!("{} ({}, {})", about.name, about.backend, about.kind),
         None => "none".to_owned(),
     };
-    format!(
-        r#"<header><h1>Reachability</h1><p class="subject">The closure of random graphs like those of histories.</p><p class="soft">The shortest of several times: on the CPU over memory that the round before has touched, on a device with the graph's way up. Bytes moved are read and written, as docs/gpu.md counts them.</p></header><section><h2>The set-up</h2><table class="plan"><tbody><tr><th scope="row">threads</th><td>{}</td></tr><tr><th scope="row">device</th><td>{}</td></tr><tr><th scope="row">copying, one thread</th><td>{:.1} GB/s read and written</td></tr><tr><th scope="row">copying, all threads</th><td>{:.1} GB/s read and written</td></tr></tbody></table></section>"#,
-        rayon::current_num_threads(),
-        Escaped(&device),
-        copying.one_thread / 1e9,
-        copying.all_threads / 1e9
-    )
+    let copied = |speed: f64| format!("{:.1} GB/s read and written", speed / 1e9);
+    let facts = [
+        ("threads", rayon::current_num_threads().to_string()),
+        ("device", device),
+        ("copying, one thread", copied(copying.one_thread)),
+        ("copying, all threads", copied(copying.all_threads)),
+    ];
+    html! {
+        header {
+            h1 { "Reachability" }
+            p.subject { "The closure of random graphs like those of histories." }
+            p.soft {
+                "The shortest of several times: on the CPU over memory that the round before has touched, on a device with the \
+                 graph's way up. Bytes moved are read and written, as docs/gpu.md counts them."
+            }
+        }
+        section {
+            h2 { "The set-up" }
+            table.plan { tbody {
+                @for (name, value) in facts { tr { th scope="row" { (name) } td { (value) } } }
+            } }
+        }
+    }
 }
 
 fn draw(id: &str, degree: u32, rows: &[&Row]) -> String {
@@ -111,32 +137,50 @@ fn draw(id: &str, degree: u32, rows: &[&Row]) -> String {
     figure.draw()
 }
 
-fn table(out: &mut String, rows: &[&Row]) {
-    out.push_str(
-        r#"<div class="wide" tabindex="0" role="region" aria-label="Rows"><table class="rounds"><thead><tr><th scope="col">nodes</th><th scope="col">engine</th><th scope="col">time</th><th scope="col">fresh memory</th><th scope="col">words OR-ed</th><th scope="col">G words/s</th><th scope="col">GB/s moved</th><th scope="col">of copying</th><th scope="col">kernels</th><th scope="col">lanes busy</th></tr></thead><tbody>"#,
-    );
-    for row in rows {
-        let share = row.share_of_copy;
-        let share = share.map_or("–".to_owned(), |share| format!("{:.0} %", 100.0 * share));
-        let kernels = match row.dispatches {
-            0 => "–".to_owned(),
-            n => format!("{} {}", grouped(n), row.form),
-        };
-        let busy = row.occupancy;
-        let busy = busy.map_or("–".to_owned(), |busy| format!("{:.0} %", 100.0 * busy));
-        let _ = write!(
-            out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.1}</td><td>{share}</td><td>{}</td><td>{busy}</td></tr>",
-            grouped(row.nodes),
-            Escaped(&row.engine),
-            lasting(Duration::from_secs_f64(row.seconds)),
-            row.first_seconds
-                .map_or("–".to_owned(), |it| lasting(Duration::from_secs_f64(it))),
-            grouped(row.words_ored),
-            row.words_a_second / 1e9,
-            row.bytes_a_second / 1e9,
-            Escaped(&kernels)
-        );
+const HEADINGS: [&str; 10] = [
+    "nodes",
+    "engine",
+    "time",
+    "fresh memory",
+    "words OR-ed",
+    "G words/s",
+    "GB/s moved",
+    "of copying",
+    "kernels",
+    "lanes busy",
+];
+
+fn table(rows: &[&Row]) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Rows" {
+            table.rounds {
+                thead { tr { @for name in HEADINGS { th scope="col" { (name) } } } }
+                tbody { @for row in rows {
+                    tr { @for cell in cells(row) { td { (cell) } } }
+                } }
+            }
+        }
     }
-    out.push_str("</tbody></table></div>");
+}
+
+fn cells(row: &Row) -> [String; 10] {
+    const NOTHING: &str = "–";
+    let percent =
+        |share: Option<f64>| share.map_or(NOTHING.to_owned(), |it| format!("{:.0} %", 100.0 * it));
+    let seconds = |it: f64| lasting(Duration::from_secs_f64(it));
+    [
+        grouped(row.nodes),
+        row.engine.clone(),
+        seconds(row.seconds),
+        row.first_seconds.map_or(NOTHING.to_owned(), seconds),
+        grouped(row.words_ored),
+        format!("{:.2}", row.words_a_second / 1e9),
+        format!("{:.1}", row.bytes_a_second / 1e9),
+        percent(row.share_of_copy),
+        match row.dispatches {
+            0 => NOTHING.to_owned(),
+            n => format!("{} {}", grouped(n), row.form),
+        },
+        percent(row.occupancy),
+    ]
 }

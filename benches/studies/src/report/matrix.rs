@@ -1,10 +1,9 @@
 //! A table whose columns are the values of one axis and whose lines are the values of the others.
 
-use std::fmt::Write;
 use std::ops::Range;
 
 use crate::design::Shown;
-use kingsnake_text::Escaped;
+use maud::{Markup, html};
 
 /// The axis across: the one in colour, or else the last.
 pub fn across(shown: &Shown) -> usize {
@@ -49,7 +48,7 @@ const MOST_COLUMNS: usize = 8;
 pub struct Matrix {
     caption: String,
     columns: Vec<String>,
-    lines: Vec<(String, Vec<String>)>,
+    lines: Vec<(String, Vec<Markup>)>,
 }
 
 impl Matrix {
@@ -62,20 +61,26 @@ impl Matrix {
         }
     }
 
-    /// Adds a line; what is in the cells is markup already.
-    pub fn line(&mut self, name: impl Into<String>, cells: Vec<String>) {
+    /// Adds a line of markup.
+    pub fn line(&mut self, name: impl Into<String>, cells: Vec<Markup>) {
         self.lines.push((name.into(), cells));
     }
 
-    /// Writes it.
-    pub fn write(self, out: &mut String) {
+    /// Adds a line of text.
+    pub fn words(&mut self, name: impl Into<String>, cells: impl IntoIterator<Item = String>) {
+        let cells = cells.into_iter().map(|cell| html! { (cell) });
+        self.line(name, cells.collect());
+    }
+
+    /// As markup.
+    pub fn markup(self) -> Markup {
         let whole = if self.columns.len() > MOST_COLUMNS && self.lines.len() <= MOST_COLUMNS {
             self.turned()
         } else {
             self
         };
         let n_parts = whole.columns.len().div_ceil(MOST_COLUMNS);
-        for part in 0..n_parts {
+        let parts = (0..n_parts).map(|part| {
             let from = part * MOST_COLUMNS;
             let to = whole.columns.len().min(from + MOST_COLUMNS);
             let caption = if n_parts > 1 {
@@ -83,8 +88,9 @@ impl Matrix {
             } else {
                 whole.caption.clone()
             };
-            whole.write_part(out, &caption, from..to);
-        }
+            whole.part(&caption, from..to)
+        });
+        html! { @for part in parts { (part) } }
     }
 
     fn turned(self) -> Matrix {
@@ -99,29 +105,24 @@ impl Matrix {
         turned
     }
 
-    fn write_part(&self, out: &mut String, caption: &str, part: Range<usize>) {
-        let _ = write!(
-            out,
-            r#"<div class="wide" tabindex="0" role="region" aria-label="{caption}"><table class="rounds matrix"><caption>{caption}</caption><thead><tr><th></th>"#,
-            caption = Escaped(caption)
-        );
-        for column in &self.columns[part.clone()] {
-            let _ = write!(out, r#"<th scope="col">{}</th>"#, Escaped(column));
-        }
-        out.push_str("</tr></thead><tbody>");
-        for (name, cells) in &self.lines {
-            let _ = write!(out, r#"<tr><th scope="row">{}</th>"#, Escaped(name));
-            let columns = &self.columns[part.clone()];
-            for (column, cell) in columns.iter().zip(&cells[part.clone()]) {
-                let _ = write!(
-                    out,
-                    r#"<td data-column="{}"><span>{cell}</span></td>"#,
-                    Escaped(column)
-                );
+    fn part(&self, caption: &str, part: Range<usize>) -> Markup {
+        let columns = &self.columns[part.clone()];
+        html! {
+            div.wide tabindex="0" role="region" aria-label=(caption) {
+                table.rounds.matrix {
+                    caption { (caption) }
+                    thead { tr { th {} @for column in columns { th scope="col" { (column) } } } }
+                    tbody { @for (name, cells) in &self.lines {
+                        tr {
+                            th scope="row" { (name) }
+                            @for (column, cell) in columns.iter().zip(&cells[part.clone()]) {
+                                td data-column=(column) { span { (cell) } }
+                            }
+                        }
+                    } }
+                }
             }
-            out.push_str("</tr>");
         }
-        out.push_str("</tbody></table></div>\n");
     }
 }
 
@@ -132,12 +133,10 @@ mod tests {
     fn matrix(n_columns: usize, n_lines: usize) -> String {
         let mut matrix = Matrix::new("m", (0..n_columns).map(|at| format!("c{at}")).collect());
         for line in 0..n_lines {
-            let cells = (0..n_columns).map(|at| format!("{line}/{at}")).collect();
-            matrix.line(format!("l{line}"), cells);
+            let cells = (0..n_columns).map(|at| format!("{line}/{at}"));
+            matrix.words(format!("l{line}"), cells);
         }
-        let mut out = String::new();
-        matrix.write(&mut out);
-        out
+        matrix.markup().0
     }
 
     /// The most cells in a line of the markup.

@@ -1,6 +1,6 @@
 //! Everything that is made of the rows: figures as SVG and PNG, `summary.json`, and one self-contained page.
 //!
-//! Invariant: everything that comes from a file or the command line passes through [`Escaped`] on its way to the page.
+//! Invariant: the page is markup of `maud`, which escapes what it is given; only our own figures go in as they are.
 
 mod figures;
 pub mod matrix;
@@ -8,7 +8,6 @@ mod paper;
 mod setup;
 mod tables;
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
@@ -22,7 +21,8 @@ use crate::problems::Problem;
 use crate::recipe::Measure;
 use crate::row::Row;
 use crate::summary::{by_point, spread};
-use kingsnake_text::{Escaped, count, page as whole};
+use kingsnake_text::{Frame, count, page as whole};
+use maud::{Markup, PreEscaped, html};
 
 const MORE_STYLE: &str = include_str!("report.css");
 
@@ -35,88 +35,95 @@ pub fn write(
 ) -> Result<PathBuf> {
     let points = by_point(study, rows);
     let painter = Painter::new();
-    let mut body = String::new();
-    head(&mut body, study, rows, problems);
+    let mut sections = Vec::new();
     for experiment in &study.experiments {
-        let _ = write!(body, "<section><h2>{}</h2>", Escaped(&experiment.title));
-        if !experiment.about.is_empty() {
-            let _ = write!(
-                body,
-                r#"<p class="soft">{}</p>"#,
-                Escaped(&experiment.about)
-            );
-        }
-        for caveat in caveats(experiment, &points, measure(experiment)) {
-            let _ = write!(body, r#"<p class="caveat">{}</p>"#, Escaped(&caveat));
-        }
-        let caption = caption(experiment, &points);
+        let mut drawn = Vec::new();
         for (name, svg) in figures::draw(study, experiment, &points) {
             put_whole(&directory.join(format!("{name}.svg")), &svg)?;
             put_whole(&directory.join(format!("{name}.png")), painter.paint(&svg)?)?;
-            let _ = write!(
-                body,
-                r#"<div class="wide drawing" tabindex="0" role="region" aria-label="Figure">{svg}</div><p class="soft files">{}. <a href="{name}.svg">SVG</a> <a href="{name}.png">PNG</a></p>"#,
-                Escaped(&caption)
-            );
+            drawn.push((name, svg));
         }
-        paper::section(&mut body, study, experiment, &points);
-        for table in &experiment.tables {
-            tables::table(&mut body, *table, study, experiment, &points);
-        }
-        body.push_str("</section>\n");
+        sections.push(section(study, experiment, &points, drawn));
     }
-    setup::section(&mut body, study, rows);
+    let body = html! {
+        (head(study, rows, problems))
+        @for section in &sections { (section) }
+        (setup::section(study, rows))
+    };
+    let frame = Frame {
+        title: &study.title,
+        mood: mood(study, problems, rows),
+        style: MORE_STYLE,
+        script: "",
+    };
     let page = directory.join("report.html");
-    put_whole(&page, html(study, problems, rows, &body))?;
+    put_whole(&page, whole(frame, &body))?;
     let summary = format!("{:#}\n", summary(study, &points));
     put_whole(&directory.join("summary.json"), summary)?;
     Ok(page)
 }
 
-fn html(study: &Study, problems: &[Problem], rows: &[(Cell, Row)], body: &str) -> String {
-    let mood = if !problems.is_empty() {
+/// An experiment: its caveats, its figures, the paper's numbers, its tables.
+fn section(
+    study: &Study,
+    experiment: &Shown,
+    points: &[Vec<&Row>],
+    drawn: Vec<(String, String)>,
+) -> Markup {
+    let caption = caption(experiment, points);
+    html! {
+        section {
+            h2 { (experiment.title) }
+            @if !experiment.about.is_empty() { p.soft { (experiment.about) } }
+            @for caveat in caveats(experiment, points, measure(experiment)) { p.caveat { (caveat) } }
+            @for (name, svg) in drawn {
+                div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
+                p.soft.files {
+                    (caption) ". " a href={ (name) ".svg" } { "SVG" } " " a href={ (name) ".png" } { "PNG" }
+                }
+            }
+            (paper::section(study, experiment, points))
+            @for table in &experiment.tables { (tables::table(*table, study, experiment, points)) }
+        }
+    }
+}
+
+fn mood(study: &Study, problems: &[Problem], rows: &[(Cell, Row)]) -> &'static str {
+    if !problems.is_empty() {
         "violated"
     } else if rows.len() < study.cells.len() {
         "unknown"
     } else {
         "satisfied"
-    };
-    whole(&study.title, MORE_STYLE, mood, body)
+    }
 }
 
-fn head(out: &mut String, study: &Study, rows: &[(Cell, Row)], problems: &[Problem]) {
+fn head(study: &Study, rows: &[(Cell, Row)], problems: &[Problem]) -> Markup {
     let done = if rows.len() < study.cells.len() {
-        format!(
-            "? {} of {} done",
-            rows.len(),
-            count(study.cells.len(), "cell")
-        )
+        let cells = count(study.cells.len(), "cell");
+        format!("? {} of {cells} done", rows.len())
     } else {
         format!("✓ {}", count(rows.len(), "cell"))
     };
-    let flagged = if problems.is_empty() {
-        String::new()
-    } else {
-        format!(" ✗ {}", count(problems.len(), "problem"))
-    };
-    let _ = write!(
-        out,
-        r#"<header><p class="verdict">{done}{flagged}</p><h1>{}</h1><p class="subject">{}</p></header>"#,
-        Escaped(&study.title),
-        Escaped(&study.about)
-    );
-    if problems.is_empty() {
-        return;
-    }
-    out.push_str(r#"<section class="problems"><h2>This must not happen</h2>"#);
-    for problem in problems {
-        let (words, commands) = problem.words();
-        let _ = write!(out, "<p><strong>{}</strong></p>", Escaped(&words));
-        for command in commands {
-            let _ = write!(out, "<pre><code>{}</code></pre>", Escaped(command));
+    html! {
+        header {
+            p.verdict {
+                (done)
+                @if !problems.is_empty() { " ✗ " (count(problems.len(), "problem")) }
+            }
+            h1 { (study.title) }
+            p.subject { (study.about) }
+        }
+        @if !problems.is_empty() {
+            section.problems {
+                h2 { "This must not happen" }
+                @for (words, commands) in problems.iter().map(Problem::words) {
+                    p { strong { (words) } }
+                    @for command in commands { pre { code { (command) } } }
+                }
+            }
         }
     }
-    out.push_str("</section>\n");
 }
 
 /// Which time an experiment compares.

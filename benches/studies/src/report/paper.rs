@@ -1,11 +1,9 @@
 //! The paper's numbers beside ours.
 
-use std::fmt::Write;
-
 use crate::claims::{Finding, Judged, judge};
 use crate::design::{Shown, Study};
 use crate::row::Row;
-use kingsnake_text::Escaped;
+use maud::{Markup, html};
 
 /// The claims of an experiment, judged.
 pub fn judged(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Vec<Judged> {
@@ -16,28 +14,39 @@ pub fn judged(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Vec<Judged>
         .collect()
 }
 
-/// The table of claims.
-pub fn section(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {
+/// The table of claims, where there are any.
+pub fn section(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Markup {
     let all = judged(study, shown, points);
-    if all.is_empty() {
-        return;
+    html! {
+        @if !all.is_empty() {
+            div.wide tabindex="0" role="region" aria-label="The paper's numbers" {
+                table.rounds.claims {
+                    caption {
+                        "The paper's numbers beside ours. Times are of different machines; ratios agree within a factor of 1.5. \
+                         Nothing is said of sizes that the paper did not measure, nor of runs whose ranges overlap."
+                    }
+                    thead { tr {
+                        @for name in ["the paper says", "paper", "here", "finding"] { th scope="col" { (name) } }
+                    } }
+                    tbody { @for claim in &all {
+                        tr class=(class(claim.finding)) {
+                            th scope="row" { (claim.says) }
+                            td { (claim.paper) }
+                            td { (claim.ours) }
+                            td { (claim.words) }
+                        }
+                    } }
+                }
+            }
+        }
     }
-    out.push_str(r#"<div class="wide" tabindex="0" role="region" aria-label="The paper's numbers"><table class="rounds claims"><caption>The paper's numbers beside ours. Times are of different machines; ratios agree within a factor of 1.5. Nothing is said of sizes that the paper did not measure, nor of runs whose ranges overlap.</caption><thead><tr><th scope="col">the paper says</th><th scope="col">paper</th><th scope="col">here</th><th scope="col">finding</th></tr></thead><tbody>"#);
-    for claim in all {
-        let class = match claim.finding {
-            Finding::Agrees => "agrees",
-            Finding::Direction => "direction",
-            Finding::Differs => "differs",
-            Finding::Open | Finding::Noise | Finding::Sizes => "open",
-        };
-        let _ = write!(
-            out,
-            r#"<tr class="{class}"><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>"#,
-            Escaped(&claim.says),
-            Escaped(&claim.paper),
-            Escaped(&claim.ours),
-            Escaped(&claim.words)
-        );
+}
+
+fn class(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Agrees => "agrees",
+        Finding::Direction => "direction",
+        Finding::Differs => "differs",
+        Finding::Open | Finding::Noise | Finding::Sizes => "open",
     }
-    out.push_str("</tbody></table></div>\n");
 }

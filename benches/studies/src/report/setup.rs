@@ -1,14 +1,13 @@
 //! What was run on what, so that it can be run again.
 
-use std::fmt::Write;
-
 use crate::design::{Cell, Origin, Study};
 use crate::machine;
 use crate::row::Row;
-use kingsnake_text::{Escaped, count, lasting, sized};
+use kingsnake_text::{count, lasting, sized};
+use maud::{Markup, html};
 
 /// The section.
-pub fn section(out: &mut String, study: &Study, rows: &[(Cell, Row)]) {
+pub fn section(study: &Study, rows: &[(Cell, Row)]) -> Markup {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut facts = vec![
         ("kingsnake", env!("CARGO_PKG_VERSION").to_owned()),
@@ -37,36 +36,39 @@ pub fn section(out: &mut String, study: &Study, rows: &[(Cell, Row)]) {
     for (name, value) in &study.parameters {
         facts.push((name, value.clone()));
     }
-    out.push_str("<section><h2>The set-up</h2><table class=\"plan\"><tbody>");
-    for (name, value) in facts {
-        let _ = write!(
-            out,
-            r#"<tr><th scope="row">{}</th><td>{}</td></tr>"#,
-            Escaped(name),
-            Escaped(&value)
-        );
-    }
-    out.push_str(
-        "</tbody></table><details><summary>The histories</summary><table class=\"plan\"><tbody>",
-    );
-    for source in &study.sources {
-        let words = match &source.origin {
-            Origin::Generated(words) => format!("kingsnake generate {}", words.join(" ")),
-            Origin::File(path) => path.display().to_string(),
-            Origin::Corpus { name, .. } => format!("datasets/corpus/{name}"),
-        };
-        let _ = write!(
-            out,
-            r#"<tr><th scope="row">{}</th><td><code>{}</code></td></tr>"#,
-            Escaped(&source.name),
-            Escaped(&words)
-        );
-    }
-    out.push_str("</tbody></table></details><details><summary>A command for each check</summary>");
-    for (cell, row) in rows {
-        if cell.repeat == 0 && cell.seed == 0 {
-            let _ = write!(out, "<pre><code>{}</code></pre>", Escaped(&row.command));
+    let first = rows
+        .iter()
+        .filter(|(cell, _)| cell.repeat == 0 && cell.seed == 0);
+    html! {
+        section {
+            h2 { "The set-up" }
+            table.plan { tbody {
+                @for (name, value) in facts { tr { th scope="row" { (name) } td { (value) } } }
+            } }
+            details {
+                summary { "The histories" }
+                table.plan { tbody {
+                    @for source in &study.sources {
+                        tr { th scope="row" { (source.name) } td { code { (origin(&source.origin)) } } }
+                    }
+                } }
+            }
+            details {
+                summary { "A command for each check" }
+                @for (_, row) in first { pre { code { (row.command) } } }
+            }
+            p.soft {
+                "Every run: " a href="rows.csv" { "rows.csv" } ", " a href="rows.jsonl" { "rows.jsonl" } ". Medians: "
+                a href="summary.json" { "summary.json" } "."
+            }
         }
     }
-    out.push_str("</details><p class=\"soft\">Every run: <a href=\"rows.csv\">rows.csv</a>, <a href=\"rows.jsonl\">rows.jsonl</a>. Medians: <a href=\"summary.json\">summary.json</a>.</p></section>\n");
+}
+
+fn origin(origin: &Origin) -> String {
+    match origin {
+        Origin::Generated(words) => format!("kingsnake generate {}", words.join(" ")),
+        Origin::File(path) => path.display().to_string(),
+        Origin::Corpus { name, .. } => format!("datasets/corpus/{name}"),
+    }
 }

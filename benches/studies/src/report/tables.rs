@@ -1,7 +1,5 @@
 //! The tables of an experiment.
 
-use std::fmt::Write;
-
 use super::matrix::{Matrix, across, line_name, lines};
 use crate::claims::{seconds, short};
 use crate::design::{Shown, Study};
@@ -10,59 +8,49 @@ use crate::phases::{self, PARTS};
 use crate::recipe::Table;
 use crate::row::{Outcome, Row};
 use crate::summary::{Spread, middle, spread};
-use kingsnake_text::{Escaped, grouped, sized};
+use kingsnake_text::{grouped, sized};
+use maud::{Markup, html};
 
 const NOTHING: &str = "–";
 
-/// Writes a table.
-pub fn table(out: &mut String, table: Table, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {
+/// A table.
+pub fn table(table: Table, study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Markup {
     match table {
-        Table::Medians => medians(out, study, shown, points),
-        Table::Split => each(
-            out,
-            "Median time to encode + to solve",
-            shown,
-            points,
-            split,
-        ),
+        Table::Medians => medians(study, shown, points),
+        Table::Split => each("Median time to encode + to solve", shown, points, split),
         Table::Sizes => each(
-            out,
             "Variables / clauses / conflicts (medians)",
             shown,
             points,
             sizes,
         ),
-        Table::Memory => each(out, "Peak memory (median)", shown, points, memory),
+        Table::Memory => each("Peak memory (median)", shown, points, memory),
         Table::Detection => each(
-            out,
             "Violations found, of the runs, and the 95 % interval of the share (Wilson)",
             shown,
             points,
             detection,
         ),
         Table::Positions => each(
-            out,
             "Transactions committed when the counterexample was complete (median of the runs that found one, and the least)",
             shown,
             points,
             positions,
         ),
         Table::Aborts => each(
-            out,
             "Attempts that aborted while the history was made (median)",
             shown,
             points,
             aborts,
         ),
         Table::Making => each(
-            out,
             "Time to make the history + to check it (medians)",
             shown,
             points,
             making,
         ),
-        Table::Rounds => rounds(out, shown, points),
-        Table::Phases => by_phase(out, shown, points),
+        Table::Rounds => rounds(shown, points),
+        Table::Phases => by_phase(shown, points),
     }
 }
 
@@ -71,19 +59,12 @@ fn columns(shown: &Shown) -> Vec<String> {
     values.iter().map(|label| label.name.clone()).collect()
 }
 
-fn each(
-    out: &mut String,
-    caption: &str,
-    shown: &Shown,
-    points: &[Vec<&Row>],
-    cell: fn(&[&Row]) -> String,
-) {
+fn each(caption: &str, shown: &Shown, points: &[Vec<&Row>], cell: fn(&[&Row]) -> String) -> Markup {
     let mut matrix = Matrix::new(caption, columns(shown));
     for (name, along) in lines(shown) {
-        let cells: Vec<String> = along.iter().map(|&point| cell(&points[point])).collect();
-        matrix.line(name, cells);
+        matrix.words(name, along.iter().map(|&point| cell(&points[point])));
     }
-    matrix.write(out);
+    matrix.markup()
 }
 
 /// How many of the runs found a violation.
@@ -131,7 +112,7 @@ fn wilson(found: usize, all: usize) -> [f64; 2] {
     [(middle - half) / scale, (middle + half) / scale].map(|it| it.clamp(0.0, 1.0))
 }
 
-fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>]) {
+fn medians(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Markup {
     let measure = super::measure(shown);
     let limit = study.timeout.as_secs_f64();
     let columns = columns(shown);
@@ -153,11 +134,11 @@ fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>])
         for (at, (spread, &point)) in spreads.iter().zip(&along).enumerate() {
             let Some(spread) = spread else {
                 cells.push(if let Some(why) = &study.points[point].refused {
-                    format!(r#"<abbr title="{}">refused</abbr>"#, Escaped(why))
+                    html! { abbr title=(why) { "refused" } }
                 } else if points[point].is_empty() {
-                    NOTHING.to_owned()
+                    html! { (NOTHING) }
                 } else {
-                    r#"<span class="soft">not asked</span>"#.to_owned()
+                    html! { span.soft { "not asked" } }
                 });
                 continue;
             };
@@ -174,10 +155,10 @@ fn medians(out: &mut String, study: &Study, shown: &Shown, points: &[Vec<&Row>])
         0 => "not applicable".to_owned(),
         _ => format!("{answered} of {asked}"),
     });
-    matrix.line("answered", counts.collect());
-    let means: Vec<String> = ratios.iter().map(|ratios| mean(ratios)).collect();
-    matrix.line("geometric mean of the ratios, where both answer", means);
-    matrix.write(out);
+    matrix.words("answered", counts);
+    let means = ratios.iter().map(|ratios| mean(ratios));
+    matrix.words("geometric mean of the ratios, where both answer", means);
+    matrix.markup()
 }
 
 fn ratio(spread: &Spread, base: Option<Spread>) -> Option<f64> {
@@ -193,31 +174,21 @@ fn mean(ratios: &[f64]) -> String {
     format!("× {}", short((sum / ratios.len() as f64).exp()))
 }
 
-fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> String {
-    let mut cell = match spread.lacks {
-        Some(outcome) if !spread.is_answered() && outcome != Outcome::Time => {
-            format!(r#"<b class="lacks">{}</b>"#, outcome.word())
-        }
-        _ if !spread.is_answered() => {
-            format!(r#"<b class="lacks">{}</b>"#, seconds(f64::INFINITY, limit))
-        }
-        _ => time(spread.median),
+fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> Markup {
+    let (low, high) = spread.interval;
+    let lacks = match spread.lacks {
+        _ if spread.is_answered() => None,
+        Some(outcome) if outcome != Outcome::Time => Some(outcome.word().to_owned()),
+        _ => Some(seconds(f64::INFINITY, limit)),
     };
-    if let Some(ratio) = ratio {
-        let _ = write!(cell, "<br><small>× {}</small>", short(ratio));
+    html! {
+        @if let Some(lacks) = lacks { b.lacks { (lacks) } } @else { (time(spread.median)) }
+        @if let Some(ratio) = ratio { br; small { "× " (short(ratio)) } }
+        @if spread.n > 1 && spread.is_answered() {
+            br; small { "[" (seconds(low, limit)) " – " (seconds(high, limit)) "]" }
+            br; small { (time(spread.low)) " – " (seconds(spread.high, limit)) }
+        }
     }
-    if spread.n > 1 && spread.is_answered() {
-        let (low, high) = spread.interval;
-        let _ = write!(
-            cell,
-            "<br><small>[{} – {}]</small><br><small>{} – {}</small>",
-            seconds(low, limit),
-            seconds(high, limit),
-            time(spread.low),
-            seconds(spread.high, limit)
-        );
-    }
-    cell
 }
 
 fn split(rows: &[&Row]) -> String {
@@ -250,7 +221,7 @@ fn memory(rows: &[&Row]) -> String {
     peak.map_or(NOTHING.to_owned(), |it| sized(it as u64))
 }
 
-fn by_phase(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
+fn by_phase(shown: &Shown, points: &[Vec<&Row>]) -> Markup {
     let mut columns = PARTS.map(str::to_owned).to_vec();
     columns.extend(["all".to_owned(), "decided by".to_owned()]);
     let mut matrix = Matrix::new("Time by phase in the median run", columns);
@@ -272,13 +243,13 @@ fn by_phase(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
             })
             .collect();
         cells.push(time(times.iter().sum()));
-        cells.push(Escaped(&first.decider).to_string());
-        matrix.line(line_name(shown, &at, None), cells);
+        cells.push(first.decider.clone());
+        matrix.words(line_name(shown, &at, None), cells);
     }
-    matrix.write(out);
+    matrix.markup()
 }
 
-fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
+fn rounds(shown: &Shown, points: &[Vec<&Row>]) -> Markup {
     let all = || shown.grid.iter().flat_map(|&point| &points[point]);
     let n_rounds = all().map(|row| row.stats.rounds.len()).max().unwrap_or(0);
     let mut columns = vec!["pairs before".to_owned()];
@@ -297,8 +268,8 @@ fn rounds(out: &mut String, shown: &Shown, points: &[Vec<&Row>]) {
             round.map_or(String::new(), |round| grouped(round.open))
         }));
         cells.push(grouped(row.stats.open_constraints));
-        cells.push(Escaped(&row.decider).to_string());
-        matrix.line(line_name(shown, &at, None), cells);
+        cells.push(row.decider.clone());
+        matrix.words(line_name(shown, &at, None), cells);
     }
-    matrix.write(out);
+    matrix.markup()
 }

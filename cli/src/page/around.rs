@@ -1,0 +1,189 @@
+//! Chooses what the timeline shows: the transactions of the story, and those that ran around the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kingsnake_solver::model::{History, Interval, KeyId, SessionId, TxnId};
+
+/// More transactions than this hide what they should show.
+const MOST: usize = 160;
+/// How many neighbours in its session a transaction keeps where there are no times.
+const NEIGHBOURS: u32 = 4;
+
+/// Transactions on a time axis.
+pub struct Around {
+    /// The transactions of the story.
+    pub story: BTreeSet<TxnId>,
+    /// Everything that is shown, session by session.
+    pub txns: Vec<TxnId>,
+    /// How many transactions ran within the span, shown or not.
+    pub n_within: usize,
+    /// Whether the places are times; else they count the transactions of a session.
+    pub has_times: bool,
+    /// The time that counts as 0.
+    pub origin: i64,
+    /// From where to where the axis reaches.
+    pub span: (f64, f64),
+}
+
+impl Around {
+    /// Chooses; `None` if the story has no transactions.
+    pub fn new(history: &History, story: &[TxnId], keys: &[KeyId]) -> Option<Self> {
+        let story: BTreeSet<TxnId> = story.iter().copied().collect();
+        story.first()?;
+        let has_times = story.iter().any(|&txn| is_known(history.interval(txn)));
+        if has_times {
+            Some(Self::by_time(history, story, keys))
+        } else {
+            Some(Self::by_place(history, story))
+        }
+    }
+
+    fn by_time(history: &History, story: BTreeSet<TxnId>, keys: &[KeyId]) -> Self {
+        let (first, last) = ends(history, story.iter().copied());
+        let margin = ((last - first) / 4).max(1);
+        let (first, last) = (first - margin, last + margin);
+        let is_within = |txn: &TxnId| {
+            let Interval { begin, commit } = reach(history, *txn);
+            let is_known = begin != i64::MIN || commit != i64::MAX;
+            is_known && i128::from(begin) <= last && i128::from(commit) >= first
+        };
+        let within: Vec<TxnId> = history.txns().filter(is_within).collect();
+        let mut others: Vec<(bool, i128, TxnId)> = within
+            .iter()
+            .filter(|txn| !story.contains(txn))
+            .map(|&txn| {
+                let ops = history.ops(txn).iter();
+                let is_near = ops
+                    .clone()
+                    .any(|&op| keys.iter().any(|&key| history.touches(op, key)));
+                (!is_near, away(history, &story, txn), txn)
+            })
+            .collect();
+        others.sort_unstable();
+        let mut txns: Vec<TxnId> = others.into_iter().map(|it| it.2).collect();
+        txns.truncate(MOST.saturating_sub(story.len()));
+        txns.extend(&story);
+        txns.sort_unstable();
+        let (from, to) = ends(history, txns.iter().copied());
+        let origin = ends(history, story.iter().copied()).0 as i64;
+        let place = |time: i128| (time - i128::from(origin)) as f64;
+        Around {
+            n_within: within.len().max(txns.len()),
+            story,
+            txns,
+            has_times: true,
+            origin,
+            span: (
+                place(from.max(first)),
+                place(to.min(last)).max(place(from) + 1.0),
+            ),
+        }
+    }
+
+    fn by_place(history: &History, story: BTreeSet<TxnId>) -> Self {
+        let mut txns: BTreeSet<TxnId> = BTreeSet::new();
+        for &txn in &story {
+            let session = history.session_txns(history.session(txn));
+            let from = txn.0.saturating_sub(NEIGHBOURS).max(session.start);
+            let to = (txn.0 + NEIGHBOURS + 1).min(session.end);
+            if txns.len() < MOST {
+                txns.extend((from..to).map(TxnId));
+            }
+            txns.insert(txn);
+        }
+        let places = || txns.iter().map(|&txn| place(history, txn));
+        let first = places().fold(f64::INFINITY, f64::min);
+        let last = places().fold(0.0, f64::max);
+        Around {
+            n_within: txns.len(),
+            txns: txns.into_iter().collect(),
+            story,
+            has_times: false,
+            origin: 0,
+            span: (first - 0.2, last + 1.0),
+        }
+    }
+
+    /// Where a transaction begins and ends on the axis; `None` where that was not recorded.
+    pub fn places(&self, history: &History, txn: TxnId) -> (Option<f64>, Option<f64>) {
+        if !self.has_times {
+            let at = place(history, txn);
+            return (Some(at), Some(at + 0.8));
+        }
+        let Interval { begin, commit } = reach(history, txn);
+        let since = |time: i64| (i128::from(time) - i128::from(self.origin)) as f64;
+        (
+            (begin != i64::MIN).then(|| since(begin)),
+            (commit != i64::MAX).then(|| since(commit)),
+        )
+    }
+
+    /// The sessions, each with its transactions.
+    pub fn lanes(&self, history: &History) -> BTreeMap<SessionId, Vec<TxnId>> {
+        let mut lanes: BTreeMap<SessionId, Vec<TxnId>> = BTreeMap::new();
+        for &txn in &self.txns {
+            lanes.entry(history.session(txn)).or_default().push(txn);
+        }
+        lanes
+    }
+
+    /// The part of the axis that the story takes, with some room.
+    pub fn window(&self, history: &History) -> (f64, f64) {
+        let places = self.story.iter().map(|&txn| self.places(history, txn));
+        let all: Vec<f64> = places.flat_map(|(from, to)| [from, to]).flatten().collect();
+        let from = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let to = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let room = ((to - from) * 0.06).max(f64::MIN_POSITIVE);
+        (from - room, to + room)
+    }
+}
+
+fn place(history: &History, txn: TxnId) -> f64 {
+    f64::from(txn.0 - history.session_txns(history.session(txn)).start)
+}
+
+fn is_known(interval: Interval) -> bool {
+    interval.begin != i64::MIN || interval.commit != i64::MAX
+}
+
+/// When a transaction ran. What was not recorded lies between its neighbours of the session, so it reaches to them.
+fn reach(history: &History, txn: TxnId) -> Interval {
+    let Interval {
+        mut begin,
+        mut commit,
+    } = history.interval(txn);
+    let session = history.session_txns(history.session(txn));
+    if commit == i64::MAX && txn.0 + 1 < session.end {
+        let next = history.interval(TxnId(txn.0 + 1)).begin;
+        commit = if next > begin { next } else { commit };
+    }
+    if begin == i64::MIN && txn.0 > session.start {
+        let last = history.interval(TxnId(txn.0 - 1)).commit;
+        begin = if last < commit { last } else { begin };
+    }
+    Interval { begin, commit }
+}
+
+/// The first begin and the last commit that are known.
+fn ends(history: &History, txns: impl Iterator<Item = TxnId>) -> (i128, i128) {
+    let mut all = Vec::new();
+    for txn in txns {
+        let Interval { begin, commit } = reach(history, txn);
+        all.extend((begin != i64::MIN).then_some(i128::from(begin)));
+        all.extend((commit != i64::MAX).then_some(i128::from(commit)));
+    }
+    let first = all.iter().copied().min().unwrap_or(0);
+    (first, all.into_iter().max().unwrap_or(first))
+}
+
+/// How far a transaction is from the nearest of the story.
+fn away(history: &History, story: &BTreeSet<TxnId>, txn: TxnId) -> i128 {
+    let it = reach(history, txn);
+    let gap = |other: &TxnId| {
+        let other = reach(history, *other);
+        let before = i128::from(other.begin) - i128::from(it.commit);
+        let after = i128::from(it.begin) - i128::from(other.commit);
+        before.max(after).max(0)
+    };
+    story.iter().map(gap).min().unwrap_or(0)
+}

@@ -1,0 +1,42 @@
+//! A section for each class of anomaly: its name, how often it was found, one example as a story and as a picture.
+
+use kingsnake_solver::certify::Meaning;
+use kingsnake_solver::model::History;
+use maud::{Markup, html};
+
+use super::story;
+use super::terms::Terms;
+use crate::anomalies::Found;
+use crate::picture;
+use crate::voice::count;
+
+/// The sections, and what the anomalies rule out.
+pub fn sections(history: &History, found: &Found, terms: &Terms) -> Markup {
+    let meaning = Meaning::of(history);
+    let list = |names: &kingsnake_solver::lattice::Names| {
+        let names: Vec<&str> = names.iter().copied().collect();
+        names.join(", ")
+    };
+    html! {
+        section #anomalies {
+            h2 { @if found.anomalies.classes.is_empty() { "No anomaly" } @else { "Anomalies, the worst first" } }
+            @if !found.anomalies.is_complete { p.warning { "There may be more: the search stopped at its limit." } }
+            @if !found.boundary.not.is_empty() {
+                p { "Ruled out: " strong { (list(&found.boundary.not)) } "." }
+                @if !found.boundary.also_not.is_empty() {
+                    p.soft { "And " (count(found.boundary.also_not.len(), "model")) " that imply them: " (list(&found.boundary.also_not)) "." }
+                }
+            }
+            @for (at, class) in found.anomalies.classes.iter().enumerate() {
+                @let told = found.story(&meaning, class);
+                @let labels = kingsnake_tell::Labels::new(history, &told.txns);
+                details.class open[at == 0] {
+                    summary { strong { (terms.explain(class.name)) } " " span.soft { "× " (class.count) } " " (told.name.short) }
+                    p { (told.about) }
+                    (story::lines(&told.lines, terms))
+                    (super::drawing(&picture::scene(history, &labels, &class.example), &format!("ks{at}"), terms))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The story as a page tells it: cases fold, and terms are explained where they first occur.
+
+use kingsnake_tell::Line;
+use maud::{Markup, html};
+
+use super::terms::Terms;
+use crate::telling::Telling;
+
+/// Cases deeper than this are told side by side.
+const DEEPEST: usize = 8;
+
+/// The section.
+pub fn section(telling: &Telling, terms: &Terms) -> Markup {
+    let story = &telling.story;
+    html! {
+        section #story {
+            h2 { "What happened" }
+            p.headline { (terms.explain(&story.headline)) }
+            p { (terms.explain(&story.about)) }
+            (lines(&story.lines, terms))
+        }
+    }
+}
+
+/// The lines of an argument; what belongs to a case folds under the line that opens it.
+pub fn lines(lines: &[Line], terms: &Terms) -> Markup {
+    html! { ol.story { (nested(lines, 0, terms)) } }
+}
+
+fn nested(lines: &[Line], depth: usize, terms: &Terms) -> Markup {
+    let mut items: Vec<Markup> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let line = terms.explain(&lines[at].text);
+        let rest = &lines[at + 1..];
+        let inner = rest
+            .iter()
+            .take_while(|it| it.depth > depth && depth < DEEPEST)
+            .count();
+        items.push(if inner == 0 {
+            html! { li { (line) } }
+        } else {
+            html! {
+                li.case {
+                    details open {
+                        summary { (line) }
+                        ol { (nested(&rest[..inner], depth + 1, terms)) }
+                    }
+                }
+            }
+        });
+        at += 1 + inner;
+    }
+    html! { @for item in &items { (item) } }
+}

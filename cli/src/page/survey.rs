@@ -1,0 +1,104 @@
+//! The page of `--level auto`: the lattice, every level with its verdict, and every class of anomaly.
+
+use kingsnake_solver::model::History;
+use kingsnake_text::{Frame, page as whole};
+use maud::html;
+
+use super::terms::Terms;
+use super::{SCRIPT, STYLE, classes, cost, lattice};
+use crate::anomalies::{Found, Models};
+
+/// A level and what became of it.
+pub struct Row {
+    /// The level.
+    pub level: String,
+    /// What it promises.
+    pub words: String,
+    /// Whether it holds, where that is known.
+    pub holds: Option<bool>,
+    /// The verdict in a word.
+    pub verdict: &'static str,
+    /// Why.
+    pub why: String,
+}
+
+/// Everything that the page tells.
+pub struct Survey<'a> {
+    /// The history.
+    pub history: &'a History,
+    /// Its name and size.
+    pub subject: String,
+    /// The strongest levels that hold.
+    pub strongest: Vec<&'static str>,
+    /// The exit status.
+    pub status: u8,
+    /// Every level.
+    pub rows: Vec<Row>,
+    /// Every model.
+    pub models: Models,
+    /// Every class of anomaly, unless the budget ended first.
+    pub found: Option<&'a Found>,
+    /// What the user should know.
+    pub warnings: &'a [String],
+    /// The command that repeats it.
+    pub command: String,
+    /// How long it took.
+    pub time: String,
+}
+
+/// The page.
+pub fn page(survey: &Survey<'_>) -> String {
+    let terms = Terms::default();
+    let (mood, sign) = match survey.status {
+        0 => ("satisfied", "✓"),
+        1 => ("violated", "✗"),
+        _ => ("unknown", "?"),
+    };
+    let strongest = match survey.strongest.as_slice() {
+        [] => "No level is known to hold".to_owned(),
+        names => format!("Strongest: {}", names.join(", ")),
+    };
+    let body = html! {
+        header {
+            p.verdict { span aria-hidden="true" { (sign) } " every level" }
+            h1 { (strongest) }
+            p.subject { (survey.subject) }
+            p.how { "Every level was asked, or follows from another. " span.time { (survey.time) } }
+            @for warning in survey.warnings { p.warning { (warning) } }
+        }
+        (lattice::section(&survey.models))
+        section #levels {
+            h2 { "The levels" }
+            div.scroller { div.wide tabindex="0" role="region" aria-label="Every level and its verdict" {
+                table.levels {
+                    thead { tr { @for name in ["level", "verdict", "why", "what it promises"] { th scope="col" { (name) } } } }
+                    tbody { @for row in &survey.rows {
+                        tr {
+                            th scope="row" { code { (row.level) } }
+                            td class=(match row.holds { Some(true) => "holds", Some(false) => "fails", None => "open" }) { (row.verdict) }
+                            td { (terms.explain(&row.why)) }
+                            td.soft { (row.words) }
+                        }
+                    } }
+                }
+            } }
+        }
+        @if let Some(found) = survey.found { (classes::sections(survey.history, found, &terms)) }
+        section {
+            h2 { "The history" }
+            dl.facts { @for (name, value) in cost::sizes(survey.history) { div { dt { (name) } dd { (value) } } } }
+        }
+        section #run {
+            h2 { "The run" }
+            p { "This repeats it:" }
+            pre.command { code { (survey.command) } }
+        }
+    };
+    let frame = Frame {
+        title: &format!("{strongest} ({})", survey.subject),
+        mood,
+        style: STYLE,
+        script: SCRIPT,
+    };
+    whole(frame, &body)
+}
