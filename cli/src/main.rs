@@ -94,6 +94,9 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         }
         Command::Explain(mut args) => {
             args.check.history = args.history;
+            if args.check.level.level == Some(LevelArg::Auto) {
+                plan::one_level(&args.check.level)?;
+            }
             check(&args.check, voice, start, words::long)
         }
         Command::Verify(args) => limits::command(&args.bounds.clone(), start, move |budget| {

@@ -43,14 +43,13 @@ impl Shared {
             ..spec
         };
         let found = self.graphs.iter().find(|graph| graph.spec() == timeless);
-        let graph = match found {
-            Some(found) => found.clone(),
-            None => {
-                let resolved = self.resolved.clone();
-                let graph = construct_within(history, resolved, timeless, shape, budget)?;
-                self.graphs.push(graph.clone());
-                graph
-            }
+        let graph = if let Some(found) = found {
+            found.clone()
+        } else {
+            let resolved = self.resolved.clone();
+            let graph = construct_within(history, resolved, timeless, shape, budget)?;
+            self.graphs.push(graph.clone());
+            graph
         };
         Ok(Ok(match spec.real_time {
             None => graph,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::graphs::on_a_cycle;
 use super::meaning::Meaning;
-use kingsnake_history::level::Spec;
+use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId};
 use kingsnake_history::verdict::{Certificate, Moment};
 
@@ -26,6 +26,7 @@ pub fn check(history: &History, spec: Spec, certificate: &Certificate) -> Result
     let mut graph = Dependencies {
         history,
         spec,
+        has_begins: spec.has_begins(history),
         writers: FxHashMap::default(),
         edges: Vec::new(),
     };
@@ -44,15 +45,25 @@ pub fn check(history: &History, spec: Spec, certificate: &Certificate) -> Result
 struct Dependencies<'h> {
     history: &'h History,
     spec: Spec,
+    has_begins: bool,
     /// The writers of each key, as they commit.
     writers: FxHashMap<KeyId, Vec<TxnId>>,
     edges: Vec<(u32, u32)>,
 }
 
 impl Dependencies<'_> {
-    /// Where a transaction reads.
+    fn model(&self, txn: TxnId) -> Model {
+        self.spec.model_of(self.history, txn)
+    }
+
+    /// Where a transaction begins.
     fn begin(&self, txn: TxnId) -> u32 {
-        2 * txn.0 + u32::from(!self.spec.model.has_begin())
+        2 * txn.0 + u32::from(!self.has_begins)
+    }
+
+    /// Where it reads.
+    fn snap(&self, txn: TxnId) -> u32 {
+        2 * txn.0 + u32::from(!self.model(txn).reads_at_begin())
     }
 
     /// Where its writes appear.
@@ -63,7 +74,7 @@ impl Dependencies<'_> {
     fn sessions(&mut self, commits: &[TxnId]) {
         let mut txns = commits.to_vec();
         txns.sort_unstable();
-        for &txn in txns.iter().filter(|_| self.spec.model.has_begin()) {
+        for &txn in txns.iter().filter(|_| self.has_begins) {
             self.edges.push((self.begin(txn), Self::commit(txn)));
         }
         for pair in txns.windows(2).filter(|_| self.spec.session_order) {
@@ -87,7 +98,7 @@ impl Dependencies<'_> {
                 }
                 writers.push(txn);
                 if let Some(last) = last {
-                    let installs = if self.spec.model.is_atomic() {
+                    let installs = if self.model(txn).installs_at_begin() {
                         self.begin(txn)
                     } else {
                         Self::commit(txn)
@@ -133,13 +144,17 @@ impl Dependencies<'_> {
                         let Some(&at) = place.get(&(key, writer)) else {
                             continue;
                         };
-                        self.edges.push((Self::commit(writer), self.begin(txn)));
+                        self.edges.push((Self::commit(writer), self.snap(txn)));
                         at + 1
                     }
                 };
+                // A weak transaction need not read the newest version.
+                if !Model::TIMED.contains(&self.model(txn)) {
+                    continue;
+                }
                 let writers = self.writers.get(&key).map_or(&[][..], Vec::as_slice);
                 if let Some(&next) = writers.get(next).filter(|&&next| next != txn) {
-                    self.edges.push((self.begin(txn), Self::commit(next)));
+                    self.edges.push((self.snap(txn), Self::commit(next)));
                 }
             }
         }

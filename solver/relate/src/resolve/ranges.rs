@@ -128,8 +128,7 @@ impl Walk<'_> {
     ) -> Result<(), ResolveError> {
         let absence = read_nothing(self.history.is_initial(value));
         let origin = self.absences.origin(key, txn, absence);
-        let is_first = matches!(self.state[key.index()].read, FirstRead::None);
-        if origin == AbsenceOrigin::Nobody && is_first {
+        if origin == AbsenceOrigin::Nobody {
             return self.external(node, txn, at, key, value);
         }
         self.absence(node, txn, at, key, absence)
