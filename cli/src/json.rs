@@ -568,6 +568,21 @@ fn proof_view(history: &History, proof: &Proof) -> Value {
                 "other_first": other_first,
             })
         },
+        |reader, key, cases| {
+            let cases: Vec<Value> = cases
+                .into_iter()
+                .map(|(writer, proof)| {
+                    let writer = writer.map(|txn| txn_name(history, txn));
+                    json!({"writer": writer, "proof": proof})
+                })
+                .collect();
+            json!({
+                "kind": "choice",
+                "reader": txn_name(history, reader),
+                "key": token(history, history.key_token(key)),
+                "cases": cases,
+            })
+        },
     )
 }
 

@@ -229,14 +229,13 @@ pub(crate) fn engines() -> Vec<Techniques> {
 /// What an engine said, compared with what is true.
 pub(crate) enum Outcome {
     Agrees(bool, Decider),
-    /// The history does not say enough: several may have written what was read, or removed what was not found.
+    /// The history does not say enough.
     Refused(&'static str),
     Wrong(String),
 }
 
 /// What a suite of random histories may be refused for. Any other refusal is a failure, and so is every error.
-const READS: &str = "ambiguous read";
-const ABSENCES: &str = "ambiguous absence";
+const UNKNOWN: &str = "a writer of unknown end";
 
 fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
     let Some(truth) = oracle::holds(history, spec) else {
@@ -250,10 +249,9 @@ fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
 /// Compares an answer with the truth.
 pub(crate) fn judge(truth: bool, answer: Result<(Decider, Verdict), CheckError>) -> Outcome {
     match answer {
-        Err(CheckError::Resolve(ResolveError::AmbiguousRead { .. })) => Outcome::Refused(READS),
-        Err(CheckError::Resolve(ResolveError::AmbiguousAbsence { .. })) => {
-            Outcome::Refused(ABSENCES)
-        }
+        Err(CheckError::Resolve(
+            ResolveError::UnknownWriter { .. } | ResolveError::UnknownDelete { .. },
+        )) => Outcome::Refused(UNKNOWN),
         Err(error) => Outcome::Wrong(error.to_string()),
         Ok((decider, verdict)) => match (&verdict, truth) {
             (Verdict::Satisfied(_), true) | (Verdict::Violated(_), false) => {
@@ -271,13 +269,12 @@ fn every_engine_agrees_with_the_oracle() {
 
 #[test]
 fn every_engine_agrees_with_the_oracle_on_range_queries_inserts_and_deletes() {
-    // Deletes without a name all leave the same.
-    agree(30_000, small_rows, &[READS, ABSENCES]);
+    agree(15_000, small_rows, &[UNKNOWN]);
 }
 
 #[test]
 fn every_engine_agrees_with_the_oracle_where_values_repeat_and_ends_are_unknown() {
-    agree(30_000, small_repeats, &[READS, ABSENCES]);
+    agree(15_000, small_repeats, &[UNKNOWN]);
 }
 
 /// How often each thing happened.
@@ -350,7 +347,7 @@ fn assert_balance(tally: &Tally) {
         let enough = match what {
             "decided by resolve" => no >= 1000,
             "decided by witness" => yes >= 100,
-            _ => yes.min(no) >= (yes + no) / 50,
+            _ => yes.min(no) >= (yes + no) / 100,
         };
         assert!(enough, "{what}: {yes} satisfied, {no} violated");
     }

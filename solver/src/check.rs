@@ -10,7 +10,7 @@ use crate::certify::refutation::{Refusal, check_proof_within};
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Origin, Side};
 use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::{Model, Spec};
-use crate::model::{History, TxnId};
+use crate::model::{Act, History};
 use crate::progress::{Event, Phase, Progress};
 use crate::prune::{
     Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
@@ -19,6 +19,7 @@ use crate::prune::{
 use crate::relate::{Edge, Polygraph, Shape, construct_within};
 use crate::resolve::{ResolveError, Resolved, resolve_for};
 use crate::shared::Shared;
+use crate::uncertain;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
 use crate::witness::witness;
 use kingsnake_refute::NoProof;
@@ -169,15 +170,13 @@ pub enum CheckError {
     /// The history is not one of registers.
     #[error(transparent)]
     NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
-    /// Orders explain all reads, and nothing has compared them with the conditions that chose rows.
+    /// Orders explain all reads, and no order that was tried gives every aggregate its result.
     #[error(
-        "some order explains every row that was read, but whether it explains the rows that {n} did not return is not decided at this level; \
-         predicates are checked with --certificate-from history or --along, and --no-predicates takes what they returned as plain reads"
+        "some order explains every row that was read and every row that was not returned, but whether one also gives all aggregates \
+         their results is not decided; aggregates are checked with --certificate-from history or --along, and --no-predicates \
+         ignores conditions over rows"
     )]
-    Predicates {
-        /// How many there are, with their name.
-        n: String,
-    },
+    Aggregates,
     /// A back end failed.
     #[error(transparent)]
     Decide(#[from] DecideError),
@@ -372,6 +371,14 @@ impl Line<'_> {
         self.stats.n_nodes = polygraph.n_nodes();
         self.stats.n_known_edges = polygraph.edges().len();
         self.stats.n_pairs = polygraph.runs().n_pairs();
+        let n_reads = polygraph.resolved().uncertain().len();
+        let is_searched = matches!(self.spec.model, Model::Ser | Model::Si | Model::Pc);
+        if !is_searched && (n_reads > 0 || self.history.n_predicates() > 0) {
+            return Err(ResolveError::Uncertain { n_reads }.into());
+        }
+        if n_reads > 0 {
+            return self.uncertain(&polygraph, engines.backend);
+        }
         let settled = polygraph.problem().is_settled() && self.techniques.linear;
         let decider = if settled {
             Decider::Linear
@@ -383,6 +390,33 @@ impl Line<'_> {
         match self.prune(engines.device, polygraph)? {
             Outcome::Contradiction(contradiction) => self.contradicted(decider, &contradiction),
             Outcome::Pruned(pruned) => self.decide(decider, &pruned, engines.backend),
+        }
+    }
+
+    /// The line from the graph on, where some read can have been of several versions.
+    fn uncertain(
+        &mut self,
+        polygraph: &Polygraph,
+        backend: &mut dyn Backend,
+    ) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Decide);
+        let scene = uncertain::Scene {
+            history: self.history,
+            spec: self.spec,
+            shape: self.techniques.shape(),
+            options: self.prune_options(),
+            witness: self.techniques.witness,
+            budget: self.budget,
+        };
+        let progress = &mut *self.clock.progress;
+        match uncertain::settle(&scene, polygraph.resolved(), backend, progress) {
+            Ok(uncertain::Answer::Order(decider, order)) => {
+                self.explained(decider, Ok(Certificate { order }))
+            }
+            Ok(uncertain::Answer::Proof(decider, proof)) => self.violated(decider, proof),
+            Err(uncertain::Stop::Budget(reason)) => Err(reason.into()),
+            Err(uncertain::Stop::Error(error)) => Err(Stop::Error(error)),
+            Err(uncertain::Stop::NoProof(decider)) => self.proved(decider, Err(NoProof::NotFound)),
         }
     }
 
@@ -422,19 +456,23 @@ impl Line<'_> {
         self.stats.n_versions = versions.len() - versions.n_keys();
     }
 
-    fn prune(
-        &mut self,
-        device: Option<&mut dyn Device>,
-        polygraph: Polygraph,
-    ) -> Result<Outcome, Stop> {
-        let options = PruneOptions {
+    fn prune_options(&self) -> PruneOptions {
+        PruneOptions {
             reachability: self.techniques.reachability,
             rounds: self.techniques.prune_rounds,
             linear: self.techniques.linear,
             estimate: self.techniques.estimate,
             coalesce: self.techniques.coalesce,
             merge: self.techniques.merge,
-        };
+        }
+    }
+
+    fn prune(
+        &mut self,
+        device: Option<&mut dyn Device>,
+        polygraph: Polygraph,
+    ) -> Result<Outcome, Stop> {
+        let options = self.prune_options();
         let stats = &mut self.stats.prune;
         let (budget, progress) = (self.budget, &mut *self.clock.progress);
         let outcome = prune_on(device, polygraph, options, stats, budget, progress)?;
@@ -540,7 +578,6 @@ impl Line<'_> {
         pruned: &Pruned,
         choices: &[Side],
     ) -> Result<Answer, Stop> {
-        self.clock.enter(Phase::Certify);
         let polygraph = &pruned.polygraph;
         let order = if choices.is_empty() {
             Ok(pruned.dag.order().to_vec())
@@ -553,27 +590,35 @@ impl Line<'_> {
                 .filter_map(|node| polygraph.point(node))
                 .collect(),
         });
+        self.explained(decider, certificate)
+    }
+
+    fn has_aggregates(&self) -> bool {
+        let mut predicates = self.history.all_predicates().iter();
+        predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }))
+    }
+
+    /// Replays an order.
+    fn explained(
+        &mut self,
+        decider: Decider,
+        certificate: Result<Certificate, String>,
+    ) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Certify);
         let holds = certificate.and_then(|certificate| {
-            certify::order::replay(self.history, self.spec, &certificate).map(|()| certificate)
+            let (history, spec) = (self.history, self.spec);
+            let holds = certify::order::replay_without_aggregates(history, spec, &certificate);
+            holds.map(|()| certificate)
         });
         let certificate = certified(decider, "satisfied", holds)?;
-        let n = match self.history.n_predicates() {
-            0 => return Ok((decider, Verdict::Satisfied(certificate))),
-            // A serial order that explains every condition too is an answer; that this one does not is none.
-            _ if explains_predicates(self.history, self.spec, &certificate) => {
-                return Ok((decider, Verdict::Satisfied(certificate)));
-            }
-            1 => "1 predicate".to_owned(),
-            n => format!("{n} predicates"),
-        };
-        Err(CheckError::Predicates { n }.into())
+        // An order that gives every aggregate its result is an answer; that this one does not is none.
+        if self.has_aggregates()
+            && certify::order::replay(self.history, self.spec, &certificate).is_err()
+        {
+            return Err(CheckError::Aggregates.into());
+        }
+        Ok((decider, Verdict::Satisfied(certificate)))
     }
-}
-
-/// Whether a serial order gives every predicate what it returned.
-fn explains_predicates(history: &History, spec: Spec, certificate: &Certificate) -> bool {
-    let order: Vec<TxnId> = certificate.order.iter().map(|point| point.txn).collect();
-    spec.model == Model::Ser && certify::along::replay(history, &order).is_none()
 }
 
 fn chosen_order(pruned: &Pruned, choices: &[Side]) -> Result<Vec<u32>, Cyclic> {

@@ -14,6 +14,7 @@ mod mixed;
 #[cfg(test)]
 mod mutants;
 pub mod shared;
+mod uncertain;
 pub mod weak;
 
 pub use kingsnake_certify as certify;

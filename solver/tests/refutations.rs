@@ -112,6 +112,7 @@ fn first_cycle(proof: &mut Proof) -> &mut Vec<Step> {
     match proof {
         Proof::Cycle(steps) => steps,
         Proof::Split { one_first, .. } => first_cycle(one_first),
+        Proof::Choice { cases, .. } => first_cycle(&mut cases[0].1),
     }
 }
 

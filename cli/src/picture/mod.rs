@@ -229,7 +229,20 @@ fn leaves(from: Source<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
                     short(&from.txn(other), 24)
                 ));
             }
-            Visit::EndOfCase(_) => {
+            Visit::Choice(..) => {}
+            Visit::Source(source) => {
+                let word = if assumed.is_empty() { "If" } else { "and" };
+                let writer = source.writer.map_or_else(
+                    || "the initial state".to_owned(),
+                    |txn| short(&from.txn(txn), 24),
+                );
+                assumed.push(format!(
+                    "{word} {} read {} from {writer}",
+                    short(&from.txn(source.reader), 24),
+                    short(&from.labels.key(source.key), 24),
+                ));
+            }
+            Visit::EndOfCase(_) | Visit::EndOfSource(_) => {
                 assumed.pop();
             }
         }

@@ -4,6 +4,7 @@ pub mod adya;
 mod adya_reading;
 pub mod along;
 mod clock;
+mod conditions;
 pub mod dependencies;
 mod families;
 mod findings;

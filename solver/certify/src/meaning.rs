@@ -4,8 +4,11 @@
 //! did it, so that a mistake there cannot excuse itself here. A version of a key is named by its writer; `None` is the
 //! initial state.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
+use rustc_hash::FxHashMap;
+
+use super::conditions::{Conditions, Look, look};
 use super::rows::{Sight, is_hidden, is_nothing, sight};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
@@ -20,8 +23,13 @@ pub struct Meaning<'h> {
     counts: Vec<bool>,
     /// For each value, two transactions that did not abort and left it in its key: wrote it last, or appended it.
     writers: Vec<[u32; 2]>,
-    /// Values that three or more left.
-    crowded: FxHashSet<ValueId>,
+    /// For values that three or more left, all but those two.
+    more: FxHashMap<ValueId, Vec<TxnId>>,
+    /// For each key, every transaction that did not abort and wrote it, and what it left. Only kept where there are predicates.
+    left_by: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
+    conditions: Option<Conditions>,
+    /// What is assumed of whom a transaction read a key from.
+    assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
     /// For each key, the transactions that did not abort and left it without a row, and what they left. Only kept where
     /// range queries or named tombstones make it matter.
     deletes: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
@@ -34,7 +42,10 @@ impl<'h> Meaning<'h> {
             history,
             counts: Vec::with_capacity(history.n_txns()),
             writers: vec![[NOBODY; 2]; history.n_values()],
-            crowded: FxHashSet::default(),
+            more: FxHashMap::default(),
+            left_by: FxHashMap::default(),
+            conditions: Conditions::of(history),
+            assumed: RefCell::default(),
             deletes: FxHashMap::default(),
         };
         // Who wrote a key last, among the operations seen so far, from a transaction's last to its first.
@@ -68,6 +79,9 @@ impl<'h> Meaning<'h> {
             if is_overwritten && matches!(op, Op::Write { .. }) {
                 continue;
             }
+            if self.conditions.is_some() {
+                self.left_by.entry(key).or_default().push((txn, value));
+            }
             if deletes_matter && is_hidden(self.history, value, false) {
                 self.deletes.entry(key).or_default().push((txn, value));
             }
@@ -75,9 +89,7 @@ impl<'h> Meaning<'h> {
             match row {
                 [NOBODY, _] => row[0] = txn.0,
                 [_, NOBODY] => row[1] = txn.0,
-                _ => {
-                    self.crowded.insert(value);
-                }
+                _ => self.more.entry(value).or_default().push(txn),
             }
         }
     }
@@ -207,7 +219,7 @@ impl<'h> Meaning<'h> {
     /// The transaction other than `reader` that left a value, if any did; `None` if several did.
     #[allow(clippy::option_option)] // Nobody, one, or it is not certain.
     fn others(&self, reader: TxnId, value: ValueId) -> Option<Option<TxnId>> {
-        if self.crowded.contains(&value) {
+        if self.more.contains_key(&value) {
             return None;
         }
         let left = self.writers[value.index()].into_iter();
@@ -311,8 +323,22 @@ impl<'h> Meaning<'h> {
         left.any(|txn| txn != NOBODY && txn != reader.0)
     }
 
-    /// The version of a key that a transaction began from, if it read the key and the version is certain.
+    /// The version of a key that a transaction began from, if it read the key and the version is certain or assumed.
     pub fn version_read(&self, reader: TxnId, key: KeyId) -> Option<Version> {
+        if let Some(version) = self.first_version_read(reader, key) {
+            return Some(version);
+        }
+        if let Some(&assumed) = self.assumed.borrow().get(&(reader, key)) {
+            return Some(assumed);
+        }
+        match self.sources(reader, key)?.as_slice() {
+            &[version] => Some(version),
+            _ => None,
+        }
+    }
+
+    /// The version that a transaction's first read of a key leaves no doubt about.
+    fn first_version_read(&self, reader: TxnId, key: KeyId) -> Option<Version> {
         let mut own = Vec::new();
         for &op in self.history.ops(reader) {
             if let Some(seen) = sight(self.history, op, key) {
@@ -333,6 +359,93 @@ impl<'h> Meaning<'h> {
             }
         }
         None
+    }
+
+    /// Assumes whom a transaction read a key from; `None` takes that back. Returns what was assumed before.
+    pub fn assume(&self, reader: TxnId, key: KeyId, source: Option<Version>) -> Option<Version> {
+        let mut assumed = self.assumed.borrow_mut();
+        match source {
+            Some(version) => assumed.insert((reader, key), version),
+            None => assumed.remove(&(reader, key)),
+        }
+    }
+
+    /// Every version of a register that explains all that a transaction saw of it before it wrote it, and none if what it saw then
+    /// is not what it wrote; `None` if it saw nothing.
+    pub fn sources(&self, reader: TxnId, key: KeyId) -> Option<Vec<Version>> {
+        let history = self.history;
+        let (ops, predicates) = (history.ops(reader), history.predicates(reader));
+        let mut common: Option<Vec<Version>> = None;
+        let mut keep = |possible: Vec<Version>| match &mut common {
+            None => common = Some(possible),
+            Some(common) => common.retain(|it| possible.contains(it)),
+        };
+        let mut own: Option<ValueId> = None;
+        for at in 0..=ops.len() {
+            for predicate in predicates.clone().filter(|it| it.at as usize == at) {
+                let query = predicate.query;
+                match (look(history, reader, predicate, key), own) {
+                    (None, _) => {}
+                    (Some(Look::Never), _) => return Some(Vec::new()),
+                    (Some(Look::Satisfies(is)), Some(own)) => {
+                        if history.satisfies(query, own) != is {
+                            return Some(Vec::new());
+                        }
+                    }
+                    (Some(Look::Satisfies(is)), None) => {
+                        keep(self.satisfying(reader, key, query, is));
+                    }
+                }
+            }
+            let Some(&op) = ops.get(at) else { break };
+            if op.key() == Some(key)
+                && let Some(value) = written_by(op)
+            {
+                own = Some(value);
+            }
+            if let (None, Some(seen)) = (own, sight(history, op, key)) {
+                keep(self.possible(reader, key, &seen));
+            }
+        }
+        common
+    }
+
+    /// Every version of a row that satisfies a condition, or does not.
+    fn satisfying(&self, reader: TxnId, key: KeyId, query: u32, is: bool) -> Vec<Version> {
+        let history = self.history;
+        let initial = self.conditions.as_ref().and_then(|it| it.initial(key));
+        let satisfies = |row: ValueId| history.satisfies(query, row);
+        let initial = (initial.is_some_and(satisfies) == is).then_some(None);
+        let left = self.left_by.get(&key).into_iter().flatten();
+        let others = left.filter(|it| it.0 != reader && satisfies(it.1) == is);
+        others.map(|it| Some(it.0)).chain(initial).collect()
+    }
+
+    /// Every version of a register that explains what an operation saw of it.
+    fn possible(&self, reader: TxnId, key: KeyId, seen: &Sight) -> Vec<Version> {
+        match *seen {
+            Sight::Values(ref values) => {
+                let Some((&value, rest)) = values.split_first() else {
+                    return Vec::new();
+                };
+                if rest.iter().any(|&other| other != value) {
+                    return Vec::new();
+                }
+                let two = self.writers[value.index()].into_iter();
+                let two = two.filter(|&txn| txn != NOBODY).map(TxnId);
+                let more = self.more.get(&value).into_iter().flatten().copied();
+                let others = two.chain(more).filter(|&txn| txn != reader).map(Some);
+                let initial = self.history.is_initial(value).then_some(None);
+                others.chain(initial).collect()
+            }
+            Sight::Nothing {
+                shows_deleted,
+                may_be_initial,
+            } => {
+                let deleters = self.deleters(reader, key, shows_deleted).map(Some);
+                deleters.chain(may_be_initial.then_some(None)).collect()
+            }
+        }
     }
 
     /// The version that a transaction read and overwrote: no other comes between.

@@ -14,7 +14,7 @@ use super::weak;
 use kingsnake_history::budget::{Budget, StopReason};
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
-use kingsnake_history::verdict::{Fact, Moment, Proof, Split, Step, StepReason, Visit};
+use kingsnake_history::verdict::{Fact, Moment, Proof, Source, Split, Step, StepReason, Visit};
 
 /// Why a proof is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,10 @@ struct Checker<'h> {
     /// first versions of their families.
     assumed: FxHashMap<Assumption, usize>,
     families: FxHashMap<KeyId, Families>,
+    writers: FxHashMap<KeyId, Vec<TxnId>>,
+    lists: FxHashMap<KeyId, Vec<&'h [ValueId]>>,
+    /// What was assumed of reads before each of the cases that are open.
+    before: Vec<Option<Version>>,
 }
 
 impl<'h> Checker<'h> {
@@ -102,12 +106,78 @@ impl<'h> Checker<'h> {
             spec,
             assumed: FxHashMap::default(),
             families,
+            writers,
+            lists,
+            before: Vec::new(),
+        }
+    }
+
+    /// Checks that a transaction can have read a key from nobody but those that have a case.
+    fn check_choice(
+        &self,
+        reader: TxnId,
+        key: KeyId,
+        cases: &[(Version, Proof)],
+    ) -> Result<(), String> {
+        let history = self.meaning.history();
+        if self.assumed.values().any(|&times| times > 0) {
+            return Err("a choice within a split".to_owned());
+        }
+        if reader.index() >= history.n_txns() || !self.meaning.counts(reader) {
+            return Err("a choice of a transaction that does not count".to_owned());
+        }
+        let (who, what) = (self.txn(reader), history.key_name(key));
+        let Some(sources) = self.meaning.sources(reader, key) else {
+            return Err(format!("{who} read nothing of {what}"));
+        };
+        for source in sources {
+            if !cases.iter().any(|case| case.0 == source) {
+                let source =
+                    source.map_or_else(|| "the initial state".to_owned(), |it| self.txn(it));
+                return Err(format!("{who} can also have read {what} from {source}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Assumes whom a transaction read a key from, or takes that back.
+    fn assume(&mut self, source: Source, is_taken_back: bool) {
+        let Source {
+            reader,
+            key,
+            writer,
+        } = source;
+        if is_taken_back {
+            let before = self.before.pop().flatten();
+            self.meaning.assume(reader, key, before);
+        } else {
+            let before = self.meaning.assume(reader, key, Some(writer));
+            self.before.push(before);
+        }
+        // A transaction that read and wrote the key joins two versions.
+        if self.meaning.left(reader, key).is_some()
+            && let Some(writers) = self.writers.get(&key)
+        {
+            let lists = self.lists.get(&key).map_or(&[][..], Vec::as_slice);
+            let (spec, history) = (self.spec, self.meaning.history());
+            let is_atomic = |txn| spec.model_of(history, txn).is_atomic();
+            let families = Families::of(&self.meaning, key, writers, lists, is_atomic);
+            self.families.insert(key, families);
         }
     }
 
     fn visit(&mut self, visit: Visit<'_>) -> Result<(), String> {
         match visit {
             Visit::Cycle(steps) => self.check_cycle(steps),
+            Visit::Choice(reader, key, cases) => self.check_choice(reader, key, cases),
+            Visit::Source(source) => {
+                self.assume(source, false);
+                Ok(())
+            }
+            Visit::EndOfSource(source) => {
+                self.assume(source, true);
+                Ok(())
+            }
             Visit::Split(Split { key, one, other }) => {
                 if one == other {
                     return Err(format!("a split of {} with itself", self.txn(one)));
@@ -289,7 +359,10 @@ impl<'h> Checker<'h> {
         }
         let roots = (families.root(before), families.root(newer));
         match fact {
-            Fact::Initial => before.is_none() || roots.0 == Some(None) && roots.1 != Some(None),
+            // Two that were both made from the initial state contradict each other, as below.
+            Fact::Initial => {
+                before.is_none() || roots.0 == Some(None) && !families.is_from(before, newer)
+            }
             // Whoever read a version commits after its writer, and so does whoever read what that one wrote. If neither came from
             // the other in one family, both continue one version. Then each is directly after it and the other further
             // behind: a contradiction that either order shows.

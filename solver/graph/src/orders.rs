@@ -94,6 +94,11 @@ impl Orders {
         self.keys[at]
     }
 
+    /// The place of a key that is not settled.
+    pub fn place(&self, key: u32) -> Option<usize> {
+        self.keys.binary_search(&key).ok()
+    }
+
     /// The runs of the key at this place.
     #[inline]
     pub fn of(&self, at: usize) -> &[Run] {

@@ -121,6 +121,30 @@ pub enum Proof {
         /// If `other`'s write came first.
         other_first: Box<Proof>,
     },
+    /// A transaction can have read a key from several; whichever it was, there is a contradiction. With no case at all, it cannot
+    /// have seen of the key what it saw. Never within a split.
+    Choice {
+        /// Who read.
+        reader: TxnId,
+        /// The key.
+        key: KeyId,
+        /// Everybody that it can have read from, and the contradiction.
+        cases: Vec<(Option<TxnId>, Proof)>,
+    },
+}
+
+/// What a choice comes to, from what its cases come to.
+type OfChoice<'a, T> = dyn FnMut(TxnId, KeyId, Vec<(Option<TxnId>, T)>) -> T + 'a;
+
+/// That a transaction read a key from another; `None` is the initial state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Who read.
+    pub reader: TxnId,
+    /// The key.
+    pub key: KeyId,
+    /// Who wrote what was read.
+    pub writer: Option<TxnId>,
 }
 
 /// Two writers of a key: a split between them, or the case that the first of them wrote first.
@@ -145,6 +169,12 @@ pub enum Visit<'p> {
     Case(Split),
     /// It ends.
     EndOfCase(Split),
+    /// A choice of whom a transaction read a key from; so many cases follow.
+    Choice(TxnId, KeyId, &'p [(Option<TxnId>, Proof)]),
+    /// A case of it begins.
+    Source(Source),
+    /// It ends.
+    EndOfSource(Source),
 }
 
 /// A walk over a proof, without recursion.
@@ -189,6 +219,22 @@ impl<'p> Iterator for Visits<'p> {
                 }
                 Some(Visit::Split(split))
             }
+            Next::Proof(Proof::Choice { reader, key, cases }) => {
+                let (reader, key) = (*reader, *key);
+                for (writer, proof) in cases.iter().rev() {
+                    let source = Source {
+                        reader,
+                        key,
+                        writer: *writer,
+                    };
+                    self.open.extend([
+                        Next::Visit(Visit::EndOfSource(source)),
+                        Next::Proof(proof),
+                        Next::Visit(Visit::Source(source)),
+                    ]);
+                }
+                Some(Visit::Choice(reader, key, cases))
+            }
         }
     }
 }
@@ -222,11 +268,19 @@ impl Proof {
         })
     }
 
+    /// The choices of whom a transaction read a key from, the outer ones before the inner ones.
+    pub fn choices(&self) -> impl Iterator<Item = (TxnId, KeyId)> {
+        self.visits().filter_map(|visit| match visit {
+            Visit::Choice(reader, key, _) => Some((reader, key)),
+            _ => None,
+        })
+    }
+
     /// The steps, where the proof is one cycle.
     pub fn as_cycle(&self) -> Option<&[Step]> {
         match self {
             Proof::Cycle(steps) => Some(steps),
-            Proof::Split { .. } => None,
+            Proof::Split { .. } | Proof::Choice { .. } => None,
         }
     }
 
@@ -241,12 +295,31 @@ impl Proof {
         }
     }
 
-    /// Computes something of each cycle, and of each split from what was computed of its two cases, without recursion.
+    /// Computes something of each cycle, of each split from what was computed of its two cases, and of each choice from what was
+    /// computed of its cases. Splits may be deep and are walked without recursion; choices are few.
     pub fn fold<'p, T>(
         &'p self,
         mut of_cycle: impl FnMut(&'p [Step]) -> T,
         mut of_split: impl FnMut(Split, T, T) -> T,
+        mut of_choice: impl FnMut(TxnId, KeyId, Vec<(Option<TxnId>, T)>) -> T,
     ) -> T {
+        self.fold_with(&mut of_cycle, &mut of_split, &mut of_choice)
+    }
+
+    fn fold_with<'p, T>(
+        &'p self,
+        of_cycle: &mut dyn FnMut(&'p [Step]) -> T,
+        of_split: &mut dyn FnMut(Split, T, T) -> T,
+        of_choice: &mut OfChoice<'_, T>,
+    ) -> T {
+        if let Proof::Choice { reader, key, cases } = self {
+            let cases = cases.iter().map(|(writer, proof)| {
+                let proof = proof.fold_with(&mut *of_cycle, &mut *of_split, &mut *of_choice);
+                (*writer, proof)
+            });
+            let cases = cases.collect();
+            return of_choice(*reader, *key, cases);
+        }
         let mut open: Vec<(Split, Option<T>)> = Vec::new();
         let mut visits = self.visits();
         loop {
@@ -255,7 +328,8 @@ impl Proof {
                 match visits.next() {
                     Some(Visit::Cycle(steps)) => break of_cycle(steps),
                     Some(Visit::Split(split)) => open.push((split, None)),
-                    Some(Visit::Case(_) | Visit::EndOfCase(_)) => {}
+                    // There are no choices within a split.
+                    Some(_) => {}
                     None => break of_cycle(&[]),
                 }
             };
@@ -275,7 +349,8 @@ impl Proof {
     /// The same proof with other cycles.
     #[must_use]
     pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
-        self.fold(|steps| Proof::Cycle(map(steps)), Proof::split)
+        let of_choice = |reader, key, cases| Proof::Choice { reader, key, cases };
+        self.fold(|steps| Proof::Cycle(map(steps)), Proof::split, of_choice)
     }
 
     /// Every key that the proof speaks of, once, in order.
@@ -283,6 +358,7 @@ impl Proof {
         let of_steps = self.steps().filter_map(|step| step.reason.key());
         let mut keys: Vec<KeyId> = of_steps.collect();
         keys.extend(self.splits().map(|split| split.key));
+        keys.extend(self.choices().map(|choice| choice.1));
         keys.sort_unstable();
         keys.dedup();
         keys
@@ -408,7 +484,7 @@ mod tests {
 
     fn shape(proof: &Proof) -> String {
         let of_split = |split: Split, one, other| format!("{}({one} {other})", split.key.0);
-        proof.fold(|_| "c".to_owned(), of_split)
+        proof.fold(|_| "c".to_owned(), of_split, |_, _, _| "choice".to_owned())
     }
 
     #[test]
@@ -427,7 +503,10 @@ mod tests {
     fn a_fold_does_not_overflow_the_stack() {
         let leaf = || Proof::Cycle(Vec::new());
         let deep = (0..100_000).fold(leaf(), |inner, _| split(1, inner, leaf()));
-        assert_eq!(deep.fold(|_| 1, |_, one, other| one + other), 100_001);
+        assert_eq!(
+            deep.fold(|_| 1, |_, one, other| one + other, |_, _, _| 0),
+            100_001
+        );
         std::mem::forget(deep); // Dropping it is recursive.
     }
 }

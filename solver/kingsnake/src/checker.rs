@@ -25,11 +25,6 @@ pub enum Error {
     /// The level demands what was switched off.
     #[error("{0} demands session order, which was switched off")]
     SessionOrder(Level),
-    /// Conditions over rows are evaluated by the program only.
-    #[error(
-        "the history has conditions over rows, which the library does not evaluate; use the program: `kingsnake check`"
-    )]
-    Conditions,
     /// There is no such back end.
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
@@ -262,9 +257,6 @@ impl Checker {
 
     /// Checks a history.
     pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
-        if !history.all_predicates().is_empty() {
-            return Err(Error::Conditions);
-        }
         let spec = self.spec()?;
         let budget = self.budget();
         if self.level == Level::Linearizable {

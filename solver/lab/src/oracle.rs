@@ -22,7 +22,9 @@ use std::ops::{Bound, RangeBounds};
 use timed::Timed;
 
 use kingsnake_history::level::{Model, Spec};
-use kingsnake_history::model::{History, KeyId, Op, RangeId, Status, Token, TxnId, ValueId};
+use kingsnake_history::model::{
+    Act, History, KeyId, Op, Predicate, RangeId, Status, Token, TxnId, ValueId,
+};
 
 /// The most transactions, aborted ones aside, that [`holds`] decides.
 pub const MAX_TXNS: usize = 8;
@@ -200,7 +202,12 @@ impl<'h> Search<'h> {
     fn reads_from(&mut self, store: &Store, txn: usize) -> bool {
         let history = self.history;
         self.scratch.clone_from(&store.cells);
-        for &op in history.ops(self.txns[txn]) {
+        let predicates = history.predicates(self.txns[txn]);
+        for (at, &op) in history.ops(self.txns[txn]).iter().enumerate() {
+            let mut asked = predicates.clone().filter(|it| it.at as usize == at);
+            if !asked.all(|predicate| self.returns(self.txns[txn], predicate)) {
+                return false;
+            }
             let matches = match op {
                 Op::Read { key, value } => {
                     let cell = &self.scratch[key.index()];
@@ -227,7 +234,45 @@ impl<'h> Search<'h> {
                 return false;
             }
         }
-        true
+        let end = history.ops(self.txns[txn]).len();
+        let mut asked = predicates.filter(|it| it.at as usize == end);
+        asked.all(|predicate| self.returns(self.txns[txn], predicate))
+    }
+
+    /// Whether a predicate chose exactly the rows that satisfy its condition; an aggregate, whether its result is theirs.
+    fn returns(&self, txn: TxnId, predicate: &Predicate) -> bool {
+        let history = self.history;
+        let held = |key: KeyId| {
+            self.scratch[key.index()].written.or_else(|| {
+                let mut values = (0..history.n_values() as u32).map(ValueId);
+                values.find(|&it| history.is_initial(it) && history.value_key(it) == key)
+            })
+        };
+        let table = history.queries()[predicate.query as usize].table;
+        let keys = (0..history.n_keys() as u32).map(KeyId);
+        let rows = keys.filter(|&key| history.table_of(key) == Some(table));
+        let chosen = rows.filter_map(held);
+        let chosen: Vec<ValueId> = chosen
+            .filter(|&value| history.satisfies(predicate.query, value))
+            .collect();
+        if let Act::Aggregate {
+            function,
+            column,
+            result,
+        } = predicate.act
+        {
+            let cells = chosen.iter().map(|&value| match column {
+                None => Token::Int(1),
+                Some(column) => history.cell(value, column),
+            });
+            return function.apply(history.symbols(), cells) == Some(result);
+        }
+        let start = predicate.at as usize;
+        let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
+        let returned = |key: KeyId| ops.iter().any(|op| op.key() == Some(key));
+        let is_chosen = |key: KeyId| chosen.iter().any(|&it| history.value_key(it) == key);
+        chosen.iter().all(|&it| returned(history.value_key(it)))
+            && ops.iter().filter_map(|op| op.key()).all(is_chosen)
     }
 
     /// Whether a range query returned every row of its range, and nothing else. A key that holds something else than

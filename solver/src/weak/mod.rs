@@ -19,7 +19,7 @@ use kingsnake_relate::visible::{Models, Visible};
 
 use crate::budget::Budget;
 use crate::check::CheckError;
-use crate::model::History;
+use crate::model::{Act, History};
 use crate::resolve::{ResolveError, resolve_reads};
 
 /// Checks a history at a weak level. The answer has been checked again.
@@ -47,11 +47,20 @@ pub fn check(
         answer,
         why,
     })?;
+    let mut predicates = history.all_predicates().iter();
+    let has_aggregates = predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }));
+    if has_aggregates && matches!(verdict, WeakVerdict::Satisfied(_)) {
+        return Err(CheckError::Aggregates);
+    }
     Ok(verdict)
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
     let resolved = resolve_reads(history, budget)?;
+    if !resolved.reads().choices().is_empty() {
+        let n_reads = resolved.reads().choices().len();
+        return Err(ResolveError::Uncertain { n_reads });
+    }
     let mut findings = resolved.findings().to_vec();
     findings.retain(|finding| spec.level.is_broken_by(finding));
     if !findings.is_empty() {

@@ -6,7 +6,7 @@ use super::sight::{Sight, sight};
 use super::words::list_showing;
 use crate::certify::Meaning;
 use crate::model::{KeyId, TxnId};
-use crate::verdict::{Counterexample, Fact, Proof, Step, StepReason};
+use crate::verdict::{Counterexample, Fact, Proof, Step, StepReason, Visit};
 
 /// How many findings are told; the others are counted.
 pub(super) const TOLD: usize = 5;
@@ -60,6 +60,13 @@ impl Cast<'_, '_> {
             .steps()
             .take(LONGEST_PROOF)
             .for_each(|step| self.add_step(step));
+        for visit in proof.visits() {
+            if let Visit::Choice(reader, key, cases) = visit {
+                self.keys.insert(key);
+                self.txns.insert(reader);
+                self.txns.extend(cases.iter().filter_map(|case| case.0));
+            }
+        }
         for split in proof.splits() {
             self.keys.insert(split.key);
             self.txns.extend([split.one, split.other]);

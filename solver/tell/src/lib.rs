@@ -5,6 +5,7 @@
 
 mod anomalies;
 mod commits;
+mod conditions;
 mod direct;
 mod findings;
 mod involved;

@@ -12,6 +12,13 @@ use crate::verdict::{Counterexample, LocalAnomaly, Proof, Split, Step, StepReaso
 /// A row that a range query missed.
 const PHANTOM: &str = "phantom";
 
+/// A transaction saw of a key what no version of it can have shown.
+const IMPOSSIBLE_READ: AnomalyName = AnomalyName {
+    short: "impossible read",
+    adya: None,
+    about: "A transaction saw of a row what no version of it, and no state before any transaction, can have shown.",
+};
+
 /// What an anomaly is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnomalyName {
@@ -42,7 +49,7 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
             let mut names: Vec<AnomalyName> = names.collect();
             // Whatever the case, the history shows at least the mildest of the phenomena.
             names.sort_by_key(|name| severity(name.adya.unwrap_or("")));
-            let mildest = names.pop().unwrap_or(cycle_name("G2", ""));
+            let mildest = names.pop().unwrap_or(IMPOSSIBLE_READ);
             let agree = names.iter().all(|name| name.short == mildest.short);
             if agree { mildest } else { general(mildest) }
         }
@@ -95,6 +102,10 @@ fn leaves(proof: &Proof) -> Vec<&[Step]> {
                 leaves.extend(other_leaves);
             }
             (None, leaves)
+        },
+        |_, _, cases| {
+            let leaves = cases.into_iter().flat_map(|(_, (_, leaves))| leaves);
+            (None, leaves.collect())
         },
     );
     whole.1

@@ -175,7 +175,70 @@ impl Teller<'_> {
                 one_first,
                 other_first,
             } => self.tell_split((*key, *one, *other), one_first, other_first, depth),
+            Proof::Choice { reader, key, cases } => self.tell_choice(*reader, *key, cases, depth),
         }
+    }
+
+    /// `T7 read x = 3, which it can have read from T1 or from T4.` Then each case.
+    fn tell_choice(
+        &mut self,
+        reader: TxnId,
+        key: KeyId,
+        cases: &[(Option<TxnId>, Proof)],
+        depth: usize,
+    ) {
+        let seen = self.words.sight(reader, key);
+        let words = &self.words;
+        let name = |writer: Option<TxnId>| match writer {
+            None => "the initial state".to_owned(),
+            Some(txn) => words.labels.txn(txn),
+        };
+        match cases {
+            [] => {
+                let asked = self.words.any_predicate_on(reader, key);
+                let asked = asked.map(|predicate| self.words.asked(reader, predicate, key));
+                let text = match asked {
+                    Some(asked) if asked != seen => {
+                        format!(
+                            "{seen}; yet {asked}, which no version of it explains: a contradiction."
+                        )
+                    }
+                    _ => format!("{seen}, which no version of it explains: a contradiction."),
+                };
+                self.say(depth, text);
+                return;
+            }
+            [(writer, rest)] => {
+                let text = format!("{seen}, which can only be from {}.", name(*writer));
+                self.say(depth, text);
+                self.tell_source(reader, key, *writer, rest, depth);
+                return;
+            }
+            _ => {}
+        }
+        let names: Vec<String> = cases.iter().map(|case| name(case.0)).collect();
+        let text = format!("{seen}, from {}.", names.join(", or from "));
+        self.say(depth, text);
+        for (at, (writer, rest)) in cases.iter().enumerate() {
+            let word = if at == 0 { "If" } else { "Or if" };
+            let text = format!("{word} it was from {}:", names[at]);
+            self.say(depth, text);
+            self.tell_source(reader, key, *writer, rest, depth + 1);
+        }
+    }
+
+    /// Tells the case that a transaction read a key from another.
+    fn tell_source(
+        &mut self,
+        reader: TxnId,
+        key: KeyId,
+        writer: Option<TxnId>,
+        rest: &Proof,
+        depth: usize,
+    ) {
+        let before = self.words.meaning.assume(reader, key, Some(writer));
+        self.tell(rest, depth);
+        self.words.meaning.assume(reader, key, before);
     }
 
     fn tell_split(

@@ -144,6 +144,15 @@ impl<'h> Words<'h> {
             }
             StepReason::Rw { key, writer, fact } => {
                 let seen = self.sight(from, key);
+                if let Some(predicate) = self.predicate_on(from, key) {
+                    let though = self.had_set(to, predicate, key);
+                    let Some(writer) = writer else {
+                        return format!("{seen}, though {though}");
+                    };
+                    let then = self.had_set(writer, predicate, key);
+                    let why = self.why(key, Some(writer), to, fact, cases);
+                    return format!("{seen}, because {then}, though {though}, {why}");
+                }
                 let two = self.overwrite(to, key);
                 let Some(writer) = writer else {
                     let goes_without_saying =
@@ -254,7 +263,7 @@ impl<'h> Words<'h> {
     }
 
     /// `T1 read x = 1`, `T1 read x = [1, 2]`, `T1's range query of [1, 9] returned k3 = 1`, `… did not return k3`.
-    fn sight(&self, txn: TxnId, key: KeyId) -> String {
+    pub(super) fn sight(&self, txn: TxnId, key: KeyId) -> String {
         let (who, name) = (self.labels.txn(txn), self.labels.key(key));
         let ops = self.history.ops(txn).iter();
         let seen = ops.filter_map(|&op| match op {
@@ -286,6 +295,9 @@ impl<'h> Words<'h> {
             }
             _ => None,
         });
+        if let Some(predicate) = self.predicate_on(txn, key) {
+            return self.asked(txn, predicate, key);
+        }
         let seen = seen.take(1).next();
         seen.unwrap_or_else(|| format!("{who} read {name}"))
     }
@@ -297,6 +309,9 @@ impl<'h> Words<'h> {
     fn read_from(&self, writer: TxnId, reader: TxnId, key: KeyId, value: ValueId) -> String {
         let a = self.labels.txn(writer);
         let seen = self.sight(reader, key);
+        if let Some(predicate) = self.predicate_on(reader, key) {
+            return format!("{seen}, as {}", self.had_set(writer, predicate, key));
+        }
         if self.is_list(reader, key) {
             let value = self.labels.value(value);
             return format!("{seen}, which shows {a}'s append of {value}");

@@ -410,7 +410,8 @@ impl Construct {
                 && readers(run).next().is_none()
         };
         // Pairs of runs that any topological order settles are no constraints.
-        if runs.len() < 2 || runs.iter().all(|&run| is_free(run)) {
+        let is_settled = || runs.iter().all(|&run| is_free(run));
+        if runs.len() < 2 || is_settled() && !polygraph.resolved.is_uncertain(key) {
             return;
         }
         let stated = runs.iter().map(|&run| {

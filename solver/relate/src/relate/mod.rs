@@ -3,12 +3,14 @@
 //! SER has one node a transaction (Papadimitriou's polygraph, Cobra's constraints); SI has a begin and a commit node
 //! (Viper's BC-polygraph). Constraints stay implicit: any two runs of one key are ordered one way or the other.
 
+mod choices;
 mod construct;
 mod places;
 mod real_time;
 pub mod reasons;
 mod runs;
 
+pub use choices::{Candidates, add_choices};
 pub use construct::{Shape, add_clock, construct, construct_within};
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;

@@ -1,12 +1,12 @@
 //! Keys without a row: who may have left one so, and what a range query says by what it does not return.
 //!
 //! A key is absent before any transaction, unless it has an initial value, and after each delete. A read that finds no
-//! row is attributed where only one of these can be meant; where several can, it is refused, as a repeated value is.
+//! row has one of these for its source where only one can be meant, and candidates where several can.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::BUDGET_CHECK;
 use super::attribute::Writers;
-use super::{BUDGET_CHECK, ResolveError};
 use crate::budget::{Budget, StopReason};
 use crate::model::{History, KeyId, RangeQuery, Span, Status, Token, TxnId, ValueId, compare};
 
@@ -102,7 +102,7 @@ impl Absences {
     }
 
     /// The transactions whose delete can be what a read found.
-    fn of_key(&self, key: KeyId, absence: Absence) -> impl Iterator<Item = TxnId> + '_ {
+    pub(super) fn of_key(&self, key: KeyId, absence: Absence) -> impl Iterator<Item = TxnId> + '_ {
         let deletes = self.deletes.get(&key).into_iter().flatten();
         deletes
             .filter(move |delete| !(absence.shows_deleted && delete.is_named))
@@ -116,8 +116,7 @@ impl Absences {
             (true, None, _) => AbsenceOrigin::Initial,
             (false, Some(txn), None) => AbsenceOrigin::Deleted(txn),
             (false, None, _) => AbsenceOrigin::Nobody,
-            (true, Some(txn), _) => AbsenceOrigin::Ambiguous(None, txn),
-            (false, Some(one), Some(two)) => AbsenceOrigin::Ambiguous(Some(one), two),
+            (true, Some(_), _) | (false, Some(_), Some(_)) => AbsenceOrigin::Several,
         }
     }
 
@@ -198,25 +197,8 @@ pub(super) enum AbsenceOrigin {
     Initial,
     /// This transaction deleted it.
     Deleted(TxnId),
-    /// Two may have: the first, or the initial state, and the second.
-    Ambiguous(Option<TxnId>, TxnId),
+    /// Several transactions may have, or one and the initial state.
+    Several,
     /// Nobody can have.
     Nobody,
-}
-
-/// The refusal to guess.
-pub(super) fn ambiguous(
-    history: &History,
-    reader: TxnId,
-    key: KeyId,
-    first: Option<TxnId>,
-    second: TxnId,
-) -> ResolveError {
-    let name = |txn| format!("the delete of transaction {}", history.txn_name(txn));
-    ResolveError::AmbiguousAbsence {
-        reader: history.txn_name(reader),
-        key: history.key_name(key),
-        first: first.map_or_else(|| "the initial state".to_owned(), name),
-        second: name(second),
-    }
 }

@@ -5,9 +5,11 @@
 
 mod absence;
 mod attribute;
+mod candidates;
 mod given;
 mod lists;
 mod numbering;
+mod predicates;
 mod program;
 mod ranges;
 mod reads;
@@ -17,6 +19,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+pub use candidates::Uncertain;
 pub use program::Reads;
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
@@ -39,13 +42,17 @@ pub struct GivenOrder {
     pub is_prefix: bool,
 }
 
-/// A history whose every read has exactly one counted writer, or the initial state; reads that cannot have happened are findings.
+/// A history whose every read has a counted writer, or the initial state: one, or several candidates; reads that cannot have happened
+/// are findings.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     node_txn: Vec<TxnId>,
     sessions: Vec<Range<Node>>,
     versions: Versions,
     given: Vec<GivenOrder>,
+    uncertain: Vec<Uncertain>,
+    /// The keys of the uncertain reads, sorted.
+    uncertain_keys: Vec<KeyId>,
     findings: Vec<Finding>,
     reads: Reads,
     n_unknown_counted: usize,
@@ -118,10 +125,10 @@ pub enum ResolveError {
     /// The budget ended.
     #[error("{0}")]
     Stopped(StopReason),
-    /// A value was read that several transactions may have written.
+    /// A list was read that shows a value which several transactions appended.
     #[error(
-        "transaction {reader} read {key} = {value}, which both {first} and {second} wrote: \
-         values must be unique per key where they are read"
+        "transaction {reader} read a list of {key} with {value}, which both {first} and {second} appended: \
+         what is appended to a list must be unique"
     )]
     AmbiguousRead {
         /// Who read.
@@ -135,20 +142,42 @@ pub enum ResolveError {
         /// Another.
         second: String,
     },
-    /// No row was found where several transactions may have removed it.
+    /// No row was found, which a transaction of unknown end, or another, may have removed.
     #[error(
-        "transaction {reader} found no row of key {key}, which may be {first} or {second}: give the \
-         deletes names, and say in reads which one was found, where the client can see it"
+        "transaction {reader} found no row of key {key}, which transaction {writer}, whose end is unknown, or another \
+         deleted: say whether {writer} committed"
     )]
-    AmbiguousAbsence {
+    UnknownDelete {
         /// Who read.
         reader: String,
         /// The key.
         key: String,
-        /// One delete, or the initial state.
-        first: String,
-        /// Another delete.
-        second: String,
+        /// The transaction whose end is unknown.
+        writer: String,
+    },
+    /// A read can have been of several versions, which this level does not search.
+    #[error(
+        "{n_reads} reads can have been of several versions, because values repeat, rows were deleted or conditions chose rows: \
+         this level needs values that tell who wrote them"
+    )]
+    Uncertain {
+        /// How many.
+        n_reads: usize,
+    },
+    /// A value was read that a transaction of unknown end, or another, may have written.
+    #[error(
+        "transaction {reader} read {key} = {value}, which transaction {writer}, whose end is unknown, or another wrote: \
+         say whether {writer} committed"
+    )]
+    UnknownWriter {
+        /// Who read.
+        reader: String,
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// The writer whose end is unknown.
+        writer: String,
     },
     /// A key holds lists in one place and single values in another.
     #[error("key {key} is used both as a list and as a register (transaction {txn})")]

@@ -65,6 +65,11 @@ impl Numbering {
         self.writer[version.index()]
     }
 
+    /// The versions of a key, the initial one first.
+    pub(super) fn of_key(&self, key: KeyId) -> impl Iterator<Item = VersionId> + use<> {
+        (self.key_start[key.index()]..self.key_start[key.index() + 1]).map(VersionId)
+    }
+
     pub(super) fn initial(&self, key: KeyId) -> VersionId {
         VersionId(self.key_start[key.index()])
     }

@@ -21,13 +21,18 @@ pub struct Reads {
     node_start: Vec<u32>,
     op: Vec<u32>,
     version: Vec<VersionId>,
+    /// The reads that can have been of several versions, sorted.
+    choices: Vec<(u32, Vec<VersionId>)>,
 }
 
 impl Reads {
     /// Takes reads that stand in the order of their readers.
-    pub(super) fn new(n_nodes: usize, program: &[ProgramRead]) -> Self {
+    pub(super) fn new(
+        n_nodes: usize,
+        (program, choices): (Vec<ProgramRead>, Vec<(u32, Vec<VersionId>)>),
+    ) -> Self {
         let mut node_start = vec![0; n_nodes + 1];
-        for read in program {
+        for read in &program {
             node_start[read.reader as usize + 1] += 1;
         }
         for node in 0..n_nodes {
@@ -37,6 +42,7 @@ impl Reads {
             node_start,
             op: program.iter().map(|read| read.op).collect(),
             version: program.iter().map(|read| read.version).collect(),
+            choices,
         }
     }
 
@@ -55,13 +61,12 @@ impl Reads {
         self.op[read]
     }
 
-    /// The versions that a read can have returned. There is exactly one as long as values tell versions apart.
-    #[inline]
-    pub fn candidates(&self, read: usize) -> &[VersionId] {
-        std::slice::from_ref(&self.version[read])
+    /// The reads that can have been of several versions, and those versions.
+    pub fn choices(&self) -> &[(u32, Vec<VersionId>)] {
+        &self.choices
     }
 
-    /// The one version that a read returned.
+    /// The version that a read returned; of several, the one that is assumed.
     #[inline]
     pub fn version(&self, read: usize) -> VersionId {
         self.version[read]

@@ -1,10 +1,10 @@
 //! Range queries, and reads that found no row: which version each of the keys was read in.
 
 use super::ResolveError;
-use super::absence::{Absence, AbsenceOrigin, ambiguous, missing, read_nothing};
-use super::reads::{Walk, position_of_write};
+use super::absence::{Absence, AbsenceOrigin, missing, read_nothing};
+use super::reads::{FirstRead, Walk, position_of_write};
 use super::versions::{NO_NODE, Node, VersionId};
-use crate::model::{KeyId, RangeId, TxnId, ValueId};
+use crate::model::{History, KeyId, RangeId, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
 impl Walk<'_> {
@@ -54,7 +54,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let first = self.state[key.index()].read;
-        if let Some(first) = first {
+        if let FirstRead::Of(first) = first {
             let version = VersionId(self.reads[first as usize].version);
             let is_same = match self.numbering.writer(version) {
                 NO_NODE => absence.may_be_initial,
@@ -64,7 +64,16 @@ impl Walk<'_> {
                 }
             };
             if is_same {
-                self.keep(node, at, version);
+                // Read committed may read a key twice, from two transactions.
+                let all = self
+                    .keep_reads
+                    .then(|| self.absent_versions(key, txn, absence));
+                match all {
+                    Some(Ok(several)) if several.len() > 1 => {
+                        self.keep_choice(node, at, key, &several);
+                    }
+                    _ => self.keep(node, at, version),
+                }
                 return Ok(());
             }
         }
@@ -73,23 +82,39 @@ impl Walk<'_> {
                 self.take_read(node, txn, at, key, self.numbering.initial(key));
             }
             AbsenceOrigin::Deleted(writer) => {
-                let writer = self.node_txn.binary_search(&writer).ok();
-                let version = writer.and_then(|it| self.numbering.of_writer(key, it as Node));
-                if let Some(version) = version {
+                if let Some(version) = self.version_by(key, writer) {
                     self.take_read(node, txn, at, key, version);
                 }
             }
-            // What differs from an earlier read is an anomaly whoever deleted the row, unless all reads must be known.
-            AbsenceOrigin::Nobody if first.is_some() => self.find_second_read(txn, at, key),
-            AbsenceOrigin::Ambiguous(..) if first.is_some() && !self.keep_reads => {
+            // What differs from an earlier read is an anomaly whoever deleted the row.
+            AbsenceOrigin::Nobody if !matches!(first, FirstRead::None) => {
                 self.find_second_read(txn, at, key);
             }
             AbsenceOrigin::Nobody => self.find(LocalAnomaly::MissingRow, txn, at, key, None),
-            AbsenceOrigin::Ambiguous(first, second) => {
-                return Err(ambiguous(history, txn, key, first, second));
+            AbsenceOrigin::Several => {
+                let candidates = self.absent_versions(key, txn, absence)?;
+                self.take_choice(node, txn, at, key, candidates);
             }
         }
         Ok(())
+    }
+
+    /// The versions that a read of no row can have been of.
+    fn absent_versions(
+        &self,
+        key: KeyId,
+        txn: TxnId,
+        absence: Absence,
+    ) -> Result<Vec<VersionId>, ResolveError> {
+        let mut candidates = Vec::new();
+        candidates.extend(absence.may_be_initial.then(|| self.numbering.initial(key)));
+        for writer in self.absences.of_key(key, absence).filter(|&it| it != txn) {
+            match self.version_by(key, writer) {
+                Some(version) => candidates.push(version),
+                None => return Err(unknown_delete(self.history, txn, key, writer)),
+            }
+        }
+        Ok(candidates)
     }
 
     /// Takes a read of one key that returned nothing, in a history where that can be a delete with a name.
@@ -107,5 +132,14 @@ impl Walk<'_> {
             return self.external(node, txn, at, key, value);
         }
         self.absence(node, txn, at, key, absence)
+    }
+}
+
+/// A transaction of unknown end and another can have removed the row.
+fn unknown_delete(history: &History, reader: TxnId, key: KeyId, writer: TxnId) -> ResolveError {
+    ResolveError::UnknownDelete {
+        reader: history.txn_name(reader),
+        key: history.key_name(key),
+        writer: history.txn_name(writer),
     }
 }

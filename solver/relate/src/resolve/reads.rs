@@ -4,9 +4,11 @@
 
 use super::absence::{Absences, is_nothing};
 use super::attribute::{Census, Origin, Writers};
+use super::candidates::{Uncertain, keys_of, settle};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
+use super::predicates::Matching;
 use super::program::{ProgramRead, Reads};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
@@ -27,6 +29,14 @@ pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolv
     walk_all(history, budget, true)
 }
 
+/// What a value that was read is.
+enum Seen {
+    /// No version: an anomaly.
+    Nothing,
+    Version(VersionId),
+    Several(Vec<VersionId>),
+}
+
 fn walk_all(
     history: &History,
     budget: &Budget,
@@ -40,14 +50,18 @@ fn walk_all(
         .filter(|txn| census.counts[txn.index()])
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
+    let matching = Matching::of(history, &writers, &numbering, &node_txn, budget)?;
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
+    walk.matching = matching.as_ref();
     walk.keep_reads = keep_reads;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
-    let (reads, program, mut findings) = (walk.reads, walk.program, walk.findings);
+    let program = (walk.program, walk.choices);
+    let (mut reads, mut findings) = (walk.reads, walk.findings);
+    let uncertain = settle(&numbering, &mut reads, walk.uncertain);
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
@@ -55,9 +69,11 @@ fn walk_all(
         sessions: session_ranges(history, &node_txn),
         versions: numbering.versions(history, &reads),
         given,
+        uncertain_keys: keys_of(&uncertain),
+        uncertain,
         findings,
         reads: if keep_reads {
-            Reads::new(node_txn.len(), &program)
+            Reads::new(node_txn.len(), program)
         } else {
             Reads::default()
         },
@@ -82,8 +98,19 @@ pub(super) struct KeyState {
     txn: u32,
     /// Its last own write so far.
     pub(super) own: Option<ValueId>,
-    /// Where its external read stands among the reads.
-    pub(super) read: Option<u32>,
+    /// Its first external read.
+    pub(super) read: FirstRead,
+}
+
+/// A transaction's first external read of a key.
+#[derive(Clone, Copy)]
+pub(super) enum FirstRead {
+    /// It has not read it.
+    None,
+    /// Of one version; where it stands among the reads.
+    Of(u32),
+    /// Of one of several versions; where it stands among the uncertain reads.
+    Choice(u32),
 }
 
 pub(super) struct Walk<'h> {
@@ -92,14 +119,21 @@ pub(super) struct Walk<'h> {
     pub(super) absences: &'h Absences,
     pub(super) numbering: &'h Numbering,
     pub(super) node_txn: &'h [TxnId],
+    /// Which rows have versions that satisfy each condition, where there are conditions.
+    pub(super) matching: Option<&'h Matching>,
     pub(super) poll: Poll<'h>,
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
     program: Vec<ProgramRead>,
+    /// Of the reads in program order, those that can have been of several versions.
+    choices: Vec<(u32, Vec<VersionId>)>,
     pub(super) findings: Vec<Finding>,
     pub(super) lists: ListReads<'h>,
     pub(super) state: Vec<KeyState>,
     pub(super) reads: Vec<Read>,
+    pub(super) uncertain: Vec<Uncertain>,
+    /// What the first operation alone says of each of them.
+    pub(super) first_candidates: Vec<Vec<VersionId>>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
 }
@@ -121,7 +155,7 @@ impl<'h> Walk<'h> {
         let fresh = KeyState {
             txn: u32::MAX,
             own: None,
-            read: None,
+            read: FirstRead::None,
         };
         Walk {
             history,
@@ -129,13 +163,17 @@ impl<'h> Walk<'h> {
             absences,
             numbering,
             node_txn,
+            matching: None,
             poll: budget.poll(),
             keep_reads: false,
             program: Vec::new(),
+            choices: Vec::new(),
             findings: Vec::new(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
             reads: Vec::with_capacity(history.n_ops() / 2),
+            uncertain: Vec::new(),
+            first_candidates: Vec::new(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
         }
     }
@@ -143,6 +181,9 @@ impl<'h> Walk<'h> {
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
         let history = self.history;
         for (at, &op) in history.ops(txn).iter().enumerate() {
+            if self.matching.is_some() {
+                self.ask(node, txn, at)?;
+            }
             let (key, is_list) = match op {
                 Op::Read { key, .. } | Op::Write { key, .. } => (key, false),
                 Op::Append { key, .. } | Op::ReadList { key, .. } => (key, true),
@@ -169,6 +210,9 @@ impl<'h> Walk<'h> {
                 Op::Range { .. } => {}
             }
         }
+        if self.matching.is_some() {
+            self.ask(node, txn, history.ops(txn).len())?;
+        }
         self.link_own_writes(node, txn);
         Ok(())
     }
@@ -187,7 +231,7 @@ impl<'h> Walk<'h> {
             *state = KeyState {
                 txn: txn.0,
                 own: None,
-                read: None,
+                read: FirstRead::None,
             };
         }
         Ok(())
@@ -196,7 +240,7 @@ impl<'h> Walk<'h> {
     /// Tells each external read of the transaction just walked which version of its own overwrote what it read.
     fn link_own_writes(&mut self, node: Node, txn: TxnId) {
         for write in self.writers.finals(txn) {
-            if let Some(read) = self.state[write.key.index()].read {
+            if let FirstRead::Of(read) = self.state[write.key.index()].read {
                 let own = self.numbering.of_writer(write.key, node);
                 self.reads[read as usize].overwritten_by = own.map_or(u32::MAX, |v| v.0);
             }
@@ -258,10 +302,11 @@ impl<'h> Walk<'h> {
         key: KeyId,
         value: ValueId,
     ) -> Result<(), ResolveError> {
-        let Some(version) = self.version_read(txn, at, key, value)? else {
-            return Ok(());
-        };
-        self.take_read(node, txn, at, key, version);
+        match self.version_read(txn, at, key, value)? {
+            Seen::Nothing => {}
+            Seen::Version(version) => self.take_read(node, txn, at, key, version),
+            Seen::Several(candidates) => self.take_choice(node, txn, at, key, candidates),
+        }
         Ok(())
     }
 
@@ -276,16 +321,25 @@ impl<'h> Walk<'h> {
     ) {
         self.keep(node, at, version);
         match self.state[key.index()].read {
-            None => {
-                self.state[key.index()].read = Some(self.reads.len() as u32);
+            FirstRead::None => {
+                self.state[key.index()].read = FirstRead::Of(self.reads.len() as u32);
                 self.reads.push(Read {
                     reader: node,
                     version: version.0,
                     overwritten_by: u32::MAX,
                 });
             }
-            Some(first) if self.reads[first as usize].version == version.0 => {}
-            Some(_) => self.find_second_read(txn, at, key),
+            FirstRead::Of(first) if self.reads[first as usize].version == version.0 => {}
+            FirstRead::Choice(first) => {
+                let first = first as usize;
+                let seen = &self.first_candidates[first];
+                if seen.is_empty() || seen.contains(&version) {
+                    self.uncertain[first].candidates.retain(|&it| it == version);
+                } else {
+                    self.find_second_read(txn, at, key);
+                }
+            }
+            FirstRead::Of(_) => self.find_second_read(txn, at, key),
         }
     }
 
@@ -309,34 +363,55 @@ impl<'h> Walk<'h> {
         self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
     }
 
-    /// The version that a value read by `txn` is, or `None` where that is an anomaly, which is then noted.
+    /// Keeps a read of one of several versions in program order, if that was asked for.
+    pub(super) fn keep_choice(
+        &mut self,
+        node: Node,
+        at: usize,
+        key: KeyId,
+        candidates: &[VersionId],
+    ) {
+        if self.keep_reads {
+            let read = self.program.len() as u32;
+            self.choices.push((read, candidates.to_vec()));
+            let initial = self.numbering.initial(key);
+            self.keep(node, at, candidates.first().copied().unwrap_or(initial));
+        }
+    }
+
+    /// The version that a value read by `txn` is; an anomaly is noted.
     fn version_read(
         &mut self,
         txn: TxnId,
         at: usize,
         key: KeyId,
         value: ValueId,
-    ) -> Result<Option<VersionId>, ResolveError> {
+    ) -> Result<Seen, ResolveError> {
         let origin = self.writers.origin(value);
         let initial = self.history.is_initial(value);
         if origin == Origin::Candidate && !initial && self.writers.rivals(value).is_empty() {
             let writer = self.writers.writer(value);
             if writer == txn {
                 self.own_later(txn, at, key, value);
-                return Ok(None);
+                return Ok(Seen::Nothing);
             }
-            return Ok(Some(VersionId(self.numbering.version_of[value.index()])));
+            let version = VersionId(self.numbering.version_of[value.index()]);
+            return Ok(Seen::Version(version));
         }
         if origin == Origin::Candidate {
-            return self.unambiguous(txn, key, value, initial);
+            let candidates = self.candidates(txn, key, value)?;
+            return Ok(match candidates.as_slice() {
+                &[version] => Seen::Version(version),
+                _ => Seen::Several(candidates),
+            });
         }
         if initial {
-            return Ok(Some(self.numbering.initial(key)));
+            return Ok(Seen::Version(self.numbering.initial(key)));
         }
         let writer = self.writers.writer(value);
         if origin == Origin::Intermediate && writer == txn {
             self.own_later(txn, at, key, value);
-            return Ok(None);
+            return Ok(Seen::Nothing);
         }
         let anomaly = match origin {
             Origin::Intermediate => LocalAnomaly::IntermediateRead,
@@ -348,7 +423,7 @@ impl<'h> Walk<'h> {
             _ => position_of_write(self.history, writer, value).map(|op| (writer, op)),
         };
         self.find(anomaly, txn, at, key, other);
-        Ok(None)
+        Ok(Seen::Nothing)
     }
 
     /// Notes a read of a value that the reader writes only later. If another transaction wrote it too, and overwrote it,
@@ -373,42 +448,6 @@ impl<'h> Walk<'h> {
             .txns()
             .filter(|&other| other != txn && history.status(other) != Status::Aborted);
         others.find_map(|other| Some((other, position_of_write(history, other, value)?)))
-    }
-
-    /// The one version that a value can be although several transactions, or one and the initial state, have it.
-    fn unambiguous(
-        &self,
-        txn: TxnId,
-        key: KeyId,
-        value: ValueId,
-        initial: bool,
-    ) -> Result<Option<VersionId>, ResolveError> {
-        let first = self.writers.writer(value);
-        let rivals = self.writers.rivals(value).iter().copied();
-        let others: Vec<TxnId> = rivals.chain([first]).filter(|&w| w != txn).collect();
-        match (initial, others.as_slice()) {
-            (true, []) => Ok(Some(self.numbering.initial(key))),
-            (false, &[writer]) => {
-                let node = self.node_txn.binary_search(&writer).ok();
-                Ok(node.and_then(|node| self.numbering.of_writer(key, node as Node)))
-            }
-            _ => {
-                let name = |txn: &TxnId| format!("transaction {}", self.history.txn_name(*txn));
-                let mut names: Vec<String> = others.iter().map(name).collect();
-                if initial {
-                    names.insert(0, "the initial state".to_owned());
-                }
-                names.truncate(2);
-                let second = names.pop().unwrap_or_default();
-                Err(ResolveError::AmbiguousRead {
-                    reader: self.history.txn_name(txn),
-                    key: self.history.key_name(key),
-                    value: self.history.value_name(value),
-                    first: names.pop().unwrap_or_default(),
-                    second,
-                })
-            }
-        }
     }
 
     pub(super) fn find(

@@ -1,0 +1,198 @@
+//! Reads that can have been of several versions: a value that several transactions wrote, a row that several deleted.
+//!
+//! A transaction's reads of one key are of one version, so all of them together leave one list of candidates. Where one candidate is
+//! left the read is like any other.
+
+use super::numbering::{Numbering, Read};
+use super::reads::{FirstRead, Walk};
+use super::versions::{Node, VersionId, Versions};
+use super::{ResolveError, Resolved};
+use crate::model::{KeyId, TxnId, ValueId};
+
+/// A read of a key that can have been of several versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncertain {
+    /// Who read.
+    pub reader: Node,
+    /// The first operation that read the key.
+    pub op: u32,
+    /// The key.
+    pub key: KeyId,
+    /// What it can have read, sorted. None where its reads of the key contradict each other.
+    pub candidates: Vec<VersionId>,
+}
+
+impl Walk<'_> {
+    /// Takes an external read of one of several versions.
+    pub(super) fn take_choice(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        key: KeyId,
+        mut candidates: Vec<VersionId>,
+    ) {
+        candidates.sort_unstable();
+        candidates.dedup();
+        self.keep_choice(node, at, key, &candidates);
+        let is_candidate = |version: &VersionId| candidates.binary_search(version).is_ok();
+        match self.state[key.index()].read {
+            FirstRead::None => {
+                self.state[key.index()].read = FirstRead::Choice(self.uncertain.len() as u32);
+                self.first_candidates.push(candidates.clone());
+                self.uncertain.push(Uncertain {
+                    reader: node,
+                    op: at as u32,
+                    key,
+                    candidates,
+                });
+            }
+            FirstRead::Of(first) => {
+                if !is_candidate(&VersionId(self.reads[first as usize].version)) {
+                    self.find_second_read(txn, at, key);
+                }
+            }
+            FirstRead::Choice(first) => {
+                let earlier = &self.uncertain[first as usize].candidates;
+                let both = earlier.iter().copied().filter(is_candidate).collect();
+                let seen = &self.first_candidates[first as usize];
+                let is_second = !seen.is_empty() && !seen.iter().any(is_candidate);
+                if is_second {
+                    self.find_second_read(txn, at, key);
+                } else {
+                    self.uncertain[first as usize].candidates = both;
+                }
+            }
+        }
+    }
+
+    /// The versions of a key that a value can be, besides the reader's own.
+    pub(super) fn candidates(
+        &self,
+        txn: TxnId,
+        key: KeyId,
+        value: ValueId,
+    ) -> Result<Vec<VersionId>, ResolveError> {
+        let initial = self.history.is_initial(value);
+        let first = self.writers.writer(value);
+        let rivals = self.writers.rivals(value).iter().copied();
+        let others = rivals.chain([first]).filter(|&writer| writer != txn);
+        let mut candidates: Vec<VersionId> = Vec::new();
+        candidates.extend(initial.then(|| self.numbering.initial(key)));
+        for writer in others {
+            match self.version_by(key, writer) {
+                Some(version) => candidates.push(version),
+                None => return Err(self.unknown_writer(txn, key, value, writer)),
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// The version of a key that a transaction installed, if it counts.
+    pub(super) fn version_by(&self, key: KeyId, writer: TxnId) -> Option<VersionId> {
+        let node = self.node_txn.binary_search(&writer).ok()?;
+        self.numbering.of_writer(key, node as Node)
+    }
+
+    /// A transaction of unknown end and another can have written what was read.
+    fn unknown_writer(
+        &self,
+        txn: TxnId,
+        key: KeyId,
+        value: ValueId,
+        writer: TxnId,
+    ) -> ResolveError {
+        ResolveError::UnknownWriter {
+            reader: self.history.txn_name(txn),
+            key: self.history.key_name(key),
+            value: self.history.value_name(value),
+            writer: self.history.txn_name(writer),
+        }
+    }
+}
+
+/// Moves the choices with one candidate left to the certain reads, and returns the others.
+pub(super) fn settle(
+    numbering: &Numbering,
+    reads: &mut Vec<Read>,
+    uncertain: Vec<Uncertain>,
+) -> Vec<Uncertain> {
+    let (certain, uncertain): (Vec<_>, Vec<_>) = uncertain
+        .into_iter()
+        .partition(|read| read.candidates.len() == 1);
+    if certain.is_empty() {
+        return uncertain;
+    }
+    for read in certain {
+        let own = numbering.of_writer(read.key, read.reader);
+        reads.push(Read {
+            reader: read.reader,
+            version: read.candidates[0].0,
+            overwritten_by: own.map_or(u32::MAX, |version| version.0),
+        });
+    }
+    reads.sort_by_key(|read| read.reader);
+    uncertain
+}
+
+/// The keys of uncertain reads, sorted.
+pub(super) fn keys_of(uncertain: &[Uncertain]) -> Vec<KeyId> {
+    let mut keys: Vec<KeyId> = uncertain.iter().map(|read| read.key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+impl Resolved {
+    /// The reads that can have been of several versions.
+    pub fn uncertain(&self) -> &[Uncertain] {
+        &self.uncertain
+    }
+
+    /// Whether some read of a key can have been of several versions.
+    pub fn is_uncertain(&self, key: KeyId) -> bool {
+        self.uncertain_keys.binary_search(&key).is_ok()
+    }
+
+    /// The same with some of the uncertain reads, by their numbers, taken to be of these versions. All of them stay listed.
+    #[must_use]
+    pub fn assuming(&self, assumed: &[(usize, VersionId)]) -> Resolved {
+        let mut extra: Vec<(VersionId, Node)> = assumed
+            .iter()
+            .map(|&(read, version)| (version, self.uncertain[read].reader))
+            .collect();
+        extra.sort_unstable();
+        Resolved {
+            versions: self.versions.with_reads(&extra),
+            ..self.clone()
+        }
+    }
+}
+
+impl Versions {
+    /// The same with more reads, sorted.
+    fn with_reads(&self, extra: &[(VersionId, Node)]) -> Versions {
+        let mut more = self.clone();
+        more.readers.clear();
+        more.reader_start.clear();
+        let mut extra = extra.iter().copied().peekable();
+        for version in (0..self.len() as u32).map(VersionId) {
+            let start = more.readers.len();
+            more.reader_start.push(start as u32);
+            more.readers.extend_from_slice(self.readers(version));
+            while let Some((_, reader)) = extra.next_if(|it| it.0 == version) {
+                more.readers.push(reader);
+                let Some(own) = self.of_writer(self.key(version), reader) else {
+                    continue;
+                };
+                more.predecessor[own.index()] = version.0;
+                if more.successor[version.index()] == u32::MAX {
+                    more.successor[version.index()] = own.0;
+                }
+            }
+            more.readers[start..].sort_unstable();
+        }
+        more.reader_start.push(more.readers.len() as u32);
+        more
+    }
+}

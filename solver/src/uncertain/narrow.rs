@@ -1,0 +1,223 @@
+//! Rules out candidates by reachability: a read cannot be of a version that comes after it, nor of one that was overwritten
+//! before it. A read with one candidate left is certain, and its edges may rule out more.
+
+use super::Scene;
+use crate::budget::StopReason;
+use crate::progress::Silent;
+use crate::prune::{
+    Clocks, Contradiction, Dag, Dense, Outcome, PruneOptions, PruneStats, Pruned, prune,
+};
+use crate::relate::{Places, Polygraph, construct};
+use crate::resolve::{Resolved, Uncertain, VersionId, Versions};
+
+/// Rounds after which what is left is left to the search.
+const ROUNDS: usize = 16;
+
+/// A read that is taken to be of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) read: usize,
+    pub(super) version: VersionId,
+}
+
+/// What is known of the uncertain reads.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// What each can have read.
+    pub(super) candidates: Vec<Vec<VersionId>>,
+    pub(super) taken: Vec<Taken>,
+}
+
+impl State {
+    pub(super) fn new(resolved: &Resolved) -> Self {
+        let uncertain = resolved.uncertain().iter();
+        State {
+            candidates: uncertain.map(|read| read.candidates.clone()).collect(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// Takes a read to be of a version.
+    pub(super) fn take(&mut self, read: usize, version: VersionId) {
+        self.candidates[read] = vec![version];
+        self.taken.push(Taken { read, version });
+    }
+
+    /// The first of the reads that are taken.
+    pub(super) fn assumed(&self, n: usize) -> Vec<(usize, VersionId)> {
+        let taken = self.taken[..n].iter();
+        taken.map(|it| (it.read, it.version)).collect()
+    }
+
+    /// The reads with several candidates.
+    pub(super) fn open(&self) -> impl Iterator<Item = usize> + '_ {
+        let reads = 0..self.candidates.len();
+        reads.filter(|&read| self.candidates[read].len() > 1)
+    }
+}
+
+/// How narrowing ended.
+#[allow(clippy::large_enum_variant)] // There is one at a time.
+pub(super) enum Narrowed {
+    /// The reads that are taken cannot be.
+    Contradiction(Contradiction),
+    /// A read has no candidate left.
+    Dead(usize),
+    /// The graph of what is taken, and reachability in it.
+    Open(Pruned, Reach),
+}
+
+/// Reachability by known edges.
+pub(super) enum Reach {
+    Dense(Dense),
+    Clocks(Clocks),
+}
+
+impl Reach {
+    fn of(polygraph: &Polygraph, dag: &Dag, scene: &Scene<'_>) -> Result<Self, StopReason> {
+        let (n_nodes, chains) = (dag.n_nodes(), &polygraph.problem().chains);
+        if Clocks::bytes(n_nodes, chains.len()) < Dense::bytes(n_nodes) {
+            let bytes = Clocks::bytes(n_nodes, chains.len());
+            scene.budget.reserve("the clocks", bytes)?;
+            return Ok(Reach::Clocks(Clocks::new(dag, chains)));
+        }
+        scene
+            .budget
+            .reserve("the bit matrix", Dense::bytes(n_nodes))?;
+        Ok(Reach::Dense(Dense::new(dag)))
+    }
+
+    #[inline]
+    pub(super) fn reaches(&self, from: u32, to: u32) -> bool {
+        match self {
+            Reach::Dense(dense) => dense.reaches(from, to),
+            Reach::Clocks(clocks) => clocks.reaches(from, to),
+        }
+    }
+}
+
+/// Narrows the candidates, and takes reads that have one left.
+pub(super) fn narrow(
+    scene: &Scene<'_>,
+    base: &Resolved,
+    state: &mut State,
+) -> Result<Narrowed, StopReason> {
+    for round in 0.. {
+        scene.budget.check()?;
+        let pruned = match graph(scene, base, &state.assumed(state.taken.len()))? {
+            Outcome::Contradiction(found) => return Ok(Narrowed::Contradiction(found)),
+            Outcome::Pruned(pruned) => pruned,
+        };
+        let reach = Reach::of(&pruned.polygraph, &pruned.dag, scene)?;
+        let n_before = state.taken.len();
+        if round < ROUNDS
+            && let Some(dead) = rule_out(scene, base, &pruned, &reach, state)?
+        {
+            return Ok(Narrowed::Dead(dead));
+        }
+        if state.taken.len() == n_before {
+            return Ok(Narrowed::Open(pruned, reach));
+        }
+    }
+    unreachable!("the last round takes nothing")
+}
+
+/// The graph of the history where these reads are of these versions, and nothing is known of the other uncertain reads.
+pub(super) fn graph(
+    scene: &Scene<'_>,
+    base: &Resolved,
+    assumed: &[(usize, VersionId)],
+) -> Result<Outcome, StopReason> {
+    let polygraph = construct(
+        scene.history,
+        base.assuming(assumed),
+        scene.spec,
+        scene.shape,
+    );
+    let mut stats = PruneStats::default();
+    let options = PruneOptions {
+        rounds: None,
+        estimate: false,
+        ..scene.options
+    };
+    prune(polygraph, options, &mut stats, scene.budget, &mut Silent)
+}
+
+/// Rules out candidates; a read that has none left.
+fn rule_out(
+    scene: &Scene<'_>,
+    base: &Resolved,
+    pruned: &Pruned,
+    reach: &Reach,
+    state: &mut State,
+) -> Result<Option<usize>, StopReason> {
+    let places = pruned.polygraph.places();
+    let open: Vec<usize> = (0..state.candidates.len())
+        .filter(|&read| state.candidates[read].len() > 1)
+        .collect();
+    let mut poll = scene.budget.poll();
+    for read in open {
+        poll.step()?;
+        let rules = Rules {
+            versions: base.versions(),
+            places,
+            reach,
+            read: &base.uncertain()[read],
+        };
+        rules.narrow(&mut state.candidates[read]);
+        match state.candidates[read].as_slice() {
+            [] => return Ok(Some(read)),
+            &[version] => state.taken.push(Taken { read, version }),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+struct Rules<'a> {
+    versions: &'a Versions,
+    places: &'a Places,
+    reach: &'a Reach,
+    read: &'a Uncertain,
+}
+
+impl Rules<'_> {
+    fn narrow(&self, candidates: &mut Vec<VersionId>) {
+        let (versions, places) = (self.versions, self.places);
+        let reader = self.read.reader;
+        let snap = places.snap(reader);
+        candidates.retain(|&version| {
+            versions.is_initial(version) || {
+                let commit = places.commit(versions.writer(version));
+                !self.reach.reaches(snap, commit)
+            }
+        });
+        if !places.reads_newest(reader) {
+            return;
+        }
+        // The versions that are there when the transaction reads.
+        let there: Vec<VersionId> = versions
+            .of_key(self.read.key)
+            .skip(1)
+            .map(VersionId)
+            .filter(|&version| {
+                let writer = versions.writer(version);
+                writer != reader && self.reach.reaches(places.commit(writer), snap)
+            })
+            .collect();
+        candidates.retain(|&version| !there.iter().any(|&other| self.precedes(version, other)));
+    }
+
+    /// Whether one version is known to come before another.
+    fn precedes(&self, version: VersionId, other: VersionId) -> bool {
+        if version == other {
+            return false;
+        }
+        let versions = self.versions;
+        versions.is_initial(version) || {
+            let from = self.places.commit(versions.writer(version));
+            let to = self.places.install(versions.writer(other));
+            self.reach.reaches(from, to)
+        }
+    }
+}

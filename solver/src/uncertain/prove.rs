@@ -1,0 +1,219 @@
+//! Explains why no choice of versions explains the uncertain reads: a tree of cases, "T7 read x = 3 from T1, or from T4", whose leaves are
+//! proofs about certain reads.
+//!
+//! Reads that narrowing settled become cases only where a leaf rests on them; each candidate that it ruled out is refuted by
+//! itself. Which reads to split on is asked of the back end's core.
+
+use super::narrow::{Narrowed, Reach, State, Taken, graph, narrow};
+use super::{Found, Scene, Stop, decide_silently, search};
+use crate::budget::StopReason;
+use crate::check::CheckError;
+use crate::decide::{Backend, Decision};
+use crate::model::TxnId;
+use crate::progress::Silent;
+use crate::prune::{Outcome, Pruned};
+use crate::resolve::{Resolved, VersionId};
+use crate::verdict::{Proof, StepReason};
+use kingsnake_refute::{NoProof, refute, refute_core};
+
+/// Why there is no proof.
+pub(super) enum Failed {
+    No(NoProof),
+    Error(CheckError),
+}
+
+impl From<NoProof> for Failed {
+    fn from(no: NoProof) -> Self {
+        Failed::No(no)
+    }
+}
+
+impl From<StopReason> for Failed {
+    fn from(reason: StopReason) -> Self {
+        Failed::No(NoProof::Stopped(reason))
+    }
+}
+
+impl From<Stop> for Failed {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Budget(reason) => reason.into(),
+            Stop::Error(error) => Failed::Error(error),
+            Stop::NoProof(_) => Failed::No(NoProof::NotFound),
+        }
+    }
+}
+
+struct Prover<'a> {
+    scene: &'a Scene<'a>,
+    base: &'a Resolved,
+    backend: &'a mut dyn Backend,
+}
+
+/// Proves that nothing explains the reads, given how narrowing them ended.
+pub(super) fn prove(
+    scene: &Scene<'_>,
+    base: &Resolved,
+    state: &State,
+    narrowed: Narrowed,
+    backend: &mut dyn Backend,
+) -> Result<Proof, Failed> {
+    let mut prover = Prover {
+        scene,
+        base,
+        backend,
+    };
+    prover.refute(state, 0, narrowed)
+}
+
+impl Prover<'_> {
+    /// Refutes a state. The reads taken before `start` are assumed from outside.
+    fn refute(&mut self, state: &State, start: usize, narrowed: Narrowed) -> Result<Proof, Failed> {
+        self.scene.budget.check()?;
+        let all = state.taken.len();
+        let proof = match narrowed {
+            Narrowed::Contradiction(found) => {
+                refute(&found, self.scene.history, self.scene.budget)?
+            }
+            Narrowed::Dead(read) => self.cases(state, all, read, None)?,
+            Narrowed::Open(pruned, reach) => self.open(state, &pruned, &reach)?,
+        };
+        self.wrap(state, start, proof)
+    }
+
+    /// Refutes a state in which reachability rules out nothing more.
+    fn open(&mut self, state: &State, pruned: &Pruned, reach: &Reach) -> Result<Proof, Failed> {
+        if let Some(proof) = self.core_proof(pruned)? {
+            return Ok(proof);
+        }
+        let found = search(
+            self.scene,
+            self.base,
+            state,
+            (pruned, reach),
+            self.backend,
+            &mut Silent,
+        )?;
+        let mut blamed = match found {
+            Found::Order(..) => return Err(Failed::No(NoProof::NotFound)),
+            Found::No(_, blamed) => blamed,
+        };
+        if blamed.is_empty() {
+            blamed = state.open().collect();
+        }
+        let fewest = blamed
+            .into_iter()
+            .min_by_key(|&read| state.candidates[read].len());
+        let read = fewest.ok_or(Failed::No(NoProof::NotFound))?;
+        let all = state.taken.len();
+        let mut proofs = Vec::new();
+        for &version in &state.candidates[read] {
+            let mut child = state.clone();
+            child.take(read, version);
+            let narrowed = narrow(self.scene, self.base, &mut child)?;
+            let proof = self.refute(&child, all + 1, narrowed)?;
+            if !self.uses(&proof, read) {
+                return Ok(proof);
+            }
+            proofs.push((version, proof));
+        }
+        self.cases(state, all, read, Some(proofs))
+    }
+
+    /// The proof of what the certain and the taken reads alone contradict, if they do.
+    fn core_proof(&mut self, pruned: &Pruned) -> Result<Option<Proof>, Failed> {
+        if pruned.constraints.is_empty() {
+            return Ok(None);
+        }
+        let (history, budget) = (self.scene.history, self.scene.budget);
+        match decide_silently(self.backend, pruned, budget)? {
+            Decision::Choices(_) => Ok(None),
+            Decision::Core(core) => Ok(Some(refute_core(pruned, &core, history, budget)?)),
+            Decision::Unknown(reason) => Err(reason.into()),
+        }
+    }
+
+    /// The cases of a read under the first `n` reads that are taken. Some have proofs; the others were ruled out.
+    fn cases(
+        &mut self,
+        state: &State,
+        n: usize,
+        read: usize,
+        proofs: Option<Vec<(VersionId, Proof)>>,
+    ) -> Result<Proof, Failed> {
+        let mut proofs = proofs.unwrap_or_default();
+        let base = self.base;
+        let uncertain = &base.uncertain()[read];
+        let mut cases = Vec::new();
+        for &version in &uncertain.candidates {
+            let at = proofs.iter().position(|it| it.0 == version);
+            let proof = if let Some(at) = at {
+                proofs.swap_remove(at).1
+            } else {
+                let mut assumed = state.assumed(n);
+                assumed.push((read, version));
+                let proof = self.attempt(&assumed)?;
+                if !self.uses(&proof, read) {
+                    return Ok(proof);
+                }
+                proof
+            };
+            cases.push((self.writer(version), proof));
+        }
+        Ok(Proof::Choice {
+            reader: base.txn(uncertain.reader),
+            key: uncertain.key,
+            cases,
+        })
+    }
+
+    /// Refutes what is assumed, without any of the other uncertain reads.
+    fn attempt(&mut self, assumed: &[(usize, VersionId)]) -> Result<Proof, Failed> {
+        let (history, budget) = (self.scene.history, self.scene.budget);
+        match graph(self.scene, self.base, assumed)? {
+            Outcome::Contradiction(found) => Ok(refute(&found, history, budget)?),
+            Outcome::Pruned(pruned) => {
+                let proof = self.core_proof(&pruned)?;
+                proof.ok_or(Failed::No(NoProof::NotFound))
+            }
+        }
+    }
+
+    /// Puts the cases of the reads that narrowing took around a proof that rests on them, the latest first.
+    fn wrap(&mut self, state: &State, start: usize, mut proof: Proof) -> Result<Proof, Failed> {
+        for at in (start..state.taken.len()).rev() {
+            let Taken { read, version } = state.taken[at];
+            if self.uses(&proof, read) {
+                // What is taken before it is assumed around it, and nothing else.
+                proof = self.cases(state, at, read, Some(vec![(version, proof)]))?;
+            }
+        }
+        Ok(proof)
+    }
+
+    fn writer(&self, version: VersionId) -> Option<TxnId> {
+        let versions = self.base.versions();
+        (!versions.is_initial(version)).then(|| self.base.txn(versions.writer(version)))
+    }
+
+    /// Whether a proof may rest on what an uncertain read is taken to be.
+    fn uses(&self, proof: &Proof, read: usize) -> bool {
+        let read = &self.base.uncertain()[read];
+        let reader = self.base.txn(read.reader);
+        // What a transaction reads and writes joins versions, which any step about the key may rest on.
+        let joins = self
+            .base
+            .versions()
+            .of_writer(read.key, read.reader)
+            .is_some();
+        proof.steps().any(|step| match step.reason {
+            StepReason::Wr { key, .. } => key == read.key && step.to.txn == reader,
+            StepReason::Rw { key, .. } => key == read.key && (joins || step.from.txn == reader),
+            StepReason::Ww { key, .. } => key == read.key && joins,
+            StepReason::Begin
+            | StepReason::Session
+            | StepReason::RealTime
+            | StepReason::Vis { .. } => false,
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Conditions over rows in words: what a transaction asked for, what it did not get, and what others had made of the row.
+
+use kingsnake_history::model::{Act, Column, Condition, KeyId, Op, Predicate, TxnId, ValueId};
+
+use crate::words::Words;
+
+impl<'h> Words<'h> {
+    /// The first predicate of a transaction that looked at a key which it did not read by itself.
+    pub(super) fn predicate_on(&self, txn: TxnId, key: KeyId) -> Option<&'h Predicate> {
+        let history = self.meaning.history();
+        let mut ops = history.ops(txn).iter();
+        if ops.any(|op| matches!(op, Op::Read { key: it, .. } if *it == key)) {
+            return None;
+        }
+        self.any_predicate_on(txn, key)
+    }
+
+    /// The first predicate of a transaction that looked at a key.
+    pub(super) fn any_predicate_on(&self, txn: TxnId, key: KeyId) -> Option<&'h Predicate> {
+        let history = self.meaning.history();
+        let table = history.table_of(key)?;
+        history.predicates(txn).find(|it| {
+            !matches!(it.act, Act::Aggregate { .. })
+                && history.queries()[it.query as usize].table == table
+        })
+    }
+
+    /// `T5 asked for rows with c1 between 3 and 9 and did not get row 17`.
+    pub(super) fn asked(&self, txn: TxnId, predicate: &Predicate, key: KeyId) -> String {
+        let history = self.meaning.history();
+        let (who, row) = (self.labels.txn(txn), self.labels.key(key));
+        let condition = match &history.queries()[predicate.query as usize].condition {
+            Condition::Always(true) => "all rows".to_owned(),
+            _ => format!("rows with {}", history.condition_text(predicate.query)),
+        };
+        let start = predicate.at as usize;
+        let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
+        if ops.iter().any(|op| op.key() == Some(key)) {
+            let did = match predicate.act {
+                Act::Delete => "deleted",
+                _ => "updated",
+            };
+            return format!("{who} {did} {condition}, row {row} among them");
+        }
+        format!("{who} asked for {condition} and did not get row {row}")
+    }
+
+    /// `T2 had set its c1 to 4`, by the columns that a condition asks for.
+    pub(super) fn had_set(&self, txn: TxnId, predicate: &Predicate, key: KeyId) -> String {
+        let who = self.labels.txn(txn);
+        let Some(value) = self.meaning.left(txn, key) else {
+            return format!("{who} had written it");
+        };
+        if self.meaning.history().is_absence(value) {
+            return format!("{who} had deleted it");
+        }
+        format!("{who} had set {}", self.cells(predicate, value))
+    }
+
+    fn cells(&self, predicate: &Predicate, value: ValueId) -> String {
+        let history = self.meaning.history();
+        let query = &history.queries()[predicate.query as usize];
+        let mut columns = Vec::new();
+        collect_columns(&query.condition, &mut columns);
+        let told: Vec<String> = columns
+            .into_iter()
+            .filter(|&column| column != Column::Key)
+            .map(|column| {
+                let name = history.column_name(query.table, column);
+                let cell = history.symbols().show(history.cell(value, column));
+                format!("its {name} to {cell}")
+            })
+            .collect();
+        if told.is_empty() {
+            return format!("it to {}", self.labels.value(value));
+        }
+        told.join(", ")
+    }
+}
+
+fn collect_columns(condition: &Condition, columns: &mut Vec<Column>) {
+    let column = match condition {
+        Condition::Always(_) => return,
+        Condition::And(parts) | Condition::Or(parts) => {
+            return parts.iter().for_each(|part| collect_columns(part, columns));
+        }
+        Condition::Not(part) => return collect_columns(part, columns),
+        Condition::Compare(_, column, _)
+        | Condition::Between(column, ..)
+        | Condition::In(column, _)
+        | Condition::IsNull(column) => *column,
+    };
+    if !columns.contains(&column) {
+        columns.push(column);
+    }
+}
