@@ -159,7 +159,7 @@ fn files_about_one_level_are_refused_before_anything_is_written() {
     let scratch = Scratch::new();
     let history = corpus("none/lost-update.jsonl");
     let out = scratch.path("out");
-    for option in ["--proof", "--certificate", "--dot", "--svg", "--report"] {
+    for option in ["--proof", "--certificate", "--dot", "--svg"] {
         let said = expect(2, &["check", &history, "--level", "auto", option, &out]);
         assert!(said.stderr.contains("about one level"), "{}", said.stderr);
         assert!(!std::path::Path::new(&out).exists());
