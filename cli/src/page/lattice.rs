@@ -22,9 +22,9 @@ const ASIDE: [&str; 11] = [
     "read-your-writes",
 ];
 
-const WIDTH: f64 = 178.0;
+const WIDTH: f64 = 206.0;
 const HEIGHT: f64 = 40.0;
-const ACROSS: f64 = 194.0;
+const ACROSS: f64 = 220.0;
 const DOWN: f64 = 66.0;
 const MARGIN: f64 = 10.0;
 
