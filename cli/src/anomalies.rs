@@ -104,12 +104,12 @@ impl Expected {
     }
 }
 
-impl Found {
-    /// The story of a class's example.
-    pub fn story(&self, meaning: &Meaning<'_>, class: &AnomalyClass) -> Story {
-        story_by(meaning, widest_spec(meaning.history()), &class.example)
-    }
+/// The story of a class's example.
+pub fn class_story(meaning: &Meaning<'_>, class: &AnomalyClass) -> Story {
+    story_by(meaning, widest_spec(meaning.history()), &class.example)
+}
 
+impl Found {
     /// The classes in words, and what they rule out.
     pub fn words(&self, history: &History, voice: Voice) -> String {
         let mut out = String::new();
@@ -130,7 +130,7 @@ impl Found {
                 .collect();
             let name = voice.paint.bad(&format!("{:<24}", class.name));
             let _ = writeln!(out, "  {name} {:>6}  {}", class.count, called.join(", "));
-            let told = self.story(&meaning, class);
+            let told = class_story(&meaning, class);
             for line in &told.lines {
                 let indent = "  ".repeat(line.depth);
                 let _ = writeln!(out, "      {indent}{}", printable(&line.text));
@@ -163,7 +163,7 @@ impl Found {
             .classes
             .iter()
             .map(|class| {
-                let told = self.story(&meaning, class);
+                let told = class_story(&meaning, class);
                 let lines: Vec<&str> = told.lines.iter().map(|it| it.text.as_str()).collect();
                 let txns: Vec<String> =
                     told.txns.iter().map(|&txn| history.txn_name(txn)).collect();

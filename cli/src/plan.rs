@@ -275,8 +275,7 @@ impl Plan {
 
     /// The options that do not depend on the level, each with a space before it.
     pub fn options(&self) -> String {
-        let words = self.settings();
-        words.iter().map(|word| format!(" {word}")).collect()
+        format!(" {}", self.settings().join(" "))
     }
 
     /// The options that do not depend on the level.

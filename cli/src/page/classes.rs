@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::story;
 use super::terms::Terms;
-use crate::anomalies::Found;
+use crate::anomalies::{Found, class_story};
 use crate::picture;
 use crate::voice::count;
 
@@ -28,7 +28,7 @@ pub fn sections(history: &History, found: &Found, terms: &Terms) -> Markup {
                 }
             }
             @for (at, class) in found.anomalies.classes.iter().enumerate() {
-                @let told = found.story(&meaning, class);
+                @let told = class_story(&meaning, class);
                 @let labels = kingsnake_tell::Labels::new(history, &told.txns);
                 details.class open[at == 0] {
                     summary { strong { (terms.explain(class.name)) } " " span.soft { "× " (class.count) } " " (told.name.short) }

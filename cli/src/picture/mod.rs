@@ -219,7 +219,7 @@ fn leaves(from: Source<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
                 }
                 panels.push(panel);
             }
-            Visit::Split(_) => {}
+            Visit::Split(_) | Visit::Choice(..) => {}
             Visit::Case(Split { key, one, other }) => {
                 let word = if assumed.is_empty() { "If" } else { "and" };
                 assumed.push(format!(
@@ -229,7 +229,6 @@ fn leaves(from: Source<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
                     short(&from.txn(other), 24)
                 ));
             }
-            Visit::Choice(..) => {}
             Visit::Source(source) => {
                 let word = if assumed.is_empty() { "If" } else { "and" };
                 let writer = source.writer.map_or_else(
