@@ -18,7 +18,7 @@ macro_rules! faults {
         #[cfg(not(any(test, feature = "faults")))]
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name;
+        pub struct $name {}
 
         impl $name {
             $(

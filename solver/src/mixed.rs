@@ -185,7 +185,7 @@ fn wrong_encodings_of_mixed_levels_are_caught() {
     for (what, damage) in damages {
         let is_caught = |seed: &u64| {
             let history = small_mixed(*seed);
-            let spec = spec(seed % 2 == 0);
+            let spec = spec(seed.is_multiple_of(2));
             let (Some(truth), Ok(resolved)) = (
                 truth(&history, spec),
                 resolve_for(&history, spec, &Budget::unlimited()),

@@ -21,6 +21,7 @@ fn n_histories(share: u64) -> u64 {
 }
 
 #[derive(Default, Debug)]
+#[allow(clippy::struct_field_names)] // All of them are numbers of something.
 struct Tally {
     n_uncertain: usize,
     n_satisfied: usize,
