@@ -30,6 +30,11 @@ pub fn headed(mut row: Value, item: &Item) -> Value {
     row["cell"] = item.name.clone().into();
     row["host"] = machine::host().into();
     row["processor"] = machine::processor().into();
+    // Whoever took a device has said so.
+    if row["device"].is_null() {
+        row["device"] = "cpu".into();
+        row["adapter"] = Value::Null;
+    }
     row
 }
 
