@@ -41,22 +41,11 @@ impl FromStr for IsolationMap {
     }
 }
 
-/// The levels that a transaction can have.
-const OWN: [Model; 7] = [
-    Model::Ser,
-    Model::Si,
-    Model::Pc,
-    Model::Cc,
-    Model::Ra,
-    Model::RcSo,
-    Model::Rc,
-];
-
 fn model(name: &str) -> Result<Model, String> {
-    let own = OWN.into_iter().find(|model| model.name() == name);
+    let own = Model::MIXED.into_iter().find(|model| model.name() == name);
     let by_alias = || name.parse::<WeakLevel>().ok().map(Model::from);
     own.or_else(by_alias).ok_or_else(|| {
-        let names: Vec<&str> = OWN.iter().map(|model| model.name()).collect();
+        let names: Vec<&str> = Model::MIXED.iter().map(|model| model.name()).collect();
         let names = names.join(", ");
         format!("no transaction can have level {name:?} of its own; the levels are {names}")
     })

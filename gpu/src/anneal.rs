@@ -1,13 +1,13 @@
 //! Cools a line on a device: records the turns of all colours, sweep by sweep, and fetches the best points in the end.
 
 use kingsnake_context::budget::Budget;
-use kingsnake_graph::cool::{Cooled, Cooler, CoolerSource, Cooling};
+use kingsnake_graph::cool::{Cooled, Cooler, CoolerSource, Cooling, CoolingSize, colour_at};
 use kingsnake_graph::prune::{DeviceError, DeviceStats, Offer};
 
 use crate::Choice;
 use crate::adapter::{About, Kind};
 use crate::cost::{self, Speed};
-use crate::device::{lasting, share, time};
+use crate::device::{find, share, time, weighed};
 use crate::kernel::Kernel;
 use crate::layout::{AnnealParams, GROUP, Reads};
 use crate::recording::{BufferId, Executor, Limits, Load, Recording, Traffic};
@@ -151,7 +151,7 @@ impl<'a, E: Executor> Resident<'a, E> {
     /// Moves a colour.
     fn turn(&self, recording: &mut Recording, sweep: usize, turn: usize) {
         let (task, of) = (self.task, &self.buffers);
-        let colour = task.colour_at(sweep, turn);
+        let colour = colour_at(task.colour_ends.len(), sweep, turn);
         let buffers = [
             of.points,
             of.movers,
@@ -266,7 +266,7 @@ fn load_of(task: &Cooling, colour: usize) -> Load {
     let movers = &task.movers[range.start as usize..range.end as usize];
     let mut load = Load::default();
     for &id in movers {
-        let words = task.reads[id as usize + 1].before - task.reads[id as usize].before;
+        let words = task.n_words(id);
         load.busy += u64::from(words);
         load.turns += u64::from(words.next_multiple_of(GROUP));
     }
@@ -298,62 +298,32 @@ impl GpuCooler {
         CoolerSource::new(move || Box::new(GpuCooler::new(choice.clone())))
     }
 
-    #[cfg(not(feature = "wgpu"))]
-    #[allow(clippy::unused_self)] // The other one uses it.
     fn open(&mut self) -> Result<&About, String> {
-        Err("this kingsnake was built without GPU support".to_owned())
-    }
-
-    #[cfg(feature = "wgpu")]
-    fn open(&mut self) -> Result<&About, String> {
-        use crate::hardware::{self, Opening};
         if self.runner.is_none() {
-            let (adapters, abouts): (Vec<_>, Vec<_>) = hardware::enumerate().into_iter().unzip();
-            let about = crate::adapter::pick(&abouts, &self.choice)?;
-            let runner = Runner::open(&adapters[about.index], about, Opening::default())?;
-            self.about = Some(about.clone());
+            let (about, runner) = find(&self.choice)?;
+            self.about = Some(about);
             self.runner = Some(runner);
         }
         let about = self.about.as_ref();
         about.ok_or_else(|| "no adapter was found".to_owned())
     }
 
-    /// Whether the device pays for this line, and why.
-    fn weigh(&mut self, task: &Cooling) -> Offer {
+    /// Whether the device pays for a line of this size, and why.
+    fn weigh(&mut self, size: &CoolingSize) -> Offer {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let on_cpu = cost::cooling_on_cpu(task, threads);
-        let cpu = lasting(on_cpu);
-        if cost::is_hopeless(on_cpu) {
-            return Offer::Declined(format!(
-                "the CPU needs about {cpu}, less than it takes to start a GPU"
-            ));
-        }
-        match self.open() {
-            Err(why) => Offer::Declined(why),
-            Ok(about) if about.kind == Kind::Software => {
-                Offer::Declined(format!("{} is software", about.name))
-            }
-            Ok(about) => {
-                let on_device = cost::cooling_on_device(task, Speed::of(about.kind));
-                let gpu = lasting(on_device);
-                if cost::pays(on_device, on_cpu) {
-                    Offer::Taken(format!("estimated {gpu}, against {cpu} on the CPU"))
-                } else {
-                    let name = &about.name;
-                    Offer::Declined(format!(
-                        "estimated {cpu} on the CPU, against {gpu} on {name}"
-                    ))
-                }
-            }
-        }
+        weighed(cost::cooling_on_cpu(size, threads), || {
+            let about = self.open()?;
+            let on_device = cost::cooling_on_device(size, Speed::of(about.kind));
+            Ok((about.name.clone(), on_device))
+        })
     }
 }
 
 impl Cooler for GpuCooler {
-    fn offer(&mut self, task: &Cooling, budget: &Budget) -> Offer {
+    fn offer(&mut self, size: &CoolingSize, budget: &Budget) -> Offer {
         let offer = match self.choice {
             Choice::Cpu => Offer::Declined("the CPU was asked for".to_owned()),
-            Choice::Auto => self.weigh(task),
+            Choice::Auto => self.weigh(size),
             Choice::Gpu | Choice::Named(_) => {
                 let asked = format!("--device {} asked for it", self.choice);
                 self.open()
@@ -367,7 +337,7 @@ impl Cooler for GpuCooler {
             .about
             .as_ref()
             .is_some_and(|about| matches!(about.kind, Kind::Software | Kind::Integrated));
-        let bytes = 4 * cost::cooling_words(task);
+        let bytes = 4 * size.words();
         if let (true, Err(reason)) = (shares, budget.reserve("annealing on the device", bytes)) {
             return Offer::Failed(format!("the device shares the memory: {reason}"));
         }

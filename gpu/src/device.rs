@@ -50,15 +50,7 @@ impl Gpu {
         self
     }
 
-    #[cfg(not(feature = "wgpu"))]
-    #[allow(clippy::unused_self)] // The other one uses it.
     fn open(&mut self) -> Result<(), String> {
-        Err("this kingsnake was built without GPU support".to_owned())
-    }
-
-    #[cfg(feature = "wgpu")]
-    fn open(&mut self) -> Result<(), String> {
-        use crate::hardware::{self, Opening};
         if let Some(before) = self.rounds.take() {
             let mut runner = before.resident.executor;
             runner.reset();
@@ -67,11 +59,9 @@ impl Gpu {
         if self.runner.is_some() {
             return Ok(());
         }
-        let (adapters, abouts): (Vec<_>, Vec<_>) = hardware::enumerate().into_iter().unzip();
-        let about = crate::adapter::pick(&abouts, &self.choice)?;
-        let runner = Runner::open(&adapters[about.index], about, Opening::default())?;
+        let (about, runner) = find(&self.choice)?;
         self.options.is_parallel = about.kind != Kind::Software;
-        self.about = Some(about.clone());
+        self.about = Some(about);
         self.runner = Some(runner);
         Ok(())
     }
@@ -180,28 +170,11 @@ impl Device for Gpu {
                 };
             }
         }
-        let on_cpu = cost::on_cpu(task, dag, threads);
-        let cpu = lasting(on_cpu);
-        if cost::is_hopeless(on_cpu) {
-            return Offer::Declined(format!(
-                "the CPU needs about {cpu}, less than it takes to start a GPU"
-            ));
-        }
-        match self.prepare(task, budget) {
-            Err(why) => Offer::Declined(why),
-            Ok(about) => {
-                let on_device = cost::on_device(task, dag, Speed::of(about.kind));
-                let gpu = lasting(on_device);
-                if cost::pays(on_device, on_cpu) {
-                    Offer::Taken(format!("estimated {gpu}, against {cpu} on the CPU"))
-                } else {
-                    let name = &about.name;
-                    Offer::Declined(format!(
-                        "estimated {cpu} on the CPU, against {gpu} on {name}"
-                    ))
-                }
-            }
-        }
+        weighed(cost::on_cpu(task, dag, threads), || {
+            let about = self.prepare(task, budget)?;
+            let on_device = cost::on_device(task, dag, Speed::of(about.kind));
+            Ok((about.name.clone(), on_device))
+        })
     }
 
     fn load(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Result<(), DeviceError> {
@@ -259,8 +232,50 @@ pub(crate) fn time(_: &Runner) -> Option<Duration> {
     None
 }
 
+/// Opens the adapter that a choice means.
+#[cfg(feature = "wgpu")]
+pub(crate) fn find(choice: &Choice) -> Result<(About, Runner), String> {
+    use crate::hardware::{Opening, enumerate};
+    let (adapters, abouts): (Vec<_>, Vec<_>) = enumerate().into_iter().unzip();
+    let about = crate::adapter::pick(&abouts, choice)?;
+    let runner = Runner::open(&adapters[about.index], about, Opening::default())?;
+    Ok((about.clone(), runner))
+}
+
+/// Opens the adapter that a choice means.
+#[cfg(not(feature = "wgpu"))]
+pub(crate) fn find(_: &Choice) -> Result<(About, Runner), String> {
+    Err("this kingsnake was built without GPU support".to_owned())
+}
+
+/// Takes a task where a device pays, given how long the CPU takes. Only where that is long is a device looked for: its name, and how
+/// long it takes.
+pub(crate) fn weighed(
+    on_cpu: f64,
+    device: impl FnOnce() -> Result<(String, f64), String>,
+) -> Offer {
+    let cpu = lasting(on_cpu);
+    if cost::is_hopeless(on_cpu) {
+        return Offer::Declined(format!(
+            "the CPU needs about {cpu}, less than it takes to start a GPU"
+        ));
+    }
+    let (name, on_device) = match device() {
+        Ok(found) => found,
+        Err(why) => return Offer::Declined(why),
+    };
+    let gpu = lasting(on_device);
+    if cost::pays(on_device, on_cpu) {
+        Offer::Taken(format!("estimated {gpu}, against {cpu} on the CPU"))
+    } else {
+        Offer::Declined(format!(
+            "estimated {cpu} on the CPU, against {gpu} on {name}"
+        ))
+    }
+}
+
 /// A time in words.
-pub(crate) fn lasting(seconds: f64) -> String {
+fn lasting(seconds: f64) -> String {
     if seconds < 1.0 {
         format!("{:.0} ms", seconds * 1e3)
     } else {

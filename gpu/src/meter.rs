@@ -47,12 +47,9 @@ impl Meter {
     /// Opens the device that a choice means.
     #[cfg(feature = "wgpu")]
     pub fn open(choice: &Choice) -> Result<Self, String> {
-        use crate::hardware::{Hardware, Opening, enumerate};
-        let (adapters, abouts): (Vec<_>, Vec<_>) = enumerate().into_iter().unzip();
-        let about = crate::adapter::pick(&abouts, choice)?;
-        let hardware = Hardware::open(&adapters[about.index], about, Opening::default())?;
+        let (about, hardware) = crate::device::find(choice)?;
         Ok(Meter {
-            about: about.clone(),
+            about,
             hardware: Some(hardware),
         })
     }

@@ -621,7 +621,8 @@ impl Line<'_> {
     }
 }
 
-fn chosen_order(pruned: &Pruned, choices: &[Side]) -> Result<Vec<u32>, Cyclic> {
+/// The order that sides of the constraints leave.
+pub(crate) fn chosen_order(pruned: &Pruned, choices: &[Side]) -> Result<Vec<u32>, Cyclic> {
     let constraints = &pruned.constraints;
     let chosen = choices.iter().enumerate();
     let chosen = chosen.flat_map(|(at, &side)| constraints.side(at, side));

@@ -262,8 +262,7 @@ fn counters_are_what_the_formulas_say() {
     // Sizes are small, so nothing is split.
     let dispatches = sweeps * (colours + 2) + 2;
     assert_eq!(stats.dispatches, dispatches);
-    let unread = 2 * (sweeps + 1) + n;
-    let words = cost::cooling_words(&task) - unread;
+    let words = task.size().words_up();
     assert_eq!(stats.bytes_up, 4 * words + 32 * dispatches);
     assert_eq!(stats.bytes_down, 4 * (n + sweeps + 1));
     let items = |count: u64| count.div_ceil(64);
@@ -278,13 +277,13 @@ fn counters_are_what_the_formulas_say() {
 fn a_device_pays_only_for_large_lines() {
     let mut rng = Rng::new(25);
     let small = line(200, 700, 60, &mut rng);
-    assert!(cost::is_hopeless(cost::cooling_on_cpu(&small, 1)));
+    assert!(cost::is_hopeless(cost::cooling_on_cpu(&small.size(), 1)));
     let mut large = line(20_000, 60_000, 1, &mut rng);
     large.weights = vec![weights(1.0); 600];
     let speed = cost::Speed::of(crate::Kind::Discrete);
     let (cpu, device) = (
-        cost::cooling_on_cpu(&large, 2),
-        cost::cooling_on_device(&large, speed),
+        cost::cooling_on_cpu(&large.size(), 2),
+        cost::cooling_on_device(&large.size(), speed),
     );
     assert!(cost::pays(device, cpu), "{device} against {cpu}");
 }

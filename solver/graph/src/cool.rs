@@ -32,6 +32,49 @@ pub struct Reads {
     pub rest: u32,
 }
 
+/// How large a line is: enough to say whether a device pays, before anything is laid out for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CoolingSize {
+    /// Nodes.
+    pub n_nodes: usize,
+    /// Words of the lists of all nodes.
+    pub n_words: usize,
+    /// Words of the lists of the nodes that move.
+    pub n_moved_words: usize,
+    /// Constraints.
+    pub n_constraints: usize,
+    /// Edges of their sides, at most.
+    pub n_edges: usize,
+    /// How many nodes of each colour move.
+    pub colours: Vec<u32>,
+    /// How often all colours move.
+    pub n_sweeps: usize,
+}
+
+impl CoolingSize {
+    /// Words that go to a device.
+    pub fn words_up(&self) -> u64 {
+        let n_movers: u64 = self.colours.iter().map(|&it| u64::from(it)).sum();
+        let words = self.n_nodes + 6 * (self.n_nodes + 1) + self.n_words;
+        let sides = 2 * self.n_constraints + 1 + 2 * self.n_edges;
+        n_movers + (words + sides + N_WEIGHTS * self.n_sweeps) as u64
+    }
+
+    /// Words of all buffers of a device: also the best points and two counts a sweep.
+    pub fn words(&self) -> u64 {
+        self.words_up() + (self.n_nodes + 2 * (self.n_sweeps + 1)) as u64
+    }
+}
+
+/// Which colour moves in a turn of a sweep: every other sweep the other way round.
+pub fn colour_at(n_colours: usize, sweep: usize, turn: usize) -> usize {
+    if sweep.is_multiple_of(2) {
+        turn
+    } else {
+        n_colours - 1 - turn
+    }
+}
+
 /// A line to cool.
 #[derive(Clone, Debug, Default)]
 pub struct Cooling {
@@ -76,12 +119,28 @@ impl Cooling {
         start..self.colour_ends[colour]
     }
 
-    /// Which colour moves in a turn of a sweep: every other sweep the other way round.
-    pub fn colour_at(&self, sweep: usize, turn: usize) -> usize {
-        if sweep.is_multiple_of(2) {
-            turn
-        } else {
-            self.colour_ends.len() - 1 - turn
+    /// Words of a node's lists.
+    pub fn n_words(&self, id: u32) -> u32 {
+        self.reads[id as usize + 1].before - self.reads[id as usize].before
+    }
+
+    /// How large it is.
+    pub fn size(&self) -> CoolingSize {
+        let colours = 0..self.colour_ends.len();
+        CoolingSize {
+            n_nodes: self.points.len(),
+            n_words: self.field.len(),
+            n_moved_words: self
+                .movers
+                .iter()
+                .map(|&id| self.n_words(id) as usize)
+                .sum(),
+            n_constraints: self.n_constraints(),
+            n_edges: self.sides.len(),
+            colours: colours
+                .map(|colour| self.colour(colour).len() as u32)
+                .collect(),
+            n_sweeps: self.n_sweeps(),
         }
     }
 }
@@ -106,8 +165,8 @@ pub struct Cooled {
 
 /// Cools lines somewhere else than on this CPU.
 pub trait Cooler: Send {
-    /// Takes the task, or says why not.
-    fn offer(&mut self, task: &Cooling, budget: &Budget) -> Offer;
+    /// Takes a task of this size, or says why not.
+    fn offer(&mut self, size: &CoolingSize, budget: &Budget) -> Offer;
 
     /// Cools a line. `watch` hears after every few sweeps how many constraints are violated, and says whether to go on.
     fn cool(

@@ -33,6 +33,17 @@ impl Model {
     /// The models of begins and commits, the strongest first.
     pub const TIMED: [Model; 3] = [Model::Ser, Model::Si, Model::Pc];
 
+    /// The models that transactions of one history can have side by side, the strongest first.
+    pub const MIXED: [Model; 7] = [
+        Model::Ser,
+        Model::Si,
+        Model::Pc,
+        Model::Cc,
+        Model::Ra,
+        Model::RcSo,
+        Model::Rc,
+    ];
+
     /// Every model that a transaction can have, the strongest first.
     pub const ALL: [Model; 8] = [
         Model::Ser,

@@ -11,13 +11,13 @@ mod tests;
 use narrow::{Narrowed, Reach, State, narrow};
 
 use crate::budget::{Budget, StopReason};
-use crate::check::{CheckError, Decider};
+use crate::check::{CheckError, Decider, chosen_order};
 use crate::decide::{Backend, Decision, Side};
 use crate::level::Spec;
 use crate::model::History;
 use crate::progress::{Progress, Silent};
-use crate::prune::{Dag, Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
-use crate::relate::{Candidates, Edge, Shape, add_choices};
+use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
+use crate::relate::{Candidates, Shape, add_choices};
 use crate::resolve::Resolved;
 use crate::verdict::{Point, Proof};
 use crate::witness::witness;
@@ -178,11 +178,7 @@ fn decide(
 
 /// The order that sides of the constraints leave. A cycle is a mistake of whoever chose them.
 fn points(pruned: &Pruned, sides: &[Side]) -> Result<Vec<Point>, Stop> {
-    let chosen = sides.iter().enumerate();
-    let chosen = chosen.flat_map(|(at, &side)| pruned.constraints.side(at, side));
-    let edges: Vec<Edge> = pruned.question().known().chain(chosen.copied()).collect();
-    let order = Dag::new(pruned.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec());
-    let order = order.map_err(|_| {
+    let order = chosen_order(pruned, sides).map_err(|_| {
         Stop::Error(CheckError::Uncertified {
             decider: Decider::Backend.name(),
             answer: "satisfied",

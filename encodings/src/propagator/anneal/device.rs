@@ -1,8 +1,8 @@
 //! The line as a device cools it: in whole numbers, by flat arrays.
 
 use kingsnake_context::budget::Budget;
-use kingsnake_graph::cool::{Cooled, Cooler, Cooling, Reads, weights};
-use kingsnake_graph::prune::{DeviceError, Offer};
+use kingsnake_graph::cool::{Cooled, Cooler, Cooling, CoolingSize, Reads, weights};
+use kingsnake_graph::prune::DeviceError;
 
 use super::super::graph::{Known, Sides};
 use super::field::{Field, edges};
@@ -12,6 +12,23 @@ use super::line::Line;
 const WHOLE: f64 = 4_294_967_296.0;
 
 impl Line {
+    /// How large the line is for a device, without laying it out.
+    pub fn cooling_size(&self, sides: &Sides, n_sweeps: usize) -> CoolingSize {
+        let field = self.field();
+        let movers = self.colours().iter().flatten();
+        CoolingSize {
+            n_nodes: field.n_nodes(),
+            n_words: (0..field.n_nodes() as u32)
+                .map(|id| field.n_words(id))
+                .sum(),
+            n_moved_words: movers.map(|&id| field.n_words(id)).sum(),
+            n_constraints: field.n_constraints(),
+            n_edges: sides.n_edges(),
+            colours: self.colours().iter().map(|ids| ids.len() as u32).collect(),
+            n_sweeps,
+        }
+    }
+
     /// The line to be cooled at these temperatures, a sweep each.
     pub fn cooling(&self, known: &Known, sides: &Sides, temperatures: &[f64]) -> Cooling {
         let field = self.field();
@@ -91,23 +108,19 @@ fn list(field: &Field, id: u32, words: &mut Vec<u32>) -> Reads {
     reads
 }
 
-/// Offers a line to a device, and lets it cool. An error is a warning: the CPU cools instead.
+/// Lets a device cool a line that it took. An error is a warning: the CPU cools instead.
 pub(super) fn cool(
     cooler: &mut dyn Cooler,
     task: &Cooling,
     budget: &Budget,
     watch: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Option<Cooled>, String> {
-    match cooler.offer(task, budget) {
-        Offer::Declined(_) => Ok(None),
-        Offer::Failed(why) => Err(why),
-        Offer::Taken(_) => match cooler.cool(task, budget, watch) {
-            Ok(cooled) if cooled.points.len() == task.points.len() => Ok(Some(cooled)),
-            Ok(_) => Err("the device returned no points".to_owned()),
-            Err(DeviceError::Failed(why)) => Err(why),
-            // The budget ended; whoever asks it next will hear.
-            Err(DeviceError::Stopped(_)) => Ok(None),
-        },
+    match cooler.cool(task, budget, watch) {
+        Ok(cooled) if cooled.points.len() == task.points.len() => Ok(Some(cooled)),
+        Ok(_) => Err("the device returned no points".to_owned()),
+        Err(DeviceError::Failed(why)) => Err(why),
+        // The budget ended; whoever asks it next will hear.
+        Err(DeviceError::Stopped(_)) => Ok(None),
     }
 }
 
@@ -118,7 +131,7 @@ mod tests {
     use kingsnake_context::rng::Rng;
     use kingsnake_graph::cool::CoolerSource;
     use kingsnake_graph::decide::{Backend, Decision};
-    use kingsnake_graph::prune::DeviceStats;
+    use kingsnake_graph::prune::{DeviceStats, Offer};
 
     use super::*;
     use crate::propagator::{Propagator, start};
@@ -167,6 +180,13 @@ mod tests {
             }
             let task = line.cooling(&known, &sides, &[1.0, 0.5]);
             assert_eq!(violated(&task), line.n_violated());
+            // Edges that others imply are counted before they are left out.
+            let size = CoolingSize {
+                n_edges: task.sides.len(),
+                ..line.cooling_size(&sides, 2)
+            };
+            assert_eq!(task.size(), size);
+            assert!(task.sides.len() <= sides.n_edges());
             for colour in 0..task.colour_ends.len() {
                 let range = task.colour(colour);
                 let movers = &task.movers[range.start as usize..range.end as usize];
@@ -200,7 +220,7 @@ mod tests {
     }
 
     impl Cooler for Double {
-        fn offer(&mut self, _: &Cooling, _: &Budget) -> Offer {
+        fn offer(&mut self, _: &CoolingSize, _: &Budget) -> Offer {
             *self.n_asked.lock().expect("one thread asks") += 1;
             self.offer.clone()
         }

@@ -241,6 +241,16 @@ impl Field {
             && self.rest.of_node(id).is_empty())
     }
 
+    /// Words of the node's lists, as a device has them.
+    pub fn n_words(&self, id: u32) -> usize {
+        self.before.range(id).len()
+            + self.after.range(id).len()
+            + 2 * self.between.of_node(id).1.len()
+            + 3 * self.below.of_node(id).1.len()
+            + 3 * self.above.of_node(id).1.len()
+            + self.rest.range(id).len()
+    }
+
     /// Calls for every id whose point a move of this one reads.
     pub fn for_each_read(&self, id: u32, mut read: impl FnMut(u32)) {
         self.before.of_node(id).iter().for_each(|&it| read(it));

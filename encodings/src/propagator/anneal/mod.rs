@@ -18,8 +18,8 @@ mod line;
 mod thin;
 
 use kingsnake_context::progress::Event;
-use kingsnake_graph::cool::Cooler;
-use kingsnake_graph::prune::DeviceStats;
+use kingsnake_graph::cool::{Cooler, colour_at};
+use kingsnake_graph::prune::{DeviceStats, Offer};
 use rayon::prelude::*;
 
 pub(crate) use self::line::Line;
@@ -110,18 +110,12 @@ impl Anneal<'_> {
             best.note(self.line);
             self.tell();
             self.line.heat(temperature);
-            for colour in 0..n_colours {
+            for turn in 0..n_colours {
                 if self.is_over() {
                     best.note(self.line);
                     return;
                 }
-                // Every other sweep the other way round.
-                let colour = if sweep % 2 == 0 {
-                    colour
-                } else {
-                    n_colours - 1 - colour
-                };
-                self.line.move_colour(colour);
+                self.line.move_colour(colour_at(n_colours, sweep, turn));
             }
         }
         best.note(self.line);
@@ -132,18 +126,21 @@ impl Anneal<'_> {
         let Some(device) = &mut self.device else {
             return false;
         };
-        let task = self.line.cooling(device.known, device.sides, temperatures);
-        let (watch, n_constraints) = (self.watch, self.line.n_constraints());
-        let n_cycles = self.n_cycles;
-        let mut go_on = |n_violated: u32| {
-            watch.tell(|| Event::Deciding {
-                conflicts: n_cycles,
-                settled: n_constraints - n_violated as usize,
-                variables: n_constraints,
-            });
-            !watch.over()
+        let (watch, n_cycles) = (self.watch, self.n_cycles);
+        let size = self.line.cooling_size(device.sides, temperatures.len());
+        let cooled = match device.cooler.offer(&size, watch.budget()) {
+            Offer::Declined(_) => Ok(None),
+            Offer::Failed(why) => Err(why),
+            Offer::Taken(_) => {
+                let task = self.line.cooling(device.known, device.sides, temperatures);
+                let mut go_on = |n_violated: u32| {
+                    watch.tell(|| deciding(n_cycles, size.n_constraints, n_violated as usize));
+                    !watch.over()
+                };
+                device::cool(device.cooler, &task, watch.budget(), &mut go_on)
+            }
         };
-        match device::cool(device.cooler, &task, watch.budget(), &mut go_on) {
+        match cooled {
             Ok(Some(cooled)) => {
                 self.line.take(device.sides, &cooled);
                 add(device.stats, cooled.device);
@@ -184,15 +181,22 @@ impl Anneal<'_> {
     }
 
     fn tell(&mut self) {
-        self.watch.tell(|| Event::Deciding {
-            conflicts: self.n_cycles,
-            settled: self.line.n_constraints() - self.line.n_violated(),
-            variables: self.line.n_constraints(),
-        });
+        let (n_constraints, n_violated) = (self.line.n_constraints(), self.line.n_violated());
+        self.watch
+            .tell(|| deciding(self.n_cycles, n_constraints, n_violated));
     }
 
     fn is_over(&self) -> bool {
         self.line.n_violated() == 0 || self.watch.over()
+    }
+}
+
+/// How far the search is.
+fn deciding(n_cycles: u64, n_constraints: usize, n_violated: usize) -> Event {
+    Event::Deciding {
+        conflicts: n_cycles,
+        settled: n_constraints - n_violated,
+        variables: n_constraints,
     }
 }
 

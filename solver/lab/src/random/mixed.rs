@@ -6,17 +6,6 @@ use kingsnake_history::rng::Rng;
 
 use super::draft::{Draft, DraftOp, DraftTxn, INITIAL};
 
-/// The levels that mixtures are made of.
-const MODELS: [Model; 7] = [
-    Model::Ser,
-    Model::Si,
-    Model::Pc,
-    Model::Cc,
-    Model::Ra,
-    Model::RcSo,
-    Model::Rc,
-];
-
 /// A history of 2 to 5 transactions over 1 to 3 keys. Each reads from anybody, then writes; only read committed reads a key twice
 /// and differently, but for a few. The levels are drawn from up to four.
 pub fn small_mixed(seed: u64) -> History {
@@ -25,7 +14,7 @@ pub fn small_mixed(seed: u64) -> History {
     let n_sessions = rng.between(1, 4);
     let n_levels = rng.between(1, 4);
     let pool: Vec<Model> = (0..n_levels)
-        .map(|_| MODELS[rng.below(MODELS.len())])
+        .map(|_| Model::MIXED[rng.below(Model::MIXED.len())])
         .collect();
     let models: Vec<Model> = (0..n_txns).map(|_| pool[rng.below(n_levels)]).collect();
     let writes: Vec<Vec<bool>> = (0..n_txns)
