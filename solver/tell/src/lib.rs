@@ -10,6 +10,7 @@ mod findings;
 mod involved;
 mod labels;
 mod name;
+mod noticed;
 mod story;
 mod words;
 
