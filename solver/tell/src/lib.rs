@@ -12,6 +12,7 @@ mod involved;
 mod labels;
 mod name;
 mod notes;
+mod noticed;
 mod sight;
 mod story;
 mod words;
