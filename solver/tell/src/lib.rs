@@ -3,6 +3,7 @@
 //! Everything is made from the evidence and the history alone, as the checker of answers reads it; how the evidence was found is not
 //! known here.
 
+mod advice;
 mod anomalies;
 mod commits;
 mod conditions;
@@ -17,6 +18,7 @@ mod sight;
 mod story;
 mod words;
 
+pub use advice::{LINEARIZABLE, causes, definition, pl_definition};
 pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
 pub use commits::{CommitStory, commit_story};
 pub use labels::Labels;

@@ -1,11 +1,9 @@
-//! What an anomaly means for who meets it: what the application would have noticed, what the level had promised, and what
-//! usually causes it.
+//! What the application would have noticed of an anomaly.
 
 use super::name::AnomalyName;
 use super::words::Words;
-use crate::level::{Model, Spec};
 use crate::model::{KeyId, TxnId};
-use crate::verdict::{Counterexample, Finding, LocalAnomaly, Step, StepReason};
+use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
 
 /// More names than this are counted.
 const LISTED: usize = 4;
@@ -26,10 +24,21 @@ pub(super) fn noticed(
             words.labels.txn(stuck.last)
         ),
         Counterexample::Cyclic(proof) => {
-            let steps = proof.cycles().next().unwrap_or(&[]);
-            noticed_in_cycle(words, name.short, steps)
+            match proof.cycles().next() {
+                Some(steps) if !steps.is_empty() => noticed_in_cycle(words, name.short, steps),
+                _ => noticed_nowhere(words, proof),
+            }
         }
     }
+}
+
+/// Of a read that no version explains.
+fn noticed_nowhere(words: &Words<'_>, proof: &Proof) -> String {
+    let Some((reader, key)) = proof.choices().next() else {
+        return "What the transactions saw fits no order of them.".to_owned();
+    };
+    let (who, key) = (words.labels.txn(reader), words.labels.key(key));
+    format!("{who} was given an answer about {key} that the database cannot have held.")
 }
 
 fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
@@ -100,6 +109,9 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
     let txn = |txn: TxnId| words.labels.txn(txn);
     let all = everybody(words, steps);
     let Some(first) = missed(steps).next() else {
+        if let Some(missed) = noticed_by_sight(words, name, steps) {
+            return missed;
+        }
         return match name {
             "circular information flow" => format!(
                 "Each of {all} acted on what another of them wrote, so none of them can have come first."
@@ -134,10 +146,9 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
                 keys.join(" and ")
             )
         }
-        "phantom" => format!(
-            "The answer to {reader}'s query was incomplete: it lacks what {writer} {}.",
-            wrote
-        ),
+        "phantom" => {
+            format!("The answer to {reader}'s query was not up to date: it does not show that {writer} {wrote}.")
+        }
         "long fork" => {
             "Two readers disagree on which of two writes came first: two users see events in opposite orders.".to_owned()
         }
@@ -162,6 +173,30 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
     }
 }
 
+/// What whoever missed a write noticed, where a cycle rests on what a weak transaction saw.
+fn noticed_by_sight(words: &Words<'_>, name: &str, steps: &[Step]) -> Option<String> {
+    let (seen, reader, key) = steps.iter().find_map(|step| match step.reason {
+        StepReason::Vis { reader, key } => Some((step.from.txn, reader, key)),
+        _ => None,
+    })?;
+    let (who, other) = (words.labels.txn(reader), words.labels.txn(seen));
+    let wrote = words.write(seen, key);
+    Some(missed_sentence(name, &who, &other, &wrote))
+}
+
+/// Of a transaction that missed another's write at a weak level: `wrote` is what it missed, as in `wrote x = 1`.
+pub(super) fn missed_sentence(name: &str, who: &str, other: &str, wrote: &str) -> String {
+    match name {
+        "a session that forgets its past" => {
+            format!("The user of {who}'s session does not find an earlier change of that session: {other} {wrote}.")
+        }
+        "causality violation" => {
+            format!("{who} saw a consequence without its cause: it did not see that {other} {wrote}.")
+        }
+        _ => format!("{who} worked with half of {other}'s changes: it saw one of them, but not that {other} {wrote}."),
+    }
+}
+
 /// The transactions of a cycle: `T1 and T2`, `T1, T2 and 5 more`.
 fn everybody(words: &Words<'_>, steps: &[Step]) -> String {
     let mut txns: Vec<TxnId> = steps.iter().map(|step| step.from.txn).collect();
@@ -179,134 +214,5 @@ fn everybody(words: &Words<'_>, steps: &[Step]) -> String {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
         None => "the transactions".to_owned(),
-    }
-}
-
-/// What a level promises, in one line.
-pub(super) fn definition(spec: Spec, is_register: bool) -> String {
-    if is_register {
-        return "Linearizability promises that each operation takes effect at one moment between its start and its end.".to_owned();
-    }
-    let promise = match spec.model {
-        Model::Ser => "some order of all transactions, one after another, explains every read",
-        Model::Si => {
-            "each transaction reads from the snapshot at its begin, and of two that overlap at most one writes a key"
-        }
-        Model::Psi => {
-            "each transaction reads all that happened before it, and of two concurrent ones at most one writes a key"
-        }
-        Model::Pc => {
-            "each transaction reads from the snapshot at its begin, and all see commits in one order"
-        }
-        Model::Cc => "whoever sees a write sees also everything that happened before it",
-        Model::Ra => "whoever sees a write of a transaction sees all of that transaction's writes",
-        Model::RcSo | Model::Rc => {
-            "reads return committed values only, and never go back within a transaction"
-        }
-        Model::Mixed => "each transaction keeps the promise of its own level",
-    };
-    let session = if spec.session_order {
-        "; each session's transactions keep their order"
-    } else {
-        ""
-    };
-    let clock = match spec.real_time {
-        Some(_) => "; what had ended before another began comes before it",
-        None => "",
-    };
-    let name = spec.to_string();
-    let (name, _) = name.split_once(" with ").unwrap_or((&name, ""));
-    let name = name.split(',').next().unwrap_or(name);
-    let mut line = format!("{name} promises: {promise}{session}{clock}.");
-    if let Some(first) = line.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    line
-}
-
-/// What usually causes an anomaly, the most likely first.
-pub(super) fn causes(name: &str) -> &'static [&'static str] {
-    match name {
-        "lost update" => &[
-            "The application reads a value, computes a new one, and writes it back without locking the row (SELECT … FOR UPDATE) or comparing versions.",
-            "The database ran the transaction at read committed, not at the level that was asked for.",
-            "Two nodes accepted writes of one key at the same time.",
-        ],
-        "write skew" | "anti-dependency cycle" => &[
-            "Snapshot isolation is the strongest level that the database gives, whatever its name for it; Oracle's SERIALIZABLE and MySQL's REPEATABLE READ are examples.",
-            "Reads on which a decision rests do not lock what they read.",
-        ],
-        "phantom" => &[
-            "Predicates are not locked: locks or conflict checks cover the rows that a query returned, not those that it would return.",
-            "A secondary index is read at another moment than the table.",
-        ],
-        "fractured read" | "non-monotonic read" | "single anti-dependency cycle" => &[
-            "Each statement reads from a snapshot of its own, as at read committed.",
-            "Reads go to several nodes or shards that are not at the same point.",
-            "A cache answers some of the reads.",
-        ],
-        "long fork" | "cycle with nonadjacent anti-dependencies" => &[
-            "Replicas apply commits in different orders (parallel snapshot isolation).",
-            "Readers take snapshots from nodes that have not seen each other's commits.",
-        ],
-        "read your writes violated"
-        | "monotonic reads violated"
-        | "stale read"
-        | "stale read of the initial state" => &[
-            "Reads go to a replica that lags behind.",
-            "The client was moved to another node between two transactions.",
-            "A cache was not invalidated.",
-        ],
-        "monotonic writes violated" | "writes follow reads violated" | "causality violation" => &[
-            "Replication delivers writes without waiting for those that they depend on.",
-            "Sessions move between nodes without carrying what they have seen.",
-        ],
-        "read of the future" => &[
-            "The clients' clocks disagree by more than --clock-drift allows.",
-            "The log gives the transactions of a session in another order than they ran.",
-        ],
-        "circular information flow" => &[
-            "Transactions read each other's writes before they committed (dirty reads).",
-            "The log joins operations of several transactions under one id.",
-        ],
-        "write cycle" => &[
-            "Writers do not lock, or release their locks before they commit (dirty writes).",
-            "Replicas resolve conflicting writes key by key.",
-        ],
-        "thin-air read" => &[
-            "The log lacks the state before the test: say it in the header, as \"initial\".",
-            "The log lacks a transaction, or spells a value in two ways.",
-            "A write was applied whose client saw an error.",
-        ],
-        "aborted read" | "aborted version" => &[
-            "The database shows writes before they commit (read uncommitted).",
-            "The client logged \"aborted\" for a commit whose end it does not know: log \"unknown\".",
-        ],
-        "intermediate read" => {
-            &["The database shows writes before they commit (read uncommitted)."]
-        }
-        "no linearization" => &[
-            "Reads are answered by a replica, or by a leader that has been replaced.",
-            "A write that timed out took effect later.",
-            "The clients' clocks disagree.",
-        ],
-        "duplicate elements" => &["A write was retried although it had taken effect."],
-        "incompatible order" | "scattered appends" => {
-            &["Two nodes accepted appends at the same time, and one of them was dropped."]
-        }
-        "not my own write"
-        | "not my last write"
-        | "future read"
-        | "internal inconsistency"
-        | "non-repeatable read" => &[
-            "Statements of one transaction ran on several connections, or outside of the transaction (autocommit).",
-            "Each statement reads from a snapshot of its own, as at read committed.",
-        ],
-        "missing row" => {
-            &["A query was answered from an index or a node that had not seen the row yet."]
-        }
-        _ => {
-            &["The database ran the transactions at a weaker level than the one that was checked."]
-        }
     }
 }

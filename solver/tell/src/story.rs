@@ -4,12 +4,13 @@
 
 use std::fmt::Write as _;
 
+use super::advice::{LINEARIZABLE, causes, definition};
 use super::direct::direct_order;
 use super::findings::tell_finding;
 use super::involved::{TOLD, involved};
 use super::name::{AnomalyName, name_by};
 use super::notes::{beside, meanwhile};
-use super::noticed::{causes, definition, noticed};
+use super::noticed::noticed;
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::{Model, Spec};
@@ -110,7 +111,10 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
     let noticed = noticed(&teller.words, name, counterexample);
     Story {
         noticed,
-        definition: definition(spec, matches!(counterexample, Counterexample::Stuck(_))),
+        definition: match counterexample {
+            Counterexample::Stuck(_) => LINEARIZABLE.to_owned(),
+            _ => definition(spec),
+        },
         causes: causes(name.short),
         name,
         headline,
