@@ -13,9 +13,10 @@ use crate::progress::Phase;
 use crate::prune::{Contradiction, Cyclic, Dag, Device, Outcome, Pruned, prune_on};
 use crate::relate::{Edge, Polygraph, construct_within};
 use crate::report::{CheckError, Decider};
-use crate::resolve::{ResolveError, Resolved, resolve_for};
+use crate::resolve::{ResolveError, Resolved, resolve_for, resolve_reads};
 use crate::shared::Shared;
 use crate::techniques::Techniques;
+use crate::uncertain;
 use crate::verdict::{Certificate, Counterexample, Finding, Point, Proof, Verdict};
 use crate::witness::witness;
 use kingsnake_refute::{NoProof, refute, refute_core};
@@ -34,7 +35,7 @@ pub struct Check<'a> {
 /// Why the line is left before an order is found.
 pub enum Exit {
     /// There is no order.
-    Refuted(Refuted),
+    Refuted(Box<Refuted>),
     /// There is no answer.
     Stop(Stop),
 }
@@ -64,7 +65,7 @@ pub enum Refuted {
 
 impl From<Refuted> for Exit {
     fn from(refuted: Refuted) -> Self {
-        Exit::Refuted(refuted)
+        Exit::Refuted(Box::new(refuted))
     }
 }
 
@@ -125,6 +126,12 @@ pub fn relate(
     let polygraph = construct_within(history, resolved, check.spec, shape, context.budget)?;
     note_graph(&polygraph, context);
     Ok(polygraph)
+}
+
+/// What checks of one history at several levels have in common.
+pub(crate) fn share(history: &History, context: &mut Context<'_>) -> Result<Shared, Stop> {
+    context.begin(Phase::Resolve)?;
+    Ok(Shared::new(resolve_reads(history, context.budget)?))
 }
 
 /// The graph, by what checks at other levels have already made.
@@ -195,6 +202,16 @@ fn by_pruning(check: &Check<'_>, polygraph: &Polygraph) -> Decider {
     } else {
         Decider::Prune
     }
+}
+
+/// The question that a back end is asked about a history: the line up to there.
+pub fn pose(check: &Check<'_>, context: &mut Context<'_>) -> Result<Pruned, Exit> {
+    let mut polygraph = relate(check, resolve(check, context)?, context)?;
+    expect_decidable(check, &polygraph)?;
+    if !polygraph.resolved().uncertain().is_empty() {
+        polygraph = uncertain::pose(check, polygraph.resolved(), context)?;
+    }
+    prune(check, polygraph, None, context)
 }
 
 /// A pruned graph with a side for everything that was open.
@@ -301,7 +318,7 @@ pub fn explain(
 ) -> Result<(Decider, Claim), Stop> {
     let refuted = match found {
         Ok((decider, order)) => return Ok((decider, Claim::Order(order))),
-        Err(Exit::Refuted(refuted)) => refuted,
+        Err(Exit::Refuted(refuted)) => *refuted,
         Err(Exit::Stop(stop)) => return Err(stop),
     };
     let (history, budget) = (check.history, context.budget);

@@ -16,7 +16,7 @@ use crate::decide::{Backend, Decision, Side};
 use crate::phases::{self, Check, Decided, Exit, Refuted, Stop};
 use crate::progress::{Phase, Progress};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
-use crate::relate::{Candidates, add_choices};
+use crate::relate::{Candidates, Polygraph, add_choices};
 use crate::report::{CheckError, Decider};
 use crate::resolve::Resolved;
 use crate::verdict::{Point, Proof};
@@ -44,15 +44,7 @@ pub(crate) fn settle(
     context: &mut Context<'_>,
 ) -> Result<(Decider, Vec<Point>), Exit> {
     context.go_on(Phase::Decide);
-    let mut uncertain = base.uncertain().iter();
-    if let Some(read) = uncertain.find(|read| read.candidates.is_empty()) {
-        let proof = Proof::Choice {
-            reader: base.txn(read.reader),
-            key: read.key,
-            cases: Vec::new(),
-        };
-        return Err(Refuted::Proof(Decider::Resolve, proof).into());
-    }
+    expect_candidates(base)?;
     let (budget, progress) = (context.budget, &mut *context.progress);
     let scene = Scene { check, budget };
     let mut state = State::new(base);
@@ -66,12 +58,68 @@ pub(crate) fn settle(
             }
         }
     };
+    backend.conclude();
     let refuted = match prove::prove(&scene, base, &state, narrowed, backend) {
         Ok(proof) => Refuted::Proof(decider, proof),
         Err(prove::Failed::NotFound) => Refuted::NoProof(decider),
         Err(prove::Failed::Stop(stop)) => return Err(stop.into()),
     };
     Err(refuted.into())
+}
+
+/// The graph with a choice for each read that narrowing leaves several candidates: what [`settle`] prunes and asks.
+pub(crate) fn pose(
+    check: &Check<'_>,
+    base: &Resolved,
+    context: &mut Context<'_>,
+) -> Result<Polygraph, Exit> {
+    context.begin(Phase::Construct)?;
+    expect_candidates(base)?;
+    let budget = context.budget;
+    let scene = Scene { check, budget };
+    let mut state = State::new(base);
+    match narrow(&scene, base, &mut state)? {
+        Narrowed::Contradiction(found) => Err(Refuted::Contradiction(Decider::Prune, found).into()),
+        Narrowed::Dead(_) => Err(Refuted::NoProof(Decider::Prune).into()),
+        Narrowed::Open(pruned, reach) => Ok(choices(base, &state, (&pruned, &reach)).0),
+    }
+}
+
+/// A read that nothing explains refutes the history.
+fn expect_candidates(base: &Resolved) -> Result<(), Refuted> {
+    let mut uncertain = base.uncertain().iter();
+    match uncertain.find(|read| read.candidates.is_empty()) {
+        None => Ok(()),
+        Some(read) => {
+            let proof = Proof::Choice {
+                reader: base.txn(read.reader),
+                key: read.key,
+                cases: Vec::new(),
+            };
+            Err(Refuted::Proof(Decider::Resolve, proof))
+        }
+    }
+}
+
+/// Makes choices of the reads with several candidates; returns the first variable of each as well.
+fn choices(
+    base: &Resolved,
+    state: &State,
+    (pruned, reach): (&Pruned, &Reach),
+) -> (Polygraph, Vec<u32>) {
+    let reads: Vec<Candidates<'_>> = state
+        .open()
+        .map(|read| Candidates {
+            reader: base.uncertain()[read].reader,
+            key: base.uncertain()[read].key,
+            acceptable: &base.uncertain()[read].candidates,
+            open: &state.candidates[read],
+        })
+        .collect();
+    let mut polygraph = pruned.polygraph.clone();
+    let reaches = |from: u32, to: u32| reach.reaches(from, to);
+    let first = add_choices(&mut polygraph, &reads, &reaches);
+    (polygraph, first)
 }
 
 /// Makes choices of the reads with several candidates, and settles them.
@@ -84,18 +132,7 @@ fn search(
     progress: &mut dyn Progress,
 ) -> Result<Found, Stop> {
     let open: Vec<usize> = state.open().collect();
-    let reads: Vec<Candidates<'_>> = open
-        .iter()
-        .map(|&read| Candidates {
-            reader: base.uncertain()[read].reader,
-            key: base.uncertain()[read].key,
-            acceptable: &base.uncertain()[read].candidates,
-            open: &state.candidates[read],
-        })
-        .collect();
-    let mut polygraph = pruned.polygraph.clone();
-    let reaches = |from: u32, to: u32| reach.reaches(from, to);
-    let first = add_choices(&mut polygraph, &reads, &reaches);
+    let (polygraph, first) = choices(base, state, (pruned, reach));
     let mut stats = PruneStats::default();
     let (options, budget) = (scene.check.techniques.prune_options(), scene.budget);
     let outcome = prune(polygraph.clone(), options, &mut stats, budget, progress)?;
@@ -103,6 +140,7 @@ fn search(
         Outcome::Pruned(pruned) => (pruned, Decider::Prune),
         Outcome::Contradiction(_) => {
             // Which choices are to blame is asked of the back end.
+            backend.conclude();
             let options = PruneOptions {
                 rounds: Some(0),
                 ..options
