@@ -24,10 +24,8 @@ fn history() -> History {
 /// Runs phases without limits.
 fn run<T>(phases: impl FnOnce(&mut Context<'_>) -> Result<T, Exit>) -> T {
     let (budget, mut silent) = (Budget::unlimited(), Silent);
-    match phases(&mut Context::new(&budget, &mut silent)) {
-        Ok(made) => made,
-        Err(_) => panic!("the generated history is satisfied, and there is time"),
-    }
+    let made = phases(&mut Context::new(&budget, &mut silent)).ok();
+    made.expect("the generated history is satisfied, and there is time")
 }
 
 fn phases(criterion: &mut Criterion) {

@@ -86,7 +86,7 @@ pub(crate) fn pose(
 }
 
 /// A read that nothing explains refutes the history.
-fn expect_candidates(base: &Resolved) -> Result<(), Refuted> {
+fn expect_candidates(base: &Resolved) -> Result<(), Exit> {
     let mut uncertain = base.uncertain().iter();
     match uncertain.find(|read| read.candidates.is_empty()) {
         None => Ok(()),
@@ -96,7 +96,7 @@ fn expect_candidates(base: &Resolved) -> Result<(), Refuted> {
                 key: read.key,
                 cases: Vec::new(),
             };
-            Err(Refuted::Proof(Decider::Resolve, proof))
+            Err(Refuted::Proof(Decider::Resolve, proof).into())
         }
     }
 }
