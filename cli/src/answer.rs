@@ -11,6 +11,7 @@ use kingsnake_solver::model::{History, Status, visible};
 use kingsnake_solver::verdict::Verdict;
 
 use crate::anomalies::{Expected, Found, model_of};
+use crate::ordered::Ordered;
 use crate::plan::Plan;
 use crate::telling::Telling;
 use crate::voice::count;
@@ -29,6 +30,8 @@ pub struct Answer {
     pub stats: CheckStats,
     /// What happened, if the level is violated.
     pub telling: Option<Telling>,
+    /// The order and how tight it is, if the level is satisfied and that was asked for.
+    pub ordered: Option<Ordered>,
     /// Every class of anomaly, if that was asked for.
     pub found: Option<Found>,
     /// What was expected; where something was, it sets the exit status.

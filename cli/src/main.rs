@@ -18,6 +18,7 @@ mod json;
 mod limits;
 mod many;
 mod memory;
+mod ordered;
 mod output;
 mod page;
 mod picture;
@@ -94,6 +95,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         }
         Command::Explain(mut args) => {
             args.check.history = args.history;
+            args.check.explains = true;
             if args.check.level.level == Some(LevelArg::Auto) {
                 plan::one_level(&args.check.level)?;
             }

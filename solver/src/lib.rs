@@ -18,6 +18,7 @@ pub mod phases;
 mod report;
 pub mod shared;
 mod techniques;
+pub mod tight;
 mod uncertain;
 pub mod weak;
 

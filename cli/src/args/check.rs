@@ -230,6 +230,9 @@ pub struct CheckArgs {
     /// The history: a file, a directory of logs, or `-` for stdin.
     #[arg(skip)]
     pub history: PathBuf,
+    /// Whether the answer is told at length.
+    #[arg(skip)]
+    pub explains: bool,
     /// What is checked.
     #[command(flatten)]
     pub level: LevelArgs,

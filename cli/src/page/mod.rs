@@ -51,6 +51,7 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
             (transactions(answer, history, telling, it))
         }
         @if let Verdict::Satisfied(certificate) = &answer.verdict {
+            @if let Some(ordered) = &answer.ordered { (ordered.section()) }
             (run::certificate(answer, certificate.order.len()))
         }
         @if let (Some(found), Some(history)) = (&answer.found, answer.history()) {

@@ -88,7 +88,7 @@ fn severity(letters: &'static str) -> usize {
 }
 
 /// The cycles of the cases that must be considered.
-fn leaves(proof: &Proof) -> Vec<&[Step]> {
+pub(super) fn leaves(proof: &Proof) -> Vec<&[Step]> {
     let whole = proof.fold(
         |steps| (Some(steps), vec![steps]),
         |Split { key, one, other }, (if_one, mut leaves), (if_other, other_leaves)| {

@@ -1,6 +1,6 @@
 //! What the application would have noticed of an anomaly.
 
-use super::name::AnomalyName;
+use super::name::{AnomalyName, leaves};
 use super::words::Words;
 use crate::model::{KeyId, TxnId};
 use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
@@ -24,9 +24,10 @@ pub(super) fn noticed(
             words.labels.txn(stuck.last)
         ),
         Counterexample::Cyclic(proof) => {
-            match proof.cycles().next() {
-                Some(steps) if !steps.is_empty() => noticed_in_cycle(words, name.short, steps),
-                _ => noticed_nowhere(words, proof),
+            match leaves(proof).as_slice() {
+                [] | [[]] => noticed_nowhere(words, proof),
+                [steps] => noticed_in_cycle(words, name.short, steps),
+                cases => noticed_in_cases(words, cases),
             }
         }
     }
@@ -87,6 +88,24 @@ fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
     }
 }
 
+/// What is so in every case: somebody missed a write, but who it was depends on the case.
+fn noticed_in_cases(words: &Words<'_>, cases: &[&[Step]]) -> String {
+    let mut readers: Vec<TxnId> = Vec::new();
+    for case in cases {
+        match missed(case).next() {
+            Some(missed) => readers.push(missed.reader),
+            None => return "What the transactions saw and wrote fits no order of them.".to_owned(),
+        }
+    }
+    readers.sort_unstable();
+    readers.dedup();
+    let names = listed(words, &readers, "or");
+    if readers.len() == 1 {
+        return format!("{names} acted on outdated data, whichever of the open orders of writes is the true one.");
+    }
+    format!("{names} acted on outdated data. Which of them depends on an order of writes that the log does not tell.")
+}
+
 /// Who missed whose write of which key.
 struct Missed {
     reader: TxnId,
@@ -117,8 +136,10 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
                 "Each of {all} acted on what another of them wrote, so none of them can have come first."
             ),
             "read of the future" => {
-                "A transaction acted on data that, by the recorded order, was written only later."
-                    .to_owned()
+                let of = steps.iter().find(|step| matches!(step.reason, StepReason::Wr { .. }));
+                let of = of.map(|step| (txn(step.to.txn), txn(step.from.txn)));
+                let (who, other) = of.unwrap_or_default();
+                format!("{who} acted on what {other} wrote, although by the recorded order {other} came later.")
             }
             _ => format!("The writes of {all} are interleaved: what is left is a mixture of them."),
         };
@@ -164,6 +185,9 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
         "monotonic writes violated" | "writes follow reads violated" | "causality violation" => {
             format!("{reader} saw a consequence without its cause: it did not see that {writer} {wrote}.")
         }
+        "single anti-dependency cycle" if !saw_newer(steps) => {
+            format!("{reader} acted on outdated data: it did not see that {writer} {wrote}.")
+        }
         _ if missed(steps).count() == 1 => format!(
             "{reader} worked with a mixed state: it saw newer data, but not that {writer} {wrote}."
         ),
@@ -197,22 +221,33 @@ pub(super) fn missed_sentence(name: &str, who: &str, other: &str, wrote: &str) -
     }
 }
 
+/// Whether whoever missed a write read something newer, so that the state that it saw is a mixture.
+fn saw_newer(steps: &[Step]) -> bool {
+    let mut steps = steps.iter().filter(|step| step.reason != StepReason::Begin);
+    let is_rw = |step: &Step| matches!(step.reason, StepReason::Rw { .. });
+    let Some(reader) = steps.clone().find(|step| is_rw(step)).map(|step| step.from.txn) else {
+        return false;
+    };
+    steps.any(|step| step.to.txn == reader && matches!(step.reason, StepReason::Wr { .. }))
+}
+
 /// The transactions of a cycle: `T1 and T2`, `T1, T2 and 5 more`.
 fn everybody(words: &Words<'_>, steps: &[Step]) -> String {
     let mut txns: Vec<TxnId> = steps.iter().map(|step| step.from.txn).collect();
     txns.sort_unstable();
     txns.dedup();
-    let mut names: Vec<String> = txns
-        .iter()
-        .take(LISTED)
-        .map(|&txn| words.labels.txn(txn))
-        .collect();
+    listed(words, &txns, "and")
+}
+
+fn listed(words: &Words<'_>, txns: &[TxnId], and: &str) -> String {
+    let shown = txns.iter().take(LISTED);
+    let mut names: Vec<String> = shown.map(|&txn| words.labels.txn(txn)).collect();
     if txns.len() > LISTED {
         names.push(format!("{} more", txns.len() - LISTED));
     }
     match names.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} {and} {last}", rest.join(", ")),
         None => "the transactions".to_owned(),
     }
 }
