@@ -32,6 +32,8 @@ pub struct Answer {
     pub telling: Option<Telling>,
     /// The order and how tight it is, if the level is satisfied and that was asked for.
     pub ordered: Option<Ordered>,
+    /// What in the log may have been taken for this answer by mistake.
+    pub hints: Vec<String>,
     /// Every class of anomaly, if that was asked for.
     pub found: Option<Found>,
     /// What was expected; where something was, it sets the exit status.

@@ -149,6 +149,9 @@ pub struct ReadArgs {
     /// Take the rows that predicates returned as plain reads, and ignore which rows their conditions should have chosen.
     #[arg(long)]
     pub no_predicates: bool,
+    /// Refuse, with exit status 2, a history that `kingsnake lint` would remark on, such as one without a transaction.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 fn workloads() -> impl TypedValueParser<Value = Workload> {

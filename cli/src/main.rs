@@ -27,6 +27,7 @@ mod processor;
 mod profile;
 mod progress;
 mod question;
+mod remarks;
 mod study_bar;
 mod study_rules;
 mod telling;

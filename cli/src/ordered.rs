@@ -70,8 +70,14 @@ fn line(history: &History, labels: &Labels<'_>, point: Point) -> String {
     let session = labels.session(history.session(point.txn));
     let who = format!("{who} (session {session})");
     match point.moment {
-        Moment::Begin => format!("{who} begins: {}", did(history, labels, point.txn, |op| !op)),
-        Moment::Commit => format!("{who} commits: {}", did(history, labels, point.txn, |op| op)),
+        Moment::Begin => format!(
+            "{who} begins: {}",
+            did(history, labels, point.txn, |op| !op)
+        ),
+        Moment::Commit => format!(
+            "{who} commits: {}",
+            did(history, labels, point.txn, |op| op)
+        ),
         Moment::Whole => format!("{who}: {}", did(history, labels, point.txn, |_| true)),
     }
 }
@@ -132,7 +138,10 @@ impl Ordered {
         )];
         lines.push(match tight.n_free {
             0 => "None is free: no other order is known.".to_owned(),
-            n => format!("{} are free: some other order has them the other way round.", share(n)),
+            n => format!(
+                "{} are free: some other order has them the other way round.",
+                share(n)
+            ),
         });
         if tight.n_undecided() > 0 {
             lines.push(format!(
@@ -164,7 +173,10 @@ impl Ordered {
         }
         if self.n_more() > 0 {
             let n_more = grouped(self.n_more() as u64);
-            let _ = writeln!(out, "       and {n_more} more; --certificate FILE writes them all");
+            let _ = writeln!(
+                out,
+                "       and {n_more} more; --certificate FILE writes them all"
+            );
         }
         let _ = writeln!(out, "\n{}", voice.paint.strong("How tight it is"));
         for line in self.judgement() {

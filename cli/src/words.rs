@@ -81,7 +81,11 @@ pub fn long(answer: &Answer, voice: Voice) -> String {
     let (Some(telling), Some(history)) = (&answer.telling, answer.history()) else {
         return out;
     };
-    out.push_str(&advice(&telling.story.definition, telling.story.causes, voice));
+    out.push_str(&advice(
+        &telling.story.definition,
+        telling.story.causes,
+        voice,
+    ));
     let _ = writeln!(
         out,
         "\n{}",

@@ -104,7 +104,9 @@ fn settled(history: &History, pruned: &Pruned, certificate: &Certificate) -> Opt
     for constraint in 0..pruned.constraints.len() {
         let keeps = |side: &Side| {
             let mut edges = pruned.constraints.side(constraint, *side).iter();
-            edges.all(|edge| matches!((place(edge.from), place(edge.to)), (Some(a), Some(b)) if a < b))
+            edges.all(
+                |edge| matches!((place(edge.from), place(edge.to)), (Some(a), Some(b)) if a < b),
+            )
         };
         let side = [Side::Either, Side::Or].into_iter().find(keeps)?;
         edges.extend_from_slice(pruned.constraints.side(constraint, side));
@@ -144,7 +146,10 @@ fn paths(
             }
             reached[node as usize] = row;
             if column[node as usize] != u32::MAX {
-                n_linked += row.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+                n_linked += row
+                    .iter()
+                    .map(|word| u64::from(word.count_ones()))
+                    .sum::<u64>();
             }
         }
         for (&(from, to), answer) in asked.iter().zip(&mut answers) {

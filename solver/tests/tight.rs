@@ -19,7 +19,15 @@ use support::pessimist::Pessimist;
 
 fn judged(history: &History, spec: Spec) -> Option<(Tightness, Vec<TxnId>)> {
     let (budget, techniques) = (Budget::unlimited(), Techniques::default());
-    let report = check(history, spec, &techniques, &mut Pessimist, &budget, &mut Silent).ok()?;
+    let report = check(
+        history,
+        spec,
+        &techniques,
+        &mut Pessimist,
+        &budget,
+        &mut Silent,
+    )
+    .ok()?;
     let Verdict::Satisfied(certificate) = report.verdict else {
         return None;
     };
@@ -92,10 +100,20 @@ fn forced_and_free_pairs_are_those_of_all_serial_orders() {
                 }
             }
         }
-        assert!(tight.n_forced <= n_forced, "seed {seed}: {tight:?}, {n_forced} are");
-        assert!(tight.n_free <= n_free, "seed {seed}: {tight:?}, {n_free} are");
+        assert!(
+            tight.n_forced <= n_forced,
+            "seed {seed}: {tight:?}, {n_forced} are"
+        );
+        assert!(
+            tight.n_free <= n_free,
+            "seed {seed}: {tight:?}, {n_free} are"
+        );
         if tight.n_open == 0 {
-            assert_eq!((tight.n_forced, tight.n_free), (n_forced, n_free), "seed {seed}");
+            assert_eq!(
+                (tight.n_forced, tight.n_free),
+                (n_forced, n_free),
+                "seed {seed}"
+            );
             assert_eq!(tight.n_undecided(), 0, "seed {seed}");
             n_exact += 1;
         } else {
@@ -106,11 +124,17 @@ fn forced_and_free_pairs_are_those_of_all_serial_orders() {
             let at = other.iter().position(|&it| it == a).expect("it is there");
             other.swap(at, at + 1);
             assert_eq!(other[at], b, "seed {seed}");
-            assert!(orders.contains(&other), "seed {seed}: {a:?} and {b:?} change places");
+            assert!(
+                orders.contains(&other),
+                "seed {seed}: {a:?} and {b:?} change places"
+            );
             n_swaps += 1;
         }
     }
-    assert!(n_exact > 300 && n_open > 5 && n_swaps > 300, "{n_exact}, {n_open}, {n_swaps}");
+    assert!(
+        n_exact > 300 && n_open > 5 && n_swaps > 300,
+        "{n_exact}, {n_open}, {n_swaps}"
+    );
 }
 
 #[test]

@@ -22,14 +22,19 @@ use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
 use crate::input::{self, load, thinned};
 use crate::limits::{self, is_stdio, within};
+use crate::ordered;
 use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
 use crate::plan::{Plan, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{Drawing, Listener};
+use crate::remarks::hints;
 use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, complain, say};
 use crate::{certificate, json, memory, page};
+
+/// Longer orders are not judged: that takes time in the square of their length.
+const MOST_POINTS: usize = 200_000;
 
 /// Checks, and tells the answer in the words that `words` finds.
 pub fn run(
@@ -82,10 +87,14 @@ pub fn run(
     }
     answer.expected = expected;
     let (status, verdict, files) = (answer.status(), answer.word(), args.files.clone());
+    let explains = args.explains;
     let writing = limits::for_writing(&budget, bounds);
     let delivered = within(&writing, move || {
-        let answer = told(answer);
+        let answer = told(answer, explains || files.report.is_some());
         deliver(&answer, &files, voice, words)?;
+        for hint in &answer.hints {
+            voice.hint(hint);
+        }
         // The process ends here; giving a million transactions back one by one would only take time.
         std::mem::forget(answer);
         Ok(())
@@ -128,6 +137,7 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         stats: CheckStats::default(),
         telling: None,
         ordered: None,
+        hints: Vec::new(),
         found: None,
         expected: Expected::default(),
         proof: None,
@@ -242,6 +252,7 @@ fn answer(
         stats: report.stats,
         telling: None,
         ordered: None,
+        hints: Vec::new(),
         found,
         expected: Expected::default(),
         proof,
@@ -254,7 +265,14 @@ fn answer(
 }
 
 /// The answer with its words. The verdict stands already; this is no part of the time that it took.
-fn told(mut answer: Answer) -> Answer {
+fn told(mut answer: Answer, orders: bool) -> Answer {
+    if let (Verdict::Satisfied(certificate), Some(parsed)) = (&answer.verdict, &answer.parsed) {
+        let n_points = certificate.order.len();
+        if orders && n_points <= MOST_POINTS {
+            let ordered = ordered::ordered(&parsed.history, answer.plan.spec, certificate);
+            answer.ordered = Some(ordered);
+        }
+    }
     if let (Verdict::Violated(counterexample), Some(parsed)) = (&answer.verdict, &answer.parsed) {
         let begun = Instant::now();
         let (history, spec) = (&parsed.history, answer.plan.spec);
@@ -266,6 +284,10 @@ fn told(mut answer: Answer) -> Answer {
         answer.telling = Some(telling);
         spend(&mut answer.phases, Phase::Explain.name(), begun.elapsed());
         answer.time += begun.elapsed();
+    }
+    if let Some(parsed) = &answer.parsed {
+        let name = answer.telling.as_ref().map(|it| it.name);
+        answer.hints = hints(&parsed.history, &answer.verdict, name);
     }
     answer
 }

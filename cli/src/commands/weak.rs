@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, TxnId};
-use kingsnake_solver::verdict::Counterexample;
+use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
 use kingsnake_solver::weak::{
     Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay,
 };
-use kingsnake_tell::commit_story;
+use kingsnake_tell::{commit_story, definition};
 use serde_json::{Value, json};
 
 use super::check::expect_outputs;
@@ -20,9 +20,11 @@ use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
 use crate::commit_certificate::{Claim, write};
 use crate::input::load;
 use crate::limits::{self, within};
+use crate::ordered::{Ordered, ordered};
 use crate::output::put;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
+use crate::words::advice;
 
 fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
@@ -88,6 +90,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
     }
     let history = parsed.as_ref().map(|parsed| &parsed.history);
     let answer = Weak {
+        explains: args.explains,
         spec,
         history,
         verdict: &verdict,
@@ -101,6 +104,11 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
                 answer.how(),
                 lasting(start.elapsed())
             ));
+            if args.explains
+                && let Some(ordered) = answer.ordered()
+            {
+                words.push_str(&ordered.words(voice));
+            }
         }
         say(&words).context("cannot write to stdout")?;
     }
@@ -169,8 +177,20 @@ fn subject(path: &Path, history: Option<&History>) -> String {
     }
 }
 
+/// What happened, in words.
+struct Told {
+    name: String,
+    about: String,
+    noticed: String,
+    lines: Vec<String>,
+    operations: Vec<String>,
+    causes: &'static [&'static str],
+}
+
 /// A finished check.
 struct Weak<'a> {
+    /// Whether it is told at length.
+    explains: bool,
     spec: WeakSpec,
     history: Option<&'a History>,
     verdict: &'a WeakVerdict,
@@ -215,28 +235,69 @@ impl Weak<'_> {
         if let WeakVerdict::Unknown(reason) = self.verdict {
             words.push_str(&format!("{}\n", printable(&reason.to_string())));
         }
-        let Some((name, lines, operations)) = self.story() else {
+        let Some(told) = self.story() else {
             return words;
         };
-        words.push_str(&format!("{}\n\n", voice.paint.strong(&printable(&name))));
-        for line in lines {
+        words.push_str(&format!("{}\n", voice.paint.strong(&printable(&told.name))));
+        words.push_str(&format!("{}\n{}\n\n", told.about, printable(&told.noticed)));
+        for line in told.lines {
             words.push_str(&format!("  {}\n", printable(&line)));
         }
         words.push_str("\nThe transactions:\n");
-        for line in operations {
+        for line in told.operations {
             words.push_str(&format!("  {}\n", printable(&line)));
         }
         words.push('\n');
+        if self.explains {
+            words.push_str(&advice(&self.definition(), told.causes, voice));
+            words.push('\n');
+        }
         words
     }
 
-    /// The name of what happened, its story, and what the transactions did; `None` where nothing went wrong.
-    fn story(&self) -> Option<(String, Vec<String>, Vec<String>)> {
+    /// The level as the ingredients that all levels share.
+    fn ingredients(&self) -> Spec {
+        Spec {
+            model: self.spec.level.into(),
+            session_order: self.spec.session_order,
+            real_time: None,
+        }
+    }
+
+    /// What the level promises.
+    fn definition(&self) -> String {
+        definition(self.ingredients())
+    }
+
+    /// The order of commits and how tight it is, where the level is satisfied.
+    fn ordered(&self) -> Option<Ordered> {
+        let (WeakVerdict::Satisfied(order), Some(history)) = (self.verdict, self.history) else {
+            return None;
+        };
+        let order = order.iter().map(|&txn| Point {
+            txn,
+            moment: Moment::Whole,
+        });
+        let certificate = Certificate {
+            order: order.collect(),
+        };
+        Some(ordered(history, self.ingredients(), &certificate))
+    }
+
+    /// What happened; `None` where nothing went wrong.
+    fn story(&self) -> Option<Told> {
         let history = self.history?;
         match self.verdict {
             WeakVerdict::Cycle(steps) => {
                 let story = commit_story(history, steps);
-                Some((story.name.to_owned(), story.lines, story.operations))
+                Some(Told {
+                    name: story.name.to_owned(),
+                    about: story.about.to_owned(),
+                    noticed: story.noticed,
+                    lines: story.lines,
+                    operations: story.operations,
+                    causes: story.causes,
+                })
             }
             WeakVerdict::Local(findings) => {
                 // What a finding says does not depend on the level.
@@ -246,12 +307,15 @@ impl Weak<'_> {
                     real_time: None,
                 };
                 let telling = tell(history, spec, &Counterexample::Local(findings.clone()));
-                let lines = telling.story.lines.into_iter().map(|line| line.text);
-                Some((
-                    telling.name.short.to_owned(),
-                    lines.collect(),
-                    telling.story.operations,
-                ))
+                let story = telling.story;
+                Some(Told {
+                    name: telling.name.short.to_owned(),
+                    about: story.about,
+                    noticed: story.noticed,
+                    lines: story.lines.into_iter().map(|line| line.text).collect(),
+                    operations: story.operations,
+                    causes: story.causes,
+                })
             }
             WeakVerdict::Satisfied(_) | WeakVerdict::Unknown(_) => None,
         }
@@ -265,10 +329,18 @@ impl Weak<'_> {
             "decider": "weak",
             "seconds": start.elapsed().as_secs_f64(),
         });
-        if let Some((name, lines, operations)) = self.story() {
-            document["anomaly"] = json!(name);
-            document["story"] = json!(lines);
-            document["transactions"] = json!(operations);
+        if let Some(told) = self.story() {
+            document["anomaly"] = json!(told.name);
+            document["noticed"] = json!(told.noticed);
+            document["definition"] = json!(self.definition());
+            document["causes"] = json!(told.causes);
+            document["story"] = json!(told.lines);
+            document["transactions"] = json!(told.operations);
+        }
+        if self.explains
+            && let Some(tightness) = self.ordered().and_then(|it| it.view())
+        {
+            document["tightness"] = tightness;
         }
         if let (WeakVerdict::Cycle(steps), Some(history)) = (self.verdict, self.history) {
             document["cycle"] = steps.iter().map(|step| step_json(history, step)).collect();

@@ -85,6 +85,7 @@ fn head(answer: &Answer, terms: &Terms) -> Markup {
             p.how { (terms.explain(&sentence(&answer.how()))) " " span.time { (lasting(answer.time)) } }
             @if let Some(words) = answer.about_unknown() { p.how { (sentence(&words)) } }
             @for warning in answer.parsed.iter().flat_map(|parsed| &parsed.warnings) { p.warning { (warning) } }
+            @for hint in &answer.hints { p.warning { "The log may be wrong, not the database: " (hint) } }
         }
     }
 }

@@ -179,7 +179,7 @@ fn arrow(source: Source<'_>, step: &Step, from: usize, to: usize) -> Arrow {
     );
     if let Some(key) = key(step.reason) {
         full.push_str(", key ");
-        full.push_str(&source.history.key_name(key));
+        full.push_str(&source.labels.key(key));
     }
     Arrow {
         from: (from, step.from.moment),

@@ -38,7 +38,7 @@ pub fn draw(scene: &Scene) -> String {
                 }
                 for line in &card.lines {
                     words.push('\n');
-                    words.push_str(&short(&line.full, LONGEST));
+                    words.push_str(&short(&line.words, LONGEST));
                 }
                 if card.n_more > 0 {
                     let _ = write!(words, "\n+ {} more", card.n_more);

@@ -76,7 +76,9 @@ pub struct Moments {
 pub struct Line {
     /// As it is drawn.
     pub text: String,
-    /// In full.
+    /// The same uncut, in the story's names.
+    pub words: String,
+    /// With its names in full.
     pub full: String,
     /// Whether an arrow is about it.
     pub is_marked: bool,
@@ -289,8 +291,10 @@ fn lines(
             continue;
         }
         *left -= 1;
+        let words = op_words(from.labels, from.history, txn, at, keys);
         lines.push(Line {
-            text: short(&op_words(from.labels, from.history, txn, at, keys), 32),
+            text: short(&words, 32),
+            words,
             full: full_op(from.history, txn, at),
             is_marked,
         });

@@ -5,8 +5,7 @@ use kingsnake_history::adya::PlLevel;
 use crate::level::{Model, Snapshots, Spec};
 
 /// What linearizability promises.
-pub const LINEARIZABLE: &str =
-    "Linearizability promises: each operation takes effect at one moment between its start and its end.";
+pub const LINEARIZABLE: &str = "Linearizability promises: each operation takes effect at one moment between its start and its end.";
 
 /// What a level promises.
 pub fn definition(spec: Spec) -> String {
@@ -58,15 +57,21 @@ pub fn definition(spec: Spec) -> String {
 pub fn pl_definition(level: PlLevel) -> &'static str {
     match level {
         PlLevel::Pl1 => "PL-1 promises: writes of two transactions are not interleaved (no G0).",
-        PlLevel::Pl2 => "PL-2 promises: reads return committed, final values, and information flows one way (no G1).",
+        PlLevel::Pl2 => {
+            "PL-2 promises: reads return committed, final values, and information flows one way (no G1)."
+        }
         PlLevel::Pl2Plus => {
             "PL-2+ promises: PL-2, and no transaction misses a write that what it saw depends on (no G-single)."
         }
-        PlLevel::Pl299 => "PL-2.99 promises: PL-2, and what a transaction read stays as it was until it ends (no G2-item).",
+        PlLevel::Pl299 => {
+            "PL-2.99 promises: PL-2, and what a transaction read stays as it was until it ends (no G2-item)."
+        }
         PlLevel::PlSi => {
             "PL-SI promises: each transaction reads from the snapshot at its recorded begin, and of two that overlap at most one writes a key."
         }
-        PlLevel::Pl3 => "PL-3 promises: the recorded order of versions, with every read and query, has no cycle (no G2).",
+        PlLevel::Pl3 => {
+            "PL-3 promises: the recorded order of versions, with every read and query, has no cycle (no G2)."
+        }
     }
 }
 
@@ -131,9 +136,9 @@ pub fn causes(name: &str) -> &'static [&'static str] {
             "The database shows writes before they commit (read uncommitted).",
             "The client logged \"aborted\" for a commit whose end it does not know: log \"unknown\".",
         ],
-        "intermediate read" => &[
-            "The database shows writes before they commit (read uncommitted).",
-        ],
+        "intermediate read" => {
+            &["The database shows writes before they commit (read uncommitted)."]
+        }
         "no linearization" => &[
             "Reads are answered by a replica, or by a leader that has been replaced.",
             "A write that timed out took effect later.",
@@ -151,12 +156,16 @@ pub fn causes(name: &str) -> &'static [&'static str] {
             "Statements of one transaction ran on several connections, or outside of the transaction (autocommit).",
             "Each statement reads from a snapshot of its own, as at read committed.",
         ],
-        "missing row" => &["A query was answered from an index or a node that had not seen the row yet."],
+        "missing row" => {
+            &["A query was answered from an index or a node that had not seen the row yet."]
+        }
         "impossible read" => &[
             "The log lacks a transaction, or what a query returned was logged in part.",
             "A query was answered from an index that does not agree with the table.",
         ],
-        _ => &["The database ran the transactions at a weaker level than the one that was checked."],
+        _ => {
+            &["The database ran the transactions at a weaker level than the one that was checked."]
+        }
     }
 }
 

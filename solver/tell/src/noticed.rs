@@ -23,13 +23,11 @@ pub(super) fn noticed(
             "{} was given an answer that the register cannot have held at that time.",
             words.labels.txn(stuck.last)
         ),
-        Counterexample::Cyclic(proof) => {
-            match leaves(proof).as_slice() {
-                [] | [[]] => noticed_nowhere(words, proof),
-                [steps] => noticed_in_cycle(words, name.short, steps),
-                cases => noticed_in_cases(words, cases),
-            }
-        }
+        Counterexample::Cyclic(proof) => match leaves(proof).as_slice() {
+            [] | [[]] => noticed_nowhere(words, proof),
+            [steps] => noticed_in_cycle(words, name.short, steps),
+            cases => noticed_in_cases(words, cases),
+        },
     }
 }
 
@@ -101,9 +99,13 @@ fn noticed_in_cases(words: &Words<'_>, cases: &[&[Step]]) -> String {
     readers.dedup();
     let names = listed(words, &readers, "or");
     if readers.len() == 1 {
-        return format!("{names} acted on outdated data, whichever of the open orders of writes is the true one.");
+        return format!(
+            "{names} acted on outdated data, whichever of the open orders of writes is the true one."
+        );
     }
-    format!("{names} acted on outdated data. Which of them depends on an order of writes that the log does not tell.")
+    format!(
+        "{names} acted on outdated data. Which of them depends on an order of writes that the log does not tell."
+    )
 }
 
 /// Who missed whose write of which key.
@@ -136,10 +138,14 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
                 "Each of {all} acted on what another of them wrote, so none of them can have come first."
             ),
             "read of the future" => {
-                let of = steps.iter().find(|step| matches!(step.reason, StepReason::Wr { .. }));
+                let of = steps
+                    .iter()
+                    .find(|step| matches!(step.reason, StepReason::Wr { .. }));
                 let of = of.map(|step| (txn(step.to.txn), txn(step.from.txn)));
                 let (who, other) = of.unwrap_or_default();
-                format!("{who} acted on what {other} wrote, although by the recorded order {other} came later.")
+                format!(
+                    "{who} acted on what {other} wrote, although by the recorded order {other} came later."
+                )
             }
             _ => format!("The writes of {all} are interleaved: what is left is a mixture of them."),
         };
@@ -212,12 +218,18 @@ fn noticed_by_sight(words: &Words<'_>, name: &str, steps: &[Step]) -> Option<Str
 pub(super) fn missed_sentence(name: &str, who: &str, other: &str, wrote: &str) -> String {
     match name {
         "a session that forgets its past" => {
-            format!("The user of {who}'s session does not find an earlier change of that session: {other} {wrote}.")
+            format!(
+                "The user of {who}'s session does not find an earlier change of that session: {other} {wrote}."
+            )
         }
         "causality violation" => {
-            format!("{who} saw a consequence without its cause: it did not see that {other} {wrote}.")
+            format!(
+                "{who} saw a consequence without its cause: it did not see that {other} {wrote}."
+            )
         }
-        _ => format!("{who} worked with half of {other}'s changes: it saw one of them, but not that {other} {wrote}."),
+        _ => format!(
+            "{who} worked with half of {other}'s changes: it saw one of them, but not that {other} {wrote}."
+        ),
     }
 }
 
@@ -225,7 +237,11 @@ pub(super) fn missed_sentence(name: &str, who: &str, other: &str, wrote: &str) -
 fn saw_newer(steps: &[Step]) -> bool {
     let mut steps = steps.iter().filter(|step| step.reason != StepReason::Begin);
     let is_rw = |step: &Step| matches!(step.reason, StepReason::Rw { .. });
-    let Some(reader) = steps.clone().find(|step| is_rw(step)).map(|step| step.from.txn) else {
+    let Some(reader) = steps
+        .clone()
+        .find(|step| is_rw(step))
+        .map(|step| step.from.txn)
+    else {
         return false;
     };
     steps.any(|step| step.to.txn == reader && matches!(step.reason, StepReason::Wr { .. }))

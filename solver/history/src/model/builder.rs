@@ -108,6 +108,11 @@ impl HistoryBuilder {
         self.history.symbols.show(token)
     }
 
+    /// Says how the file spells that there is no value; `null` unless said.
+    pub fn spell_nil(&mut self, word: &'static str) {
+        self.history.symbols.spell_nil(word);
+    }
+
     /// Declares that every key holds this value before any transaction (say it before the first operation).
     pub fn initial_everywhere(&mut self, value: Token) {
         if value != Token::Nil {
@@ -426,6 +431,8 @@ impl HistoryBuilder {
         }
         check_intervals(&parts)?;
         parts.rows_are_there();
+        let (keys, values) = (&parts.key_names, &parts.value_names);
+        parts.symbols.quote_among([keys, values]);
         Ok(by_session(parts))
     }
 

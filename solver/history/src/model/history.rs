@@ -411,12 +411,12 @@ impl History {
 
     /// The name of a key, as text.
     pub fn key_name(&self, key: KeyId) -> String {
-        self.symbols.show(self.key_token(key))
+        self.symbols.spell(self.key_token(key))
     }
 
     /// A value, as text.
     pub fn value_name(&self, value: ValueId) -> String {
-        self.symbols.show(self.value_token(value))
+        self.symbols.spell(self.value_token(value))
     }
 
     /// Where a transaction stands in its session, counted from 0.
