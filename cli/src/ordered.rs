@@ -69,16 +69,14 @@ fn line(history: &History, labels: &Labels<'_>, point: Point) -> String {
     let who = labels.txn(point.txn);
     let session = labels.session(history.session(point.txn));
     let who = format!("{who} (session {session})");
-    match point.moment {
-        Moment::Begin => format!(
-            "{who} begins: {}",
-            did(history, labels, point.txn, |op| !op)
-        ),
-        Moment::Commit => format!(
-            "{who} commits: {}",
-            did(history, labels, point.txn, |op| op)
-        ),
-        Moment::Whole => format!("{who}: {}", did(history, labels, point.txn, |_| true)),
+    let (word, of): (&str, fn(bool) -> bool) = match point.moment {
+        Moment::Begin => (" begins", |is_write| !is_write),
+        Moment::Commit => (" commits", |is_write| is_write),
+        Moment::Whole => ("", |_| true),
+    };
+    match did(history, labels, point.txn, of) {
+        told if told.is_empty() => format!("{who}{word}"),
+        told => format!("{who}{word}: {told}"),
     }
 }
 
@@ -92,7 +90,6 @@ fn did(history: &History, labels: &Labels<'_>, txn: TxnId, of: fn(bool) -> bool)
         .map(|&(at, &op)| labels.operation(txn, at, op, &keys))
         .collect();
     match ops.len().saturating_sub(MOST_OPS) {
-        0 if told.is_empty() => return "nothing".to_owned(),
         0 => {}
         n => told.push(format!("{n} more")),
     }
@@ -122,6 +119,9 @@ impl Ordered {
                     .to_owned(),
             ];
         };
+        if tight.n_pairs == 0 {
+            return vec!["There is nothing to put in order.".to_owned()];
+        }
         let share = |n: u64| {
             let share = 100.0 * n as f64 / tight.n_pairs.max(1) as f64;
             format!("{} ({share:.1} %)", grouped(n))

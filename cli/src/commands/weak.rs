@@ -247,11 +247,10 @@ impl Weak<'_> {
         for line in told.operations {
             words.push_str(&format!("  {}\n", printable(&line)));
         }
-        words.push('\n');
         if self.explains {
             words.push_str(&advice(&self.definition(), told.causes, voice));
-            words.push('\n');
         }
+        words.push('\n');
         words
     }
 
