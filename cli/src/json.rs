@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, status_word};
+use crate::ordered::Ordered;
 use crate::plan::Plan;
 use crate::processor;
 
@@ -274,7 +275,7 @@ pub fn document(answer: &Answer) -> Document {
                 .collect(),
             meanwhile: telling.story.meanwhile.clone(),
         }),
-        tightness: answer.ordered.as_ref().and_then(|it| it.view()),
+        tightness: answer.ordered.as_ref().and_then(Ordered::view),
         counterexample,
         all: match (&answer.found, history) {
             (Some(found), Some(history)) => found.view(history),

@@ -128,7 +128,7 @@ fn errors_say_where_and_what_to_write() {
         ),
         (
             "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\"]]}\n",
-            "line 2, column 35: found `]]}`, expected `,`: a read needs a key and a value, as in [\"r\",\"x\",1]",
+            "line 2, column 36: found `]]}`, expected `,`: a read needs a key and a value, as in [\"r\",\"x\",1]",
         ),
         (
             "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\"]]}\n",

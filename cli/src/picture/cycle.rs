@@ -179,7 +179,11 @@ fn arrow(source: Source<'_>, step: &Step, from: usize, to: usize) -> Arrow {
     );
     if let Some(key) = key(step.reason) {
         full.push_str(", key ");
-        full.push_str(&source.labels.key(key));
+        let (label, name) = (source.labels.key(key), source.history.key_name(key));
+        full.push_str(&label);
+        if name.len() > label.len() {
+            full.push_str(&format!(" ({name})"));
+        }
     }
     Arrow {
         from: (from, step.from.moment),

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven by its DevTools protocol through two named pipes: JSON, a NUL after each message.
+//! A headless Chromium, driven by its `DevTools` protocol through two named pipes: JSON, a NUL after each message.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -72,7 +72,7 @@ impl Browser {
         })
     }
 
-    fn call(&mut self, session: Option<&str>, method: &str, params: Value) -> Value {
+    fn call(&mut self, session: Option<&str>, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if let Some(session) = session {
@@ -102,9 +102,9 @@ impl Browser {
 
     /// Opens a file and waits until it is there.
     pub fn open(&mut self, file: &Path, look: Look) -> Tab<'_> {
-        let target = self.call(None, "Target.createTarget", json!({"url": "about:blank"}));
+        let target = self.call(None, "Target.createTarget", &json!({"url": "about:blank"}));
         let attached = json!({"targetId": target["targetId"], "flatten": true});
-        let session = self.call(None, "Target.attachToTarget", attached);
+        let session = self.call(None, "Target.attachToTarget", &attached);
         let session = session["sessionId"].as_str().expect("a session").to_owned();
         let scheme = if look.dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
@@ -119,7 +119,7 @@ impl Browser {
                 json!({"value": !look.script}),
             ),
         ] {
-            self.call(Some(&session), method, params);
+            self.call(Some(&session), method, &params);
         }
         let url = format!("file://{}", file.display());
         self.last += 1;
@@ -143,7 +143,7 @@ impl Drop for Browser {
 }
 
 impl Tab<'_> {
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
         let session = self.session.clone();
         self.browser.call(Some(&session), method, params)
     }
@@ -151,7 +151,7 @@ impl Tab<'_> {
     /// The value of an expression of JavaScript.
     pub fn value(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true});
-        let answer = self.call("Runtime.evaluate", params);
+        let answer = self.call("Runtime.evaluate", &params);
         assert!(
             answer["exceptionDetails"].is_null(),
             "{expression}: {answer}"
@@ -183,14 +183,14 @@ impl Tab<'_> {
         if !text.is_empty() {
             params["text"] = json!(text);
         }
-        self.call("Input.dispatchKeyEvent", params.clone());
+        self.call("Input.dispatchKeyEvent", &params);
         params["type"] = json!("keyUp");
-        self.call("Input.dispatchKeyEvent", params);
+        self.call("Input.dispatchKeyEvent", &params);
     }
 
     /// Moves the pointer, in pixels of the window.
     pub fn point(&mut self, x: f64, y: f64) {
         let params = json!({"type": "mouseMoved", "x": x, "y": y});
-        self.call("Input.dispatchMouseEvent", params);
+        self.call("Input.dispatchMouseEvent", &params);
     }
 }
