@@ -11,7 +11,9 @@ mod meaning;
 pub mod order;
 pub mod refutation;
 mod rows;
+mod sorted;
 mod table;
 pub mod weak;
+mod weak_reads;
 
 pub use meaning::Meaning;

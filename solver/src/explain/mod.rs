@@ -2,6 +2,7 @@
 //!
 //! [`refute`] and [`refute_core`] find a proof; everything else here only names and words proofs.
 
+mod absent;
 mod anomalies;
 mod arena;
 mod classes;

@@ -4,6 +4,7 @@
 //! (Viper's BC-polygraph). Constraints stay implicit: any two runs of one key are ordered one way or the other.
 
 mod construct;
+mod gaps;
 mod places;
 mod real_time;
 pub(crate) mod reasons;
@@ -11,6 +12,7 @@ mod runs;
 
 pub(crate) use construct::add_clock;
 pub use construct::{Shape, construct};
+pub(crate) use gaps::cover;
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;
 pub(crate) use real_time::{earliest, latest};
@@ -29,8 +31,9 @@ pub struct Polygraph {
     pub(crate) resolved: Resolved,
     pub(crate) spec: Spec,
     places: Places,
-    /// Nodes of transactions come first, then nodes of the time chain.
+    /// Nodes of transactions come first, then helpers of gaps, then nodes of the time chain.
     n_txn_nodes: usize,
+    n_helpers: usize,
     /// The graph.
     pub(crate) problem: Problem,
 }
@@ -71,7 +74,12 @@ impl Polygraph {
         &self.problem.orders
     }
 
-    /// What a node stands for; `None` for a node of the time chain or one that logic needs.
+    /// The first node of the time chain, if there is one.
+    pub(crate) fn first_time(&self) -> u32 {
+        (self.n_txn_nodes + self.n_helpers) as u32
+    }
+
+    /// What a node stands for; `None` for a node of the time chain, a helper of gaps, or one that logic needs.
     pub fn point(&self, node: u32) -> Option<Point> {
         if node as usize >= self.n_txn_nodes {
             return None;

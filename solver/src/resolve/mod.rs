@@ -5,6 +5,7 @@
 
 mod absence;
 mod attribute;
+mod gaps;
 mod given;
 mod lists;
 mod numbering;
@@ -17,7 +18,9 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-pub use program::{Reads, WithReads};
+pub(crate) use gaps::Intervals;
+pub use gaps::{Gap, Gaps};
+pub use program::{ProgramGap, Reads, WithReads};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
@@ -44,6 +47,7 @@ pub struct Resolved {
     node_txn: Vec<TxnId>,
     sessions: Vec<Range<Node>>,
     versions: Versions,
+    gaps: Gaps,
     given: Vec<GivenOrder>,
     n_unknown_counted: usize,
     n_unknown_dropped: usize,
@@ -74,6 +78,11 @@ impl Resolved {
     /// The versions of every key.
     pub fn versions(&self) -> &Versions {
         &self.versions
+    }
+
+    /// Which keys range queries did not return, where no more than their initial versions can be meant.
+    pub fn gaps(&self) -> &Gaps {
+        &self.gaps
     }
 
     /// The version orders that the history gives or its lists reveal, by key.

@@ -16,6 +16,17 @@ pub(super) struct ProgramRead {
     pub(super) version: VersionId,
 }
 
+/// An interval of places that an operation found empty, apart from keys that its transaction had touched before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramGap {
+    /// Who read.
+    pub reader: Node,
+    /// The operation.
+    pub op: u32,
+    /// The places of the keys, as [`super::Gaps`] numbers them.
+    pub places: Range<u32>,
+}
+
 /// The external reads of all transactions, in program order.
 #[derive(Clone, Debug)]
 pub struct Reads {
@@ -74,6 +85,17 @@ pub struct WithReads {
     pub resolved: Resolved,
     /// What cannot have happened at some level, in transaction order.
     pub findings: Vec<Finding>,
-    /// All other external reads.
+    /// All other external reads, but for those of keys in gaps.
     pub reads: Reads,
+    /// What range queries did not return, by reader and operation.
+    pub gaps: Vec<ProgramGap>,
+}
+
+impl WithReads {
+    /// The gaps of a transaction, by operation.
+    pub fn gaps_of(&self, reader: Node) -> &[ProgramGap] {
+        let start = self.gaps.partition_point(|gap| gap.reader < reader);
+        let length = self.gaps[start..].partition_point(|gap| gap.reader == reader);
+        &self.gaps[start..start + length]
+    }
 }

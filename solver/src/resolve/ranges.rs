@@ -8,7 +8,8 @@ use crate::model::{KeyId, RangeId, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
 impl Walk<'_> {
-    /// Takes a range query as reads of all its keys: what it returned, and that nothing was there of the others.
+    /// Takes a range query: reads of what it returned, and that nothing was there of the other keys. Those that the transaction
+    /// has touched, and those whose absence needs a look, are reads; the rest stays an interval.
     pub(super) fn range(
         &mut self,
         node: Node,
@@ -25,13 +26,18 @@ impl Walk<'_> {
             self.returned_by[key.index()] = range;
             self.read(node, txn, at, key, value)?;
         }
-        for &key in absences.within(history, query.span) {
+        let spanned = absences.sorted.spanned(history, query);
+        let touched = self.under.touched(&spanned);
+        let touched = touched.iter().map(|&place| absences.sorted.key(place));
+        for key in touched.chain(absences.others(history, query).iter().copied()) {
             self.poll.step()?;
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;
                 self.absence(node, txn, at, key, missing(history, key, query))?;
             }
         }
+        self.keep_gaps(node, at, &spanned);
+        self.under.span(spanned);
         Ok(())
     }
 

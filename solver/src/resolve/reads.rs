@@ -2,12 +2,15 @@
 //!
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
+use std::ops::Range;
+
 use super::absence::{Absences, is_nothing};
 use super::attribute::{Census, Origin, Writers};
+use super::gaps::{Gap, Gaps, Under};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
-use super::program::{ProgramRead, Reads, WithReads};
+use super::program::{ProgramGap, ProgramRead, Reads, WithReads};
 use super::versions::{Node, VersionId};
 use super::{Resolution, ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -19,7 +22,7 @@ const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
-    let (resolved, findings, _) = walk_all(history, budget, false)?;
+    let (resolved, findings, ..) = walk_all(history, budget, false)?;
     if findings.is_empty() {
         return Ok(Resolution::Resolved(resolved));
     }
@@ -28,15 +31,16 @@ pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, 
 
 /// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
-    let (resolved, findings, program) = walk_all(history, budget, true)?;
+    let (resolved, findings, program, gaps) = walk_all(history, budget, true)?;
     Ok(WithReads {
         reads: Reads::new(resolved.n_txns(), &program),
+        gaps,
         resolved,
         findings,
     })
 }
 
-type Walked = (Resolved, Vec<Finding>, Vec<ProgramRead>);
+type Walked = (Resolved, Vec<Finding>, Vec<ProgramRead>, Vec<ProgramGap>);
 
 fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walked, ResolveError> {
     let writers = Writers::of(history, budget)?;
@@ -55,18 +59,23 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
     }
     let given = given_orders(&mut walk)?;
     let (reads, program, mut findings) = (walk.reads, walk.program, walk.findings);
+    let (gaps, program_gaps) = (walk.gaps, walk.program_gaps);
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
     let resolved = Resolved {
         sessions: session_ranges(history, &node_txn),
         versions: numbering.versions(history, &reads),
+        gaps: Gaps {
+            sorted: absences.sorted,
+            gaps,
+        },
         given,
         node_txn,
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
     };
-    Ok((resolved, findings, program))
+    Ok((resolved, findings, program, program_gaps))
 }
 
 fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
@@ -104,6 +113,13 @@ pub(super) struct Walk<'h> {
     pub(super) reads: Vec<Read>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
+    /// Whether there are range queries at all.
+    has_ranges: bool,
+    /// The transaction under way, and what its range queries spanned so far.
+    node: Node,
+    pub(super) under: Under,
+    gaps: Vec<Gap>,
+    program_gaps: Vec<ProgramGap>,
 }
 
 impl<'h> Walk<'h> {
@@ -139,11 +155,17 @@ impl<'h> Walk<'h> {
             state: vec![fresh; history.n_keys()],
             reads: Vec::with_capacity(history.n_ops() / 2),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
+            has_ranges: history.n_ranges() > 0,
+            node: 0,
+            under: Under::default(),
+            gaps: Vec::new(),
+            program_gaps: Vec::new(),
         }
     }
 
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
         let history = self.history;
+        self.node = node;
         for (at, &op) in history.ops(txn).iter().enumerate() {
             let (key, is_list) = match op {
                 Op::Read { key, .. } | Op::Write { key, .. } => (key, false),
@@ -172,6 +194,14 @@ impl<'h> Walk<'h> {
             }
         }
         self.link_own_writes(node, txn);
+        if self.has_ranges {
+            let gaps = self.under.gaps().into_iter();
+            self.gaps.extend(gaps.map(|places| Gap {
+                reader: node,
+                places,
+            }));
+            self.under.clear();
+        }
         Ok(())
     }
 
@@ -191,8 +221,21 @@ impl<'h> Walk<'h> {
                 own: None,
                 read: None,
             };
+            if self.has_ranges && self.under.touch(&self.absences.sorted, key) {
+                self.take_out_of_gap(key);
+            }
         }
         Ok(())
+    }
+
+    /// Makes a read of its own of a key that the transaction under way had found absent in a gap.
+    fn take_out_of_gap(&mut self, key: KeyId) {
+        self.state[key.index()].read = Some(self.reads.len() as u32);
+        self.reads.push(Read {
+            reader: self.node,
+            version: self.numbering.initial(key).0,
+            overwritten_by: u32::MAX,
+        });
     }
 
     /// Tells each external read of the transaction just walked which version of its own overwrote what it read.
@@ -300,6 +343,20 @@ impl<'h> Walk<'h> {
                 op: at as u32,
                 version,
             });
+        }
+    }
+
+    /// Keeps what a range query did not return, of the keys that the transaction has not touched, if that was asked for.
+    pub(super) fn keep_gaps(&mut self, node: Node, at: usize, spanned: &Range<u32>) {
+        if self.keep_reads {
+            let mut gaps = Vec::new();
+            self.under.untouched(spanned, &mut gaps);
+            self.program_gaps
+                .extend(gaps.into_iter().map(|places| ProgramGap {
+                    reader: node,
+                    op: at as u32,
+                    places,
+                }));
         }
     }
 

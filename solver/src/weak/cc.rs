@@ -2,6 +2,7 @@
 //!
 //! Of each session, the last writer of the key that happened before the reader is enough: the earlier ones precede it.
 
+use super::gaps::add_cc;
 use super::past::Past;
 use super::{Graph, Reason, Sight};
 use crate::budget::{Budget, StopReason};
@@ -52,7 +53,7 @@ pub(super) fn add(graph: &mut Graph<'_>, budget: &Budget) -> Result<(), StopReas
             }
         }
     }
-    Ok(())
+    add_cc(graph, &past)
 }
 
 /// For each key, the stretches of its versions whose writers are of one chain.

@@ -6,6 +6,7 @@
 
 mod cc;
 mod cycle;
+mod gaps;
 mod past;
 mod ra;
 mod rc;
@@ -143,10 +144,17 @@ impl<'a> Graph<'a> {
         graph.add_known()?;
         if spec.session_order && spec.level.sees_session() && spec.level != WeakLevel::Cc {
             ra::add_sessions(&mut graph)?;
+            gaps::add_sessions(&mut graph)?;
         }
         match spec.level {
-            WeakLevel::Rc | WeakLevel::RcSo => rc::add(&mut graph, rc::SLOTS)?,
-            WeakLevel::Ra => ra::add(&mut graph)?,
+            WeakLevel::Rc | WeakLevel::RcSo => {
+                rc::add(&mut graph, rc::SLOTS)?;
+                gaps::add_rc(&mut graph)?;
+            }
+            WeakLevel::Ra => {
+                ra::add(&mut graph)?;
+                gaps::add_ra(&mut graph)?;
+            }
             WeakLevel::Cc => cc::add(&mut graph, budget)?,
         }
         Ok(graph)
