@@ -86,7 +86,9 @@ impl Walk<'_> {
                 }
             }
             // What differs from an earlier read is an anomaly whoever deleted the row, unless all reads must be known.
-            AbsenceOrigin::Nobody if first.is_some() => self.find_second_read(txn, at, key),
+            AbsenceOrigin::Nobody if first.is_some() && !self.keep_reads => {
+                self.find_second_read(txn, at, key);
+            }
             AbsenceOrigin::Ambiguous(..) if first.is_some() && !self.keep_reads => {
                 self.find_second_read(txn, at, key);
             }
