@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
+use kingsnake_refute::{every_cycle, widest_spec};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
-use kingsnake_solver::explain::{self, Anomalies, story_by, widest_spec};
 use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
-use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use kingsnake_solver::resolve::{ResolveError, resolve};
+use kingsnake_tell::{Anomalies, Collector, story_by};
 use serde_json::{Map, Value, json};
 
 use crate::voice::{Voice, count, printable};
@@ -25,16 +26,23 @@ pub struct Found {
 
 /// Finds every class of anomaly.
 pub fn find(history: &History, budget: &Budget) -> Result<Result<Found, StopReason>> {
-    let (resolved, findings) = match resolve(history, budget) {
-        Ok(Resolution::Resolved(resolved)) => (Some(resolved), Vec::new()),
-        Ok(Resolution::Anomalous(findings)) => (None, findings),
+    let resolved = match resolve(history, budget) {
+        Ok(resolved) => resolved,
         Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
         Err(error) => return Err(error.into()),
     };
-    let found = explain::anomalies(history, &findings, resolved.as_ref(), budget);
-    Ok(found.map(|anomalies| Found {
-        boundary: anomalies.boundary(),
-        anomalies,
+    let meaning = Meaning::of(history);
+    let mut collector = Collector::new(&meaning);
+    collector.add_findings(resolved.findings());
+    let cycles = every_cycle(history, &resolved, budget, &mut |pattern, steps| {
+        collector.add_cycle(pattern, steps);
+    });
+    Ok(cycles.map(|is_complete| {
+        let anomalies = collector.finish(is_complete);
+        Found {
+            boundary: anomalies.boundary(),
+            anomalies,
+        }
     }))
 }
 

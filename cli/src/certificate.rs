@@ -290,9 +290,9 @@ fn txn(name: &Value, history: &History, by_name: &FxHashMap<Token, TxnId>) -> Re
 }
 
 fn model(name: &str) -> Result<Model> {
-    let found = Model::ALL.into_iter().find(|model| model.name() == name);
+    let found = Model::TIMED.into_iter().find(|model| model.name() == name);
     found.with_context(|| {
-        let names = Model::ALL.map(|model| format!("{:?}", model.name()));
+        let names = Model::TIMED.map(|model| format!("{:?}", model.name()));
         format!("model {name:?}; the models are {}", names.join(", "))
     })
 }

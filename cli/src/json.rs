@@ -2,13 +2,13 @@
 
 use kingsnake_encodings::proof::instance_path;
 use kingsnake_solver::budget::StopReason;
-use kingsnake_solver::explain::local_name;
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
 use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
-    Counterexample, Fact, Moment, Point, Proof, Step, StepReason, Verdict,
+    Counterexample, Fact, Moment, Point, Proof, Split, Step, StepReason, Verdict,
 };
+use kingsnake_tell::local_name;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -511,26 +511,22 @@ pub fn counterexample_view(history: &History, counterexample: &Counterexample) -
 }
 
 fn proof_view(history: &History, proof: &Proof) -> Value {
-    match proof {
-        Proof::Cycle(steps) => {
+    proof.fold(
+        |steps| {
             let steps: Vec<Value> = steps.iter().map(|step| step_view(history, step)).collect();
             json!({"kind": "cycle", "steps": steps})
-        }
-        Proof::Split {
-            key,
-            one,
-            other,
-            one_first,
-            other_first,
-        } => json!({
-            "kind": "split",
-            "key": token(history, history.key_token(*key)),
-            "one": txn_name(history, *one),
-            "other": txn_name(history, *other),
-            "one_first": proof_view(history, one_first),
-            "other_first": proof_view(history, other_first),
-        }),
-    }
+        },
+        |Split { key, one, other }, one_first, other_first| {
+            json!({
+                "kind": "split",
+                "key": token(history, history.key_token(key)),
+                "one": txn_name(history, one),
+                "other": txn_name(history, other),
+                "one_first": one_first,
+                "other_first": other_first,
+            })
+        },
+    )
 }
 
 fn step_view(history: &History, step: &Step) -> Value {

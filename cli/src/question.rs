@@ -5,10 +5,10 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{CheckError, Techniques};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::construct;
 use kingsnake_solver::progress::Progress;
 use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, prune};
-use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use kingsnake_solver::relate::construct;
+use kingsnake_solver::resolve::{ResolveError, resolve};
 
 use crate::limits::Stopped;
 
@@ -24,8 +24,8 @@ pub fn question(
         return Err(CheckError::NoTimes.into());
     }
     let resolved = match resolve(history, budget) {
-        Ok(Resolution::Resolved(resolved)) => resolved,
-        Ok(Resolution::Anomalous(_)) => bail!(
+        Ok(resolved) if resolved.broken(spec.model).is_empty() => resolved,
+        Ok(_) => bail!(
             "no order explains the reads of this history, so there is no question to ask; \
              `kingsnake check` tells which"
         ),

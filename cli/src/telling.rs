@@ -1,9 +1,9 @@
-//! What happened, as the solver's `explain` tells it. Words, page and pictures all take their names from its labels.
+//! What happened, in the words of `kingsnake-tell`. Words, page and pictures all take their names from its labels.
 
-use kingsnake_solver::explain::{AnomalyName, Labels, Story, story};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_solver::verdict::Counterexample;
+use kingsnake_tell::{AnomalyName, Labels, Story, story};
 
 /// A violation, told.
 #[derive(Clone, Debug)]

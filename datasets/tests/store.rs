@@ -8,11 +8,11 @@ use kingsnake_datasets::workloads::{
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Model, RealTime, Spec};
 use kingsnake_solver::model::{History, Op, Status};
 use kingsnake_solver::progress::{Progress, Silent};
 use kingsnake_solver::verdict::Verdict;
+use kingsnake_tell as tell;
 
 /// Never asked: with the version order everything is known before.
 struct Nobody;
@@ -239,7 +239,7 @@ fn an_injected_phantom_is_called_one() {
             let Verdict::Violated(found) = verdict(&history, spec(level)) else {
                 panic!("{fault} is a violation of {level}");
             };
-            let name = explain::name(&history, &found);
+            let name = tell::name(&history, &found);
             assert_eq!(
                 (name.short, name.adya),
                 ("phantom", Some(letters)),

@@ -89,12 +89,12 @@ pub fn auto(
     progress: &mut dyn Progress,
 ) -> Result<Vec<Answer>, CheckError> {
     progress.event(Event::Phase(Phase::Resolve));
-    let resolution = match resolve(history, budget) {
+    let resolved = match resolve(history, budget) {
         Err(ResolveError::Stopped(reason)) => {
             let stopped = |it: &Asked| Answer::Checked(Box::new(stopped(it.spec, reason.clone())));
             return Ok(asked.iter().map(stopped).collect());
         }
-        resolution => resolution?,
+        resolved => resolved?,
     };
     let mut answers: Vec<Option<Answer>> = asked
         .iter()
@@ -103,7 +103,7 @@ pub fn auto(
             lacks_times.then_some(Answer::NoTimes)
         })
         .collect();
-    let mut shared = Shared::new(resolution);
+    let mut shared = Shared::new(resolved);
     for at in turns(asked) {
         if answers[at].is_some() {
             continue;
@@ -251,7 +251,7 @@ fn proof_at(model: Model, proof: &Proof) -> Proof {
         Model::Si => {
             return proof.map_cycles(|steps| steps.iter().flat_map(installed).collect());
         }
-        Model::Ser => {}
+        _ => {}
     }
     let whole = |point: Point| Point {
         moment: Moment::Whole,

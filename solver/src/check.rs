@@ -8,7 +8,6 @@ use crate::budget::{Budget, StopReason};
 use crate::certify;
 use crate::certify::refutation::{Refusal, check_proof_within};
 use crate::decide::{Backend, DecideError, DecideStats, Decision, Origin, Side};
-use crate::explain::{self, NoProof};
 use crate::heuristic::{self, Heuristic, HeuristicStats};
 use crate::level::{Model, Spec};
 use crate::model::{History, TxnId};
@@ -18,10 +17,11 @@ use crate::prune::{
     prune_on,
 };
 use crate::relate::{Edge, Polygraph, Shape, construct};
-use crate::resolve::{Resolution, ResolveError, Resolved, resolve};
+use crate::resolve::{ResolveError, Resolved, resolve};
 use crate::shared::Shared;
 use crate::verdict::{Certificate, Counterexample, Finding, Proof, Verdict};
 use crate::witness::witness;
+use kingsnake_refute::NoProof;
 
 /// Which techniques run. Each can be switched off without changing any verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -286,7 +286,7 @@ pub fn check_on(
 pub fn origin(spec: Spec) -> Origin {
     match spec.model {
         Model::Si => Origin::SnapshotIsolation,
-        Model::Ser | Model::Pc => Origin::Other,
+        _ => Origin::Other,
     }
 }
 
@@ -390,11 +390,14 @@ impl Line<'_> {
     fn own_graph(&mut self) -> Result<Result<Polygraph, Vec<Finding>>, Stop> {
         self.clock.enter(Phase::Resolve);
         let resolved = match resolve(self.history, self.budget) {
-            Ok(Resolution::Resolved(resolved)) => resolved,
-            Ok(Resolution::Anomalous(findings)) => return Ok(Err(findings)),
+            Ok(resolved) => resolved,
             Err(ResolveError::Stopped(reason)) => return Err(reason.into()),
             Err(error) => return Err(error.into()),
         };
+        let findings = resolved.broken(self.spec.model);
+        if !findings.is_empty() {
+            return Ok(Err(findings));
+        }
         self.budget.check()?;
         self.clock.enter(Phase::Construct);
         let shape = self.techniques.shape();
@@ -448,7 +451,7 @@ impl Line<'_> {
 
     fn contradicted(&mut self, decider: Decider, found: &Contradiction) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        let proof = explain::refute(found, self.history, self.budget);
+        let proof = kingsnake_refute::refute(found, self.history, self.budget);
         self.proved(decider, proof)
     }
 
@@ -521,7 +524,7 @@ impl Line<'_> {
 
     fn refuted(&mut self, pruned: &Pruned, core: &[u32]) -> Result<Answer, Stop> {
         self.clock.enter(Phase::Explain);
-        let proof = explain::refute_core(pruned, core, self.history, self.budget);
+        let proof = kingsnake_refute::refute_core(pruned, core, self.history, self.budget);
         self.proved(Decider::Backend, proof)
     }
 

@@ -1,27 +1,23 @@
 //! What a history means, from the operations that clients saw to a verdict that anyone can check again.
 //!
 //! The phases, in order, each consuming what the last one made: [`model`] → [`resolve`] → [`relate`] → [`prune`] →
-//! [`decide`] → [`certify`] → [`explain`]. From [`relate`] to [`decide`] everything is about graphs (`kingsnake-graph`).
+//! [`decide`] → [`certify`]; a no becomes a proof in `kingsnake-refute`, and words are made by `kingsnake-tell`. From [`relate`] to [`decide`] everything is about graphs (`kingsnake-graph`).
 //! No GPU and no C++ here: the engines of other crates implement that crate's traits.
 
 #[cfg(test)]
 mod agreement;
 pub mod auto;
 pub mod check;
-pub mod explain;
 pub mod linearizable;
 #[cfg(test)]
 mod mutants;
-pub mod prune;
-pub mod relate;
-pub mod resolve;
 pub mod shared;
 pub mod weak;
 
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
-pub use relate as polygraph;
+pub use kingsnake_relate::{prune, relate, resolve};
 
 /// Problems that do not come from a history.
 pub mod problem {

@@ -5,44 +5,44 @@
 use crate::level::Spec;
 use crate::model::History;
 use crate::relate::{Polygraph, Shape, add_clock, construct};
-use crate::resolve::Resolution;
+use crate::resolve::Resolved;
 use crate::verdict::Finding;
 
 /// A resolved history, and the graphs that were made of it.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    resolution: Resolution,
+    resolved: Resolved,
     /// Without the edges of the clock; at most one for each model, with and without session order.
     graphs: Vec<Polygraph>,
 }
 
 impl Shared {
     /// Nothing is built yet.
-    pub fn new(resolution: Resolution) -> Self {
+    pub fn new(resolved: Resolved) -> Self {
         Shared {
-            resolution,
+            resolved,
             graphs: Vec::new(),
         }
     }
 
-    /// The graph of a level; or what cannot be at any level.
+    /// The graph of a level; or what cannot be at it.
     pub(crate) fn graph(
         &mut self,
         history: &History,
         spec: Spec,
         shape: Shape,
     ) -> Result<Polygraph, Vec<Finding>> {
-        let resolved = match &self.resolution {
-            Resolution::Resolved(resolved) => resolved,
-            Resolution::Anomalous(findings) => return Err(findings.clone()),
-        };
+        let findings = self.resolved.broken(spec.model);
+        if !findings.is_empty() {
+            return Err(findings);
+        }
         let timeless = Spec {
             real_time: None,
             ..spec
         };
         let found = self.graphs.iter().find(|graph| graph.spec() == timeless);
         let graph = found.cloned().unwrap_or_else(|| {
-            let graph = construct(history, resolved.clone(), timeless, shape);
+            let graph = construct(history, self.resolved.clone(), timeless, shape);
             self.graphs.push(graph.clone());
             graph
         });
@@ -72,13 +72,13 @@ mod tests {
         let mut n_compared = 0;
         for seed in 0..2_000 {
             let history = small(seed);
-            let Ok(Resolution::Resolved(resolved)) = resolve(&history, &Budget::unlimited()) else {
+            let Ok(resolved) = resolve(&history, &Budget::unlimited()) else {
                 continue;
             };
-            if !history.has_times() {
+            if !history.has_times() || !resolved.findings().is_empty() {
                 continue;
             }
-            let mut shared = Shared::new(Resolution::Resolved(resolved.clone()));
+            let mut shared = Shared::new(resolved.clone());
             for level in Level::ALL {
                 for session_order in [true, false] {
                     let Some(spec) = level.spec(Some(session_order)) else {

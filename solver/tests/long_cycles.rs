@@ -8,11 +8,11 @@ mod pessimist;
 
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{Techniques, check};
-use kingsnake_solver::explain;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, HistoryBuilder, Status, Token};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::{Counterexample, Proof, Step, StepReason, Verdict};
+use kingsnake_tell as tell;
 use pessimist::Pessimist;
 
 /// Read-modify-writes of x; the first also writes y, the last reads the old y.
@@ -89,7 +89,7 @@ fn cycle(history: &History, level: Level, techniques: &Techniques) -> (Vec<Step>
     let Verdict::Violated(counterexample) = found else {
         panic!("{found:?}");
     };
-    let name = explain::name(history, &counterexample);
+    let name = tell::name(history, &counterexample);
     let Counterexample::Cyclic(Proof::Cycle(mut steps)) = counterexample else {
         panic!("{counterexample:?}");
     };

@@ -8,13 +8,13 @@ use std::ops::Bound::{Excluded, Included};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::refutation::{check_findings, check_proof};
 use kingsnake_solver::check::{Techniques, check};
-use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::{History, HistoryBuilder, KeyId, Status, Token, TxnId};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Finding, LocalAnomaly, Moment, Point, Proof, Step, StepReason, Verdict,
 };
+use kingsnake_tell as tell;
 use pessimist::Pessimist;
 
 const fn int(number: i64) -> Token {
@@ -62,8 +62,8 @@ fn counterexample(history: &History, level: Level) -> Option<Counterexample> {
 
 fn story(history: &History, level: Level) -> String {
     let found = counterexample(history, level).expect("it is violated");
-    let name = explain::name(history, &found);
-    let story = explain::story(history, spec(level), &found);
+    let name = tell::name(history, &found);
+    let story = tell::story(history, spec(level), &found);
     let adya = name.adya.unwrap_or("no letters");
     let lines: Vec<&str> = story.lines.iter().map(|line| line.text.as_str()).collect();
     format!("{} ({adya})\n{}", name.short, lines.join("\n"))

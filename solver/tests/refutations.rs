@@ -11,12 +11,12 @@ use kingsnake_lab::random::{Injected, Kind, Large, Rng, Small, sketch};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::refutation::check_proof;
 use kingsnake_solver::check::{CheckError, Techniques, check};
-use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::Reachability;
 use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Step, StepReason, Verdict};
+use kingsnake_tell as tell;
 use pessimist::Pessimist;
 
 /// Every combination of the ingredients.
@@ -194,9 +194,9 @@ fn every_violated_small_history_gets_a_proof_that_holds() {
                         other => panic!("{other:?}: {}", place()),
                     },
                 };
-                let name = explain::name(&history, &counterexample);
+                let name = tell::name(&history, &counterexample);
                 *names.entry(name.short).or_default() += 1;
-                let story = explain::story(&history, spec, &counterexample);
+                let story = tell::story(&history, spec, &counterexample);
                 assert!(!story.lines.is_empty() && !story.txns.is_empty());
                 let Counterexample::Cyclic(proof) = counterexample else {
                     n_local += 1;

@@ -9,11 +9,11 @@ mod pessimist;
 use insta::assert_snapshot;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
-use kingsnake_solver::explain;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::{History, HistoryBuilder, Status, Token};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
+use kingsnake_tell as tell;
 use pessimist::Pessimist;
 
 /// A history from lines `session transaction [aborted|unknown] [begin-commit]: operations`, where an operation is `r x 1`,
@@ -108,7 +108,7 @@ fn tell_with(spec: Spec, sketch: &str) -> String {
     let Verdict::Violated(counterexample) = report.verdict else {
         panic!("{:?}", report.verdict);
     };
-    explain::story(&history, spec, &counterexample).to_text()
+    tell::story(&history, spec, &counterexample).to_text()
 }
 
 fn without_sessions(level: Level) -> Spec {

@@ -12,11 +12,11 @@ use kingsnake_solver::auto::{Answer, Asked, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::check::Engines;
-use kingsnake_solver::explain::name_by;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
+use kingsnake_tell::name_by;
 use serde_json::{Value, json};
 
 use super::check::expect_outputs;

@@ -9,8 +9,8 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::decide::Constraints;
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::{Edge, Polygraph};
 use kingsnake_solver::prune::{Outcome, Pruned};
+use kingsnake_solver::relate::{Edge, Polygraph};
 use kingsnake_solver::verdict::Moment;
 
 use crate::answer::base_name;

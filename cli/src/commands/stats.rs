@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, Op, RangeId, Status};
-use kingsnake_solver::polygraph::construct;
-use kingsnake_solver::resolve::{Resolution, ResolveError, resolve};
+use kingsnake_solver::relate::construct;
+use kingsnake_solver::resolve::{ResolveError, resolve};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -246,11 +246,11 @@ fn spread(mut per_key: Vec<usize>) -> Spread {
 /// The unordered pairs before pruning, or why there are none. They do not depend on the level.
 fn pairs(history: &History, budget: &Budget) -> Result<Result<u64, String>> {
     let resolved = match resolve(history, budget) {
-        Ok(Resolution::Resolved(resolved)) => resolved,
-        Ok(Resolution::Anomalous(findings)) => {
+        Ok(resolved) if resolved.findings().is_empty() => resolved,
+        Ok(resolved) => {
             return Ok(Err(format!(
                 "{} without any cycle",
-                count_anomalies(findings.len())
+                count_anomalies(resolved.findings().len())
             )));
         }
         Err(ResolveError::Stopped(reason)) => return Err(Stopped(reason).into()),

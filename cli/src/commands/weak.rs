@@ -9,8 +9,9 @@ use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::verdict::Counterexample;
 use kingsnake_solver::weak::{
-    Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay, story,
+    Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay,
 };
+use kingsnake_tell::commit_story;
 use serde_json::{Value, json};
 
 use super::check::expect_outputs;
@@ -228,7 +229,7 @@ impl Weak<'_> {
         let history = self.history?;
         match self.verdict {
             WeakVerdict::Cycle(steps) => {
-                let story = story(history, steps);
+                let story = commit_story(history, steps);
                 Some((story.name.to_owned(), story.lines, story.operations))
             }
             WeakVerdict::Local(findings) => {

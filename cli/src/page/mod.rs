@@ -7,9 +7,9 @@ mod run;
 
 use std::fmt::Write;
 
-use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::verdict::Verdict;
+use kingsnake_tell::Labels;
 use kingsnake_text::{Escaped, page as whole};
 
 use crate::answer::{Answer, status_word};

@@ -19,7 +19,7 @@ kingsnake verify {} order.jsonl</code></pre></section>
 ",
         match answer.plan.spec.model {
             Model::Ser => count(n_points, "transaction"),
-            Model::Si | Model::Pc => format!("{} and commits", count(n_points / 2, "begin")),
+            _ => format!("{} and commits", count(n_points / 2, "begin")),
         },
         Escaped(&answer.plan.command()),
         Escaped(&history)

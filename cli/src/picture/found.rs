@@ -1,8 +1,8 @@
 //! An anomaly without a cycle as a panel: the transaction that saw it, and whose operation it is about.
 
-use kingsnake_solver::explain::local_name;
 use kingsnake_solver::model::{Status, TxnId};
 use kingsnake_solver::verdict::{Finding, Moment, Stuck};
+use kingsnake_tell::local_name;
 
 use super::{Arrow, Card, Kind, Line, Panel, Source, lines, short};
 

@@ -10,9 +10,9 @@ pub mod plot;
 pub mod svg;
 pub mod timeline;
 
-use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, KeyId, Op, SessionId, TxnId};
-use kingsnake_solver::verdict::{Counterexample, Moment, Proof};
+use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Split, Visit};
+use kingsnake_tell::Labels;
 
 use crate::telling::{full_op, op_words};
 
@@ -189,8 +189,7 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
             Scene { panels, hidden }
         }
         Counterexample::Cyclic(proof) => {
-            let mut hidden = 0;
-            leaves(from, proof, &mut Vec::new(), &mut panels, &mut hidden);
+            let (panels, hidden) = leaves(from, proof);
             Scene { panels, hidden }
         }
         Counterexample::Stuck(stuck) => {
@@ -200,43 +199,36 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
     }
 }
 
-/// A panel for every way through the cases.
-fn leaves(
-    from: Source<'_>,
-    proof: &Proof,
-    assumed: &mut Vec<String>,
-    panels: &mut Vec<Panel>,
-    hidden: &mut usize,
-) {
-    match proof {
-        Proof::Cycle(_) if panels.len() == MOST_PANELS => *hidden += 1,
-        Proof::Cycle(steps) => {
-            let mut panel = cycle::panel(from, steps);
-            if !assumed.is_empty() {
-                panel.title.clone_from(assumed);
+/// A panel for every way through the cases, and how many there is no room for.
+fn leaves(from: Source<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
+    let (mut panels, mut n_hidden) = (Vec::new(), 0);
+    let mut assumed: Vec<String> = Vec::new();
+    for visit in proof.visits() {
+        match visit {
+            Visit::Cycle(_) if panels.len() == MOST_PANELS => n_hidden += 1,
+            Visit::Cycle(steps) => {
+                let mut panel = cycle::panel(from, steps);
+                if !assumed.is_empty() {
+                    panel.title.clone_from(&assumed);
+                }
+                panels.push(panel);
             }
-            panels.push(panel);
-        }
-        Proof::Split {
-            key,
-            one,
-            other,
-            one_first,
-            other_first,
-        } => {
-            let key = short(&from.labels.key(*key), 24);
-            for (first, second, rest) in [(one, other, one_first), (other, one, other_first)] {
+            Visit::Split(_) => {}
+            Visit::Case(Split { key, one, other }) => {
                 let word = if assumed.is_empty() { "If" } else { "and" };
                 assumed.push(format!(
-                    "{word} {} wrote {key} before {}",
-                    short(&from.txn(*first), 24),
-                    short(&from.txn(*second), 24)
+                    "{word} {} wrote {} before {}",
+                    short(&from.txn(one), 24),
+                    short(&from.labels.key(key), 24),
+                    short(&from.txn(other), 24)
                 ));
-                leaves(from, rest, assumed, panels, hidden);
+            }
+            Visit::EndOfCase(_) => {
                 assumed.pop();
             }
         }
     }
+    (panels, n_hidden)
 }
 
 /// The text, or its two ends where it is long.

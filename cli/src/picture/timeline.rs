@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use kingsnake_solver::explain::Labels;
 use kingsnake_solver::model::{History, SessionId, Status, TxnId};
 use kingsnake_solver::verdict::Counterexample;
+use kingsnake_tell::Labels;
 
 use super::short;
 use crate::telling::op_words;

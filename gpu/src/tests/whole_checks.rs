@@ -10,9 +10,9 @@ use kingsnake_graph::decide::Side;
 use kingsnake_lab::random::{Injected, Large};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::polygraph::{Edge, construct};
 use kingsnake_solver::prune::{Device, Outcome, PruneOptions, PruneStats, Reachability, prune_on};
-use kingsnake_solver::resolve::{Resolution, resolve};
+use kingsnake_solver::relate::{Edge, construct};
+use kingsnake_solver::resolve::resolve;
 
 use crate::{Choice, Form, Gpu};
 
@@ -50,7 +50,10 @@ fn prune_with(
     rounds: Option<usize>,
 ) -> Option<(Found, PruneStats)> {
     let budget = Budget::unlimited();
-    let Ok(Resolution::Resolved(resolved)) = resolve(history, &budget) else {
+    let Some(resolved) = resolve(history, &budget)
+        .ok()
+        .filter(|it| it.findings().is_empty())
+    else {
         return None;
     };
     let options = PruneOptions {

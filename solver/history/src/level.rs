@@ -10,13 +10,38 @@ pub enum Model {
     Ser,
     /// Snapshot isolation: it reads at its begin, and no other writer of its keys commits between its begin and its commit.
     Si,
+    /// Parallel snapshot isolation: it reads from all that happened before it, and of two writers of a key one happened before.
+    Psi,
     /// Prefix consistency: it reads at its begin.
     Pc,
+    /// Causal consistency: a read sees all that happened before its transaction.
+    Cc,
+    /// Read atomic: a read sees what any read of its transaction read from, and what came before in the session.
+    Ra,
+    /// Read committed, with what came before in the session.
+    RcSo,
+    /// Read committed: a read sees what earlier reads of its transaction read from.
+    Rc,
+    /// As recorded: each transaction has the model that [`History::model`](crate::model::History::model) says. No
+    /// transaction's own.
+    Mixed,
 }
 
 impl Model {
-    /// Every model, the strongest first.
-    pub const ALL: [Model; 3] = [Model::Ser, Model::Si, Model::Pc];
+    /// The models of begins and commits, the strongest first.
+    pub const TIMED: [Model; 3] = [Model::Ser, Model::Si, Model::Pc];
+
+    /// Every model that a transaction can have, the strongest first.
+    pub const ALL: [Model; 8] = [
+        Model::Ser,
+        Model::Si,
+        Model::Psi,
+        Model::Pc,
+        Model::Cc,
+        Model::Ra,
+        Model::RcSo,
+        Model::Rc,
+    ];
 
     /// The name, as reported.
     pub fn name(self) -> &'static str {
@@ -24,12 +49,23 @@ impl Model {
             Model::Ser => "ser",
             Model::Si => "si",
             Model::Pc => "pc",
+            Model::Cc => "cc",
+            Model::Ra => "ra",
+            Model::RcSo => "rc-so",
+            Model::Rc => "rc",
+            Model::Psi => "psi",
+            Model::Mixed => "mixed",
         }
     }
 
     /// Whether its begin is another moment than its commit.
     pub fn has_begin(self) -> bool {
         self.reads_at_begin() || self.installs_at_begin()
+    }
+
+    /// Whether what its reads see follows from session order and reads-from alone, so that nothing is searched.
+    pub fn is_weak(self) -> bool {
+        matches!(self, Model::Cc | Model::Ra | Model::RcSo | Model::Rc)
     }
 
     /// Whether it reads at its begin; else at its commit.
@@ -55,8 +91,14 @@ impl Model {
 
     /// Whether every history that satisfies this model satisfies the other.
     pub fn implies(self, weaker: Model) -> bool {
-        let place = |model: Model| Model::ALL.iter().position(|&it| it == model);
-        place(self) <= place(weaker)
+        match (self, weaker) {
+            (Model::Mixed, _) | (_, Model::Mixed) => self == weaker,
+            (Model::Psi, Model::Pc) => false,
+            _ => {
+                let place = |model: Model| Model::ALL.iter().position(|&it| it == model);
+                place(self) <= place(weaker)
+            }
+        }
     }
 }
 
@@ -289,6 +331,12 @@ impl fmt::Display for Spec {
             Model::Si if generalised => "generalised snapshot isolation",
             Model::Si => "snapshot isolation",
             Model::Pc => "prefix consistency",
+            Model::Cc => "causal consistency",
+            Model::Ra => "read atomic",
+            Model::RcSo => "read committed within sessions",
+            Model::Rc => "read committed",
+            Model::Psi => "parallel snapshot isolation",
+            Model::Mixed => "each transaction's own level",
         })?;
         let in_order = self.real_time.is_some() && !(generalised && self.model == Model::Si);
         f.write_str(match (self.session_order, in_order) {

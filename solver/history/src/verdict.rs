@@ -1,6 +1,7 @@
 //! The answer, as data. Words and pictures are made from it elsewhere.
 
 use crate::budget::StopReason;
+use crate::level::Model;
 use crate::model::{KeyId, TxnId, ValueId};
 
 /// A moment of a transaction in an order.
@@ -212,37 +213,60 @@ impl Proof {
         })
     }
 
-    /// The same proof with other cycles.
-    #[must_use]
-    pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
-        let mut done: Vec<Proof> = Vec::new();
-        let mut n_ended: Vec<usize> = Vec::new();
-        for visit in self.visits() {
-            match visit {
-                Visit::Cycle(steps) => done.push(Proof::Cycle(map(steps))),
-                Visit::Split(_) => n_ended.push(0),
-                Visit::Case(_) => {}
-                Visit::EndOfCase(case) => {
-                    let Some(ended) = n_ended.last_mut() else {
-                        continue;
-                    };
-                    *ended += 1;
-                    if *ended == 2
-                        && let (Some(other), Some(one)) = (done.pop(), done.pop())
-                    {
-                        n_ended.pop();
-                        done.push(Proof::Split {
-                            key: case.key,
-                            one: case.other,
-                            other: case.one,
-                            one_first: Box::new(one),
-                            other_first: Box::new(other),
-                        });
+    /// The steps, where the proof is one cycle.
+    pub fn as_cycle(&self) -> Option<&[Step]> {
+        match self {
+            Proof::Cycle(steps) => Some(steps),
+            Proof::Split { .. } => None,
+        }
+    }
+
+    /// A proof by the two cases of a split.
+    pub fn split(Split { key, one, other }: Split, one_first: Proof, other_first: Proof) -> Proof {
+        Proof::Split {
+            key,
+            one,
+            other,
+            one_first: Box::new(one_first),
+            other_first: Box::new(other_first),
+        }
+    }
+
+    /// Computes something of each cycle, and of each split from what was computed of its two cases, without recursion.
+    pub fn fold<'p, T>(
+        &'p self,
+        mut of_cycle: impl FnMut(&'p [Step]) -> T,
+        mut of_split: impl FnMut(Split, T, T) -> T,
+    ) -> T {
+        let mut open: Vec<(Split, Option<T>)> = Vec::new();
+        let mut visits = self.visits();
+        loop {
+            // Every split is followed by its first cycle, and every case by the next, until the outermost has ended.
+            let mut done = loop {
+                match visits.next() {
+                    Some(Visit::Cycle(steps)) => break of_cycle(steps),
+                    Some(Visit::Split(split)) => open.push((split, None)),
+                    Some(Visit::Case(_) | Visit::EndOfCase(_)) => {}
+                    None => break of_cycle(&[]),
+                }
+            };
+            loop {
+                match open.pop() {
+                    None => return done,
+                    Some((split, None)) => {
+                        open.push((split, Some(done)));
+                        break;
                     }
+                    Some((split, Some(one_first))) => done = of_split(split, one_first, done),
                 }
             }
         }
-        done.pop().unwrap_or(Proof::Cycle(Vec::new()))
+    }
+
+    /// The same proof with other cycles.
+    #[must_use]
+    pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
+        self.fold(|steps| Proof::Cycle(map(steps)), Proof::split)
     }
 
     /// Every key that the proof speaks of, once, in order.
@@ -302,10 +326,21 @@ pub enum LocalAnomaly {
     ScatteredAppends,
 }
 
-impl LocalAnomaly {
-    /// Whether even read committed forbids it. A non-repeatable read is the one that it allows.
-    pub fn breaks_read_committed(self) -> bool {
-        self != LocalAnomaly::NonRepeatableRead
+impl Finding {
+    /// The weakest level that it breaks; so it breaks all that are stronger. Read committed allows two statements of a
+    /// transaction to read a key differently; one statement is atomic even there.
+    pub fn weakest_broken(&self) -> Model {
+        let is_one_statement = self.other == Some((self.txn, self.op));
+        if self.anomaly == LocalAnomaly::NonRepeatableRead && !is_one_statement {
+            Model::Ra
+        } else {
+            Model::Rc
+        }
+    }
+
+    /// Whether it breaks a level.
+    pub fn breaks(&self, model: Model) -> bool {
+        model.implies(self.weakest_broken())
     }
 }
 
@@ -350,4 +385,40 @@ pub enum Verdict {
     Violated(Counterexample),
     /// The check stopped before it knew.
     Unknown(StopReason),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Proof, Split};
+    use crate::model::{KeyId, TxnId};
+
+    fn split(key: u32, one_first: Proof, other_first: Proof) -> Proof {
+        let (key, one, other) = (KeyId(key), TxnId(2 * key), TxnId(2 * key + 1));
+        Proof::split(Split { key, one, other }, one_first, other_first)
+    }
+
+    fn shape(proof: &Proof) -> String {
+        let of_split = |split: Split, one, other| format!("{}({one} {other})", split.key.0);
+        proof.fold(|_| "c".to_owned(), of_split)
+    }
+
+    #[test]
+    fn a_fold_meets_every_case_under_its_own_split() {
+        let leaf = || Proof::Cycle(Vec::new());
+        let proof = split(
+            1,
+            split(2, leaf(), split(3, leaf(), leaf())),
+            split(4, leaf(), leaf()),
+        );
+        assert_eq!(shape(&proof), "1(2(c 3(c c)) 4(c c))");
+        assert_eq!(proof.map_cycles(<[_]>::to_vec), proof);
+    }
+
+    #[test]
+    fn a_fold_does_not_overflow_the_stack() {
+        let leaf = || Proof::Cycle(Vec::new());
+        let deep = (0..100_000).fold(leaf(), |inner, _| split(1, inner, leaf()));
+        assert_eq!(deep.fold(|_| 1, |_, one, other| one + other), 100_001);
+        std::mem::forget(deep); // Dropping it is recursive.
+    }
 }

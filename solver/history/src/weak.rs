@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::budget::StopReason;
+use crate::level::Model;
 use crate::model::{KeyId, TxnId};
 use crate::verdict::Finding;
 
@@ -49,10 +50,18 @@ impl WeakLevel {
 
     /// Whether a finding breaks the level.
     pub fn is_broken_by(self, finding: &Finding) -> bool {
-        let is_one_statement = finding.other == Some((finding.txn, finding.op));
-        matches!(self, WeakLevel::Ra | WeakLevel::Cc)
-            || finding.anomaly.breaks_read_committed()
-            || is_one_statement
+        finding.breaks(self.into())
+    }
+}
+
+impl From<WeakLevel> for Model {
+    fn from(level: WeakLevel) -> Model {
+        match level {
+            WeakLevel::Rc => Model::Rc,
+            WeakLevel::RcSo => Model::RcSo,
+            WeakLevel::Ra => Model::Ra,
+            WeakLevel::Cc => Model::Cc,
+        }
     }
 }
 

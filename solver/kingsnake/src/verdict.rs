@@ -6,7 +6,7 @@ use kingsnake_history::budget::StopReason;
 use kingsnake_history::level::Spec;
 use kingsnake_history::model::History;
 use kingsnake_history::verdict::{Certificate, Counterexample};
-use kingsnake_solver::explain;
+use kingsnake_tell as tell;
 use thiserror::Error;
 
 /// The answer to a check.
@@ -77,14 +77,14 @@ impl Violation<'_> {
 
     /// The anomaly's name, and Adya's where it has one: `lost update (G-single)`.
     pub fn anomaly(&self) -> String {
-        let name = explain::name(self.history, &self.counterexample);
+        let name = tell::name(self.history, &self.counterexample);
         let adya = name.adya.map_or(String::new(), |adya| format!(" ({adya})"));
         format!("{}{adya}", name.short)
     }
 
     /// What happened, in plain words.
     pub fn story(&self) -> String {
-        explain::story(self.history, self.spec, &self.counterexample).to_text()
+        tell::story(self.history, self.spec, &self.counterexample).to_text()
     }
 }
 

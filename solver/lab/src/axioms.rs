@@ -137,7 +137,6 @@ impl Abstract {
             .any(|&(seen, by)| by == reader && place[other] <= place[seen]);
         match model {
             Model::Ser => place[other] < place[reader],
-            Model::Pc => in_prefix,
             Model::Si => {
                 in_prefix
                     || (0..self.n_txns).any(|writer| {
@@ -150,6 +149,7 @@ impl Abstract {
                             && place[writer] < place[reader]
                     })
             }
+            _ => in_prefix,
         }
     }
 }

@@ -27,7 +27,8 @@ use kingsnake_history::model::{History, KeyId, Op, RangeId, Status, Token, TxnId
 /// The most transactions, aborted ones aside, that [`holds`] decides.
 pub const MAX_TXNS: usize = 8;
 
-/// Whether the history satisfies the level; `None` if it has more than [`MAX_TXNS`] transactions that are not aborted.
+/// Whether the history satisfies a level of [`Model::TIMED`]; `None` at another, or if it has more than [`MAX_TXNS`] transactions
+/// that are not aborted.
 ///
 /// A history without times satisfies every real-time order.
 pub fn holds(history: &History, spec: Spec) -> Option<bool> {
@@ -35,7 +36,7 @@ pub fn holds(history: &History, spec: Spec) -> Option<bool> {
         .txns()
         .filter(|&txn| history.status(txn) != Status::Aborted)
         .collect();
-    if txns.len() > MAX_TXNS {
+    if txns.len() > MAX_TXNS || !Model::TIMED.contains(&spec.model) {
         return None;
     }
     Some(match spec.real_time {
@@ -171,7 +172,7 @@ impl<'h> Search<'h> {
         let n_commits = self.order.len();
         let earliest = match self.model {
             Model::Ser => n_commits,
-            Model::Si | Model::Pc => {
+            _ => {
                 let mut awaited = self.before[next];
                 if self.model == Model::Si {
                     awaited |= self.conflicts[next];

@@ -1,7 +1,7 @@
 //! Makes a proof of a conflict: a cycle of what the operations say, or two cases that both end in one.
 
 use kingsnake_history::model::{History, Op, TxnId};
-use kingsnake_history::verdict::{Fact, Moment, Point, Proof, Step, StepReason};
+use kingsnake_history::verdict::{Fact, Moment, Point, Proof, Split, Step, StepReason};
 
 use crate::operations::{Key, NONE};
 use crate::zones::Conflict;
@@ -28,13 +28,10 @@ pub(crate) fn proof(history: &History, key: &Key<'_>, conflict: &Conflict) -> Op
             heads,
         } => {
             let [one, other] = heads.map(|head| prover.txn(prover.writer(head)));
-            Proof::Split {
-                key: key.key,
-                one,
-                other,
-                one_first: Box::new(prover.cycle(started[0], ended[1], Fact::Assumed)),
-                other_first: Box::new(prover.cycle(started[1], ended[0], Fact::Assumed)),
-            }
+            let key = key.key;
+            let one_first = prover.cycle(started[0], ended[1], Fact::Assumed);
+            let other_first = prover.cycle(started[1], ended[0], Fact::Assumed);
+            Proof::split(Split { key, one, other }, one_first, other_first)
         }
     })
 }

@@ -10,7 +10,6 @@ mod gaps;
 mod past;
 mod ra;
 mod rc;
-mod story;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +17,6 @@ pub use kingsnake_certify::weak::replay;
 pub use kingsnake_history::weak::{
     Because, CommitReason, CommitStep, PathStep, WeakLevel, WeakSpec, WeakVerdict,
 };
-pub use story::{CommitStory, story};
 
 use kingsnake_certify::weak as certify;
 
@@ -93,11 +91,11 @@ pub fn check(
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
-    let mut all = resolve_reads(history, budget)?;
-    all.findings
-        .retain(|finding| spec.level.is_broken_by(finding));
-    if !all.findings.is_empty() {
-        return Ok(WeakVerdict::Local(all.findings));
+    let all = resolve_reads(history, budget)?;
+    let mut findings = all.resolved.findings().to_vec();
+    findings.retain(|finding| spec.level.is_broken_by(finding));
+    if !findings.is_empty() {
+        return Ok(WeakVerdict::Local(findings));
     }
     let graph = Graph::of(&all, spec, budget)?;
     let resolved = &all.resolved;

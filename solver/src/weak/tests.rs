@@ -169,7 +169,8 @@ fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Graph<'_>))
         return false;
     };
     if all
-        .findings
+        .resolved
+        .findings()
         .iter()
         .any(|finding| spec.level.is_broken_by(finding))
     {

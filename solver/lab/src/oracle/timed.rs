@@ -40,7 +40,7 @@ impl<'h> Timed<'h> {
     ) -> Self {
         let windows = txns.iter().map(|&txn| match spec.model {
             Model::Ser => [between(history, real_time, txn); 2],
-            Model::Si | Model::Pc => begin_and_commit(history, real_time, txn),
+            _ => begin_and_commit(history, real_time, txn),
         });
         Timed {
             windows: windows.collect(),
@@ -78,7 +78,7 @@ impl<'h> Timed<'h> {
                         Model::Ser => self
                             .commit(&next, txn)
                             .is_some_and(|next| self.extend(&next)),
-                        Model::Si | Model::Pc => self.extend(&next),
+                        _ => self.extend(&next),
                     })
             } else {
                 false
@@ -112,7 +112,7 @@ impl<'h> Timed<'h> {
             .any(|other| state.begun & (1 << other) != 0 && search.before[other] & (1 << txn) != 0);
         let conflicts = match search.model {
             Model::Ser | Model::Si => search.conflicts[txn],
-            Model::Pc => 0,
+            _ => 0,
         };
         let overlaps = open & (conflicts | search.before[txn]) != 0;
         if earlier != 0 || overtaken || overlaps || !search.reads_from(&state.store, txn) {

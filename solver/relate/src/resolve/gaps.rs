@@ -129,18 +129,18 @@ pub(super) fn between(keys: &[KeyId], history: &History, span: Span) -> Range<us
 
 /// A set of places, as intervals that are sorted, disjoint and as long as can be.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Intervals {
+pub struct Intervals {
     all: Vec<Range<u32>>,
 }
 
 impl Intervals {
     /// Forgets all.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.all.clear();
     }
 
     /// Adds an interval.
-    pub(crate) fn insert(&mut self, places: Range<u32>) {
+    pub fn insert(&mut self, places: Range<u32>) {
         if places.is_empty() {
             return;
         }
@@ -155,18 +155,18 @@ impl Intervals {
     }
 
     /// Whether it holds a place.
-    pub(crate) fn contains(&self, place: u32) -> bool {
+    pub fn contains(&self, place: u32) -> bool {
         let at = self.all.partition_point(|it| it.end <= place);
         self.all.get(at).is_some_and(|it| it.contains(&place))
     }
 
     /// How many places it holds.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.all.iter().map(ExactSizeIterator::len).sum()
     }
 
     /// The intervals.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         self.all.iter().cloned()
     }
 }

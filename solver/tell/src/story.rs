@@ -171,14 +171,14 @@ impl Teller<'_> {
             (other, one, other_first, one_first),
         ];
         for (first, second, rest, opposite) in ways {
-            if let Some(path) = direct_order(opposite, key, first, second) {
+            if let Some(path) = direct_order(opposite.as_cycle(), key, first, second) {
                 self.tell_direct((key, first, second), &path, rest, depth);
                 return;
             }
         }
         for (first, second, rest, opposite) in ways {
             // A case that ends at once is a small proof of the opposite; the rest goes on without being indented.
-            if matches!((rest, opposite), (Proof::Split { .. }, Proof::Cycle(_))) {
+            if rest.as_cycle().is_none() && opposite.as_cycle().is_some() {
                 self.tell_forced((key, first, second), opposite, rest, depth);
                 return;
             }

@@ -3,19 +3,17 @@
 //! A proof splits on such a pair like on any other; a story need not.
 
 use crate::model::{KeyId, TxnId};
-use crate::verdict::{Fact, Proof, Step, StepReason};
+use crate::verdict::{Fact, Step, StepReason};
 
-/// The steps that order `first` before `second` without any assumption, where `proof` refutes the opposite order of their
+/// The steps that order `first` before `second` without any assumption, where a cycle refutes the opposite order of their
 /// writes of a key by nothing else.
 pub(super) fn direct_order(
-    proof: &Proof,
+    cycle: Option<&[Step]>,
     key: KeyId,
     first: TxnId,
     second: TxnId,
 ) -> Option<Vec<Step>> {
-    let Proof::Cycle(steps) = proof else {
-        return None;
-    };
+    let steps = cycle?;
     let is_assumed = |step: &Step| {
         matches!(
             step.reason,
@@ -37,7 +35,7 @@ pub(super) fn direct_order(
     if step.reason != back || (step.from.txn, step.to.txn) != (second, first) {
         return None;
     }
-    let mut path = steps.clone();
+    let mut path = steps.to_vec();
     path.rotate_left(at);
     path.remove(0);
     (!path.iter().any(is_assumed)).then_some(path)

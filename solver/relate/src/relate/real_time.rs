@@ -111,7 +111,7 @@ fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<
 }
 
 /// The earliest time at which a moment may have happened, before any drift; `None` where nothing bounds it.
-pub(crate) fn earliest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
+pub fn earliest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
     let began = Some(interval.begin).filter(|&time| time != i64::MIN);
     let committed = Some(interval.commit).filter(|&time| time != i64::MAX);
     let snapshots = real_time.snapshots;
@@ -123,7 +123,7 @@ pub(crate) fn earliest(real_time: RealTime, interval: Interval, moment: Moment) 
 }
 
 /// The latest time at which a moment may have happened, before any drift; `None` where nothing bounds it.
-pub(crate) fn latest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
+pub fn latest(real_time: RealTime, interval: Interval, moment: Moment) -> Option<i64> {
     let began = Some(interval.begin).filter(|&time| time != i64::MIN);
     let committed = Some(interval.commit).filter(|&time| time != i64::MAX);
     match (moment, real_time.times) {
@@ -139,7 +139,7 @@ mod tests {
     use crate::level::Level;
     use crate::model::{HistoryBuilder, Status, Token};
     use crate::relate::construct;
-    use crate::resolve::{Resolution, resolve};
+    use crate::resolve::resolve;
 
     /// Transactions of a hundred clients, whose intervals overlap by the dozen.
     fn history(n_txns: i64) -> History {
@@ -165,10 +165,8 @@ mod tests {
             ] {
                 let spec = level.spec(Some(false)).expect("it leaves it open");
                 let spec = spec.with_clock(times, drift);
-                let resolved = match resolve(&history, &Budget::unlimited()) {
-                    Ok(Resolution::Resolved(resolved)) => resolved,
-                    other => panic!("{other:?}"),
-                };
+                let resolved = resolve(&history, &Budget::unlimited());
+                let resolved = resolved.expect("values are unique");
                 let polygraph = construct(&history, resolved, spec, true);
                 // At most two moments that start, two that end, and a chain through the starts; begins before commits.
                 assert!(polygraph.n_nodes() <= 400_000, "{spec}");

@@ -7,15 +7,14 @@ mod construct;
 mod gaps;
 mod places;
 mod real_time;
-pub(crate) mod reasons;
+pub mod reasons;
 mod runs;
 
-pub(crate) use construct::add_clock;
-pub use construct::{Shape, construct};
-pub(crate) use gaps::cover;
+pub use construct::{Shape, add_clock, construct};
+pub use gaps::cover;
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;
-pub(crate) use real_time::{earliest, latest};
+pub use real_time::{earliest, latest};
 
 use std::ops::Range;
 
@@ -59,6 +58,18 @@ impl Polygraph {
         &self.problem
     }
 
+    /// The graph, for whoever changes what is known or open in it.
+    pub fn problem_mut(&mut self) -> &mut Problem {
+        &mut self.problem
+    }
+
+    /// The same graph, read as that of other ingredients.
+    #[must_use]
+    pub fn with_spec(mut self, spec: Spec) -> Self {
+        self.spec = spec;
+        self
+    }
+
     /// The number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.problem.n_nodes
@@ -75,7 +86,7 @@ impl Polygraph {
     }
 
     /// The first node of the time chain, if there is one.
-    pub(crate) fn first_time(&self) -> u32 {
+    pub fn first_time(&self) -> u32 {
         (self.n_txn_nodes + self.n_helpers) as u32
     }
 

@@ -59,7 +59,7 @@ pub(super) fn shrink(
         let nodes = nodes_of(&proof, resolved);
         let before = length(&proof);
         let mut candidates = vec![nodes.clone()];
-        if matches!(proof, Proof::Split { .. }) {
+        if proof.as_cycle().is_none() {
             candidates.extend((0..nodes.len()).map(|at| without(&nodes, at)));
         }
         for fewer in candidates {

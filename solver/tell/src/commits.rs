@@ -2,7 +2,7 @@
 
 use kingsnake_history::weak::{Because, CommitReason, CommitStep, PathStep};
 
-use crate::explain::Labels;
+use super::labels::Labels;
 use crate::model::{History, KeyId, TxnId};
 
 /// A cycle in words.
@@ -17,7 +17,7 @@ pub struct CommitStory {
 }
 
 /// Tells a cycle of commits.
-pub fn story(history: &History, steps: &[CommitStep]) -> CommitStory {
+pub fn commit_story(history: &History, steps: &[CommitStep]) -> CommitStory {
     let (txns, keys) = involved(steps);
     let teller = Teller {
         labels: Labels::new(history, &txns),

@@ -1,30 +1,17 @@
 //! Every class of anomaly that a history shows, with how often and one short example of each: the findings that need no cycle, and
 //! the cycles of direct dependencies, by Adya's classes over the data, with sessions, and with the clock.
 //!
-//! Names are those of [`crate::lattice`]. A cycle counts in the class that its own steps give it, whatever it was searched for.
+//! Names are those of [`lattice`]. A cycle counts in the class that its own steps give it, whatever it was searched for.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use super::classes::{Class, Classes, Scope};
-use super::cycles::{cyclic_components, members};
-use super::effort::{Effort, Spent};
-use super::known::KnownGraph;
 use super::name::{local_name, name_by};
-use super::relations::Relations;
-use super::world::turn;
-use crate::budget::{Budget, StopReason};
 use crate::certify::Meaning;
 use crate::lattice;
-use crate::level::{Model, RealTime, Spec};
 use crate::model::{History, Op, Status, TxnId};
-use crate::relate::construct;
-use crate::resolve::Resolved;
 use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
-
-/// Work for finding all cycles, in edges.
-const WORK: u64 = 400_000_000;
 
 /// A class of anomalies that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,50 +47,35 @@ impl Anomalies {
     }
 }
 
-/// The ingredients with every order that a cycle may use.
-pub fn widest_spec(history: &History) -> Spec {
-    Spec {
-        model: Model::Ser,
-        session_order: true,
-        real_time: history.has_times().then_some(RealTime::STRICT),
-    }
-}
-
-/// Finds every class of anomaly: among findings, and in the graph of a resolved history.
-pub fn anomalies(
-    history: &History,
-    findings: &[Finding],
-    resolved: Option<&Resolved>,
-    budget: &Budget,
-) -> Result<Anomalies, StopReason> {
-    let meaning = Meaning::of(history);
-    let mut collected = Collected {
-        meaning: &meaning,
-        classes: BTreeMap::new(),
-        seen: FxHashSet::default(),
-    };
-    collected.add_findings(history, findings);
-    let mut is_complete = true;
-    if let Some(resolved) = resolved {
-        is_complete = collected.add_cycles(history, resolved, budget)?;
-    }
-    let mut classes: Vec<AnomalyClass> = collected.classes.into_values().collect();
-    let place = |name| lattice::ANOMALIES.iter().position(|it| it.name == name);
-    classes.sort_by_key(|class| place(class.name));
-    Ok(Anomalies {
-        classes,
-        is_complete,
-    })
-}
-
-struct Collected<'m, 'h> {
+/// Sorts evidence into classes as it is found.
+pub struct Collector<'m, 'h> {
     meaning: &'m Meaning<'h>,
     classes: BTreeMap<&'static str, AnomalyClass>,
     /// The transactions of the cycles of each class.
     seen: FxHashSet<(&'static str, Vec<TxnId>)>,
 }
 
-impl Collected<'_, '_> {
+impl<'m, 'h> Collector<'m, 'h> {
+    /// Nothing is found yet in a history whose meaning has been read.
+    pub fn new(meaning: &'m Meaning<'h>) -> Self {
+        Collector {
+            meaning,
+            classes: BTreeMap::new(),
+            seen: FxHashSet::default(),
+        }
+    }
+
+    /// What was found; `is_complete` says whether that is all.
+    pub fn finish(self, is_complete: bool) -> Anomalies {
+        let mut classes: Vec<AnomalyClass> = self.classes.into_values().collect();
+        let place = |name| lattice::ANOMALIES.iter().position(|it| it.name == name);
+        classes.sort_by_key(|class| place(class.name));
+        Anomalies {
+            classes,
+            is_complete,
+        }
+    }
+
     fn add(&mut self, name: &'static str, short: &'static str, example: Counterexample) {
         let class = self.classes.entry(name).or_insert_with(|| AnomalyClass {
             name,
@@ -118,75 +90,50 @@ impl Collected<'_, '_> {
         }
     }
 
-    fn add_findings(&mut self, history: &History, findings: &[Finding]) {
+    /// Adds anomalies that need no cycle.
+    pub fn add_findings(&mut self, findings: &[Finding]) {
+        let history = self.meaning.history();
         for finding in findings {
             let short = local_name(finding.anomaly).short;
             let example = || Counterexample::Local(vec![finding.clone()]);
             self.add(local_class(finding.anomaly), short, example());
+            // Whoever saw one append of a transaction and missed the next is after it and before it.
+            if is_partial_list(history, finding) {
+                self.add("G-single-item", short, example());
+            }
             if is_dirty_update(history, finding) {
                 self.add("dirty-update", "dirty update", example());
             }
         }
     }
 
-    /// Finds cycles of every class; whether the work sufficed.
-    fn add_cycles(
-        &mut self,
-        history: &History,
-        resolved: &Resolved,
-        budget: &Budget,
-    ) -> Result<bool, StopReason> {
-        let polygraph = construct(history, resolved.clone(), widest_spec(history), true);
-        budget.check()?;
-        let round_ends = [polygraph.edges().len()];
-        let members = {
-            let graph = KnownGraph::new(&polygraph, &round_ends);
-            members(&polygraph, &cyclic_components(&graph))
-        };
-        let relations = Relations::new(&polygraph, history, members);
-        let mut effort = Effort::new(WORK, budget);
-        let mut search = Classes::new(&relations);
-        for &pair in relations.rivals() {
-            if let Some(steps) = relations.lost_update(pair) {
-                self.add_named("lost-update", "lost update", steps);
-            }
+    /// Adds a cycle; `pattern` is the lattice's name of what it was searched for, if that has a name of its own.
+    pub fn add_cycle(&mut self, pattern: Option<&'static str>, steps: Vec<Step>) {
+        if let Some(pattern) = pattern {
+            let short = if pattern == "lost-update" {
+                "lost update"
+            } else {
+                pattern
+            };
+            self.add_named(pattern, short, steps);
+            return;
         }
-        for scope in Scope::ALL {
-            if !search.adds(scope) {
-                continue;
-            }
-            for class in Class::ALL {
-                let found = search.all(class, scope, &mut effort, &mut |steps| {
-                    self.add_cycle(history, steps);
-                });
-                match found {
-                    Ok(()) => {}
-                    Err(Spent::Work) => return Ok(false),
-                    Err(Spent::Budget(reason)) => return Err(reason),
-                }
-            }
+        let example = Counterexample::Cyclic(Proof::Cycle(steps.clone()));
+        let short = name_by(self.meaning, &example).short;
+        let class = cycle_class(self.meaning.history(), &steps);
+        self.add_named(class, short, steps.clone());
+        if short == "write skew" {
+            self.add_named("write-skew", short, steps);
         }
-        Ok(true)
     }
 
     fn add_named(&mut self, name: &'static str, short: &'static str, steps: Vec<Step>) {
         let mut txns: Vec<TxnId> = steps.iter().map(|step| step.from.txn).collect();
         txns.sort_unstable();
         if self.seen.insert((name, txns)) {
-            let example = Counterexample::Cyclic(Proof::Cycle(turn(steps)));
+            let example = Counterexample::Cyclic(Proof::Cycle(steps));
             self.add(name, short, example);
         }
-    }
-
-    fn add_cycle(&mut self, history: &History, steps: Vec<Step>) {
-        let example = Counterexample::Cyclic(Proof::Cycle(steps.clone()));
-        let short = name_by(self.meaning, &example).short;
-        self.add_named(cycle_class(history, &steps), short, steps.clone());
-        let pattern = match short {
-            "write skew" => "write-skew",
-            _ => return,
-        };
-        self.add_named(pattern, short, steps);
     }
 }
 
@@ -213,6 +160,12 @@ pub fn local_class(anomaly: LocalAnomaly) -> &'static str {
         LocalAnomaly::ScatteredAppends => "cyclic-versions",
         LocalAnomaly::MissingRow => "predicate-read-miss",
     }
+}
+
+/// Whether a list shows some of a transaction's appends and not its next.
+fn is_partial_list(history: &History, finding: &Finding) -> bool {
+    let op = history.ops(finding.txn).get(finding.op);
+    finding.anomaly == LocalAnomaly::IntermediateRead && matches!(op, Some(Op::ReadList { .. }))
 }
 
 /// Whether a list shows an aborted append and a committed one behind it.

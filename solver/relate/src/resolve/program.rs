@@ -5,7 +5,6 @@
 
 use super::{Resolved, VersionId};
 use crate::resolve::Node;
-use crate::verdict::Finding;
 use std::ops::Range;
 
 /// An external read as it is met.
@@ -81,10 +80,8 @@ impl Reads {
 /// [non-repeatable](crate::verdict::LocalAnomaly::NonRepeatableRead).
 #[derive(Clone, Debug)]
 pub struct WithReads {
-    /// Versions and sessions.
+    /// Versions, sessions and findings.
     pub resolved: Resolved,
-    /// What cannot have happened at some level, in transaction order.
-    pub findings: Vec<Finding>,
     /// All other external reads, but for those of keys in gaps.
     pub reads: Reads,
     /// What range queries did not return, by reader and operation.

@@ -12,7 +12,7 @@ use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::program::{ProgramGap, ProgramRead, Reads, WithReads};
 use super::versions::{Node, VersionId};
-use super::{Resolution, ResolveError, Resolved};
+use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
@@ -21,26 +21,21 @@ use crate::verdict::{Finding, LocalAnomaly};
 const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
-pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
-    let (resolved, findings, ..) = walk_all(history, budget, false)?;
-    if findings.is_empty() {
-        return Ok(Resolution::Resolved(resolved));
-    }
-    Ok(Resolution::Anomalous(findings))
+pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
+    Ok(walk_all(history, budget, false)?.0)
 }
 
 /// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
-    let (resolved, findings, program, gaps) = walk_all(history, budget, true)?;
+    let (resolved, program, gaps) = walk_all(history, budget, true)?;
     Ok(WithReads {
         reads: Reads::new(resolved.n_txns(), &program),
         gaps,
         resolved,
-        findings,
     })
 }
 
-type Walked = (Resolved, Vec<Finding>, Vec<ProgramRead>, Vec<ProgramGap>);
+type Walked = (Resolved, Vec<ProgramRead>, Vec<ProgramGap>);
 
 fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walked, ResolveError> {
     let writers = Writers::of(history, budget)?;
@@ -71,11 +66,12 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
             gaps,
         },
         given,
+        findings,
         node_txn,
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
     };
-    Ok((resolved, findings, program, program_gaps))
+    Ok((resolved, program, program_gaps))
 }
 
 fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {

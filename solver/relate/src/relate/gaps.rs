@@ -83,7 +83,7 @@ impl Helpers {
 }
 
 /// The positions in a tree over `n_places` whose intervals are disjoint and together make up some places.
-pub(crate) fn cover(n_places: usize, places: &Range<u32>, mut take: impl FnMut(usize)) {
+pub fn cover(n_places: usize, places: &Range<u32>, mut take: impl FnMut(usize)) {
     let mut low = n_places + places.start as usize;
     let mut high = n_places + places.end as usize;
     while low < high {

@@ -101,11 +101,7 @@ pub(super) fn chains(polygraph: &Polygraph, follows: &[bool]) -> Vec<Range<u32>>
 }
 
 /// The polygraph of a level that looks at the clock, from that of the same level that does not.
-pub(crate) fn add_clock(
-    history: &History,
-    real_time: RealTime,
-    mut polygraph: Polygraph,
-) -> Polygraph {
+pub fn add_clock(history: &History, real_time: RealTime, mut polygraph: Polygraph) -> Polygraph {
     polygraph.spec.real_time = Some(real_time);
     add_real_time(history, real_time, &mut polygraph);
     polygraph

@@ -12,7 +12,7 @@ use crate::level::RealTime;
 use crate::model::{History, KeyId, TxnId};
 use crate::relate::{Polygraph, earliest, latest};
 use crate::resolve::{Node, VersionId};
-use crate::verdict::{Fact, Moment, Point, Proof, Step, StepReason};
+use crate::verdict::{Fact, Moment, Point, Proof, Split, Step, StepReason};
 
 /// What a step costs before its reason is looked at.
 const STEP: u32 = 10;
@@ -39,15 +39,7 @@ pub(super) struct World {
     /// The graph.
     pub(super) arena: Arena,
     steps: Vec<Step>,
-    splits: Vec<SplitOf>,
-}
-
-/// Two families of versions of a key that are not ordered, each by one of its writers.
-#[derive(Clone, Copy, Debug)]
-struct SplitOf {
-    key: KeyId,
-    one: TxnId,
-    other: TxnId,
+    splits: Vec<Split>,
 }
 
 impl<'a> Universe<'a> {
@@ -145,7 +137,7 @@ struct Draft<'u, 'a> {
     best: FxHashMap<Condition, u32>,
     arcs: Vec<Arc>,
     steps: Vec<Step>,
-    splits: Vec<SplitOf>,
+    splits: Vec<Split>,
 }
 
 impl Draft<'_, '_> {
@@ -326,7 +318,7 @@ impl Draft<'_, '_> {
         }
         let versions = self.universe.polygraph.resolved().versions();
         split_of.insert((one, other), self.splits.len() as u32);
-        self.splits.push(SplitOf {
+        self.splits.push(Split {
             key,
             one: self.txn(versions.writer(before)),
             other: self.txn(versions.writer(after)),
@@ -365,14 +357,8 @@ impl World {
                 Proof::Cycle(turn(steps.collect()))
             }
             Tree::Split { split, sides } => {
-                let SplitOf { key, one, other } = self.splits[*split as usize];
-                Proof::Split {
-                    key,
-                    one,
-                    other,
-                    one_first: Box::new(self.proof(&sides[0])),
-                    other_first: Box::new(self.proof(&sides[1])),
-                }
+                let [one_first, other_first] = [0, 1].map(|side: usize| self.proof(&sides[side]));
+                Proof::split(self.splits[*split as usize], one_first, other_first)
             }
         }
     }

@@ -111,7 +111,8 @@ impl Walk<'_> {
     ) -> Result<(), ResolveError> {
         let absence = read_nothing(self.history.is_initial(value));
         let origin = self.absences.origin(key, txn, absence);
-        if origin == AbsenceOrigin::Nobody && self.state[key.index()].read.is_none() {
+        let is_first = self.state[key.index()].read.is_none();
+        if origin == AbsenceOrigin::Nobody && (is_first || self.keep_reads) {
             return self.external(node, txn, at, key, value);
         }
         self.absence(node, txn, at, key, absence)

@@ -1,7 +1,7 @@
 //! Lists: what a read of one reveals, and how it can contradict itself or another.
 //!
 //! A list shows every append before it, in order. So the lists of a key must each begin with the shorter ones, and the
-//! longest is the version order as far as anybody saw it (Elle's observation).
+//! longest is the version order as far as anybody saw it (Elle's observation); so it is where they contradict each other.
 
 use rustc_hash::FxHashMap;
 
@@ -103,6 +103,13 @@ impl<'h> ListReads<'h> {
         self.longest.insert(key, longest);
     }
 
+    /// Forgets the places of a list's values: another list says where they stand.
+    fn forget(&mut self, values: &[ValueId]) {
+        for value in values {
+            self.place[value.index()] = NOWHERE;
+        }
+    }
+
     fn place(&self, value: ValueId) -> u32 {
         self.place.get(value.index()).copied().unwrap_or(NOWHERE)
     }
@@ -189,6 +196,7 @@ fn read_odd_list<'h>(
     }
     if has_duplicates(items) {
         walk.find(LocalAnomaly::DuplicateElements, txn, at, key, None);
+        reveal(walk, txn, at, key, until_duplicate(items));
         return Ok(None);
     }
     let own = own_appends(history, txn, key, at);
@@ -211,9 +219,39 @@ fn read_odd_list<'h>(
     if before[..shared] != longest.values[..shared] {
         let other = Some((longest.reader, longest.op));
         walk.find(LocalAnomaly::IncompatibleOrder, txn, at, key, other);
+        if before.len() > longest.values.len() {
+            walk.lists.forget(longest.values);
+            let longest = Longest {
+                values: before,
+                reader: txn,
+                op: at,
+            };
+            walk.lists.longest.remove(&key);
+            walk.lists.extend(history, key, longest);
+        }
         return Ok(None);
     }
     Ok(Some(before))
+}
+
+/// Takes a list for the order of its versions alone, where it can be one: the reader's own read is an anomaly.
+fn reveal<'h>(walk: &mut Walk<'h>, txn: TxnId, at: usize, key: KeyId, items: &'h [ValueId]) {
+    let known = walk.lists.known(key).len();
+    if items.len() > known && fits(walk, txn, key, items) {
+        let longest = Longest {
+            values: items,
+            reader: txn,
+            op: at,
+        };
+        walk.lists.extend(walk.history, key, longest);
+    }
+}
+
+/// A list up to where an element comes a second time.
+fn until_duplicate(items: &[ValueId]) -> &[ValueId] {
+    let is_second = |&at: &usize| items[..at].contains(&items[at]);
+    let end = (0..items.len()).find(is_second);
+    &items[..end.unwrap_or(items.len())]
 }
 
 fn has_duplicates(items: &[ValueId]) -> bool {

@@ -18,12 +18,12 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-pub(crate) use gaps::Intervals;
-pub use gaps::{Gap, Gaps};
+pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, Reads, WithReads};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
+use crate::level::Model;
 use crate::model::{History, KeyId, TxnId};
 use crate::verdict::Finding;
 
@@ -41,7 +41,7 @@ pub struct GivenOrder {
     pub is_prefix: bool,
 }
 
-/// A history whose every read has exactly one counted writer, or the initial state.
+/// A history whose every read has exactly one counted writer, or the initial state; reads that cannot have happened are findings.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     node_txn: Vec<TxnId>,
@@ -49,6 +49,7 @@ pub struct Resolved {
     versions: Versions,
     gaps: Gaps,
     given: Vec<GivenOrder>,
+    findings: Vec<Finding>,
     n_unknown_counted: usize,
     n_unknown_dropped: usize,
 }
@@ -88,6 +89,17 @@ impl Resolved {
     /// The version orders that the history gives or its lists reveal, by key.
     pub fn given(&self) -> &[GivenOrder] {
         &self.given
+    }
+
+    /// What needs no cycle and breaks some level, in transaction order. The versions leave these reads out.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The findings that break a level.
+    pub fn broken(&self, model: Model) -> Vec<Finding> {
+        let broken = self.findings.iter().filter(|it| it.breaks(model));
+        broken.cloned().collect()
     }
 
     /// Transactions of unknown end that somebody observed.
@@ -178,22 +190,12 @@ impl From<StopReason> for ResolveError {
     }
 }
 
-/// What resolving found.
-#[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // There is one at a time, and it is moved once.
-pub enum Resolution {
-    /// Every read has its writer.
-    Resolved(Resolved),
-    /// Some read cannot have happened at any level; at least one finding, in transaction order.
-    Anomalous(Vec<Finding>),
-}
-
-/// Resolves a history.
-pub fn resolve(history: &History, budget: &Budget) -> Result<Resolution, ResolveError> {
+/// Resolves a history. Findings do not end it.
+pub fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
     reads::resolve(history, budget)
 }
 
-/// Resolves a history and keeps every external read in program order. Findings do not end it.
+/// Resolves a history and keeps every external read in program order.
 pub fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
     reads::resolve_reads(history, budget)
 }

@@ -12,10 +12,10 @@ use super::gather::opposite_path;
 use super::known::KnownGraph;
 use super::order::{KeyOrder, Known};
 use super::relations::last_written;
-use crate::model::{History, KeyId, TxnId};
+use crate::model::{History, KeyId};
 use crate::relate::{Edge, Polygraph, Reason, reasons};
 use crate::resolve::VersionId;
-use crate::verdict::{Fact, Proof, Step, StepReason};
+use crate::verdict::{Fact, Proof, Split, Step, StepReason};
 
 /// The order of two families of versions of a key.
 type Order = (KeyId, u32, u32);
@@ -180,36 +180,27 @@ impl Lemmas<'_> {
                 let cycles = [&back, &order].map(|it| self.found[it].cycle.clone());
                 needed = self.needed(&[&cycles[0][1..], &cycles[1][1..]].concat());
                 let [one_first, other_first] = [self.steps(&cycles[0])?, self.steps(&cycles[1])?];
-                let (key, one, other) = self.writers(&order);
-                Proof::Split {
-                    key,
-                    one,
-                    other,
-                    one_first: Box::new(Proof::Cycle(one_first)),
-                    other_first: Box::new(Proof::Cycle(other_first)),
-                }
+                let [one_first, other_first] = [one_first, other_first].map(Proof::Cycle);
+                Proof::split(self.writers(&order), one_first, other_first)
             }
         };
         for order in needed.iter().rev() {
             let cycle = self.found[order].cycle.clone();
             let opposite = self.steps(&cycle)?;
-            let (key, one, other) = self.writers(order);
-            proof = Proof::Split {
-                key,
-                one,
-                other,
-                one_first: Box::new(proof),
-                other_first: Box::new(Proof::Cycle(opposite)),
-            };
+            proof = Proof::split(self.writers(order), proof, Proof::Cycle(opposite));
         }
         Some(proof)
     }
 
-    fn writers(&self, order: &Order) -> (KeyId, TxnId, TxnId) {
+    fn writers(&self, order: &Order) -> Split {
         let resolved = self.polygraph.resolved();
         let writer = |version| resolved.txn(resolved.versions().writer(version));
         let lemma = &self.found[order];
-        (order.0, writer(lemma.before), writer(lemma.after))
+        Split {
+            key: order.0,
+            one: writer(lemma.before),
+            other: writer(lemma.after),
+        }
     }
 
     /// Edges around a cycle as steps. What passes the time chain is one step.
@@ -280,22 +271,22 @@ mod tests {
     use super::super::known::KnownGraph;
     use super::prove_cycle;
     use crate::budget::Budget;
-    use crate::certify::refutation::check_proof;
     use crate::level::{Level, Spec};
-    use crate::progress::Silent;
     use crate::prune::{Outcome, PruneOptions, PruneStats, prune};
     use crate::relate::construct;
-    use crate::resolve::{Resolution, resolve};
+    use crate::resolve::resolve;
+    use kingsnake_certify::refutation::check_proof;
+    use kingsnake_history::progress::Silent;
     use kingsnake_lab::random::{sketch, small};
 
     /// Proves what pruning refutes, with every cycle that is offered; how many proofs have lemmas.
     fn prove_all(seed: u64, spec: Spec, combine: bool) -> usize {
         let history = small(seed);
         let budget = Budget::unlimited();
-        let Ok(Resolution::Resolved(resolved)) = resolve(&history, &budget) else {
+        let Ok(resolved) = resolve(&history, &budget) else {
             return 0;
         };
-        if spec.real_time.is_some() && !history.has_times() {
+        if !resolved.findings().is_empty() || spec.real_time.is_some() && !history.has_times() {
             return 0;
         }
         let polygraph = construct(&history, resolved, spec, combine);

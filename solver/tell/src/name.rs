@@ -5,7 +5,7 @@
 use super::direct::direct_order;
 use crate::certify::Meaning;
 use crate::model::{History, KeyId, Op, TxnId};
-use crate::verdict::{Counterexample, LocalAnomaly, Proof, Step, StepReason};
+use crate::verdict::{Counterexample, LocalAnomaly, Proof, Split, Step, StepReason};
 
 /// A row that a range query missed.
 const PHANTOM: &str = "phantom";
@@ -34,9 +34,7 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
             first.map_or(cycle_name("G2", ""), local_name)
         }
         Counterexample::Cyclic(proof) => {
-            let mut leaves = Vec::new();
-            collect_leaves(proof, &mut leaves);
-            let names = leaves
+            let names = leaves(proof)
                 .into_iter()
                 .map(|steps| Shape::of(steps).name(meaning));
             let mut names: Vec<AnomalyName> = names.collect();
@@ -80,29 +78,24 @@ fn severity(letters: &'static str) -> usize {
     2 * rank.unwrap_or(classes.len()) + usize::from(!suffix.is_empty())
 }
 
-fn collect_leaves<'p>(proof: &'p Proof, leaves: &mut Vec<&'p [Step]>) {
-    match proof {
-        Proof::Cycle(steps) => leaves.push(steps),
-        Proof::Split {
-            key,
-            one,
-            other,
-            one_first,
-            other_first,
-        } => {
+/// The cycles of the cases that must be considered.
+fn leaves(proof: &Proof) -> Vec<&[Step]> {
+    let whole = proof.fold(
+        |steps| (Some(steps), vec![steps]),
+        |Split { key, one, other }, (if_one, mut leaves), (if_other, other_leaves)| {
             // Writes of transactions that are ordered anyway are no case of their own.
-            let [needs_one, needs_other] = [
-                direct_order(one_first, *key, *other, *one).is_none(),
-                direct_order(other_first, *key, *one, *other).is_none(),
-            ];
-            if needs_one || !needs_other {
-                collect_leaves(one_first, leaves);
+            let needs_one = direct_order(if_one, key, other, one).is_none();
+            let needs_other = direct_order(if_other, key, one, other).is_none();
+            if !needs_one && needs_other {
+                leaves.clear();
             }
             if needs_other {
-                collect_leaves(other_first, leaves);
+                leaves.extend(other_leaves);
             }
-        }
-    }
+            (None, leaves)
+        },
+    );
+    whole.1
 }
 
 /// The kind of a step.

@@ -1,0 +1,23 @@
+//! Names and words for evidence: what an anomaly is called, and the story of a counterexample.
+//!
+//! Everything is made from the evidence and the history alone, as the checker of answers reads it; how the evidence was found is not
+//! known here.
+
+mod anomalies;
+mod commits;
+mod direct;
+mod findings;
+mod involved;
+mod labels;
+mod name;
+mod story;
+mod words;
+
+pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
+pub use commits::{CommitStory, commit_story};
+pub use labels::Labels;
+pub use name::{AnomalyName, local_name, name, name_by};
+pub use story::{Line, Story, story, story_by};
+
+use kingsnake_certify as certify;
+use kingsnake_history::{lattice, level, model, verdict};
