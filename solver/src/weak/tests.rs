@@ -208,3 +208,25 @@ fn wrong_engines_are_caught() {
         assert!(caught.is_some(), "{spec}");
     }
 }
+
+#[test]
+fn an_engine_that_forgets_what_range_queries_missed_is_caught() {
+    for spec in specs().filter(|spec| spec.session_order) {
+        let caught = (0..20_000).find(|&seed| {
+            is_fooled(&drawn_rows(seed), spec, |graph| {
+                let gaps = graph.resolved.gaps();
+                graph.edges.retain(|edge| {
+                    let missed = match edge.reason {
+                        super::Reason::Vis { version, .. } => Some(version),
+                        _ => None,
+                    };
+                    let is_gap = missed
+                        .is_some_and(|it| gaps.places(graph.versions.key(it)).next().is_some());
+                    !(is_gap && edge.to == crate::resolve::NO_NODE)
+                });
+            })
+        });
+        println!("{spec} without gaps is caught by history {caught:?}");
+        assert!(caught.is_some(), "{spec}");
+    }
+}
