@@ -1,5 +1,6 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
+mod cells;
 mod check;
 mod collect;
 mod export;
@@ -10,7 +11,8 @@ mod techniques;
 mod values;
 
 pub use check::{
-    BoundArgs, CheckArgs, FailedCasArg, FileArgs, LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
+    AnnotationsArg, BoundArgs, CheckArgs, CheckManyArgs, ExplainArgs, FailedCasArg, FileArgs,
+    LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
 };
 pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
@@ -82,14 +84,14 @@ pub enum Color {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Check a history at an isolation level.
-    Check(Box<CheckArgs>),
+    /// Check histories at an isolation level.
+    Check(Box<CheckManyArgs>),
     /// Replay a certificate against a history, in linear time.
     Verify(VerifyArgs),
     /// Check a proof that constraints cannot all be met, with nothing of what found it.
     VerifyProof(Box<VerifyProofArgs>),
     /// Check a history and tell at length what happened.
-    Explain(Box<CheckArgs>),
+    Explain(Box<ExplainArgs>),
     /// Look for mistakes of the log that would pass for bugs of the database; exit status 1 if there are any.
     Lint(LintArgs),
     /// Count what a history holds.

@@ -9,11 +9,13 @@ mod certificate;
 mod collecting;
 mod commands;
 mod commit_certificate;
+mod failure;
 mod hunt;
 mod input;
 mod interrupt;
 mod json;
 mod limits;
+mod many;
 mod memory;
 mod output;
 mod page;
@@ -32,10 +34,10 @@ mod words;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use args::{Command, LevelArg, Typed};
-use kingsnake_solver::weak::WeakLevel;
+use answer::Answer;
+use args::{CheckArgs, Command, LevelArg, Typed};
 use voice::Voice;
 
 /// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
@@ -55,39 +57,40 @@ fn hush_drivers() {
 fn main() -> ExitCode {
     let start = Instant::now();
     hush_drivers();
-    let typed = Typed::parse();
-    let status = run(typed, start).unwrap_or_else(|error| {
+    let parsed = Typed::command().try_get_matches();
+    let parsed = parsed.and_then(|it| Typed::from_arg_matches(&it).map(|typed| (it, typed)));
+    let (matches, typed) = parsed.unwrap_or_else(|error| {
+        failure::write_usage(&error);
+        error.exit()
+    });
+    let status = run(typed, &matches, start).unwrap_or_else(|error| {
         if let Some(reason) = limits::stopped(&error) {
             voice::complain(&format!("stopped: {reason}"));
             return 3;
         }
         voice::complain(&format!("{error:#}"));
+        failure::write(&matches, &error);
         2
     });
     limits::end_at_once_if_left_behind(status);
     status.into()
 }
 
-fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
+fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.voice);
     if typed.leash {
         kingsnake_studies::stay_on_leash();
     }
     match typed.command {
-        Command::Check(args) if args.level.level == Some(LevelArg::Auto) => {
-            commands::auto::run(&args, voice, start)
+        Command::Check(args) if many::is_asked(&args) => many::run(&args, matches, voice),
+        Command::Check(mut args) => {
+            args.check.history = args.histories.remove(0);
+            check(&args.check, voice, start, words::brief)
         }
-        Command::Check(args) | Command::Explain(args) if commands::white_box::is_asked(&args) => {
-            commands::white_box::run(&args, voice, start)
+        Command::Explain(mut args) => {
+            args.check.history = args.history;
+            check(&args.check, voice, start, words::long)
         }
-        Command::Check(args) | Command::Explain(args)
-            if commands::weak::typed(&args.level).is_some() =>
-        {
-            let level = commands::weak::typed(&args.level).unwrap_or(WeakLevel::Rc);
-            commands::weak::run(&args, level, voice, start)
-        }
-        Command::Check(args) => commands::check::run(&args, voice, start, words::brief),
-        Command::Explain(args) => commands::check::run(&args, voice, start, words::long),
         Command::Verify(args) => limits::command(&args.bounds.clone(), start, move |budget| {
             commands::verify::run(&args, voice, budget)
         }),
@@ -124,5 +127,20 @@ fn run(typed: Typed, start: Instant) -> anyhow::Result<u8> {
         Command::Bench { what } => commands::bench::run(&what, voice),
         Command::Devices => commands::devices::run(),
         Command::Completions { shell } => commands::completions::run(shell),
+    }
+}
+
+/// Checks one history in the way that its level asks for.
+fn check(
+    args: &CheckArgs,
+    voice: Voice,
+    start: Instant,
+    words: fn(&Answer, Voice) -> String,
+) -> anyhow::Result<u8> {
+    match args.level.level {
+        Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
+        _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),
+        Some(LevelArg::Weak(level)) => commands::weak::run(args, level, voice, start),
+        _ => commands::check::run(args, voice, start, words),
     }
 }

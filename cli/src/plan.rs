@@ -394,7 +394,11 @@ mod tests {
     fn plan(line: &str) -> Result<Plan> {
         let typed = Typed::try_parse_from(line.split(' '))?;
         match typed.command {
-            Command::Check(args) => Plan::new(&args),
+            Command::Check(args) => {
+                let mut check = args.check.clone();
+                check.history = args.histories[0].clone();
+                Plan::new(&check)
+            }
             other => bail!("{other:?}"),
         }
     }

@@ -13,10 +13,11 @@ pub struct CommandLine;
 
 impl Rules for CommandLine {
     fn accepts(&self, line: &[String]) -> Result<Option<String>, Refusal> {
-        let Command::Check(args) = parse(line)?.command else {
+        let Command::Check(mut args) = parse(line)?.command else {
             return Ok(None);
         };
-        let plan = Plan::new(&args).map_err(|error| refusal(&error))?;
+        args.check.history = args.histories.remove(0);
+        let plan = Plan::new(&args.check).map_err(|error| refusal(&error))?;
         let backend = kingsnake_encodings::backend(&plan.backend, &Options::default());
         let backend = backend.map_err(|error| refusal(&error))?;
         Ok(backend.refuses(kingsnake_solver::check::origin(plan.spec)))

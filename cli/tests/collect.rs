@@ -196,7 +196,30 @@ fn a_hunt_goes_on_where_it_stopped() {
     let page = std::fs::read_to_string(std::path::Path::new(&out).join("report.html"))
         .expect("there is a page");
     assert!(page.contains("SQLite 3.") && page.contains("read-uncommitted"));
+    hunt_cells_run_one_by_one(&file, &scratch.path("cells"));
     std::fs::write(&file, "name = 'x'\nnonsense = 1\n").expect("the file can be written");
     let said = expect(2, &["hunt", &file, "--out", &out]);
     assert!(said.stderr.contains("nonsense"), "{}", said.stderr);
+}
+
+/// The primitives of a study: list, prepare, cells, merge.
+fn hunt_cells_run_one_by_one(file: &str, out: &str) {
+    let listed = expect(0, &["hunt", file, "--out", out, "--list", "--json"]);
+    let cells: serde_json::Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    let cells = cells.as_array().expect("an array");
+    assert_eq!(cells.len(), 4);
+    assert_eq!(cells[0]["argv"][1], "collect");
+    let ids: Vec<&str> = cells.iter().filter_map(|it| it["id"].as_str()).collect();
+    let said = expect(2, &["hunt", file, "--out", out, "--cell", ids[0]]);
+    assert!(said.stderr.contains("--prepare"), "{}", said.stderr);
+    expect(0, &["hunt", file, "--out", out, "--prepare"]);
+    expect(
+        0,
+        &["hunt", file, "--out", out, "--cell", &ids[..3].join(",")],
+    );
+    let merged = expect(0, &["hunt", file, "--out", out]);
+    // The last one ran here.
+    assert!(merged.stdout.starts_with("4/4"), "{}", merged.stdout);
+    let rows = std::fs::read_to_string(std::path::Path::new(out).join("rows.jsonl"));
+    assert_eq!(rows.expect("there are rows").lines().count(), 4);
 }

@@ -319,6 +319,8 @@ fn a_study_survives_the_death_of_a_node_and_of_its_driver() {
     assert_eq!(verdicts(&scratch.path("far/rows.jsonl")), near);
 
     a_cell_that_never_comes_back_is_a_failed_row(&cluster, &scratch);
+    several_histories_are_checked_on_the_cluster(&cluster, &scratch);
+    a_hunt_runs_on_the_cluster(&cluster, &scratch);
     cluster.down();
     cluster.expect_gone();
     let parts = fs::read_dir(scratch.path("far/rows.d")).expect("the rows are there");
@@ -354,6 +356,76 @@ fn a_cell_that_never_comes_back_is_a_failed_row(cluster: &Cluster<'_>, scratch: 
     ] {
         assert!(rows.contains(part), "{part} is not in {rows}");
     }
+}
+
+/// Runs a command on the cluster and returns its rows by their cells.
+fn rows_of(
+    cluster: &Cluster<'_>,
+    scratch: &Scratch,
+    words: &[&str],
+    out: &str,
+) -> BTreeMap<String, Value> {
+    let ended = cluster.kingsnake(words).output().expect("the driver runs");
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned()
+        + &String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code().is_some_and(|it| it < 2), "{said}");
+    let rows = scratch.get(&format!("{out}/rows.jsonl"));
+    let rows = rows.lines().map(|line| {
+        let row: Value = serde_json::from_str(line).expect("a row is JSON");
+        assert!(
+            ["n1", "n2"].contains(&row["host"].as_str().unwrap_or("")),
+            "{row}"
+        );
+        (row["cell"].as_str().expect("a name").to_owned(), row)
+    });
+    rows.collect()
+}
+
+fn several_histories_are_checked_on_the_cluster(cluster: &Cluster<'_>, scratch: &Scratch) {
+    let corpus = run::corpus("strong-session-si");
+    let words = [
+        "check",
+        &corpus,
+        "--out",
+        "many",
+        "--on",
+        "slurm",
+        "--memory-limit",
+        "500M",
+    ];
+    let all = [&words[..], &["--timeout", "20", "--cells-per-task", "20"]].concat();
+    let rows = rows_of(cluster, scratch, &all, "many");
+    assert!(scratch.get("many/slurm/job.sh").contains("#SBATCH --time="));
+    let near = run::run(&["check", &corpus, "--json"]);
+    let near: Value = serde_json::from_str(&near.stdout).expect("an array");
+    let near = near.as_array().expect("an array");
+    assert_eq!(rows.len(), near.len());
+    for document in near {
+        let path = document["path"].as_str().expect("a path");
+        assert_eq!(rows[path]["verdict"], document["verdict"], "{path}");
+    }
+}
+
+fn a_hunt_runs_on_the_cluster(cluster: &Cluster<'_>, scratch: &Scratch) {
+    let recipe = "name = 'A hunt'\ntxns = 100\nseeds = 2\n[[database]]\nname = 'sqlite'\nisolation = ['serializable']\nworkload = ['rmw']\n";
+    scratch.put("hunt.toml", recipe);
+    let words = [
+        "hunt",
+        "hunt.toml",
+        "--out",
+        "hunt",
+        "--on",
+        "slurm",
+        "--memory",
+        "1G",
+    ];
+    let rows = rows_of(cluster, scratch, &words, "hunt");
+    assert_eq!(rows.len(), 2);
+    for row in rows.values() {
+        assert!(row["error"].is_null(), "{row}");
+        assert_eq!(row["ser"]["verdict"], "satisfied");
+    }
+    assert!(scratch.get("hunt/report.html").contains("SQLite"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod error;
 mod format;
 mod formats;
 mod json;
+mod many;
 mod recognise;
 mod source;
 pub mod store;
@@ -23,6 +24,7 @@ use kingsnake_history::operations::Operation;
 
 pub use error::{Place, Problem, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
+pub use many::histories;
 pub use whole::{Pending, discard_pending, write_whole};
 pub use writers::{write, write_version_orders};
 

@@ -184,10 +184,7 @@ impl Runner<'_> {
         match end {
             End::Left(job) if job.is_empty() => {}
             End::Left(job) => {
-                let words = format!(
-                    "job {job} goes on; the same command attaches to it, and scancel {job} ends it"
-                );
-                tell(listener, Event::Warning(&words))?;
+                tell(listener, Event::Warning(&slurm::goes_on(&job)))?;
             }
             End::Done(failed) => {
                 for (cell, reason) in failed {
@@ -214,8 +211,8 @@ impl Runner<'_> {
         command.extend(again.words.iter().cloned());
         Ok(Needs {
             study: self.study.name.clone(),
-            timeout: self.limits.timeout,
-            memory: slurm::memory(self.study.memory)?,
+            timeout: Some(self.limits.timeout),
+            memory: slurm::memory(self.study.memory, "--memory")?,
             processors: named.max().unwrap_or(1),
             command,
         })

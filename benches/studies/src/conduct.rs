@@ -16,6 +16,7 @@ use crate::problems::{Problem, problems};
 use crate::process::{Limits, run};
 use crate::progress::{Estimate, Progress};
 use crate::row::{Heading, Row, row};
+use crate::slurm::Returned;
 use crate::start::{Caller, Mode};
 use crate::switches::check_line;
 use crate::{histories, machine, report, slurm, words};
@@ -41,7 +42,7 @@ pub fn conduct(study: &Study, options: &Options, caller: &mut Caller<'_>) -> Res
     match &options.mode {
         Mode::List { json } => return runner.list(*json, caller.listener),
         Mode::Cells(ids) => return runner.run_cells(ids, caller),
-        Mode::Slurm(_) => slurm::expect(study.memory)?,
+        Mode::Slurm(_) => slurm::expect(study.memory, "--memory")?,
         Mode::Local | Mode::Prepare => {}
     }
     let mut ledger = Ledger::open(&options.directory, study, options.restart)?;
@@ -93,8 +94,8 @@ fn names_threads(check: &[String]) -> bool {
     check.iter().any(|word| word.starts_with("--threads"))
 }
 
-/// What a cell may have of the machine, where several run at a time or a scheduler gave it a part.
-fn threads(jobs: usize) -> Option<usize> {
+/// Threads of a cell, where several run at a time or a scheduler gave it a part of the machine.
+pub fn threads(jobs: usize) -> Option<usize> {
     let given = std::env::var("SLURM_CPUS_PER_TASK").ok();
     let given = given.and_then(|word| word.parse().ok());
     if jobs == 1 {
@@ -104,10 +105,14 @@ fn threads(jobs: usize) -> Option<usize> {
     Some((given.unwrap_or(cores) / jobs).max(1))
 }
 
+/// How large a cell may become, where so many run at a time.
+pub fn memory(jobs: usize) -> Option<u64> {
+    machine::available().map(|free| free / 10 * 9 / jobs.max(1) as u64)
+}
+
 impl<'a> Runner<'a> {
     fn new(study: &'a Study, options: &'a Options) -> Result<Self> {
         let jobs = options.jobs.max(1);
-        let free = || machine::available().map(|free| free / 10 * 9 / jobs as u64);
         Ok(Runner {
             study,
             directory: &options.directory,
@@ -116,7 +121,7 @@ impl<'a> Runner<'a> {
             threads: threads(jobs),
             limits: Limits {
                 timeout: study.timeout,
-                memory: study.memory.or_else(free),
+                memory: study.memory.or_else(|| memory(jobs)),
             },
         })
     }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::design::{Origin, Study};
 use crate::row::{COLUMNS, Row, parse};
 use crate::rowfiles;
-use crate::slurm::submissions;
+use crate::slurm::{Returned, submissions};
 
 const CSV: &str = "cannot write rows.csv";
 
@@ -87,23 +87,6 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Takes in the rows that other processes wrote as files, each cell's first one, and returns the new ones.
-    pub fn merge(&mut self) -> Result<Vec<Row>> {
-        let mut new = Vec::new();
-        for row in rowfiles::read(&self.directory)? {
-            if !self.has(&row.cell) {
-                self.add(row.clone())?;
-                new.push(row);
-            }
-        }
-        Ok(new)
-    }
-
-    /// Whether this cell has its row.
-    pub fn has(&self, cell: &str) -> bool {
-        self.done.contains(cell)
-    }
-
     /// The rows so far, in the order in which they finished.
     pub fn rows(&self) -> &[Row] {
         &self.rows
@@ -125,6 +108,23 @@ impl Ledger {
         self.csv.flush().context(CSV)?;
         self.rows.push(row);
         Ok(())
+    }
+}
+
+impl Returned for Ledger {
+    fn merge(&mut self) -> Result<Vec<String>> {
+        let mut new = Vec::new();
+        for row in rowfiles::read(&self.directory)? {
+            if !self.has(&row.cell) {
+                new.push(row.cell.clone());
+                self.add(row)?;
+            }
+        }
+        Ok(new)
+    }
+
+    fn has(&self, cell: &str) -> bool {
+        self.done.contains(cell)
     }
 }
 
@@ -163,28 +163,26 @@ pub fn put_whole(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
 }
 
 #[cfg(unix)]
-fn lock(directory: &Path) -> Result<Option<File>> {
+pub fn lock(directory: &Path) -> Result<Option<File>> {
     use rustix::fs::{FlockOperation, flock};
     use rustix::io::Errno;
     let path = directory.join(".lock");
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     // On a file system without locks nothing is lost but this check.
     if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        bail!(
-            "another process is working on a study in {}",
-            directory.display()
-        );
+        bail!("another process is working in {}", directory.display());
     }
     Ok(Some(file))
 }
 
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps)] // The other one can fail.
-fn lock(_: &Path) -> Result<Option<File>> {
+pub fn lock(_: &Path) -> Result<Option<File>> {
     Ok(None)
 }
 
-fn read_rows(path: &Path) -> Result<Vec<Row>> {
+/// The whole lines of a file, if it is there; a line that was under way is cut off.
+pub fn whole_lines(path: &Path) -> Result<Vec<String>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
@@ -202,9 +200,13 @@ fn read_rows(path: &Path) -> Result<Vec<Row>> {
     }
     let text = std::str::from_utf8(&bytes[..whole])
         .with_context(|| format!("{} is not text", path.display()))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn read_rows(path: &Path) -> Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     let mut seen = BTreeSet::new();
-    for (at, line) in text.lines().enumerate() {
+    for (at, line) in whole_lines(path)?.iter().enumerate() {
         let row = parse(line)
             .with_context(|| format!("{}:{}: this is no row of a study", path.display(), at + 1))?;
         if !seen.insert(row.cell.clone()) {
@@ -268,7 +270,7 @@ fn identity(study: &Study) -> Result<Value> {
 }
 
 /// A file's fingerprint, or that of a directory's files together.
-fn content(path: &Path) -> Result<String> {
+pub fn content(path: &Path) -> Result<String> {
     let mut hasher = FxHasher::default();
     let mut size = 0;
     add_content(path, &mut hasher, &mut size)
@@ -318,7 +320,7 @@ fn expect_same(path: &Path, identity: &Value, directory: &Path) -> Result<()> {
 }
 
 /// The first place where two values differ.
-fn difference(name: &str, one: &Value, other: &Value) -> Option<(String, String, String)> {
+pub fn difference(name: &str, one: &Value, other: &Value) -> Option<(String, String, String)> {
     match (one, other) {
         (Value::Object(ours), Value::Object(theirs)) => {
             let keys: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();

@@ -5,10 +5,11 @@
 //! file.toml -recipe-> Recipe -design-> Study -conduct-> rows -summary-> points -figure, report-> SVG, PNG, HTML
 //! ```
 //!
-//! Cells may run elsewhere: `rows.d/` takes their rows, one file a row, and `slurm` submits them to a cluster.
+//! Cells that are no study (many histories, a hunt) run as a [`batch`]. Cells may run elsewhere: `rows.d/` takes their rows, one file a row, and `slurm` submits them to a cluster.
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
+mod batch;
 mod blame;
 mod caveats;
 mod cells;
@@ -41,9 +42,12 @@ mod summary;
 mod switches;
 mod words;
 
+pub use batch::{Batch, Ended as BatchEnded, Item, Options as BatchOptions, batch};
+pub use conduct::{memory as memory_each, threads as threads_each};
 pub use error::Error;
+pub use ledger::content as fingerprint;
 pub use listener::{Event, Listener};
-pub use process::stay_on_leash;
+pub use process::{Ended, Ending, Limits, run as run_process, stay_on_leash};
 pub use reach::{Reach, reach};
 pub use recipe::Measure;
 pub use rules::{Refusal, Rules};

@@ -5,13 +5,14 @@
 //! ends, however it ends, and a child that was started with `--leash` ends then too.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::error::{Context, Result};
 use crate::machine;
 
 /// How often a child is looked at.
@@ -52,6 +53,11 @@ pub struct Ended {
     pub wall: Duration,
     /// The largest resident size seen, in bytes.
     pub peak: Option<u64>,
+}
+
+/// This program, which runs its own cells.
+pub fn this_program() -> Result<PathBuf> {
+    std::env::current_exe().context("cannot find the executable")
 }
 
 /// Runs the executable with these arguments to its end, or to its limits.

@@ -8,6 +8,7 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHasher;
+use serde::Serialize;
 
 use crate::error::{Context, Result};
 use crate::machine;
@@ -25,25 +26,33 @@ pub fn place(directory: &Path, id: &str) -> PathBuf {
     directory.join("rows.d").join(format!("{id}.json"))
 }
 
-/// Writes a row, whole or not at all. Of two writers of one cell either may win; both rows are right.
+/// Writes a row of a study.
 pub fn write(directory: &Path, row: &Row) -> Result<()> {
-    let path = place(directory, &id(&row.cell));
+    put(directory, &id(&row.cell), row)
+}
+
+/// Writes a row, whole or not at all. Of two writers of one cell either may win; both rows are right.
+pub fn put(directory: &Path, id: &str, row: &impl Serialize) -> Result<()> {
+    let path = place(directory, id);
     let parent = directory.join("rows.d");
     fs::create_dir_all(&parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    let unique = format!(
-        ".{}.{}.{}.part",
-        id(&row.cell),
-        machine::host(),
-        std::process::id()
-    );
+    let unique = format!(".{id}.{}.{}.part", machine::host(), std::process::id());
     let part = parent.join(unique);
     let text = serde_json::to_string(row).context("cannot write a row")?;
     fs::write(&part, text + "\n").with_context(|| format!("cannot write {}", part.display()))?;
     fs::rename(&part, &path).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The rows that are there, in the order of their names.
+/// The rows of a study that are there, in the order of their names.
 pub fn read(directory: &Path) -> Result<Vec<Row>> {
+    let parsed = |(path, text): (PathBuf, String)| {
+        parse(&text).with_context(|| format!("{}: this is no row of a study", path.display()))
+    };
+    texts(directory)?.into_iter().map(parsed).collect()
+}
+
+/// The files that are there and what they hold, in the order of their names.
+pub fn texts(directory: &Path) -> Result<Vec<(PathBuf, String)>> {
     let parent = directory.join("rows.d");
     if !parent.exists() {
         return Ok(Vec::new());
@@ -61,11 +70,11 @@ pub fn read(directory: &Path) -> Result<Vec<Row>> {
     }
     names.sort();
     names
-        .iter()
+        .into_iter()
         .map(|path| {
-            let text = fs::read_to_string(path)
+            let text = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            parse(&text).with_context(|| format!("{}: this is no row of a study", path.display()))
+            Ok((path, text))
         })
         .collect()
 }

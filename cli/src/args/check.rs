@@ -9,6 +9,7 @@ use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::weak::WeakLevel;
 
+use super::cells::CellArgs;
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
 
@@ -167,8 +168,59 @@ pub struct AllArgs {
 
 /// `kingsnake check`.
 #[derive(Clone, Debug, Args)]
+pub struct CheckManyArgs {
+    /// The history: a file, a directory of logs, or `-` for stdin. Of several, or of a directory of histories, each is checked
+    /// in a process of its own, and the exit status is the worst.
+    #[arg(required = true, value_name = "HISTORY")]
+    pub histories: Vec<PathBuf>,
+    /// What many histories leave behind.
+    #[command(flatten)]
+    pub many: ManyArgs,
+    /// How each is checked.
+    #[command(flatten)]
+    pub check: CheckArgs,
+}
+
+/// `kingsnake explain`.
+#[derive(Clone, Debug, Args)]
+pub struct ExplainArgs {
+    /// The history: a file, a directory of logs, or `-` for stdin.
+    pub history: PathBuf,
+    /// How it is checked.
+    #[command(flatten)]
+    pub check: CheckArgs,
+}
+
+/// What many histories leave behind, and where they are checked.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Many histories")]
+pub struct ManyArgs {
+    /// Where a row a history, and the pages of those that are violated, go; a run that stopped there goes on.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write the verdicts as `JUnit`'s XML, a test case a history.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print a line for a continuous-integration service for each history that is not satisfied.
+    #[arg(long, value_name = "SERVICE")]
+    pub annotations: Option<AnnotationsArg>,
+    /// Where they are checked.
+    #[command(flatten)]
+    pub cells: CellArgs,
+}
+
+/// Whose annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AnnotationsArg {
+    /// `::error file=…` lines, which GitHub shows beside the file.
+    Github,
+}
+
+/// How a history is checked.
+#[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
-    /// The history: a file, or a directory of logs.
+    /// The history: a file, a directory of logs, or `-` for stdin.
+    #[arg(skip)]
     pub history: PathBuf,
     /// What is checked.
     #[command(flatten)]

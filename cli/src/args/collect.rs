@@ -8,7 +8,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kingsnake_collect::{ADAPTERS, Fault, LOADS, OrderBy};
 
-use super::values::seconds;
+use super::cells::CellArgs;
+use super::values::{bytes, seconds};
 
 /// `kingsnake collect`.
 #[derive(Clone, Debug, Args)]
@@ -95,12 +96,15 @@ pub struct HuntArgs {
     /// Where rows, histories and the page go; a hunt that stopped there goes on.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Only list what would run.
-    #[arg(long)]
-    pub list: bool,
-    /// Delete the rows that are in DIR first.
-    #[arg(long)]
-    pub restart: bool,
+    /// How large the process of a check may become (such as 500M or 4G); what is free unless given.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory: Option<u64>,
+    /// With --list: as JSON, a cell a line: id, cell, argv, history, row, done.
+    #[arg(long, requires = "list")]
+    pub json: bool,
+    /// Where the cells run.
+    #[command(flatten)]
+    pub cells: CellArgs,
 }
 
 fn orders() -> impl TypedValueParser<Value = OrderBy> {

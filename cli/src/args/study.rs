@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use kingsnake_gpu::Choice;
-use kingsnake_studies::{Measure, Mode, Request, Slurm};
+use kingsnake_studies::{Measure, Request};
 
+use super::cells::CellArgs;
 use super::techniques::BackendParser;
 use super::values::{bytes, seconds};
 
 /// How a study runs.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Study")]
-#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct StudyArgs {
     /// Where rows, figures and the report go; a study that stopped there goes on.
     #[arg(long, value_name = "DIR")]
@@ -33,37 +33,15 @@ pub struct StudyArgs {
     /// Which time the figures show; the study's own choice unless given.
     #[arg(long, value_name = "WHICH")]
     pub measure: Option<MeasureArg>,
-    /// Run this many checks at a time; times are best compared with one.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: u16,
     /// Give a parameter of the study another value.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
-    /// Only list what would run.
-    #[arg(long)]
-    pub list: bool,
     /// With --list: as JSON, a cell a line: id, cell, argv, history, row, done.
     #[arg(long, requires = "list")]
     pub json: bool,
-    /// Only make study.json and the histories, so that cells can run elsewhere.
-    #[arg(long, conflicts_with = "list")]
-    pub prepare: bool,
-    /// Run only these cells, without a lock, and write each row to a file in DIR/rows.d; the command without this merges
-    /// them.
-    #[arg(long, value_name = "ID,…", value_delimiter = ',', conflicts_with_all = ["list", "prepare", "restart", "jobs"])]
-    pub cell: Vec<String>,
-    /// Where the cells run: on this machine, or as an array job of a Slurm cluster (docs/cluster.md).
-    #[arg(long, value_name = "WHERE", default_value = "local", conflicts_with_all = ["list", "prepare", "cell"])]
-    pub on: OnArg,
-    /// With --on slurm: cells a task; as few as make at most 200 tasks unless given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub cells_per_task: Option<u32>,
-    /// With --on slurm: an argument of sbatch, such as --slurm-arg=--partition=gpu; may be repeated.
-    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
-    pub slurm_arg: Vec<String>,
-    /// Delete the rows that are in DIR first.
-    #[arg(long)]
-    pub restart: bool,
+    /// Where the cells run.
+    #[command(flatten)]
+    pub cells: CellArgs,
 }
 
 impl StudyArgs {
@@ -80,40 +58,12 @@ impl StudyArgs {
                 MeasureArg::Cpu => Measure::Cpu,
                 MeasureArg::Solver => Measure::Solver,
             }),
-            jobs: usize::from(self.jobs),
+            jobs: usize::from(self.cells.jobs),
             set: self.set.clone(),
-            mode: self.mode(),
-            restart: self.restart,
+            mode: self.cells.mode(self.json),
+            restart: self.cells.restart,
         }
     }
-}
-
-impl StudyArgs {
-    fn mode(&self) -> Mode {
-        if self.list {
-            Mode::List { json: self.json }
-        } else if self.prepare {
-            Mode::Prepare
-        } else if !self.cell.is_empty() {
-            Mode::Cells(self.cell.clone())
-        } else if self.on == OnArg::Slurm {
-            Mode::Slurm(Slurm {
-                cells_per_task: self.cells_per_task.map(|n| n as usize),
-                arguments: self.slurm_arg.clone(),
-            })
-        } else {
-            Mode::Local
-        }
-    }
-}
-
-/// Where cells run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnArg {
-    /// On this machine.
-    Local,
-    /// As an array job of a Slurm cluster.
-    Slurm,
 }
 
 /// Which time is compared.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
@@ -365,9 +365,10 @@ fn check_history(
     Ok((status, checking))
 }
 
-fn parse_check(words: &[&str]) -> Result<Typed> {
+fn parse_check(words: &[&str]) -> Result<(Typed, ArgMatches)> {
     let line = ["kingsnake", "check"].iter().chain(words).copied();
-    Ok(Typed::try_parse_from(line)?)
+    let matches = Typed::command().try_get_matches_from(line)?;
+    Ok((Typed::from_arg_matches(&matches)?, matches))
 }
 
 /// Runs `kingsnake check` with these words.
@@ -376,7 +377,8 @@ fn run_check(words: &[&str], voice: Voice, start: Instant) -> Result<u8> {
     if voice.quiet {
         words.push("--quiet");
     }
-    crate::run(parse_check(&words)?, start)
+    let (typed, matches) = parse_check(&words)?;
+    crate::run(typed, &matches, start)
 }
 
 fn merge_again(directory: &Path, voice: Voice) -> Result<u8> {

@@ -24,14 +24,6 @@ use crate::output::put;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
 
-/// The weak level that was typed, if one was.
-pub fn typed(args: &LevelArgs) -> Option<WeakLevel> {
-    match args.level {
-        Some(LevelArg::Weak(level)) => Some(level),
-        _ => None,
-    }
-}
-
 fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
         bail!("--level {} does not look at the clock", level.name());

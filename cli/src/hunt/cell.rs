@@ -1,11 +1,15 @@
 //! A cell: one collection and its check, in a process of its own.
 
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use kingsnake_collect::{LOADS, adapter};
 use kingsnake_solver::level::Level;
+use kingsnake_studies::Item;
 use serde_json::{Value, json};
 
 use super::recipe::{Database, Recipe};
@@ -127,11 +131,34 @@ impl Cell<'_> {
         words
     }
 
-    /// Collects, then checks at what is promised and at serializability. A failed cell is a row with an `error`.
-    pub fn run(&self, recipe: &Recipe, directory: &Path) -> Result<Value> {
-        let name = self.name();
-        let folder = format!("cells/{}", name.replace([' ', ',', '='], "-"));
-        let place = directory.join(&folder);
+    fn folder(&self) -> String {
+        format!("cells/{}", self.name().replace([' ', ',', '='], "-"))
+    }
+
+    /// The cell as others list and run it.
+    pub fn item(&self, recipe: &Recipe, directory: &Path) -> Item {
+        let place = directory.join(self.folder());
+        Item {
+            name: self.name(),
+            key: self.name(),
+            argv: self.words(recipe, &place),
+            history: place.join(kingsnake_collect::HISTORY),
+        }
+    }
+
+    /// What is known of its row before it runs.
+    pub fn heading(&self, recipe: &Recipe) -> Value {
+        json!({
+            "cell": self.name(), "database": self.database.name, "isolation": self.isolation,
+            "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
+            "promised": self.promised, "promise": self.promise, "folder": self.folder(), "error": null,
+            "command": format!("kingsnake {}", self.words(recipe, Path::new("DIR")).join(" ")),
+        })
+    }
+
+    /// An empty place for what the cell leaves.
+    fn make_place(&self, directory: &Path) -> Result<PathBuf> {
+        let place = directory.join(self.folder());
         if place.exists() {
             std::fs::remove_dir_all(&place)
                 .with_context(|| format!("cannot remove {}", place.display()))?;
@@ -140,15 +167,27 @@ impl Cell<'_> {
             std::fs::create_dir_all(parent)
                 .with_context(|| format!("cannot make {}", parent.display()))?;
         }
-        let mut row = json!({
-            "cell": name, "database": self.database.name, "isolation": self.isolation,
-            "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
-            "promised": self.promised, "promise": self.promise, "folder": folder, "error": null,
-            "command": format!("kingsnake {}", self.words(recipe, Path::new("DIR")).join(" ")),
-        });
-        if let Err(why) = run(&self.words(recipe, &place)) {
-            row["error"] = why.into();
-            return Ok(row);
+        Ok(place)
+    }
+
+    /// Collects, then checks at what is promised and at serializability. A failed cell is a row with an `error`; `None` is one
+    /// that was stopped.
+    pub fn run(
+        &self,
+        recipe: &Recipe,
+        directory: &Path,
+        memory: Option<u64>,
+        stop: &AtomicBool,
+    ) -> Result<Option<Value>> {
+        let place = self.make_place(directory)?;
+        let mut row = self.heading(recipe);
+        match run(&self.words(recipe, &place), stop) {
+            Ok(()) => {}
+            Err(Failure::Stopped) => return Ok(None),
+            Err(Failure::Complaint(why)) => {
+                row["error"] = why.into();
+                return Ok(Some(row));
+            }
         }
         let summary = read(&place.join(collecting::SUMMARY))?;
         for field in [
@@ -176,7 +215,7 @@ impl Cell<'_> {
             let history = place.join(kingsnake_collect::HISTORY).display().to_string();
             let report = place.join(format!("{level}.html")).display().to_string();
             let json = place.join(format!("{level}.json"));
-            let words = [
+            let mut words = [
                 "check",
                 &history,
                 "--level",
@@ -187,10 +226,16 @@ impl Cell<'_> {
                 &recipe.seconds.to_string(),
                 &format!("--json={}", json.display()),
             ]
-            .map(str::to_owned);
-            if let Err(why) = run(&words) {
-                row[level] = json!({"verdict": "error", "why": why});
-                continue;
+            .map(str::to_owned)
+            .to_vec();
+            words.extend(memory.map(|size| format!("--memory-limit={size}")));
+            match run(&words, stop) {
+                Ok(()) => {}
+                Err(Failure::Stopped) => return Ok(None),
+                Err(Failure::Complaint(why)) => {
+                    row[level] = json!({"verdict": "error", "why": why});
+                    continue;
+                }
             }
             let told = read(&json)?;
             seconds += told["stats"]["seconds"].as_f64().unwrap_or(0.0);
@@ -206,7 +251,7 @@ impl Cell<'_> {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
-        Ok(row)
+        Ok(Some(row))
     }
 }
 
@@ -216,18 +261,66 @@ fn read(path: &Path) -> Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 
-/// Runs this program with other words; what it complained about where it failed.
-fn run(words: &[String]) -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(program)
+/// Why a process gave nothing.
+enum Failure {
+    /// It was asked to stop.
+    Stopped,
+    /// What it complained about.
+    Complaint(String),
+}
+
+/// Runs this program with other words. A collector ends its servers when it is asked to stop, so it is asked, not killed.
+fn run(words: &[String], stop: &AtomicBool) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Complaint(error.to_string());
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command
         .args(words)
         .arg("--quiet")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    match output.status.code() {
+        .stderr(Stdio::piped());
+    // A Ctrl-C on the terminal is for the hunt, which asks its children.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().map_err(failed)?;
+    let stderr = child.stderr.take();
+    let said = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(mut stderr) = stderr {
+            // What cannot be read is not there; the exit status tells the rest.
+            let _ = stderr.read_to_end(&mut said);
+        }
+        String::from_utf8_lossy(&said).trim().to_owned()
+    });
+    let mut asked = false;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        if stop.load(Ordering::Relaxed) && !asked {
+            asked = true;
+            ask_to_stop(&mut child).map_err(failed)?;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let said = said.join().unwrap_or_default();
+    match status.code() {
+        _ if stop.load(Ordering::Relaxed) => Err(Failure::Stopped),
         Some(0 | 1 | 3) => Ok(()),
-        _ => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Some(_) => Err(Failure::Complaint(said)),
+        None => Err(Failure::Complaint(format!("{status}: {said}"))),
     }
+}
+
+#[cfg(unix)]
+fn ask_to_stop(child: &mut std::process::Child) -> std::io::Result<()> {
+    use rustix::process::{Pid, Signal, kill_process};
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    pid.map_or(Ok(()), |pid| Ok(kill_process(pid, Signal::TERM)?))
+}
+
+#[cfg(not(unix))]
+fn ask_to_stop(child: &mut std::process::Child) -> std::io::Result<()> {
+    child.kill()
 }

@@ -7,81 +7,122 @@ mod cell;
 mod page;
 mod recipe;
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Context, Result};
+use kingsnake_studies::{Batch, BatchEnded, BatchOptions, Item, batch};
+use serde_json::{Value, json};
 
 use crate::args::HuntArgs;
 use crate::interrupt;
+use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
 use cell::Cell;
+use recipe::Recipe;
 
-const ROWS: &str = "rows.jsonl";
+/// What a cell may take besides what its recipe allows: a server to start, histories to merge.
+const AROUND: Duration = Duration::from_secs(60);
+/// A cell collects, then checks at most twice.
+const PARTS: f64 = 3.0;
 
 /// Runs the cells that have no row yet, and writes the page. Exit status: 0 every promise was kept, 1 one was broken, 2 a
 /// cell failed, 3 stopped before the end.
 pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
     let recipe = recipe::read(&args.file)?;
     let cells = cell::cells(&recipe)?;
-    if args.list {
-        for cell in &cells {
-            say(&format!("{}\n", cell.name())).context("cannot write to stdout")?;
-        }
-        return Ok(0);
-    }
-    let directory = &args.out;
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    let path = directory.join(ROWS);
-    if args.restart && path.exists() {
-        std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-    }
-    let mut rows = read_rows(&path)?;
+    let hunt = Hunt {
+        items: cells.iter().map(|it| it.item(&recipe, &args.out)).collect(),
+        recipe: &recipe,
+        cells,
+        directory: &args.out,
+        memory: args.memory,
+    };
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    let mut file = OpenOptions::new().create(true).append(true).open(&path);
-    let file = file
-        .as_mut()
-        .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
-    let n_cells = cells.len();
-    for (at, cell) in cells.iter().enumerate() {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        if rows.iter().any(|row| row["cell"] == cell.name()) {
-            continue;
-        }
-        let row = cell.run(&recipe, directory)?;
-        if stop.load(Ordering::Relaxed) {
-            // A cell that was stopped is run again.
-            break;
-        }
-        append(file, &row)?;
-        if !voice.quiet {
-            let words = format!(
-                "{}/{n_cells} {}: {}\n",
-                at + 1,
-                cell.name(),
-                page::outcome(&row)
-            );
-            say(&words).context("cannot write to stdout")?;
-        }
-        rows.push(row);
+    let ended = batch(&hunt, &hunt.options(args), &stop, &mut StudyBar::new(voice))?;
+    match ended {
+        BatchEnded::Status(status) => Ok(status),
+        BatchEnded::Rows(rows) => hunt.report(&rows, voice),
     }
-    let names: Vec<String> = cells.iter().map(Cell::name).collect();
-    let order = |row: &Value| names.iter().position(|name| row["cell"] == *name);
-    rows.retain(|row| order(row).is_some());
-    rows.sort_by_key(order);
-    let report = directory.join("report.html");
-    std::fs::write(&report, page::page(&recipe.name, &rows))
-        .with_context(|| format!("cannot write {}", report.display()))?;
-    let table = directory.join("README.md");
-    std::fs::write(&table, page::table(&recipe.name, &rows))
-        .with_context(|| format!("cannot write {}", table.display()))?;
-    ending(&rows, n_cells, &report, voice)
+}
+
+struct Hunt<'a> {
+    recipe: &'a Recipe,
+    cells: Vec<Cell<'a>>,
+    items: Vec<Item>,
+    directory: &'a Path,
+    memory: Option<u64>,
+}
+
+impl Hunt<'_> {
+    fn options(&self, args: &HuntArgs) -> BatchOptions {
+        let recipe = self.recipe;
+        let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
+        words.push(format!("--out={}", args.out.display()));
+        words.extend(args.memory.map(|size| format!("--memory={size}")));
+        BatchOptions {
+            name: "hunt".to_owned(),
+            directory: Some(args.out.clone()),
+            identity: json!({
+                "hunt": recipe.name, "txns": recipe.txns, "sessions": recipe.sessions,
+                "seconds": recipe.seconds, "every": recipe.every,
+            }),
+            jobs: usize::from(args.cells.jobs),
+            mode: args.cells.mode(args.json),
+            restart: args.cells.restart,
+            words,
+            timeout: Some(Duration::from_secs_f64(recipe.seconds * PARTS) + AROUND),
+            memory: args.memory,
+            memory_option: "--memory",
+            processors: 1,
+        }
+    }
+
+    fn place(&self, row: &Value) -> usize {
+        let found = self.items.iter().position(|it| row["cell"] == it.name);
+        found.map_or(0, |at| at + 1)
+    }
+
+    fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
+        let report = self.directory.join("report.html");
+        std::fs::write(&report, page::page(&self.recipe.name, rows))
+            .with_context(|| format!("cannot write {}", report.display()))?;
+        let table = self.directory.join("README.md");
+        std::fs::write(&table, page::table(&self.recipe.name, rows))
+            .with_context(|| format!("cannot write {}", table.display()))?;
+        ending(rows, self.cells.len(), &report, voice)
+    }
+}
+
+impl Batch for Hunt<'_> {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
+        let cell = self.cells.iter().find(|it| it.name() == item.name);
+        let cell = cell.ok_or_else(|| "internal error: no such cell".to_owned())?;
+        cell.run(self.recipe, self.directory, self.memory, stop)
+            .map_err(|error| format!("{error:#}"))
+    }
+
+    fn lost(&self, item: &Item, reason: &str) -> Value {
+        let cell = self.cells.iter().find(|it| it.name() == item.name);
+        let mut row = cell.map_or_else(|| json!({}), |it| it.heading(self.recipe));
+        row["error"] = reason.into();
+        row
+    }
+
+    fn words(&self, row: &Value) -> String {
+        format!(
+            "{}/{} {}: {}",
+            self.place(row),
+            self.items.len(),
+            row["cell"].as_str().unwrap_or(""),
+            page::outcome(row)
+        )
+    }
 }
 
 fn ending(rows: &[Value], n_cells: usize, report: &Path, voice: Voice) -> Result<u8> {
@@ -104,33 +145,4 @@ fn ending(rows: &[Value], n_cells: usize, report: &Path, voice: Voice) -> Result
     } else {
         0
     })
-}
-
-fn append(file: &mut File, row: &Value) -> Result<()> {
-    file.write_all(format!("{row}\n").as_bytes())
-        .and_then(|()| file.flush())
-        .context("cannot write a row")
-}
-
-/// The rows that are there; a line that was under way is cut off.
-fn read_rows(path: &Path) -> Result<Vec<Value>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    if whole < text.len() {
-        let file = OpenOptions::new().write(true).open(path);
-        let cut = file.and_then(|file| file.set_len(whole as u64));
-        cut.with_context(|| format!("cannot mend {}", path.display()))?;
-    }
-    let mut rows = Vec::new();
-    for (at, line) in text[..whole].lines().enumerate() {
-        match serde_json::from_str(line) {
-            Ok(row) => rows.push(row),
-            Err(error) => bail!("{}:{}: {error}", path.display(), at + 1),
-        }
-    }
-    Ok(rows)
 }

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Context, Result, bail};
-use crate::ledger::Ledger;
 use queue::{Alive, Queue};
 use script::Script;
 use submissions::{Submission, Submissions};
@@ -44,14 +43,22 @@ pub struct Slurm {
 pub struct Needs {
     /// The study's name.
     pub study: String,
-    /// What one check may take.
-    pub timeout: Duration,
+    /// What one cell may take, if that is limited.
+    pub timeout: Option<Duration>,
     /// How large its process may become, in bytes.
     pub memory: u64,
     /// Processors of a task.
     pub processors: usize,
     /// The command that runs cells, to which `--cell IDS` is added.
     pub command: Vec<String>,
+}
+
+/// Rows as they come back.
+pub trait Returned {
+    /// Whether the cell of this name has its row.
+    fn has(&self, cell: &str) -> bool;
+    /// Takes in the rows that other processes wrote as files, each cell's first one, and returns the names of the new ones' cells.
+    fn merge(&mut self) -> Result<Vec<String>>;
 }
 
 /// A cell that waits.
@@ -82,14 +89,14 @@ pub enum End {
 }
 
 /// Runs the waiting cells; rows go to the ledger as they come.
-pub fn drive(
+pub fn drive<L: Returned>(
     directory: &Path,
     options: &Slurm,
     needs: &Needs,
     waiting: Vec<Waiting>,
-    ledger: &mut Ledger,
+    ledger: &mut L,
     stop: &AtomicBool,
-    news: &mut dyn FnMut(&Ledger, News) -> Result<()>,
+    news: &mut dyn FnMut(&L, News) -> Result<()>,
 ) -> Result<End> {
     let queue = Queue::find()?;
     let place = directory.join("slurm");
@@ -174,23 +181,23 @@ fn submit(
 }
 
 /// Collects rows until all are there or the job is gone. Whether the user wants to stop instead.
-fn watch(
+fn watch<L: Returned>(
     queue: &Queue,
     job: &str,
     waiting: &[Waiting],
-    ledger: &mut Ledger,
+    ledger: &mut L,
     stop: &AtomicBool,
-    news: &mut dyn FnMut(&Ledger, News) -> Result<()>,
+    news: &mut dyn FnMut(&L, News) -> Result<()>,
 ) -> Result<bool> {
     let mut last_answer = Instant::now();
     let mut gone_since: Option<Instant> = None;
-    let missing = |ledger: &Ledger| -> BTreeSet<String> {
+    let missing = |ledger: &L| -> BTreeSet<String> {
         let names = waiting.iter().map(|it| it.cell.clone());
         names.filter(|cell| !ledger.has(cell)).collect()
     };
     loop {
-        for row in ledger.merge()? {
-            news(ledger, News::Row(row.cell))?;
+        for cell in ledger.merge()? {
+            news(ledger, News::Row(cell))?;
         }
         if missing(ledger).is_empty() {
             return Ok(false);
@@ -234,17 +241,22 @@ fn told(job: &str, alive: &Alive) -> String {
 }
 
 /// Expects what must be there before anything is written: Slurm's commands, and a memory limit.
-pub fn expect(limit: Option<u64>) -> Result<()> {
-    memory(limit)?;
+pub fn expect(limit: Option<u64>, option: &str) -> Result<()> {
+    memory(limit, option)?;
     Queue::find().map(|_| ())
 }
 
-/// The memory limit, which the scheduler must be told.
-pub fn memory(limit: Option<u64>) -> Result<u64> {
+/// The memory limit, which the scheduler must be told; `option` gives it.
+pub fn memory(limit: Option<u64>, option: &str) -> Result<u64> {
     match limit {
         Some(limit) => Ok(limit),
         None => {
-            bail!("--on slurm needs --memory, which becomes the tasks' --mem; such as --memory 4G")
+            bail!("--on slurm needs {option}, which becomes the tasks' --mem; such as {option} 4G")
         }
     }
+}
+
+/// What to say when a driver leaves its job.
+pub fn goes_on(job: &str) -> String {
+    format!("job {job} goes on; the same command attaches to it, and scancel {job} ends it")
 }

@@ -55,9 +55,10 @@ impl Script<'_> {
             "--requeue".to_owned(),
             format!("--mem={}M", megabytes(needs.memory)),
             format!("--cpus-per-task={}", needs.processors),
-            format!("--time={}", minutes(needs.timeout, self.each)),
         ];
-        for directive in directives.iter().chain(self.arguments) {
+        let limit = needs.timeout.map(|limit| minutes(limit, self.each));
+        let time = limit.map(|minutes| format!("--time={minutes}"));
+        for directive in directives.iter().chain(&time).chain(self.arguments) {
             let _ = writeln!(text, "#SBATCH {}", quoted(directive)?);
         }
         let _ = write!(
@@ -109,7 +110,7 @@ mod tests {
         let directory = tempfile::TempDir::new().unwrap();
         let needs = Needs {
             study: "sizes".to_owned(),
-            timeout: Duration::from_secs(300),
+            timeout: Some(Duration::from_secs(300)),
             memory: 4 << 30,
             processors: 2,
             command: ["/bin/kingsnake", "ablate", "my study.toml"]

@@ -1,0 +1,169 @@
+//! The rows of a batch on disk: `batch.json` says what makes them comparable, `rows.jsonl` is the truth, `rows.d/` takes rows of
+//! processes that ran elsewhere. Without a directory rows are only kept in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Item;
+use crate::error::{Context, Result, bail};
+use crate::ledger::{difference, lock, put_whole, whole_lines};
+use crate::slurm::{Returned, submissions};
+use crate::{machine, rowfiles};
+
+const ABOUT: &str = "batch.json";
+const ROWS: &str = "rows.jsonl";
+
+/// Rows by the short names of their cells, held by one process at a time.
+pub struct Rows {
+    by_id: BTreeMap<String, Value>,
+    place: Option<(PathBuf, File)>,
+    lock: Option<File>,
+}
+
+/// The row with what every row has: which cell it is of, and where it ran.
+pub fn headed(mut row: Value, item: &Item) -> Value {
+    row["id"] = item.id().into();
+    row["cell"] = item.name.clone().into();
+    row["host"] = machine::host().into();
+    row["processor"] = machine::processor().into();
+    row
+}
+
+/// The short name of a row's cell. Rows of before there were short names have only the cell's name.
+fn id(row: &Value) -> Option<String> {
+    let id = row["id"].as_str().map(str::to_owned);
+    id.or_else(|| Some(rowfiles::id(row["cell"].as_str()?)))
+}
+
+impl Rows {
+    /// Opens the directory as it was left, or empty after `restart`.
+    pub fn open(directory: Option<&Path>, identity: &Value, restart: bool) -> Result<Rows> {
+        let mut rows = Rows {
+            by_id: BTreeMap::new(),
+            place: None,
+            lock: None,
+        };
+        let Some(directory) = directory else {
+            return Ok(rows);
+        };
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        rows.lock = lock(directory)?;
+        let (about, path) = (directory.join(ABOUT), directory.join(ROWS));
+        if restart {
+            rowfiles::remove(directory)?;
+            submissions::remove(directory)?;
+            for path in [&about, &path] {
+                if path.exists() {
+                    fs::remove_file(path)
+                        .with_context(|| format!("cannot remove {}", path.display()))?;
+                }
+            }
+        }
+        if directory.join("study.json").exists() {
+            bail!(
+                "{} holds a study; choose another --out",
+                directory.display()
+            );
+        }
+        if about.exists() {
+            expect_prepared(directory, identity)?;
+        } else {
+            put_whole(&about, format!("{identity:#}\n"))?;
+        }
+        for (at, line) in whole_lines(&path)?.iter().enumerate() {
+            let row: Option<Value> = serde_json::from_str(line).ok();
+            let Some((id, row)) = row.and_then(|row| Some((id(&row)?, row))) else {
+                bail!("{}:{}: this is no row of a cell", path.display(), at + 1);
+            };
+            rows.by_id.insert(id, row);
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        rows.place = Some((directory.to_owned(), file));
+        rows.merge()?;
+        Ok(rows)
+    }
+
+    /// The row of a cell, by its short name.
+    pub fn get(&self, id: &str) -> Option<&Value> {
+        self.by_id.get(id)
+    }
+
+    /// Writes a row; a second row of a cell is ignored.
+    pub fn add(&mut self, row: Value) -> Result<()> {
+        let Some(id) = id(&row) else {
+            bail!("internal error: a row without its cell");
+        };
+        if self.by_id.contains_key(&id) {
+            return Ok(());
+        }
+        if let Some((_, file)) = &mut self.place {
+            // One write, so that a crash leaves at most one torn line.
+            file.write_all(format!("{row}\n").as_bytes())
+                .and_then(|()| file.flush())
+                .with_context(|| format!("cannot write {ROWS}"))?;
+        }
+        self.by_id.insert(id, row);
+        Ok(())
+    }
+}
+
+impl Returned for Rows {
+    fn has(&self, cell: &str) -> bool {
+        self.by_id.contains_key(cell)
+    }
+
+    fn merge(&mut self) -> Result<Vec<String>> {
+        let Some((directory, _)) = &self.place else {
+            return Ok(Vec::new());
+        };
+        let mut new = Vec::new();
+        for (path, text) in rowfiles::texts(&directory.clone())? {
+            let row: Option<Value> = serde_json::from_str(&text).ok();
+            let Some((id, row)) = row.and_then(|row| Some((id(&row)?, row))) else {
+                bail!("{}: this is no row of a cell", path.display());
+            };
+            if !self.has(&id) {
+                self.add(row)?;
+                new.push(id);
+            }
+        }
+        Ok(new)
+    }
+}
+
+/// The cells that have rows in a directory, which another process may be writing to.
+pub fn done_in(directory: &Path) -> Result<BTreeSet<String>> {
+    let text = fs::read_to_string(directory.join(ROWS)).unwrap_or_default();
+    let files = rowfiles::texts(directory)?.into_iter().map(|it| it.1);
+    let all = text.lines().map(str::to_owned).chain(files);
+    // A line that is not whole yet is not done.
+    let ids = all.filter_map(|line| id(&serde_json::from_str(&line).ok()?));
+    Ok(ids.collect())
+}
+
+/// Expects the directory to be prepared for these cells.
+pub fn expect_prepared(directory: &Path, identity: &Value) -> Result<()> {
+    let about = directory.join(ABOUT);
+    let Ok(text) = fs::read_to_string(&about) else {
+        bail!(
+            "there is no {}; the same command with --prepare makes it",
+            about.display()
+        );
+    };
+    let there: Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not what a batch left", about.display()))?;
+    if let Some((name, was, is)) = difference("", &there, identity) {
+        bail!(
+            "{} holds the rows of another run: {name} was {was} and is now {is}\n\
+             Continue it with the options that it began with, choose another --out, or pass --restart to delete its rows.",
+            directory.display()
+        );
+    }
+    Ok(())
+}

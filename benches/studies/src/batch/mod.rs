@@ -1,0 +1,322 @@
+//! Runs independent cells that are no study: many histories to check, a hunt over real databases. They have the same
+//! primitives as a study: list, prepare, run some without a lock, merge, and run on a cluster.
+//!
+//! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
+
+mod ledger;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use kingsnake_text::count;
+use serde_json::{Value, json};
+
+use crate::conduct::tell;
+use crate::error::{Result, bail};
+use crate::listener::{Event, Listener};
+use crate::rowfiles;
+use crate::slurm::{self, End, Needs, News, Waiting};
+use crate::start::Mode;
+use ledger::Rows;
+
+/// One cell of a batch.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// What people call it.
+    pub name: String,
+    /// What tells it from every other cell; its short name is made of this.
+    pub key: String,
+    /// The command that it runs first.
+    pub argv: Vec<String>,
+    /// The history that it reads or makes.
+    pub history: PathBuf,
+}
+
+impl Item {
+    /// The cell's short name.
+    pub fn id(&self) -> String {
+        rowfiles::id(&self.key)
+    }
+}
+
+/// What a batch does with its cells.
+pub trait Batch: Sync {
+    /// The cells, in the order in which they are told.
+    fn items(&self) -> &[Item];
+    /// Runs one to its row, a JSON object; `None` if it was stopped, so that it has to run again.
+    fn run(&self, item: &Item, stop: &AtomicBool) -> std::result::Result<Option<Value>, String>;
+    /// The row of a cell that never came back.
+    fn lost(&self, item: &Item, reason: &str) -> Value;
+    /// A row in one line.
+    fn words(&self, row: &Value) -> String;
+}
+
+/// How a batch runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the job is called.
+    pub name: String,
+    /// Where rows go; nowhere unless given.
+    pub directory: Option<PathBuf>,
+    /// What makes rows comparable.
+    pub identity: Value,
+    /// Cells at a time.
+    pub jobs: usize,
+    /// What is done with the cells.
+    pub mode: Mode,
+    /// Forget the rows that are there.
+    pub restart: bool,
+    /// The command line that asks for the same cells, without the program.
+    pub words: Vec<String>,
+    /// What one cell may take, if that is limited.
+    pub timeout: Option<Duration>,
+    /// How large its process may become, in bytes.
+    pub memory: Option<u64>,
+    /// The option that gives this limit.
+    pub memory_option: &'static str,
+    /// Processors of a cell.
+    pub processors: usize,
+}
+
+/// How a batch ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// With an exit status: what was asked for were no rows.
+    Status(u8),
+    /// With the rows that are there, in the order of the cells; fewer than cells where it was stopped.
+    Rows(Vec<Value>),
+}
+
+/// Runs the batch, or what of it was asked for.
+pub fn batch(
+    batch: &dyn Batch,
+    options: &Options,
+    stop: &AtomicBool,
+    listener: &mut dyn Listener,
+) -> Result<Ended> {
+    let runner = Runner { batch, options };
+    match &options.mode {
+        Mode::List { json } => return runner.list(*json, listener).map(Ended::Status),
+        Mode::Cells(ids) => {
+            return runner.run_cells(ids, stop, listener).map(Ended::Status);
+        }
+        Mode::Slurm(_) => slurm::expect(options.memory, options.memory_option)?,
+        Mode::Local | Mode::Prepare => {}
+    }
+    let directory = options.directory.as_deref();
+    let mut rows = Rows::open(directory, &options.identity, options.restart)?;
+    let waiting: Vec<&Item> = runner.waiting(&rows);
+    match &options.mode {
+        Mode::Prepare => {
+            let text = &format!("prepared: {} to run\n", count(waiting.len(), "cell"));
+            let always = false;
+            tell(listener, Event::Text { text, always })?;
+            return Ok(Ended::Status(0));
+        }
+        Mode::Slurm(cluster) => runner.run_on_slurm(cluster, &mut rows, stop, listener)?,
+        _ => runner.run_here(waiting, &mut rows, stop, listener)?,
+    }
+    let in_order = batch.items().iter().filter_map(|item| rows.get(&item.id()));
+    Ok(Ended::Rows(in_order.cloned().collect()))
+}
+
+struct Runner<'a> {
+    batch: &'a dyn Batch,
+    options: &'a Options,
+}
+
+impl<'a> Runner<'a> {
+    fn directory(&self) -> Result<&'a std::path::Path> {
+        match self.options.directory.as_deref() {
+            Some(directory) => Ok(directory),
+            None => bail!("cells need a directory for their rows; name one by --out DIR"),
+        }
+    }
+
+    fn waiting(&self, rows: &Rows) -> Vec<&'a Item> {
+        let items = self.batch.items().iter();
+        items
+            .filter(|item| rows.get(&item.id()).is_none())
+            .collect()
+    }
+
+    fn list(&self, json: bool, listener: &mut dyn Listener) -> Result<u8> {
+        let text = if json {
+            let directory = self.directory()?;
+            let done = ledger::done_in(directory)?;
+            let line = |item: &Item| {
+                let id = item.id();
+                let row = rowfiles::place(directory, &id).display().to_string();
+                let argv = std::iter::once("kingsnake").chain(item.argv.iter().map(String::as_str));
+                json!({
+                    "id": id, "cell": item.name, "argv": argv.collect::<Vec<_>>(),
+                    "history": item.history.display().to_string(), "row": row, "done": done.contains(&id),
+                })
+                .to_string()
+            };
+            let lines: Vec<String> = self.batch.items().iter().map(line).collect();
+            format!("[{}]\n", lines.join(",\n "))
+        } else {
+            let names = self.batch.items().iter().map(|item| item.name.as_str());
+            names.flat_map(|name| [name, "\n"]).collect()
+        };
+        let text = &text;
+        tell(listener, Event::Text { text, always: true })?;
+        Ok(0)
+    }
+
+    /// Runs these cells, one after the other, but for those that have rows. Takes no lock.
+    fn run_cells(
+        &self,
+        ids: &[String],
+        stop: &AtomicBool,
+        listener: &mut dyn Listener,
+    ) -> Result<u8> {
+        let directory = self.directory()?;
+        let items = self.batch.items();
+        let mut wanted = Vec::new();
+        for id in ids {
+            let Some(found) = items.iter().find(|item| item.id() == *id) else {
+                bail!("there is no cell {id:?}; --list --json shows those that there are");
+            };
+            wanted.push(found);
+        }
+        ledger::expect_prepared(directory, &self.options.identity)?;
+        let done = ledger::done_in(directory)?;
+        for item in wanted {
+            if done.contains(&item.id()) || rowfiles::place(directory, &item.id()).exists() {
+                continue;
+            }
+            let Some(row) = self.run(item, stop)? else {
+                return Ok(3);
+            };
+            rowfiles::put(directory, &item.id(), &row)?;
+            self.tell_row(&row, listener)?;
+        }
+        Ok(0)
+    }
+
+    /// One cell to its row, which says which cell it is of and where it ran.
+    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>> {
+        match self.batch.run(item, stop) {
+            Ok(Some(row)) if !stop.load(Ordering::Relaxed) => Ok(Some(ledger::headed(row, item))),
+            Ok(_) => Ok(None),
+            Err(why) => bail!("{}: {why}", item.name),
+        }
+    }
+
+    fn tell_row(&self, row: &Value, listener: &mut dyn Listener) -> Result<()> {
+        let text = &format!("{}\n", self.batch.words(row));
+        let always = false;
+        tell(listener, Event::Text { text, always })
+    }
+
+    /// Several at a time; told in the order of the cells.
+    fn run_here(
+        &self,
+        waiting: Vec<&'a Item>,
+        rows: &mut Rows,
+        stop: &AtomicBool,
+        listener: &mut dyn Listener,
+    ) -> Result<()> {
+        let n_cells = waiting.len();
+        let queue: Mutex<VecDeque<(usize, &Item)>> =
+            Mutex::new(waiting.into_iter().enumerate().collect());
+        std::thread::scope(|scope| {
+            let (finished, results) = mpsc::channel();
+            for _ in 0..self.options.jobs.clamp(1, n_cells.max(1)) {
+                let (finished, queue) = (finished.clone(), &queue);
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let next = queue
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .pop_front();
+                        let Some((at, item)) = next else { return };
+                        if finished.send((at, self.run(item, stop))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(finished);
+            let mut untold: BTreeMap<usize, Value> = BTreeMap::new();
+            let mut next = 0;
+            for (at, ended) in results {
+                let told = ended.and_then(|row| {
+                    let Some(row) = row else { return Ok(()) };
+                    rows.add(row.clone())?;
+                    untold.insert(at, row);
+                    while let Some(row) = untold.remove(&next) {
+                        self.tell_row(&row, listener)?;
+                        next += 1;
+                    }
+                    Ok(())
+                });
+                if let Err(error) = told {
+                    // The disk is full, or the executable is gone: no further cell would fare better.
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+            untold
+                .values()
+                .try_for_each(|row| self.tell_row(row, listener))
+        })
+    }
+
+    fn run_on_slurm(
+        &self,
+        cluster: &slurm::Slurm,
+        rows: &mut Rows,
+        stop: &AtomicBool,
+        listener: &mut dyn Listener,
+    ) -> Result<()> {
+        let directory = self.directory()?;
+        let executable = crate::process::this_program()?.display().to_string();
+        let command = std::iter::once(executable).chain(self.options.words.iter().cloned());
+        let needs = Needs {
+            study: self.options.name.clone(),
+            timeout: self.options.timeout,
+            memory: slurm::memory(self.options.memory, self.options.memory_option)?,
+            processors: self.options.processors,
+            command: command.collect(),
+        };
+        let waiting = self.waiting(rows);
+        tell(listener, Event::Begin(waiting.len()))?;
+        let cells = waiting.iter().map(|item| Waiting {
+            id: item.id(),
+            cell: item.id(),
+        });
+        let mut hear = |rows: &Rows, news: News| match news {
+            News::Doing(words) => tell(listener, Event::Doing(&words)),
+            News::Warning(words) => tell(listener, Event::Warning(&words)),
+            News::Row(id) => match rows.get(&id) {
+                Some(row) => self.tell_row(row, listener),
+                None => Ok(()),
+            },
+        };
+        let cells = cells.collect();
+        let end = slurm::drive(directory, cluster, &needs, cells, rows, stop, &mut hear)?;
+        match end {
+            End::Left(job) if job.is_empty() => {}
+            End::Left(job) => {
+                let words = slurm::goes_on(&job);
+                tell(listener, Event::Warning(&words))?;
+            }
+            End::Done(failed) => {
+                for (cell, reason) in failed {
+                    if let Some(item) = waiting.iter().find(|item| item.id() == cell.id) {
+                        let row = ledger::headed(self.batch.lost(item, &reason), item);
+                        rows.add(row.clone())?;
+                        self.tell_row(&row, listener)?;
+                    }
+                }
+            }
+        }
+        tell(listener, Event::End)
+    }
+}

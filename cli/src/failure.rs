@@ -1,0 +1,59 @@
+//! Errors as JSON, where `--json` asks for it: the same document for every command.
+
+use std::path::PathBuf;
+
+use anyhow::Error;
+use clap::ArgMatches;
+use kingsnake_datasets::{Place, ReadError};
+use serde_json::{Value, json};
+
+use crate::limits::is_stdio;
+use crate::output::put;
+
+/// The document of an error in these words.
+pub fn document(words: &str) -> Value {
+    json!({
+        "schema": 1, "kingsnake": env!("CARGO_PKG_VERSION"), "verdict": "error", "exit_status": 2,
+        "error": {"message": words},
+    })
+}
+
+/// The same of an error that may know a file and a place in it.
+fn document_of(error: &Error) -> Value {
+    let mut document = document(&format!("{error:#}"));
+    if let Some(error) = error.downcast_ref::<ReadError>() {
+        document["error"]["file"] = error.file().display().to_string().into();
+        match error.place() {
+            Place::Line(line) => document["error"]["line"] = line.into(),
+            Place::Offset(offset) => document["error"]["byte"] = offset.into(),
+            Place::Whole => {}
+        }
+    }
+    document
+}
+
+/// Where the command line wants JSON, if it does.
+fn wanted(matches: &ArgMatches) -> Option<PathBuf> {
+    let (_, typed) = matches.subcommand()?;
+    let path = typed.try_get_one::<PathBuf>("json").ok()?;
+    path.cloned()
+}
+
+/// Writes the document of an error, if JSON was asked for. A file that is there stays: the error may be that it is the history.
+pub fn write(matches: &ArgMatches, error: &Error) {
+    if let Some(path) = wanted(matches).filter(|path| is_stdio(path) || !path.exists()) {
+        // The error has been said on stderr; there is nobody left to tell of another one.
+        let _ = put(&path, &format!("{:#}\n", document_of(error)));
+    }
+}
+
+/// Writes the document of a command line that makes no sense, if it asks for JSON on stdout.
+pub fn write_usage(error: &clap::Error) {
+    let is_error = error.use_stderr();
+    if is_error && std::env::args_os().any(|word| word == "--json") {
+        let text = error.to_string();
+        let words = text.lines().next().unwrap_or_default();
+        let words = words.strip_prefix("error: ").unwrap_or(words);
+        let _ = put("-".as_ref(), &format!("{:#}\n", document(words)));
+    }
+}

@@ -1,0 +1,331 @@
+//! `kingsnake check` of several histories: each is a cell, checked in a process of its own, with a line, a row, and a test case
+//! if that is asked for.
+//!
+//! Exit status: 1 if a history is violated, else 2 if one could not be checked, else 3 if one is unknown, else 0.
+
+mod annotations;
+mod junit;
+mod page;
+mod row;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{ArgMatches, CommandFactory};
+use kingsnake_studies::{
+    Batch, BatchEnded, BatchOptions, Ending, Event, Item, Limits, Listener, Mode, batch,
+    fingerprint, memory_each, run_process, threads_each,
+};
+use serde_json::{Value, json};
+
+use crate::args::{AnnotationsArg, CheckManyArgs, LevelArg, Typed};
+use crate::interrupt;
+use crate::limits::is_stdio;
+use crate::output::put;
+use crate::study_bar::StudyBar;
+use crate::voice::{Voice, count, say};
+use row::Row;
+
+/// Options that the cells are not told: what is written once for all of them.
+const OURS: [&str; 14] = [
+    "histories",
+    "out",
+    "junit",
+    "annotations",
+    "json",
+    "jobs",
+    "list",
+    "prepare",
+    "cell",
+    "on",
+    "cells_per_task",
+    "slurm_arg",
+    "restart",
+    "leash",
+];
+/// Options of every command, which are for this process.
+const GENERAL: [&str; 3] = ["quiet", "verbose", "color"];
+
+/// Whether more was asked for than one check.
+pub fn is_asked(args: &CheckManyArgs) -> bool {
+    let many = &args.many;
+    let files = many.out.is_some() || many.junit.is_some() || many.annotations.is_some();
+    let is_several = args.histories.len() > 1 || histories(&args.histories).0 != args.histories;
+    files || is_several || many.cells.is_asked()
+}
+
+/// The histories that these paths hold, each once, and how many files in directories are no histories.
+fn histories(paths: &[PathBuf]) -> (Vec<PathBuf>, usize) {
+    let (mut all, mut others): (Vec<PathBuf>, usize) = (Vec::new(), 0);
+    for path in paths {
+        let (found, left_out) = kingsnake_datasets::histories(path);
+        others += left_out;
+        for path in found {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+    }
+    (all, others)
+}
+
+/// Checks all, or what of them was asked for.
+pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u8> {
+    let (histories, others) = histories(&args.histories);
+    expect_one_file_each(args, histories.len())?;
+    if others > 0 {
+        let words = "left out of the directories, being no history";
+        voice.warn(&format!("{} {words}", count(others, "file")));
+    }
+    let many = Many::new(args, histories, words_of(matches));
+    let stop = interrupt::listen().context("cannot listen to signals")?;
+    let json = args.check.files.json.as_deref();
+    let mut lines = Lines {
+        bar: StudyBar::new(voice),
+        is_silent: json.is_some_and(is_stdio) || args.many.annotations.is_some(),
+    };
+    let options = many.options(args, json.is_some());
+    match batch(&many, &options, &stop, &mut lines)? {
+        BatchEnded::Status(status) => Ok(status),
+        BatchEnded::Rows(rows) => {
+            let rows: Vec<Row<'_>> = rows.iter().map(Row).collect();
+            deliver(args, &many, &rows, voice)
+        }
+    }
+}
+
+/// What is written to one file cannot be written for several histories.
+fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> {
+    let files = &args.check.files;
+    let single = [
+        ("--certificate", &files.certificate),
+        ("--proof", &files.proof),
+        ("--dot", &files.dot),
+        ("--svg", &files.svg),
+        ("--report", &files.report),
+    ];
+    if let Some((name, _)) = single.iter().find(|it| it.1.is_some()) {
+        bail!(
+            "{name} writes one file, and {} are checked one by one; --out DIR keeps a page of each that is violated",
+            row::counted(n_histories)
+        );
+    }
+    if args.histories.iter().any(|path| is_stdio(path)) {
+        bail!("- (stdin) can only be checked alone, without --out, --junit or --annotations");
+    }
+    Ok(())
+}
+
+/// The words of the command line that say how each history is checked.
+fn words_of(matches: &ArgMatches) -> Vec<String> {
+    let command = Typed::command();
+    let (Some(check), Some(("check", typed))) =
+        (command.find_subcommand("check"), matches.subcommand())
+    else {
+        return Vec::new();
+    };
+    let mut words = Vec::new();
+    for arg in check.get_arguments() {
+        let id = arg.get_id().as_str();
+        let is_typed = typed.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+        let (true, Some(long)) = (is_typed, arg.get_long()) else {
+            continue;
+        };
+        if OURS.contains(&id) || GENERAL.contains(&id) {
+            continue;
+        }
+        if arg.get_action().takes_values() {
+            let values = typed.get_raw(id).into_iter().flatten();
+            words.extend(values.map(|it| format!("--{long}={}", it.to_string_lossy())));
+        } else {
+            words.push(format!("--{long}"));
+        }
+    }
+    words
+}
+
+struct Many {
+    items: Vec<Item>,
+    words: Vec<String>,
+    directory: Option<PathBuf>,
+    has_pages: bool,
+    limits: Limits,
+    /// What each process is told besides, because several run at a time.
+    share: Vec<String>,
+}
+
+impl Many {
+    fn new(args: &CheckManyArgs, histories: Vec<PathBuf>, words: Vec<String>) -> Many {
+        let check = &args.check;
+        let jobs = usize::from(args.many.cells.jobs);
+        let mut items = Vec::new();
+        for path in histories {
+            let name = path.display().to_string();
+            // Where there is no directory nothing is resumed, and a file that cannot be read is a cell that fails.
+            let content = match &args.many.out {
+                Some(_) => fingerprint(&path).unwrap_or_default(),
+                None => String::new(),
+            };
+            let mut argv = vec!["check".to_owned(), name.clone()];
+            argv.extend(words.iter().cloned());
+            items.push(Item {
+                key: format!("{name} {content}"),
+                name,
+                argv,
+                history: path,
+            });
+        }
+        let mut share = Vec::new();
+        let threads = threads_each(jobs).filter(|_| check.limits.threads.is_none());
+        share.extend(threads.map(|n| format!("--threads={n}")));
+        let bounds = &check.limits.bounds;
+        let free = memory_each(jobs).filter(|_| jobs > 1 && bounds.memory_limit.is_none());
+        share.extend(free.map(|size| format!("--memory-limit={size}")));
+        Many {
+            items,
+            words,
+            directory: args.many.out.clone(),
+            has_pages: takes_report(check.level.level)
+                && !crate::commands::white_box::is_asked(check),
+            limits: Limits {
+                timeout: bounds.timeout.unwrap_or(Duration::MAX),
+                memory: None,
+            },
+            share,
+        }
+    }
+
+    fn options(&self, args: &CheckManyArgs, json: bool) -> BatchOptions {
+        let mut words = vec!["check".to_owned()];
+        words.extend(args.histories.iter().map(|it| it.display().to_string()));
+        words.extend(self.words.iter().cloned());
+        words.extend(
+            self.directory
+                .iter()
+                .map(|it| format!("--out={}", it.display())),
+        );
+        let executable = std::env::current_exe().ok();
+        let executable = executable.and_then(|it| fingerprint(&it).ok());
+        let limits = &args.check.limits;
+        let identity = match &self.directory {
+            Some(_) => json!({
+                "check": self.words, "kingsnake": env!("CARGO_PKG_VERSION"), "executable": executable,
+            }),
+            None => Value::Null,
+        };
+        BatchOptions {
+            name: "check".to_owned(),
+            directory: self.directory.clone(),
+            identity,
+            jobs: usize::from(args.many.cells.jobs),
+            mode: match args.many.cells.mode(json) {
+                // Rows without a directory are of no use to another process.
+                Mode::Prepare if self.directory.is_none() => Mode::Cells(Vec::new()),
+                mode => mode,
+            },
+            restart: args.many.cells.restart,
+            words,
+            timeout: limits.bounds.timeout,
+            memory: limits.bounds.memory_limit,
+            memory_option: "--memory-limit",
+            processors: limits.threads.map_or(1, usize::from),
+        }
+    }
+
+    /// Where a history's page is, from the directory.
+    fn page_of(item: &Item) -> PathBuf {
+        Path::new("cells").join(format!("{}.html", item.id()))
+    }
+}
+
+/// Whether a check at this level writes a page.
+fn takes_report(level: Option<LevelArg>) -> bool {
+    matches!(level, None | Some(LevelArg::One(_)))
+}
+
+impl Batch for Many {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut line = item.argv.clone();
+        line.extend(self.share.iter().cloned());
+        line.extend(["--json", "--quiet"].map(str::to_owned));
+        let mut page = None;
+        if let Some(directory) = self.directory.as_ref().filter(|_| self.has_pages) {
+            let path = directory.join(Many::page_of(item));
+            let parent = directory.join("cells");
+            std::fs::create_dir_all(&parent)
+                .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
+            line.push(format!("--report={}", path.display()));
+            page = Some(path);
+        }
+        let ended = run_process(&program, &line, self.limits, stop);
+        let ended = ended.map_err(|error| format!("cannot start kingsnake check: {error}"))?;
+        if matches!(ended.ending, Ending::Stopped) {
+            return Ok(None);
+        }
+        let mut row = row::of(item, &ended);
+        if let Some(path) = page {
+            if row["verdict"] == "violated" {
+                row["page"] = Many::page_of(item).display().to_string().into();
+            } else {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+        Ok(Some(row))
+    }
+
+    fn lost(&self, item: &Item, reason: &str) -> Value {
+        row::lost(item, reason)
+    }
+
+    fn words(&self, row: &Value) -> String {
+        Row(row).line()
+    }
+}
+
+/// Says lines whatever the voice: they are the answer.
+struct Lines {
+    bar: StudyBar,
+    is_silent: bool,
+}
+
+impl Listener for Lines {
+    fn event(&mut self, event: Event<'_>) -> io::Result<()> {
+        match event {
+            Event::Text { always: false, .. } if self.is_silent => Ok(()),
+            Event::Text { text, .. } => self.bar.event(Event::Text { text, always: true }),
+            event => self.bar.event(event),
+        }
+    }
+}
+
+/// Writes what was asked for, and returns the exit status.
+fn deliver(args: &CheckManyArgs, many: &Many, rows: &[Row<'_>], voice: Voice) -> Result<u8> {
+    let json = args.check.files.json.as_deref();
+    if let Some(path) = json {
+        let documents: Vec<String> = rows.iter().map(|row| row.document().to_string()).collect();
+        put(path, &format!("[{}]\n", documents.join(",\n ")))?;
+    }
+    if let Some(path) = &args.many.junit {
+        put(path, &junit::write(rows))?;
+    }
+    if args.many.annotations == Some(AnnotationsArg::Github) {
+        say(&annotations::github(rows)).context("cannot write to stdout")?;
+    }
+    if let Some(directory) = &many.directory {
+        put(&directory.join("report.html"), &page::write(rows))?;
+    }
+    let writes_stdout =
+        json.is_some_and(is_stdio) || args.many.junit.as_deref().is_some_and(is_stdio);
+    if !voice.quiet && !writes_stdout {
+        say(&row::summary(rows, many.items.len())).context("cannot write to stdout")?;
+    }
+    Ok(row::worst(rows, many.items.len()))
+}

@@ -1,0 +1,192 @@
+//! A row of a history that was checked: what its process answered, in the row's own words and whole.
+
+use kingsnake_studies::{Ended, Ending, Item};
+use serde_json::{Value, json};
+
+use crate::failure;
+use crate::voice::{grouped, lasting, printable};
+
+/// The row of a process that has ended.
+pub fn of(item: &Item, ended: &Ended) -> Value {
+    let status = match &ended.ending {
+        Ending::Exited(status) => status.code().unwrap_or(2),
+        Ending::Late | Ending::Large => 3,
+        Ending::Stopped => 2,
+    };
+    let complaint = ended.stderr.trim();
+    let complaint = complaint.strip_prefix("kingsnake: ").unwrap_or(complaint);
+    let document = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| {
+        let words = match &ended.ending {
+            Ending::Late => "it took longer than its limit and was killed".to_owned(),
+            Ending::Exited(status) if complaint.is_empty() => status.to_string(),
+            _ => complaint.to_owned(),
+        };
+        failure::document(&words)
+    });
+    let wall = ended.wall.as_secs_f64();
+    row(item, status, document, wall)
+}
+
+/// The row of a history whose process never came back.
+pub fn lost(item: &Item, reason: &str) -> Value {
+    row(item, 2, failure::document(reason), 0.0)
+}
+
+fn row(item: &Item, status: i32, mut document: Value, wall: f64) -> Value {
+    let verdict = match status {
+        0 => "satisfied",
+        1 => "violated",
+        3 => "unknown",
+        _ => "error",
+    };
+    if document.get("path").is_none() {
+        document["path"] = item.name.clone().into();
+    }
+    let device = &document["stats"]["device"];
+    let device = device["name"].as_str().filter(|it| !it.is_empty());
+    json!({
+        "verdict": verdict, "exit_status": status, "wall_seconds": wall,
+        "device": if device.is_some() { "gpu" } else { "cpu" }, "adapter": device,
+        "page": null, "document": document,
+    })
+}
+
+/// A row, to be told.
+pub struct Row<'a>(pub &'a Value);
+
+impl Row<'_> {
+    /// The history's path.
+    pub fn path(&self) -> &str {
+        self.0["cell"].as_str().unwrap_or("")
+    }
+
+    /// `satisfied`, `violated`, `unknown` or `error`.
+    pub fn verdict(&self) -> &str {
+        self.0["verdict"].as_str().unwrap_or("error")
+    }
+
+    /// What its process answered.
+    pub fn document(&self) -> &Value {
+        &self.0["document"]
+    }
+
+    /// Seconds from the start of its process to its end.
+    pub fn seconds(&self) -> f64 {
+        self.0["wall_seconds"].as_f64().unwrap_or(0.0)
+    }
+
+    /// Where its page is, from the directory of rows.
+    pub fn page(&self) -> Option<&str> {
+        self.0["page"].as_str()
+    }
+
+    /// Where it ran.
+    pub fn host(&self) -> &str {
+        self.0["host"].as_str().unwrap_or("")
+    }
+
+    /// The level that was checked.
+    pub fn level(&self) -> String {
+        let level = &self.document()["level"];
+        let name = level["name"].as_str().or(level.as_str());
+        name.unwrap_or("check").to_owned()
+    }
+
+    /// The anomaly's name, of a violated history.
+    pub fn anomaly(&self) -> Option<String> {
+        let document = self.document();
+        let anomaly = &document["anomaly"];
+        let named = anomaly["name"].as_str().or(anomaly.as_str());
+        let first = document["anomaly_types"][0].as_str();
+        let name = named.or(first)?;
+        Some(match anomaly["adya"].as_str() {
+            Some(adya) => format!("{name} ({adya})"),
+            None => name.to_owned(),
+        })
+    }
+
+    /// Why it is not satisfied, in one line.
+    pub fn why(&self) -> String {
+        let document = self.document();
+        let reason = &document["reason"];
+        let found = [
+            document["error"]["message"].as_str(),
+            document["story"]["headline"].as_str(),
+            document["story"].as_str(),
+            reason["words"].as_str(),
+            reason.as_str(),
+            document["why"].as_str(),
+        ];
+        let found = found.into_iter().flatten().next().map(str::to_owned);
+        found.or_else(|| self.anomaly()).unwrap_or_default()
+    }
+
+    /// The argument, a line each.
+    pub fn story(&self) -> Vec<String> {
+        let story = &self.document()["story"];
+        let lines = story["lines"].as_array().or(story.as_array());
+        let text = |line: &Value| {
+            let text = line["text"].as_str().or(line.as_str())?;
+            let depth = line["depth"].as_u64().unwrap_or(0) as usize;
+            Some(format!("{}{text}", "  ".repeat(depth)))
+        };
+        lines.into_iter().flatten().filter_map(text).collect()
+    }
+
+    /// The row in one line.
+    pub fn line(&self) -> String {
+        let rest = match self.verdict() {
+            "satisfied" => {
+                let seconds = std::time::Duration::from_secs_f64(self.seconds());
+                format!(" ({})", lasting(seconds))
+            }
+            "violated" => self.anomaly().map_or(String::new(), |it| format!(": {it}")),
+            _ => format!(": {}", self.why()),
+        };
+        let (verdict, path) = (self.verdict(), self.path());
+        printable(&format!("{verdict:<9} {path}{rest}"))
+    }
+}
+
+fn n_of(rows: &[Row<'_>], verdict: &str) -> usize {
+    rows.iter().filter(|row| row.verdict() == verdict).count()
+}
+
+/// All of them in one line.
+pub fn summary(rows: &[Row<'_>], n_histories: usize) -> String {
+    let parts = ["satisfied", "violated", "unknown", "error"].map(|verdict| {
+        let word = if verdict == "error" {
+            "failed"
+        } else {
+            verdict
+        };
+        format!("{} {word}", n_of(rows, verdict))
+    });
+    let left = n_histories.saturating_sub(rows.len());
+    let left = match left {
+        0 => String::new(),
+        left => format!(", {left} not checked yet"),
+    };
+    format!("{}: {}{left}\n", counted(n_histories), parts.join(", "))
+}
+
+/// `1 history`, `2 histories`.
+pub fn counted(n_histories: usize) -> String {
+    match n_histories {
+        1 => "1 history".to_owned(),
+        n => format!("{} histories", grouped(n as u64)),
+    }
+}
+
+/// The exit status of all.
+pub fn worst(rows: &[Row<'_>], n_histories: usize) -> u8 {
+    if n_of(rows, "violated") > 0 {
+        1
+    } else if n_of(rows, "error") > 0 {
+        2
+    } else if n_of(rows, "unknown") > 0 || rows.len() < n_histories {
+        3
+    } else {
+        0
+    }
+}
