@@ -48,6 +48,11 @@ impl WeakLevel {
         self != WeakLevel::Rc
     }
 
+    /// Whether a transaction may read a key twice and find different versions.
+    pub fn allows_other_reads(self) -> bool {
+        matches!(self, WeakLevel::Rc | WeakLevel::RcSo)
+    }
+
     /// Whether a finding breaks the level.
     pub fn is_broken_by(self, finding: &Finding) -> bool {
         finding.breaks(self.into())

@@ -91,19 +91,24 @@ pub fn check(
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
-    let all = resolve_reads(history, budget)?;
+    let mut all = resolve_reads(history, budget)?;
     let mut findings = all.resolved.findings().to_vec();
     findings.retain(|finding| spec.level.is_broken_by(finding));
     if !findings.is_empty() {
         return Ok(WeakVerdict::Local(findings));
     }
+    let guess = all.guess.take();
     let graph = Graph::of(&all, spec, budget)?;
     let resolved = &all.resolved;
     Ok(match cycle::order(resolved.n_txns(), &graph.edges) {
         Ok(order) => {
             WeakVerdict::Satisfied(order.into_iter().map(|node| resolved.txn(node)).collect())
         }
-        Err(cycle) => WeakVerdict::Cycle(cycle::steps(&all, spec, &cycle)),
+        // Where reads may differ, another reading of a row that was not there might have no cycle.
+        Err(cycle) => match guess.filter(|_| spec.level.allows_other_reads()) {
+            Some(ambiguous) => return Err(ambiguous),
+            None => WeakVerdict::Cycle(cycle::steps(&all, spec, &cycle)),
+        },
     })
 }
 

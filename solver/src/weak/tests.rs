@@ -65,15 +65,16 @@ fn drawn_rows(seed: u64) -> History {
 
 #[test]
 fn every_weak_level_agrees_with_its_axioms() {
-    agree(20_000, drawn);
+    agree(20_000, 1_000, drawn);
 }
 
 #[test]
 fn every_weak_level_agrees_with_its_axioms_on_range_queries() {
-    agree(20_000, drawn_rows);
+    agree(20_000, 500, drawn_rows);
 }
 
-fn agree(n_seeds: u64, drawn: impl Fn(u64) -> History) {
+/// Compares all levels on some histories; each verdict of each level must occur so often.
+fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
     let (mut counts, mut n_refused, mut n_cycles) = ([[0; 2]; 8], 0, 0);
     for seed in 0..n_seeds {
         let history = drawn(seed);
@@ -100,7 +101,7 @@ fn agree(n_seeds: u64, drawn: impl Fn(u64) -> History) {
     println!("violated and satisfied by level: {counts:?}; {n_refused} refused, {n_cycles} cycles");
     for (spec, [no, yes]) in specs().zip(counts) {
         assert!(
-            no.min(yes) > 1_000,
+            no.min(yes) > least,
             "{spec}: {no} violated, {yes} satisfied"
         );
     }
@@ -174,6 +175,9 @@ fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Graph<'_>))
         .iter()
         .any(|finding| spec.level.is_broken_by(finding))
     {
+        return false;
+    }
+    if all.guess.is_some() {
         return false;
     }
     let mut graph = Graph::of(&all, spec, &budget).expect("there is time");

@@ -3,7 +3,7 @@
 //! Serializability and snapshot isolation need only a transaction's first read of a key. Read committed also asks in which
 //! order it read, and may read a key twice and differently.
 
-use super::{Resolved, VersionId};
+use super::{ResolveError, Resolved, VersionId};
 use crate::resolve::Node;
 use std::ops::Range;
 
@@ -78,7 +78,7 @@ impl Reads {
 
 /// A resolved history with all its reads. The findings' own reads are left out, unless they are
 /// [non-repeatable](crate::verdict::LocalAnomaly::NonRepeatableRead).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct WithReads {
     /// Versions, sessions and findings.
     pub resolved: Resolved,
@@ -86,6 +86,9 @@ pub struct WithReads {
     pub reads: Reads,
     /// What range queries did not return, by reader and operation.
     pub gaps: Vec<ProgramGap>,
+    /// Set where a second read that found no row was taken for a repetition of the first, and could have found what another left.
+    /// At levels that allow reads to differ, a *no* then needs the other readings, too.
+    pub guess: Option<ResolveError>,
 }
 
 impl WithReads {

@@ -70,6 +70,11 @@ impl Walk<'_> {
                 }
             };
             if is_same {
+                let origin = self.absences.origin(key, txn, absence);
+                if let (true, AbsenceOrigin::Ambiguous(one, other)) = (self.keep_reads, origin) {
+                    self.guess
+                        .get_or_insert_with(|| ambiguous(history, txn, key, one, other));
+                }
                 self.keep(node, at, version);
                 return Ok(());
             }

@@ -27,15 +27,21 @@ pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, Re
 
 /// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<WithReads, ResolveError> {
-    let (resolved, program, gaps) = walk_all(history, budget, true)?;
+    let (resolved, program, gaps, guess) = walk_all(history, budget, true)?;
     Ok(WithReads {
         reads: Reads::new(resolved.n_txns(), &program),
         gaps,
+        guess,
         resolved,
     })
 }
 
-type Walked = (Resolved, Vec<ProgramRead>, Vec<ProgramGap>);
+type Walked = (
+    Resolved,
+    Vec<ProgramRead>,
+    Vec<ProgramGap>,
+    Option<ResolveError>,
+);
 
 fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walked, ResolveError> {
     let writers = Writers::of(history, budget)?;
@@ -54,7 +60,7 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
     }
     let given = given_orders(&mut walk)?;
     let (reads, program, mut findings) = (walk.reads, walk.program, walk.findings);
-    let (gaps, program_gaps) = (walk.gaps, walk.program_gaps);
+    let (gaps, program_gaps, guess) = (walk.gaps, walk.program_gaps, walk.guess);
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
@@ -71,7 +77,7 @@ fn walk_all(history: &History, budget: &Budget, keep_reads: bool) -> Result<Walk
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
     };
-    Ok((resolved, program, program_gaps))
+    Ok((resolved, program, program_gaps, guess))
 }
 
 fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
@@ -116,6 +122,8 @@ pub(super) struct Walk<'h> {
     pub(super) under: Under,
     gaps: Vec<Gap>,
     program_gaps: Vec<ProgramGap>,
+    /// The first read of nothing that was taken for a repetition although it need not be one.
+    pub(super) guess: Option<ResolveError>,
 }
 
 impl<'h> Walk<'h> {
@@ -156,6 +164,7 @@ impl<'h> Walk<'h> {
             under: Under::default(),
             gaps: Vec::new(),
             program_gaps: Vec::new(),
+            guess: None,
         }
     }
 
