@@ -75,7 +75,7 @@ fn union(gaps: &[ProgramGap]) -> Intervals {
 fn see(graph: &mut Graph<'_>, places: &Intervals, reader: Node, by: VersionId, sight: Sight) {
     let seen = graph.versions.writer(by);
     let gaps = graph.resolved.gaps();
-    let key = if graph.written(seen).len() <= places.len() {
+    let key = if graph.written(seen).len() <= places.n_places() {
         let mut written = graph.written(seen).iter().copied();
         written.find(|&key| gaps.places(key).any(|place| places.contains(place)))
     } else {

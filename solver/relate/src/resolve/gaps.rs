@@ -161,7 +161,7 @@ impl Intervals {
     }
 
     /// How many places it holds.
-    pub fn len(&self) -> usize {
+    pub fn n_places(&self) -> usize {
         self.all.iter().map(ExactSizeIterator::len).sum()
     }
 

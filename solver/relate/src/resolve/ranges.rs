@@ -91,10 +91,9 @@ impl Walk<'_> {
                 }
             }
             // What differs from an earlier read is an anomaly whoever deleted the row, unless all reads must be known.
-            AbsenceOrigin::Nobody if first.is_some() && !self.keep_reads => {
-                self.find_second_read(txn, at, key);
-            }
-            AbsenceOrigin::Ambiguous(..) if first.is_some() && !self.keep_reads => {
+            AbsenceOrigin::Nobody | AbsenceOrigin::Ambiguous(..)
+                if first.is_some() && !self.keep_reads =>
+            {
                 self.find_second_read(txn, at, key);
             }
             AbsenceOrigin::Nobody => self.find(LocalAnomaly::MissingRow, txn, at, key, None),
