@@ -3,6 +3,8 @@
 # make test-certificates  100,000 random certificates of each kind against brute force
 # make long    the engines of linearizability against brute force on more than a million histories
 # make lint    rustfmt, clippy and rustdoc, warnings denied
+# make release the program with link-time optimisation, in target/release
+# make python  the Python wheel in out/wheels, built with maturin and tested
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
 # make setup   install the system packages that the build lacks (the targets above do it by themselves; make test also
@@ -11,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-certificates long lint bench doc setup
+.PHONY: demo release python test test-certificates long lint bench doc setup
 
 demo: setup
 	scripts/demo
@@ -33,6 +35,13 @@ lint: setup
 	cargo clippy --locked -p kingsnake-cli --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
+release: setup
+	CARGO_PROFILE_RELEASE_LTO=thin cargo build --locked --release -p kingsnake-cli
+
+python: setup
+	scripts/python --release
+
+bench: export CARGO_PROFILE_RELEASE_LTO = thin
 bench: setup
 	cargo build --locked --release -p kingsnake-cli -p kingsnake-benches
 	target/release/speed --growth out/growth

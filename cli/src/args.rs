@@ -26,7 +26,7 @@ pub use techniques::{
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
 use kingsnake_workloads::Workload;
@@ -120,6 +120,8 @@ pub enum Command {
     },
     /// List what can compute reachability on this machine.
     Devices,
+    /// Print the manual page, or write one for each command.
+    Man(ManArgs),
     /// Print a shell's completions.
     Completions {
         /// Which shell.
@@ -231,11 +233,15 @@ pub struct StatsArgs {
 pub struct ConvertArgs {
     /// The history: a file, or a directory of logs.
     pub from: PathBuf,
-    /// Where to write it.
+    /// Where to write it; `-` is stdout.
     pub to: PathBuf,
-    /// The format to write.
-    #[arg(long = "to", value_name = "FORMAT", default_value = "kingsnake", value_parser = formats(&Format::WRITTEN))]
-    pub format_to: Format,
+    /// The format to write; unless given what the name's ending says: .txt is text, .edn and .json are Jepsen's, .bincode is dbcop's,
+    /// a directory is Cobra's, and everything else is our own.
+    #[arg(long = "to", value_name = "FORMAT", value_parser = formats(&Format::WRITTEN))]
+    pub format_to: Option<Format>,
+    /// Leave these out, where the format to write has no words for them.
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
+    pub drop: Vec<DropArg>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -244,12 +250,62 @@ pub struct ConvertArgs {
     pub bounds: BoundArgs,
 }
 
+/// What of a history may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DropArg {
+    /// Begin and commit times.
+    Times,
+    /// The order of versions that the history gives.
+    VersionOrder,
+}
+
+/// `kingsnake man`.
+#[derive(Clone, Debug, Args)]
+pub struct ManArgs {
+    /// Write a page for each command to this directory, in place of the first page to stdout.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// The command line, for help: techniques are behind `--help-techniques`.
+pub fn short() -> clap::Command {
+    let mut command = Typed::command();
+    for name in ["check", "explain"] {
+        command = command.mut_subcommand(name, |it| {
+            it.mut_args(|arg| {
+                if is_technique(&arg) {
+                    arg.hide(true)
+                } else {
+                    arg
+                }
+            })
+        });
+    }
+    command
+}
+
+/// The techniques of `check` as help.
+pub fn techniques() -> clap::builder::StyledStr {
+    let mut command = Typed::command();
+    command.build();
+    let check = command.find_subcommand("check").cloned();
+    let mut check = check.unwrap_or_default().mut_args(|arg| {
+        let hides = arg.is_hide_set() || !is_technique(&arg);
+        arg.hide(hides)
+    });
+    check.render_long_help()
+}
+
+fn is_technique(arg: &clap::Arg) -> bool {
+    let heading = arg.get_help_heading().unwrap_or_default();
+    heading.starts_with("Techniques")
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

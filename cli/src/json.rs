@@ -41,6 +41,9 @@ pub struct Document {
     /// With `--all`: every class of anomaly, and what they rule out.
     #[serde(flatten)]
     all: Map<String, Value>,
+    /// How many transactions had committed when the last of those involved did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     transactions: Vec<TxnView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,6 +99,9 @@ struct AnomalyView {
 struct StoryView {
     headline: String,
     lines: Vec<LineView>,
+    /// What was done to the database meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    meanwhile: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -111,6 +117,13 @@ struct TxnView {
     /// Counted from 0.
     position: usize,
     status: &'static str,
+    /// What a collector noted beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    isolation: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database_name: Option<Value>,
     operations: Vec<Value>,
 }
 
@@ -201,6 +214,8 @@ struct SolverView {
     propagations: u64,
     cycles: u64,
     moves: u64,
+    /// The device that cooled, if one did or was to.
+    device: Option<DeviceView>,
     memory_bytes: Option<u64>,
     encode_seconds: f64,
     solve_seconds: f64,
@@ -248,11 +263,16 @@ pub fn document(answer: &Answer) -> Document {
                     text: line.text.clone(),
                 })
                 .collect(),
+            meanwhile: telling.story.meanwhile.clone(),
         }),
         counterexample,
         all: match (&answer.found, history) {
             (Some(found), Some(history)) => found.view(history),
             _ => Map::new(),
+        },
+        position: match (telling, history) {
+            (Some(telling), Some(history)) => position(history, &telling.story.txns),
+            _ => None,
         },
         transactions: match (telling, history) {
             (Some(telling), Some(history)) => telling
@@ -373,11 +393,17 @@ fn stats(answer: &Answer) -> StatsView {
             propagations: decide.propagations,
             cycles: decide.cycles,
             moves: decide.moves,
+            device: is_used(&decide.device).then(|| device(&decide.device)),
             memory_bytes: decide.memory,
             encode_seconds: decide.encode.as_secs_f64(),
             solve_seconds: decide.solve.as_secs_f64(),
         }),
     }
+}
+
+/// Whether a device took part, or was to.
+fn is_used(stats: &DeviceStats) -> bool {
+    !stats.name.is_empty() || stats.warning.is_some()
 }
 
 fn device(stats: &DeviceStats) -> DeviceView {
@@ -413,12 +439,28 @@ fn txn_name(history: &History, txn: TxnId) -> Value {
     token(history, history.txn_token(txn))
 }
 
+/// How many transactions had committed when the last of these did; nothing without times.
+fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
+    let commit = |txn: TxnId| {
+        let commit = history.interval(txn).commit;
+        (commit < i64::MAX).then_some(commit)
+    };
+    let last = txns.iter().filter_map(|&txn| commit(txn)).max()?;
+    let by_then = history.txns().filter_map(commit).filter(|&it| it <= last);
+    Some(by_then.count())
+}
+
 fn txn_view(history: &History, txn: TxnId) -> TxnView {
+    let note = history.note(txn);
+    let noted = |it: Token| (it != Token::Nil).then(|| token(history, it));
     TxnView {
         name: txn_name(history, txn),
         session: token(history, history.session_token(history.session(txn))),
         position: history.session_position(txn),
         status: status_word(history.status(txn)),
+        isolation: history.isolation(txn).map(|it| token(history, it)),
+        node: noted(note.node),
+        database_name: noted(note.name).or(history.stamps(txn).xid.map(Value::from)),
         operations: history
             .ops(txn)
             .iter()

@@ -34,7 +34,7 @@ mod words;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches};
 
 use answer::Answer;
 use args::{CheckArgs, Command, LevelArg, Typed};
@@ -57,7 +57,7 @@ fn hush_drivers() {
 fn main() -> ExitCode {
     let start = Instant::now();
     hush_drivers();
-    let parsed = Typed::command().try_get_matches();
+    let parsed = args::short().try_get_matches();
     let parsed = parsed.and_then(|it| Typed::from_arg_matches(&it).map(|typed| (it, typed)));
     let (matches, typed) = parsed.unwrap_or_else(|error| {
         failure::write_usage(&error);
@@ -82,6 +82,10 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         kingsnake_studies::stay_on_leash();
     }
     match typed.command {
+        Command::Check(args) if args.help_techniques => {
+            voice::say(&args::techniques().to_string())?;
+            Ok(0)
+        }
         Command::Check(args) if many::is_asked(&args) => many::run(&args, matches, voice),
         Command::Check(mut args) => {
             args.check.history = args.histories.remove(0);
@@ -126,6 +130,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         Command::Ablate(args) => commands::ablate::run(&args, voice),
         Command::Bench { what } => commands::bench::run(&what, voice),
         Command::Devices => commands::devices::run(),
+        Command::Man(args) => commands::man::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Format;
-use kingsnake_encodings::PropagatorOptions;
-use kingsnake_gpu::Choice;
+use kingsnake_encodings::{CoolerSource, PropagatorOptions};
+use kingsnake_gpu::{Choice, GpuCooler};
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, RealTime, Spec, Times};
@@ -60,6 +60,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Makes the device that cools, as `--device` says.
+    pub fn cooler(&self) -> CoolerSource {
+        GpuCooler::source(self.device.clone())
+    }
+
     /// Settles what was typed.
     pub fn new(args: &CheckArgs) -> Result<Self> {
         let level = match (args.level.level, args.read.workload) {

@@ -135,6 +135,12 @@ fn story(out: &mut String, answer: &Answer, voice: Voice) {
             let _ = writeln!(out, "  {}", printable(operations));
         }
     }
+    if !story.meanwhile.is_empty() {
+        out.push_str("\nMeanwhile:\n");
+        for event in &story.meanwhile {
+            let _ = writeln!(out, "  {}", printable(event));
+        }
+    }
     if !story.legend.is_empty() {
         out.push_str("\nShortened names:\n");
         for (label, full) in &story.legend {
@@ -214,6 +220,19 @@ fn details(out: &mut String, answer: &Answer) {
                 .memory
                 .map_or(String::new(), |grown| format!(", memory {}", sized(grown)))
         );
+        if !decide.device.name.is_empty() {
+            let device = &decide.device;
+            let _ = writeln!(
+                out,
+                "  annealed on {} ({}): {} dispatches, {} up, {} down, {:.0} % of lanes busy",
+                printable(&device.name),
+                device.kind,
+                grouped(device.dispatches),
+                sized(device.bytes_up),
+                sized(device.bytes_down),
+                100.0 * device.occupancy
+            );
+        }
     }
     if let Some(peak) = answer.peak {
         let _ = writeln!(out, "peak memory {}", sized(peak));

@@ -158,3 +158,40 @@ fn the_index_keeps_the_lattice_and_tells_every_two_levels_apart() {
     }
     assert!(missing.is_empty(), "no file has\n{}", missing.join("\n"));
 }
+
+/// What a history becomes when it is written in a format and read back; `None` where the format cannot say it all.
+fn there_and_back(history: &History, format: Format) -> Option<History> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("history");
+    match kingsnake_datasets::write(history, format, &path) {
+        Ok(_) => {
+            let parsed = open(&path, &ReadOptions::default());
+            let parsed = parsed.expect("what was written can be read");
+            assert_eq!(parsed.format, format);
+            Some(parsed.history)
+        }
+        Err(kingsnake_datasets::WriteError::Inexpressible { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn jepsens_formats_keep_the_verdict_of_every_file() {
+    for format in [Format::JepsenEdn, Format::JepsenJson] {
+        let (mut n_same, mut refused) = (0, Vec::new());
+        for row in index() {
+            let Some(back) = there_and_back(&read(&row.file), format) else {
+                refused.push(row.file);
+                continue;
+            };
+            assert_eq!(answers(&back), row.answers, "{} in {format}", row.file);
+            n_same += 1;
+        }
+        println!(
+            "{format}: {n_same} files keep their verdicts, {} cannot be said in it: {}",
+            refused.len(),
+            refused.join(", ")
+        );
+        assert!(n_same > 60, "{format}: {n_same}");
+    }
+}

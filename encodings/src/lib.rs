@@ -30,6 +30,7 @@ use cnf::closure::Closure;
 use cnf::elimination::Elimination;
 use cnf::order_binary::OrderBinary;
 use cnf::order_unary::OrderUnary;
+pub use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::Backend;
 use measured::Measured;
 use portfolio::Portfolio;
@@ -47,6 +48,8 @@ pub struct Options {
     pub seed: u32,
     /// For `cadical/propagator`.
     pub propagator: PropagatorOptions,
+    /// Where a device comes from that cools for `cadical/propagator`; without one the CPU does.
+    pub cooler: Option<CoolerSource>,
 }
 
 fn plain<E: Encoding + Sync + 'static>(options: &Options) -> Box<dyn Backend> {

@@ -23,6 +23,7 @@ fn all_options() -> Vec<Options> {
                     minimise: (at + at / 4) % 2 == 0,
                     propagate: [0, 4, 1000][(at + at / 4) % 3],
                 },
+                cooler: None,
             });
         }
     }

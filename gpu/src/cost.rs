@@ -1,6 +1,7 @@
 //! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas, and a test holds its tables to
 //! this code.
 
+use kingsnake_graph::cool::Cooling;
 use kingsnake_graph::prune::Task;
 use kingsnake_graph::reach::Dag;
 
@@ -186,4 +187,53 @@ fn closure_of(dag: &Dag, speed: Speed) -> f64 {
         .collect();
     let forms = Forms::new(&cut, &Level::all(&steps, &rows), speed);
     forms.closure.min(forms.warshall)
+}
+
+/// How long a thread of a CPU takes for a word of a node's lists while it cools: mostly cache misses.
+const CPU_WORD: f64 = 10e-9;
+/// How often a move waits for memory that the last access told it of: mover, lists, words, points.
+const HOPS: f64 = 4.0;
+/// Bytes that a word of a list costs: itself, and the sector of the point that it names.
+const WORD_BYTES: f64 = 36.0;
+
+/// Words of the lists of all nodes that move.
+fn moved_words(task: &Cooling) -> f64 {
+    let reads = &task.reads;
+    let words = |&id: &u32| reads[id as usize + 1].before - reads[id as usize].before;
+    task.movers.iter().map(|id| f64::from(words(id))).sum()
+}
+
+/// How long the CPU would take to cool a line, in seconds.
+pub(crate) fn cooling_on_cpu(task: &Cooling, threads: usize) -> f64 {
+    let words = task.n_sweeps() as f64 * moved_words(task);
+    words * CPU_WORD / (threads as f64).max(1.0)
+}
+
+/// How long a device would take to cool a line, in seconds.
+pub(crate) fn cooling_on_device(task: &Cooling, speed: Speed) -> f64 {
+    let n_colours = task.colour_ends.len();
+    let waits: f64 = (0..n_colours)
+        .map(|colour| {
+            let waves = (task.colour(colour).len() as f64 / speed.groups).ceil();
+            DISPATCH + waves * HOPS * LATENCY
+        })
+        .sum();
+    let counted = 2.0 * DISPATCH + 12.0 * task.sides.len() as f64 / speed.bytes;
+    let moved = WORD_BYTES * moved_words(task) / speed.bytes;
+    let up = 4.0 * cooling_words(task) as f64 / speed.bus;
+    START + up + task.n_sweeps() as f64 * (waits.max(moved) + counted)
+}
+
+/// Words of all buffers.
+pub(crate) fn cooling_words(task: &Cooling) -> u64 {
+    let n_counts = task.n_sweeps() + 1;
+    let words = 2 * task.points.len()
+        + task.movers.len()
+        + 6 * task.reads.len()
+        + task.field.len()
+        + task.side_starts.len()
+        + 2 * task.sides.len()
+        + 64 * task.weights.len()
+        + 2 * n_counts;
+    words as u64
 }

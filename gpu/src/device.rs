@@ -248,17 +248,19 @@ impl Device for Gpu {
     }
 }
 
+/// What the kernels took so far, where the device can tell.
 #[cfg(feature = "wgpu")]
-fn time(runner: &Runner) -> Option<Duration> {
+pub(crate) fn time(runner: &Runner) -> Option<Duration> {
     runner.time()
 }
 
 #[cfg(not(feature = "wgpu"))]
-fn time(_: &Runner) -> Option<Duration> {
+pub(crate) fn time(_: &Runner) -> Option<Duration> {
     None
 }
 
-fn lasting(seconds: f64) -> String {
+/// A time in words.
+pub(crate) fn lasting(seconds: f64) -> String {
     if seconds < 1.0 {
         format!("{:.0} ms", seconds * 1e3)
     } else {

@@ -12,6 +12,9 @@ pub(crate) enum Fault {
     PruneForgetsReaders,
     PruneForcesWhatIsImplied,
     EstimateLosesTheLastBit,
+    AnnealLeavesBounds,
+    AnnealForgetsTheRest,
+    CountMissesASide,
 }
 
 thread_local! {

@@ -13,6 +13,9 @@ pub(crate) enum Kernel {
     Judge,
     Emit,
     Estimate,
+    Anneal,
+    Count,
+    Keep,
 }
 
 /// How a kernel uses a buffer.
@@ -38,7 +41,7 @@ pub(crate) struct About {
 impl Kernel {
     /// All of them.
     #[cfg(test)]
-    pub(crate) const ALL: [Kernel; 10] = [
+    pub(crate) const ALL: [Kernel; 13] = [
         Kernel::Sweep,
         Kernel::Level,
         Kernel::Seed,
@@ -49,6 +52,9 @@ impl Kernel {
         Kernel::Judge,
         Kernel::Emit,
         Kernel::Estimate,
+        Kernel::Anneal,
+        Kernel::Count,
+        Kernel::Keep,
     ];
 
     /// Its line.
@@ -100,6 +106,34 @@ impl Kernel {
                 ],
             ),
             Kernel::Estimate => ("estimate", "estimate", &[(1, Read), (2, ReadWrite)]),
+            Kernel::Anneal => (
+                "anneal",
+                "anneal",
+                &[
+                    (1, ReadWrite),
+                    (2, Read),
+                    (3, Read),
+                    (4, Read),
+                    (5, Read),
+                    (6, Read),
+                    (7, Read),
+                ],
+            ),
+            Kernel::Count => (
+                "anneal",
+                "count",
+                &[(1, ReadWrite), (5, Read), (6, Read), (8, ReadWrite)],
+            ),
+            Kernel::Keep => (
+                "anneal",
+                "keep",
+                &[
+                    (1, ReadWrite),
+                    (8, ReadWrite),
+                    (9, ReadWrite),
+                    (10, ReadWrite),
+                ],
+            ),
         };
         About {
             entry,
@@ -116,6 +150,7 @@ impl Kernel {
             // naga takes subgroup operations without the directive that enables them, and does not know it.
             "prune" if subgroups => [MATRIX, PRUNE, COMPACT_SUBGROUP].concat(),
             "prune" => [MATRIX, PRUNE, COMPACT_PLAIN].concat(),
+            "anneal" => ANNEAL.to_owned(),
             _ => [MATRIX, ESTIMATE].concat(),
         }
     }
@@ -129,3 +164,4 @@ const CLOSURE: &str = include_str!("../../shaders/closure.wgsl");
 const WARSHALL: &str = include_str!("../../shaders/warshall.wgsl");
 const PRUNE: &str = include_str!("../../shaders/prune.wgsl");
 const ESTIMATE: &str = include_str!("../../shaders/estimate.wgsl");
+const ANNEAL: &str = include_str!("../../shaders/anneal.wgsl");

@@ -93,6 +93,16 @@ params! {
     EstimateParams { first_row, unused, unused_too, unused_also }
 }
 
+numbers! {
+    /// Of `anneal`, `count` and `keep`.
+    AnnealParams { first, end, seed, turn, sweep, unused, unused_too, unused_also }
+}
+
+numbers! {
+    /// Where the lists of a node start.
+    Reads { before, after, between, below, above, rest }
+}
+
 /// The parameters of any kernel: eight numbers.
 pub(crate) type Params = [u32; 8];
 
@@ -129,3 +139,8 @@ pub(crate) const COUNTERS: usize = VIOLATED + MOST_VIOLATED;
 pub(crate) const BLOCK: u32 = 128;
 /// `warshall`: its words in a row.
 pub(crate) const BLOCK_WORDS: u32 = BLOCK / 32;
+
+/// `anneal`: the threads of a workgroup.
+pub(crate) const GROUP: u32 = 64;
+/// `anneal`: a node that could have more intervals stays where it is.
+pub(crate) const MOST: u32 = 448;

@@ -8,6 +8,7 @@
 #![cfg_attr(not(feature = "wgpu"), allow(dead_code, unused_imports))]
 
 mod adapter;
+mod anneal;
 mod closure;
 mod cost;
 mod cpu;
@@ -32,6 +33,7 @@ mod tests;
 use std::str::FromStr;
 
 pub use adapter::{About, Kind};
+pub use anneal::GpuCooler;
 pub use closure::Form;
 pub use device::Gpu;
 pub use meter::{Measured, Meter};

@@ -10,6 +10,7 @@ use crate::error::{Context, Result, bail};
 use crate::design::{Origin, Source};
 use crate::ledger::put_whole;
 use crate::process::{Ending, Limits, run};
+use crate::row::Made;
 use crate::switches::generate_line;
 
 /// Making a history takes seconds; this is for one that never ends.
@@ -26,6 +27,17 @@ pub fn place(directory: &Path, source: &Source, seed: u32) -> PathBuf {
             .join("histories")
             .join(format!("{}.jsonl", source.name)),
     }
+}
+
+/// Where it stands how a history was made.
+fn made_place(history: &Path) -> PathBuf {
+    history.with_extension("made.json")
+}
+
+/// How a history was made, if it was made here.
+pub fn made(history: &Path) -> Option<Made> {
+    let text = fs::read_to_string(made_place(history)).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 /// Makes a history that is not there yet. Whether it was stopped instead.
@@ -63,6 +75,7 @@ pub fn make(
                     ended.stderr.trim()
                 ),
             }
+            put_whole(&made_place(&path), &ended.stdout)?;
             fs::rename(&part, &path).with_context(|| format!("cannot write {}", path.display()))?;
         }
     }

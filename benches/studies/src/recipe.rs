@@ -265,6 +265,12 @@ pub enum Table {
     Rounds,
     /// How many runs found a violation, with the 95 % interval of the share.
     Detection,
+    /// How many transactions had committed when the counterexample was complete.
+    Positions,
+    /// The share of attempts that aborted while the history was made.
+    Aborts,
+    /// Time for making the history and for checking it.
+    Making,
     /// Peak memory.
     Memory,
     /// Time by phase.

@@ -1,10 +1,12 @@
 //! One finished cell: what was run, what it answered, what it took.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::histories::made;
 use crate::machine;
 use crate::process::{Ended, Ending};
 
@@ -47,6 +49,12 @@ pub struct Row {
     /// Every option as it was settled.
     #[serde(default)]
     pub plan: BTreeMap<String, Value>,
+    /// How many transactions had committed when the last of the counterexample's did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// How the history was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// A command line that repeats the run.
     pub command: String,
     /// The machine that it ran on.
@@ -55,6 +63,25 @@ pub struct Row {
     /// That machine's processor.
     #[serde(default)]
     pub processor: String,
+}
+
+/// How a history was made, by the account of `kingsnake generate --json`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Made {
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Attempts that aborted.
+    pub aborted_attempts: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Made {
+    /// The share of attempts that aborted.
+    pub fn abort_rate(self) -> f64 {
+        let all = self.committed + self.aborted_attempts;
+        self.aborted_attempts as f64 / (all as f64).max(1.0)
+    }
 }
 
 /// How a run went.
@@ -175,6 +202,7 @@ struct Document {
     history: Option<BTreeMap<String, Value>>,
     stats: Stats,
     plan: BTreeMap<String, Value>,
+    position: Option<u64>,
     command: String,
 }
 
@@ -207,6 +235,7 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
     let mut row = Row {
         wall_seconds: ended.wall.as_secs_f64(),
         peak_memory_bytes: ended.peak,
+        made: heading.line.get(1).and_then(|it| made(Path::new(it))),
         ..Row::new(heading)
     };
     match ended.ending {
@@ -274,12 +303,13 @@ fn fill(row: &mut Row, document: Document) -> Option<()> {
     row.sizes = document.history.unwrap_or_default();
     row.stats = document.stats;
     row.plan = document.plan;
+    row.position = document.position;
     row.command = document.command;
     Some(())
 }
 
 /// The columns of `rows.csv`.
-pub const COLUMNS: [&str; 42] = [
+pub const COLUMNS: [&str; 45] = [
     "cell",
     "history",
     "check",
@@ -321,6 +351,9 @@ pub const COLUMNS: [&str; 42] = [
     "device",
     "adapter",
     "driver",
+    "position",
+    "aborted_attempts",
+    "generation_seconds",
     "command",
 ];
 
@@ -343,6 +376,8 @@ impl Row {
             sizes: BTreeMap::new(),
             stats: Stats::default(),
             plan: BTreeMap::new(),
+            position: None,
+            made: None,
             command: command(&heading.line),
             host: machine::host(),
             processor: machine::processor().unwrap_or_default(),
@@ -445,6 +480,10 @@ impl Row {
             self.device(),
             self.adapter(),
             self.driver(),
+            self.position.map_or(String::new(), |it| it.to_string()),
+            self.made
+                .map_or(String::new(), |it| it.aborted_attempts.to_string()),
+            self.made.map_or(String::new(), |it| it.seconds.to_string()),
         ]);
         record.push(self.command.clone());
         record

@@ -64,6 +64,7 @@ pub fn generate_line(words: &[String], to: &str, seed: u32) -> Vec<String> {
     line.extend(words.iter().cloned());
     line.extend(["--out", to, "--seed"].map(str::to_owned));
     line.push(seed.to_string());
+    line.push("--json".to_owned());
     line
 }
 

@@ -66,7 +66,7 @@ pub enum FailedCasArg {
 pub struct LevelArgs {
     /// The isolation level, or `auto` for all of them at once; `ser` unless given, and for `verify` what the certificate
     /// claims.
-    #[arg(short, long, value_parser = levels())]
+    #[arg(short, long, value_parser = levels(), ignore_case = true)]
     pub level: Option<LevelArg>,
     /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
     #[arg(long, value_name = "SWITCH")]
@@ -173,6 +173,9 @@ pub struct CheckManyArgs {
     /// in a process of its own, and the exit status is the worst.
     #[arg(required = true, value_name = "HISTORY")]
     pub histories: Vec<PathBuf>,
+    /// Print the techniques, which this help leaves out: none of them changes a verdict.
+    #[arg(long, exclusive = true)]
+    pub help_techniques: bool,
     /// What many histories leave behind.
     #[command(flatten)]
     pub many: ManyArgs,
@@ -262,8 +265,10 @@ pub struct CheckArgs {
 }
 
 /// What people also call the levels.
-const ALIASES: [(&str, &[&str]); 7] = [
-    ("ser", &["serializable", "serializability"]),
+const ALIASES: [(&str, &[&str]); 9] = [
+    ("linearizable", &["linearizability", "linearisable"]),
+    ("pc", &["prefix-consistency", "prefix"]),
+    ("ser", &["serializable", "serializability", "serialisable"]),
     ("strong-session-ser", &["strong-session-serializable"]),
     (
         "strict-ser",
@@ -294,10 +299,14 @@ fn levels() -> impl TypedValueParser<Value = LevelArg> {
     let names = strong
         .chain(PlLevel::ALL.map(|level| PossibleValue::new(level.name())))
         .chain(weak)
-        .chain(["linearizable", "auto"].map(PossibleValue::new));
+        .chain([
+            PossibleValue::new("linearizable").aliases(ALIASES[0].1.iter().copied()),
+            PossibleValue::new("auto"),
+        ]);
     let plain = |typed: &str| -> String {
-        let alias = ALIASES.iter().find(|it| it.1.contains(&typed));
-        alias.map_or(typed, |it| it.0).to_owned()
+        let typed = typed.to_ascii_lowercase();
+        let alias = ALIASES.iter().find(|it| it.1.contains(&typed.as_str()));
+        alias.map_or(typed, |it| it.0.to_owned())
     };
     PossibleValuesParser::new(names).try_map(move |name| match plain(&name).as_str() {
         "auto" => Ok(LevelArg::Auto),

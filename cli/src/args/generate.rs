@@ -32,6 +32,16 @@ pub struct GenerateArgs {
     /// Where to write the history.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Write what was generated, how many attempts aborted and how long it took as JSON to a file, or to stdout in place
+    /// of words.
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "-"
+    )]
+    pub json: Option<PathBuf>,
     /// The format to write.
     #[arg(long, default_value = "kingsnake", value_parser = formats(&Format::WRITTEN))]
     pub format: Format,

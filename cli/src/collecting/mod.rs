@@ -5,9 +5,11 @@ mod page;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::Parser;
 use kingsnake_collect::Collected;
 use serde_json::{Value, json};
 
+use crate::args::{Command, LevelArg, Typed};
 pub use page::page;
 
 /// The summary's name within a collection's directory.
@@ -16,6 +18,15 @@ pub const SUMMARY: &str = "summary.json";
 pub const PAGE: &str = "collection.html";
 /// The name of the page about the check.
 pub const REPORT: &str = "report.html";
+
+/// Whether `check --report` writes a page at a level, by the name that was typed.
+pub fn has_report(level: &str) -> bool {
+    let line = ["kingsnake", "check", "h", "--level", level];
+    match Typed::try_parse_from(line).map(|typed| typed.command) {
+        Ok(Command::Check(args)) => matches!(args.check.level.level, Some(LevelArg::One(_))),
+        _ => false,
+    }
+}
 
 /// The summary.
 pub fn summary(collected: &Collected, check: Option<(&str, u8, Duration)>) -> Value {

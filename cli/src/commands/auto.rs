@@ -190,6 +190,7 @@ impl Survey {
         let options = Options {
             seed: plan.seed,
             propagator: plan.search,
+            cooler: Some(plan.cooler()),
         };
         let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
         kingsnake_gpu::expect(&plan.device)

@@ -157,6 +157,7 @@ fn answer(
         &Options {
             seed: plan.seed,
             propagator: plan.search,
+            cooler: Some(plan.cooler()),
         },
     )?;
     kingsnake_gpu::expect(&plan.device)
@@ -216,6 +217,8 @@ fn answer(
         }
     };
     warnings.extend(report.stats.prune.device.warning.clone());
+    let decide = report.stats.decide.as_ref();
+    warnings.extend(decide.and_then(|it| it.device.warning.clone()));
     for &(name, time) in &report.stats.phases {
         spend(&mut phases, name, time);
     }

@@ -14,8 +14,6 @@ use kingsnake_collect::{
     Adapter, Beside, Broken, Collected, Database, Events, Load, Mistake, OrderBy, Promise, Request,
     Run, Schedule, Tally, Target, adapter, merge, self_test,
 };
-use kingsnake_datasets::workloads::Kind;
-use kingsnake_solver::level::Level;
 
 use crate::args::{CollectArgs, Typed};
 use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
@@ -169,7 +167,7 @@ fn target(
         urls: args.url.clone(),
         isolation: level.name.to_owned(),
         version_order: args.version_order.unwrap_or(adapter.version_orders[0]),
-        lists: load.kind() == Kind::Lists,
+        kind: load.kind(),
         directory: directory.to_owned(),
         settings: args.set.clone(),
     }
@@ -341,8 +339,7 @@ fn check_history(
     if level != "auto" {
         words.push(&json);
     }
-    // Weak levels have no page yet.
-    if level.parse::<Level>().is_ok() {
+    if collecting::has_report(level) {
         words.extend(["--report", &page]);
     }
     let start = Instant::now();

@@ -5,20 +5,32 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Format;
 use kingsnake_solver::budget::Budget;
+use kingsnake_solver::model::History;
 
-use crate::args::ConvertArgs;
+use crate::args::{ConvertArgs, DropArg};
 use crate::input::{files, load};
-use crate::output::{Output, expect_apart, expect_parent};
+use crate::limits::is_stdio;
+use crate::output::{Output, expect_apart, expect_parent, fill};
 use crate::voice::{Voice, count, printable, say};
 
 /// Converts, and says what was written.
 pub fn run(args: &ConvertArgs, voice: Voice, budget: &Budget) -> Result<u8> {
-    expect_target(args.format_to, &args.to, &files(&args.from, &args.read))?;
-    let parsed = load(&args.from, &args.read, budget)?;
+    let format = args.format_to.unwrap_or_else(|| by_name(&args.to));
+    expect_target(format, &args.to, &files(&args.from, &args.read))?;
+    let mut parsed = load(&args.from, &args.read, budget)?;
+    for what in &args.drop {
+        match what {
+            DropArg::Times => parsed.history.forget_times(),
+            DropArg::VersionOrder => parsed.history.retain_versions(|_| false),
+        }
+    }
     for warning in &parsed.warnings {
         voice.warn(warning);
     }
-    for note in kingsnake_datasets::write(&parsed.history, args.format_to, &args.to)? {
+    if is_stdio(&args.to) {
+        return to_stdout(&parsed.history, format, voice);
+    }
+    for note in kingsnake_datasets::write(&parsed.history, format, &args.to)? {
         voice.warn(&note);
     }
     if !voice.quiet {
@@ -26,12 +38,43 @@ pub fn run(args: &ConvertArgs, voice: Voice, budget: &Budget) -> Result<u8> {
             "{} ({} to {}): {}, {}",
             args.to.display(),
             parsed.format,
-            args.format_to,
+            format,
             count(parsed.history.n_txns(), "transaction"),
             count(parsed.history.n_ops(), "operation")
         );
         say(&format!("{}\n", printable(&words))).context("cannot write to stdout")?;
     }
+    Ok(0)
+}
+
+/// What the ending of a file's name says.
+fn by_name(to: &Path) -> Format {
+    let ending = to.extension().and_then(|it| it.to_str()).unwrap_or("");
+    match ending {
+        "txt" => Format::Text,
+        "edn" => Format::JepsenEdn,
+        "json" => Format::JepsenJson,
+        "bincode" => Format::Dbcop,
+        _ if to.is_dir() || to.as_os_str().as_encoded_bytes().ends_with(b"/") => Format::Cobra,
+        _ => Format::Kingsnake,
+    }
+}
+
+/// A writer needs a file, which may be binary; stdout gets its bytes.
+fn to_stdout(history: &History, format: Format, voice: Voice) -> Result<u8> {
+    if format == Format::Cobra {
+        bail!("Cobra's logs are a directory and cannot be written to stdout");
+    }
+    let name = format!("kingsnake-convert-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let written = kingsnake_datasets::write(history, format, &path);
+    let bytes = std::fs::read(&path);
+    let _ = std::fs::remove_file(&path);
+    for note in written? {
+        voice.warn(&note);
+    }
+    let bytes = bytes.context("cannot read what was written")?;
+    fill(Path::new("-"), |out| out.write_all(&bytes)).context("cannot write to stdout")?;
     Ok(0)
 }
 

@@ -1,18 +1,28 @@
 //! `kingsnake generate`: runs a workload on the embedded store and writes down what its clients saw.
 
+use std::path::Path;
+use std::time::Instant;
+
 use anyhow::{Context, Result};
 use kingsnake_datasets::Format;
 use kingsnake_datasets::store::Run;
 use kingsnake_datasets::workloads::{self, Granularity, Lwt, Parameters};
+use kingsnake_solver::model::History;
+use serde_json::json;
 
 use super::convert::expect_target;
 use crate::args::{GenerateArgs, GranularityArg};
-use crate::output::{Output, expect_apart};
+use crate::output::{Output, expect_apart, put};
 use crate::voice::{Voice, count, printable, say};
 
 /// Generates, and says what was written.
 pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
+    let start = Instant::now();
     expect_target(args.format, &args.out, &[])?;
+    if let Some(path) = args.json.as_deref().filter(|it| *it != Path::new("-")) {
+        let named = |option, path| Output { option, path };
+        expect_apart(&[], &[named("--json", path), named("--out", &args.out)])?;
+    }
     if let Some(path) = &args.version_order {
         let named = |option, path| Output { option, path };
         let mut outputs = vec![named("--version-order", path.as_path())];
@@ -22,7 +32,7 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
         expect_apart(&[], &outputs)?;
     }
     if args.workload == "lwt" {
-        return run_lwt(args, voice);
+        return run_lwt(args, voice, start);
     }
     let parameters = Parameters {
         n_keys: args.keys.map(|it| it as usize),
@@ -64,7 +74,8 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
     for note in kingsnake_datasets::write(&history, args.format, &args.out)? {
         voice.warn(&note);
     }
-    if !voice.quiet {
+    tell_json(args, &history, recorded.n_aborted(), start)?;
+    if !voice.quiet && !says_json(args) {
         let words = format!(
             "{} ({}): {} on {}, {}, {}, {}, {}; {} aborted",
             args.out.display(),
@@ -82,8 +93,38 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
     Ok(0)
 }
 
+/// Whether stdout gets JSON in place of words.
+fn says_json(args: &GenerateArgs) -> bool {
+    args.json.as_deref() == Some(Path::new("-"))
+}
+
+/// What was generated, as JSON.
+fn tell_json(
+    args: &GenerateArgs,
+    history: &History,
+    n_aborted: usize,
+    start: Instant,
+) -> Result<()> {
+    let Some(path) = &args.json else {
+        return Ok(());
+    };
+    let document = json!({
+        "schema": 1,
+        "workload": args.workload,
+        "format": args.format.name(),
+        "transactions": history.n_txns(),
+        "sessions": history.n_sessions(),
+        "operations": history.n_ops(),
+        "keys": history.n_keys(),
+        "committed": args.txns,
+        "aborted_attempts": n_aborted,
+        "seconds": start.elapsed().as_secs_f64(),
+    });
+    put(path, &format!("{document:#}\n"))
+}
+
 /// Generates compare-and-sets, which run on no store: their order is decided first.
-fn run_lwt(args: &GenerateArgs, voice: Voice) -> Result<u8> {
+fn run_lwt(args: &GenerateArgs, voice: Voice, start: Instant) -> Result<u8> {
     let percent = |share: f64| (share * 100.0).round() as usize;
     let lwt = Lwt {
         n_ops: args.txns as usize,
@@ -100,7 +141,8 @@ fn run_lwt(args: &GenerateArgs, voice: Voice) -> Result<u8> {
     for note in kingsnake_datasets::write(&history, args.format, &args.out)? {
         voice.warn(&note);
     }
-    if !voice.quiet {
+    tell_json(args, &history, 0, start)?;
+    if !voice.quiet && !says_json(args) {
         let words = format!(
             "{} ({}): lwt, {}, {}, {}\n",
             args.out.display(),

@@ -11,6 +11,7 @@ pub mod devices;
 pub mod export;
 pub mod generate;
 pub mod lint;
+pub mod man;
 pub mod solve;
 pub mod stats;
 pub mod verify;

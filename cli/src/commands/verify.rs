@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::linearizable::{self, Demand, moments};
-use kingsnake_solver::certify::order::replay;
+use kingsnake_solver::certify::order;
 use kingsnake_solver::level::Level;
 
 use super::weak;
@@ -62,7 +62,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         };
         linearizable::replay(history, demand, &order)
     } else {
-        replay(history, demanded, &claim.certificate)
+        order::verify(history, demanded, &claim.certificate)
     };
     let promised = if is_linearizable {
         Level::Linearizable

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use kingsnake_collect::{LOADS, adapter};
-use kingsnake_solver::level::Level;
 use kingsnake_studies::Item;
 use serde_json::{Value, json};
 
@@ -24,8 +23,6 @@ pub struct Cell<'a> {
     fault: &'a str,
     seed: u64,
     /// What is promised, as a level's name.
-    promised: Option<&'static str>,
-    /// The same, where the checker has that level.
     promise: Option<&'static str>,
 }
 
@@ -40,11 +37,10 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
             levels = adapter.levels.iter().map(|level| level.name).collect();
         }
         for isolation in levels {
-            let promised = adapter
+            let promise = adapter
                 .level(isolation)
                 .map_err(|error| anyhow!(error))?
                 .level;
-            let promise = promised.filter(|level| level.parse::<Level>().is_ok());
             for workload in &database.workload {
                 let has_ops = LOADS
                     .iter()
@@ -64,7 +60,6 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
                             ops,
                             fault,
                             seed,
-                            promised,
                             promise,
                         }));
                     }
@@ -131,6 +126,13 @@ impl Cell<'_> {
         words
     }
 
+    /// The levels to check: those of the file, and what is promised.
+    fn levels(&self) -> Vec<&str> {
+        let mut levels: Vec<&str> = self.database.check.iter().map(String::as_str).collect();
+        levels.extend(self.promise.filter(|it| !levels.contains(it)));
+        levels
+    }
+
     fn folder(&self) -> String {
         format!("cells/{}", self.name().replace([' ', ',', '='], "-"))
     }
@@ -151,7 +153,7 @@ impl Cell<'_> {
         json!({
             "cell": self.name(), "database": self.database.name, "isolation": self.isolation,
             "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
-            "promised": self.promised, "promise": self.promise, "folder": self.folder(), "error": null,
+            "promise": self.promise, "levels": self.levels(), "folder": self.folder(), "error": null,
             "command": format!("kingsnake {}", self.words(recipe, Path::new("DIR")).join(" ")),
         })
     }
@@ -170,7 +172,7 @@ impl Cell<'_> {
         Ok(place)
     }
 
-    /// Collects, then checks at what is promised and at serializability. A failed cell is a row with an `error`; `None` is one
+    /// Collects, then checks at each level. A failed cell is a row with an `error`; `None` is one
     /// that was stopped.
     pub fn run(
         &self,
@@ -208,41 +210,13 @@ impl Cell<'_> {
             .map(|(_, n)| n.as_u64().unwrap_or(0))
             .sum::<u64>()
             .into();
-        let mut levels = vec!["ser"];
-        levels.extend(self.promise.filter(|level| *level != "ser"));
         let mut seconds = 0.0;
-        for level in levels {
-            let history = place.join(kingsnake_collect::HISTORY).display().to_string();
-            let report = place.join(format!("{level}.html")).display().to_string();
-            let json = place.join(format!("{level}.json"));
-            let mut words = [
-                "check",
-                &history,
-                "--level",
-                level,
-                "--report",
-                &report,
-                "--timeout",
-                &recipe.seconds.to_string(),
-                &format!("--json={}", json.display()),
-            ]
-            .map(str::to_owned)
-            .to_vec();
-            words.extend(memory.map(|size| format!("--memory-limit={size}")));
-            match run(&words, stop) {
-                Ok(()) => {}
-                Err(Failure::Stopped) => return Ok(None),
-                Err(Failure::Complaint(why)) => {
-                    row[level] = json!({"verdict": "error", "why": why});
-                    continue;
-                }
-            }
-            let told = read(&json)?;
-            seconds += told["stats"]["seconds"].as_f64().unwrap_or(0.0);
-            row[level] = json!({
-                "verdict": told["verdict"], "anomaly": told["anomaly"]["name"],
-                "headline": told["story"]["headline"], "seconds": told["stats"]["seconds"],
-            });
+        for level in self.levels() {
+            let Some(checked) = check(level, recipe, &place, memory, stop)? else {
+                return Ok(None);
+            };
+            seconds += checked["seconds"].as_f64().unwrap_or(0.0);
+            row[level] = checked;
         }
         row["checking_seconds"] = seconds.into();
         // Journals are as long as the history and say no more.
@@ -253,6 +227,54 @@ impl Cell<'_> {
         }
         Ok(Some(row))
     }
+}
+
+/// Checks a collection at one level; what the row says of it.
+fn check(
+    level: &str,
+    recipe: &Recipe,
+    place: &Path,
+    memory: Option<u64>,
+    stop: &AtomicBool,
+) -> Result<Option<Value>> {
+    let history = place.join(kingsnake_collect::HISTORY);
+    let mut words = vec!["check".to_owned(), history.display().to_string()];
+    let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    add("--level", level.to_owned());
+    add("--timeout", recipe.seconds.to_string());
+    let json = format!("{level}.json");
+    if let Some(size) = memory {
+        add("--memory-limit", size.to_string());
+    }
+    let mut story = json.clone();
+    if collecting::has_report(level) {
+        story = format!("{level}.html");
+        add("--report", place.join(&story).display().to_string());
+    }
+    words.push(format!("--json={}", place.join(&json).display()));
+    match run(&words, stop) {
+        Ok(()) => {}
+        Err(Failure::Stopped) => return Ok(None),
+        Err(Failure::Complaint(why)) => {
+            return Ok(Some(json!({"verdict": "error", "why": why})));
+        }
+    }
+    let told = read(&place.join(&json))?;
+    // The weak levels say the same in fewer fields.
+    let either = |long: &Value, short: &Value| {
+        if long.is_null() {
+            short.clone()
+        } else {
+            long.clone()
+        }
+    };
+    Ok(Some(json!({
+        "verdict": told["verdict"],
+        "anomaly": either(&told["anomaly"]["name"], &told["anomaly"]),
+        "headline": either(&told["story"]["headline"], &told["story"][0]),
+        "seconds": either(&told["stats"]["seconds"], &told["seconds"]),
+        "story": story,
+    })))
 }
 
 fn read(path: &Path) -> Result<Value> {

@@ -17,6 +17,12 @@ fn n_findings(row: &Value) -> usize {
     row["findings"].as_array().map_or(0, Vec::len)
 }
 
+/// The levels that a row was checked at.
+fn levels(row: &Value) -> Vec<&str> {
+    let levels = row["levels"].as_array().into_iter().flatten();
+    levels.filter_map(Value::as_str).collect()
+}
+
 /// A cell's outcome in a few words.
 pub fn outcome(row: &Value) -> String {
     if let Some(why) = row["error"].as_str() {
@@ -28,13 +34,17 @@ pub fn outcome(row: &Value) -> String {
             .unwrap_or("unknown")
             .to_owned()
     };
-    let mut words = format!("ser {}", verdict("ser"));
-    if let Some(level) = row["promise"].as_str().filter(|level| *level != "ser") {
-        let _ = write!(words, ", promised {level} {}", verdict(level));
+    let mut words = Vec::new();
+    for level in levels(row) {
+        let promised = if row["promise"] == level {
+            "promised "
+        } else {
+            ""
+        };
+        words.push(format!("{promised}{level} {}", verdict(level)));
+        words.extend(row[level]["anomaly"].as_str().map(str::to_owned));
     }
-    if let Some(anomaly) = row["ser"]["anomaly"].as_str() {
-        let _ = write!(words, ", {anomaly}");
-    }
+    let mut words = words.join(", ");
     if n_findings(row) > 0 {
         let _ = write!(words, ", {} findings whatever the level", n_findings(row));
     }
@@ -80,16 +90,11 @@ impl Group<'_> {
         self.rows.iter().filter_map(|row| row[field].as_f64()).sum()
     }
 
-    /// The level that was promised, or serializability where nothing was.
-    fn level(&self) -> &str {
-        self.rows[0]["promise"].as_str().unwrap_or("ser")
+    fn promise(&self) -> Option<&str> {
+        self.rows[0]["promise"].as_str()
     }
 
-    fn promised(&self) -> &str {
-        self.rows[0]["promised"].as_str().unwrap_or("nothing")
-    }
-
-    /// The first row that violates the promised level, else serializability.
+    /// The first row that violates the promised level, else another that was checked.
     fn first(&self) -> Option<(&Value, &str)> {
         let violated = |level| {
             let found = self
@@ -98,7 +103,8 @@ impl Group<'_> {
                 .find(|row| row[level]["verdict"] == "violated");
             found.map(|row| (*row, level))
         };
-        violated(self.level()).or_else(|| violated("ser"))
+        let mut all = self.promise().into_iter().chain(levels(self.rows[0]));
+        all.find_map(violated)
     }
 
     fn cells(&self) -> Vec<String> {
@@ -114,11 +120,13 @@ impl Group<'_> {
             .filter(|row| !row["error"].is_null())
             .count();
         let findings: usize = self.rows.iter().map(|row| n_findings(row)).sum();
-        let mut broken = format!("{} of {n}", self.count(self.level(), "violated"));
-        if self.rows[0]["promise"].is_null() {
-            "–".clone_into(&mut broken);
-        }
-        let unknown = self.count("ser", "unknown") + self.count("ser", "error");
+        let violated = |level: &str| format!("{} of {n}", self.count(level, "violated"));
+        let broken = self.promise().map_or("–".to_owned(), violated);
+        let levels = levels(row).into_iter();
+        let undecided = |level| self.count(level, "unknown") + self.count(level, "error");
+        let unknown: usize = levels.clone().map(undecided).sum();
+        let each = levels.map(|level| format!("{level} {}", violated(level)));
+        let each: Vec<String> = each.collect();
         let mut notes = Vec::new();
         for (number, what) in [
             (failed, "failed"),
@@ -134,9 +142,9 @@ impl Group<'_> {
             text("isolation"),
             text("workload") + &ops,
             text("fault"),
-            self.promised().to_owned(),
+            self.promise().unwrap_or("nothing").to_owned(),
             broken,
-            format!("{} of {n}", self.count("ser", "violated")),
+            each.join(", "),
             self.first()
                 .and_then(|(row, level)| row[level]["anomaly"].as_str())
                 .unwrap_or("–")
@@ -160,7 +168,7 @@ const HEADINGS: [&str; 12] = [
     "fault",
     "promised",
     "promise broken",
-    "ser violated",
+    "violated",
     "first anomaly",
     "committed",
     "aborted",
@@ -201,8 +209,9 @@ pub fn page(name: &str, rows: &[Value]) -> String {
         }
         let link = group.first().map(|(row, level)| {
             format!(
-                "<a href=\"{}/{level}.html\">{level}</a>",
-                Escaped(row["folder"].as_str().unwrap_or(""))
+                "<a href=\"{}/{}\">{level}</a>",
+                Escaped(row["folder"].as_str().unwrap_or("")),
+                Escaped(row[level]["story"].as_str().unwrap_or(""))
             )
         });
         let _ = write!(body, "<td>{}</td></tr>", link.unwrap_or_default());
@@ -212,10 +221,11 @@ pub fn page(name: &str, rows: &[Value]) -> String {
         if let Some((row, level)) = group.first() {
             let _ = write!(
                 body,
-                "<dt>{}</dt><dd>{} <a href=\"{}/{level}.html\">The story</a><pre><code>{}</code></pre></dd>",
+                "<dt>{}</dt><dd>{} <a href=\"{}/{}\">The story</a><pre><code>{}</code></pre></dd>",
                 Escaped(row["cell"].as_str().unwrap_or("")),
                 Escaped(row[level]["headline"].as_str().unwrap_or("")),
                 Escaped(row["folder"].as_str().unwrap_or("")),
+                Escaped(row[level]["story"].as_str().unwrap_or("")),
                 Escaped(row["command"].as_str().unwrap_or(""))
             );
         }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use clap::Parser;
 use serde::Deserialize;
+
+use crate::args::Typed;
 
 /// A hunt.
 #[derive(Debug, Deserialize)]
@@ -59,6 +62,9 @@ pub struct Database {
     pub fault: Vec<String>,
     /// How versions are put in order.
     pub version_order: Option<String>,
+    /// Levels to check each history at, beside what is promised.
+    #[serde(default = "ser")]
+    pub check: Vec<String>,
     /// Settings in place of the adapter's own.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
@@ -82,6 +88,9 @@ fn every() -> f64 {
 fn one() -> u8 {
     1
 }
+fn ser() -> Vec<String> {
+    vec!["ser".to_owned()]
+}
 fn none() -> Vec<String> {
     vec!["none".to_owned()]
 }
@@ -94,6 +103,11 @@ pub fn read(path: &Path) -> Result<Recipe> {
         toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     if recipe.database.is_empty() {
         bail!("{}: there is no [[database]]", path.display());
+    }
+    for level in recipe.database.iter().flat_map(|it| &it.check) {
+        // A wrong level must not be found out after the first collection.
+        let line = ["kingsnake", "check", "h", "--level", level];
+        Typed::try_parse_from(line).with_context(|| format!("{}: check", path.display()))?;
     }
     Ok(recipe)
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::verdict::Verdict;
-use kingsnake_tell::Labels;
+use kingsnake_tell::{Labels, beside};
 use kingsnake_text::{Escaped, page as whole};
 
 use crate::answer::{Answer, status_word};
@@ -173,6 +173,13 @@ fn transactions(out: &mut String, history: &History, telling: &Telling) {
             count(rest, "more transaction")
         );
     }
+    if !telling.story.meanwhile.is_empty() {
+        out.push_str("<p>Meanwhile:</p><ul>");
+        for event in &telling.story.meanwhile {
+            let _ = write!(out, "<li>{}</li>", Escaped(event));
+        }
+        out.push_str("</ul>");
+    }
     if !telling.story.legend.is_empty() {
         out.push_str("<details><summary>Shortened names</summary><table class=\"plan\"><tbody>");
         for (label, full) in &telling.story.legend {
@@ -198,12 +205,13 @@ fn transaction(
     let session = history.session(txn);
     let _ = write!(
         out,
-        r#"<article><h3>{}</h3><p class="soft">session {}, transaction {} of {}, {}</p><ol>"#,
+        r#"<article><h3>{}</h3><p class="soft">session {}, transaction {} of {}, {}{}</p><ol>"#,
         Escaped(&labels.txn(txn)),
         Escaped(&labels.session(session)),
         history.session_position(txn) + 1,
         history.session_txns(session).len(),
-        status_word(history.status(txn))
+        status_word(history.status(txn)),
+        Escaped(&beside(history, txn))
     );
     let ops = history.ops(txn);
     for (at, &op) in ops.iter().enumerate().take(MOST_OPS) {

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kingsnake_collect::{Cell, Database, Load, OrderBy, Request, Run, Target, adapter};
+use kingsnake_datasets::workloads::Kind;
 use kingsnake_history::rng::Rng;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -23,7 +24,7 @@ fn database(directory: &Path) -> Box<dyn Database> {
         urls: Vec::new(),
         isolation: "serializable".to_owned(),
         version_order: OrderBy::Rank,
-        lists: false,
+        kind: Kind::Registers,
         directory: directory.to_owned(),
         settings: Vec::new(),
     };

@@ -3,6 +3,7 @@
 //!
 //! Adapters know nothing of recording, retries or faults; the driver knows nothing of databases.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A key's number.
@@ -69,13 +70,64 @@ impl OrderBy {
     }
 }
 
-/// What keys hold at the beginning of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What keys hold at the beginning of a collection: each row has the value 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Initially {
-    /// Keys 0 to this one (excluded) have a row with value 0.
+    /// Keys 0 to this one (excluded) have a row.
     Rows(i64),
+    /// Of these keys, the even ones have a row.
+    EvenRows(i64),
+    /// Keys 0 to this one (excluded) have a row, with different numbers beside the value.
+    NumberedRows(i64),
     /// No key has a row.
     Nothing,
+}
+
+impl Initially {
+    /// The rows: each key with the number beside its value.
+    pub fn rows(self) -> Vec<(Key, i64)> {
+        match self {
+            Initially::Rows(n_keys) => (0..n_keys).map(|key| (key, 0)).collect(),
+            Initially::EvenRows(n_keys) => (0..n_keys).step_by(2).map(|key| (key, 0)).collect(),
+            Initially::NumberedRows(n_keys) => {
+                (0..n_keys).map(|key| (key, key * 7 % NUMBERS)).collect()
+            }
+            Initially::Nothing => Vec::new(),
+        }
+    }
+}
+
+/// Numbers that conditions compare are from 0 to this one (excluded).
+pub(crate) const NUMBERS: i64 = 100;
+
+/// What a log says in place of a value where a row was deleted.
+pub const DELETED: i64 = -1;
+
+/// A row that a condition chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// Its key.
+    pub key: Key,
+    /// Its value: what was found, or for an update what was written.
+    pub value: i64,
+    /// The place of the new version among those of its key (`--version-order rank`).
+    pub rank: Option<i64>,
+}
+
+/// A function of the rows that a condition chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aggregate {
+    /// How many there are.
+    Count,
+    /// The sum of the numbers beside their values. Not the least or the greatest one: a database may find that without looking
+    /// at the other rows, and a certificate takes all of them for read.
+    Sum,
+}
+
+fn no_conditions<T>() -> Result<T, Failure> {
+    Err(Failure::Fatal(
+        "this database is not asked by conditions".to_owned(),
+    ))
 }
 
 /// The end of a transaction whose client never learnt it, as the database tells it afterwards.
@@ -92,7 +144,8 @@ pub enum Resolution {
 /// Every version that the database's log holds.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// Key and value of each installed version, oldest first; each value as often as the log has it.
+    /// Key and value of each installed version, oldest first; each value as often as the log has it, and [`DELETED`] for a
+    /// delete.
     pub versions: Vec<(Key, i64)>,
     /// Whether the log is known to be complete, so that a value which is not in it was never installed.
     pub is_complete: bool,
@@ -138,6 +191,10 @@ pub trait Database: Send + Sync {
 pub trait Session: Send {
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), Failure>;
+    /// The database's own name of the transaction, where it has one from the first.
+    fn name(&mut self) -> Option<String> {
+        None
+    }
     /// Reads a register; nothing where there is no row.
     fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure>;
     /// Sets a register or a row, and makes it where there is none.
@@ -148,6 +205,28 @@ pub trait Session: Send {
     fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure>;
     /// Reads every row from one key to another, both included.
     fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure>;
+    /// Deletes a row; nothing where there was none.
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure>;
+    /// Reads every row whose number lies between these, both included.
+    fn select(&mut self, _numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
+        no_conditions()
+    }
+    /// Sets every such row.
+    fn update_where(&mut self, _numbers: (i64, i64), _cell: Cell) -> Result<Vec<Chosen>, Failure> {
+        no_conditions()
+    }
+    /// Deletes every such row.
+    fn delete_where(&mut self, _numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
+        no_conditions()
+    }
+    /// Reads a function of all such rows; nothing where it has no value.
+    fn aggregate(
+        &mut self,
+        _numbers: (i64, i64),
+        _function: Aggregate,
+    ) -> Result<Option<i64>, Failure> {
+        no_conditions()
+    }
     /// Sets a register if it holds this value; tells what it held. A database with a compare-and-set of its own uses it.
     fn cas(&mut self, key: Key, old: i64, new: Cell) -> Result<Option<Cell>, Failure> {
         let held = self.read(key)?;

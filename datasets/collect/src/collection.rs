@@ -1,6 +1,5 @@
 //! A whole collection: tables are made, clients run, the database's log is read, journals become a history, tables go.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -124,11 +123,22 @@ impl Request<'_> {
         watch: &mut dyn FnMut(&Tally),
     ) -> Result<Collected, CollectError> {
         let io = |error| CollectError::Io(self.directory.to_owned(), error);
+        let was_there = self.directory.exists();
         std::fs::create_dir_all(self.directory).map_err(io)?;
         if !journals(self.directory).map_err(io)?.is_empty() {
             return Err(CollectError::Occupied(self.directory.to_owned()));
         }
-        let refused = |failure: Failure| CollectError::Database(failure.to_string());
+        let refused = |failure: Failure| {
+            if !was_there {
+                // Only an empty directory goes.
+                let _ = std::fs::remove_dir(self.directory);
+            }
+            CollectError::Database(match failure {
+                // That it is lost says nothing where there was none yet.
+                Failure::Lost(words) => words,
+                other => other.to_string(),
+            })
+        };
         let version = database.version().map_err(refused)?;
         database.prepare(load.initially()).map_err(refused)?;
         let meta = self.meta(database, load, version);
@@ -194,7 +204,7 @@ impl Request<'_> {
             sessions: self.run.sessions,
             seed: self.run.seed,
             version_order: self.version_order.name().to_owned(),
-            rows_at_first: Meta::is_initially(load.initially()),
+            initially: load.initially(),
             lists: load.kind() == Kind::Lists,
             nodes: (0..self.run.sessions).map(|it| database.node(it)).collect(),
             settings: database.settings().into_iter().collect(),
@@ -253,7 +263,7 @@ fn write(
     }
     let orders = if meta.lists {
         // Reads of lists say it themselves.
-        BTreeMap::default()
+        merge::Orders::default()
     } else {
         merge::orders(&txns, log, &mut merged.findings)
     };

@@ -15,7 +15,8 @@ use kingsnake_datasets::store::Step;
 use kingsnake_history::rng::Rng;
 use rustc_hash::FxHashMap;
 
-use crate::adapter::{Cell, Database, Failure, Key, Session, Wrote};
+use crate::adapter::{Cell, Chosen, Database, Failure, Key, Session, Wrote};
+use crate::conditions::{self, Asked};
 use crate::journal::{End, Journal, journal_name};
 use crate::workload::{Load, Plan};
 
@@ -107,6 +108,9 @@ struct Shared<'a> {
     trouble: Mutex<Option<String>>,
 }
 
+/// Keys from here on are of rows that were inserted; those below were there at first.
+const FIRST_INSERTED: Key = 1 << 32;
+
 /// Why a client stopped before its work was done.
 enum Halt {
     Trouble(String),
@@ -196,6 +200,13 @@ impl Shared<'_> {
         }
     }
 
+    fn gone(&self, why: &str) -> Halt {
+        Halt::Trouble(format!(
+            "the server is gone, and did not come back in {} s: {why}",
+            self.run.patience.as_secs_f64()
+        ))
+    }
+
     fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed) && !self.halt.load(Ordering::Relaxed)
     }
@@ -224,6 +235,8 @@ struct Client<'a> {
     seen: FxHashMap<Key, i64>,
     /// The database's name of the transaction, once it is recorded.
     has_name: bool,
+    /// Since when no request was answered.
+    lost_since: Option<Instant>,
 }
 
 impl<'a> Client<'a> {
@@ -239,6 +252,7 @@ impl<'a> Client<'a> {
             rng: Rng::new(Rng::new(seed).number()),
             seen: FxHashMap::default(),
             has_name: false,
+            lost_since: None,
         }
     }
 
@@ -304,17 +318,33 @@ impl<'a> Client<'a> {
         };
         self.journal.end(end, shared.clock.now())?;
         shared.count(end);
-        match outcome {
+        match &outcome {
             Ok(()) => {}
             Err(Failure::Aborted(_)) => self.roll_back(),
-            Err(Failure::Lost(_)) => self.session = None,
-            Err(Failure::Fatal(why)) => return Err(Halt::Trouble(why)),
+            Err(Failure::Lost(why)) => {
+                self.session = None;
+                self.lost(why)?;
+            }
+            Err(Failure::Fatal(why)) => return Err(Halt::Trouble(why.clone())),
+        }
+        if !matches!(outcome, Err(Failure::Lost(_))) {
+            self.lost_since = None;
         }
         if end == End::Unknown {
             self.name = shared.next_session.fetch_add(1, Ordering::Relaxed);
             self.seen.clear();
         }
         Ok(end)
+    }
+
+    /// A connection that is made without asking the server anything is only known to be lost at the first request.
+    fn lost(&mut self, why: &str) -> Result<(), Halt> {
+        let since = *self.lost_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= self.shared.run.patience {
+            return Err(self.shared.gone(why));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        Ok(())
     }
 
     fn roll_back(&mut self) {
@@ -333,10 +363,7 @@ impl<'a> Client<'a> {
                 Err(Failure::Fatal(why)) => return Err(Halt::Trouble(why)),
                 Err(_) if !self.shared.goes_on() => return Ok(false),
                 Err(failure) if since.elapsed() >= self.shared.run.patience => {
-                    return Err(Halt::Trouble(format!(
-                        "the server is gone, and did not come back in {} s: {failure}",
-                        self.shared.run.patience.as_secs_f64()
-                    )));
+                    return Err(self.shared.gone(&failure.to_string()));
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(20)),
             }
@@ -360,6 +387,7 @@ impl<'a> Client<'a> {
         // Put back before anything can return.
         let outcome = (|| -> Result<Result<(), Failure>, Halt> {
             attempt!(session.begin());
+            self.named(session.name().as_deref())?;
             match plan {
                 Plan::Steps(mut transaction) => {
                     let mut read = 0;
@@ -369,6 +397,12 @@ impl<'a> Client<'a> {
                     }
                 }
                 Plan::Cas(key) => attempt!(self.cas(&mut *session, key)?),
+                Plan::Asked(all) => {
+                    for asked in all {
+                        attempt!(self.ask(&mut *session, asked)?);
+                        self.rest();
+                    }
+                }
             }
             self.journal.committing()?;
             *committing = true;
@@ -462,13 +496,85 @@ impl<'a> Client<'a> {
                 self.journal.range(low, high, &rows)?;
                 self.snapshot(session)?;
             }
-            // A client cannot see which delete it found, and there are no rows with columns here.
+            Step::Delete(key) => {
+                let tombstone = self.value();
+                self.journal.write("delete", key, tombstone)?;
+                let wrote = attempt!(session.delete(key));
+                self.journal.found(wrote.is_some())?;
+                self.wrote(&wrote.unwrap_or_default())?;
+            }
             other => {
                 let why = format!("this workload needs {other:?}, which is not collected");
                 return Ok(Err(Failure::Fatal(why)));
             }
         }
         Ok(Ok(0))
+    }
+
+    /// One operation that asks by a condition.
+    fn ask(&mut self, session: &mut dyn Session, asked: Asked) -> io::Result<Result<(), Failure>> {
+        macro_rules! attempt {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(failure) => return Ok(Err(failure)),
+                }
+            };
+        }
+        match asked {
+            Asked::Insert(number) => {
+                let value = self.value();
+                // Nobody else has this key.
+                let key = FIRST_INSERTED + value;
+                let row = conditions::row(number);
+                self.journal
+                    .op(&format!("[\"insert\",{key},{value},{row}]"))?;
+                let cell = Cell {
+                    value,
+                    beside: number,
+                };
+                let wrote = attempt!(session.write(key, cell));
+                self.wrote(&wrote)?;
+                return Ok(Ok(()));
+            }
+            Asked::Select(numbers) => {
+                let rows = attempt!(session.select(numbers));
+                self.journal.op(&conditions::select(numbers, &rows))?;
+            }
+            Asked::Update(numbers, number) => {
+                let value = self.value();
+                let cell = Cell {
+                    value,
+                    beside: number,
+                };
+                let rows = attempt!(session.update_where(numbers, cell));
+                self.journal
+                    .op(&conditions::update(numbers, number, &rows))?;
+                self.ranks(&rows)?;
+            }
+            Asked::Delete(numbers) => {
+                let tombstone = self.value();
+                let rows = attempt!(session.delete_where(numbers));
+                self.journal
+                    .op(&conditions::delete(numbers, tombstone, &rows))?;
+                self.ranks(&rows)?;
+            }
+            Asked::Aggregate(numbers, function) => {
+                let result = attempt!(session.aggregate(numbers, function));
+                self.journal
+                    .op(&conditions::aggregate(numbers, function, result))?;
+            }
+        }
+        self.snapshot(session)?;
+        Ok(Ok(()))
+    }
+
+    fn ranks(&mut self, rows: &[Chosen]) -> io::Result<()> {
+        let ranks: Option<Vec<i64>> = rows.iter().map(|it| it.rank).collect();
+        match ranks {
+            Some(ranks) if !ranks.is_empty() => self.journal.ranks(&ranks),
+            _ => Ok(()),
+        }
     }
 
     fn cas(&mut self, session: &mut dyn Session, key: Key) -> io::Result<Result<(), Failure>> {

@@ -85,6 +85,24 @@ impl Journal {
         self.append()
     }
 
+    /// An operation in full, as our format writes it.
+    pub(crate) fn op(&mut self, op: &str) -> io::Result<()> {
+        self.line.push_str(op);
+        self.append()
+    }
+
+    /// Whether the delete that was appended last found a row.
+    pub(crate) fn found(&mut self, found: bool) -> io::Result<()> {
+        let _ = write!(self.line, "[\"found\",{found}]");
+        self.append()
+    }
+
+    /// The ranks of all versions of the operation that was appended last.
+    pub(crate) fn ranks(&mut self, ranks: &[i64]) -> io::Result<()> {
+        let _ = write!(self.line, "[\"ranks\",{ranks:?}]");
+        self.append()
+    }
+
     /// What a compare-and-set found, and whether it wrote. Its value was appended before, as `cas`.
     pub(crate) fn held(&mut self, held: Option<i64>, has_written: bool) -> io::Result<()> {
         let _ = match held {

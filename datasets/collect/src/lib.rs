@@ -10,6 +10,7 @@
 mod adapter;
 mod adapters;
 mod collection;
+mod conditions;
 mod driver;
 mod fault;
 mod journal;
@@ -23,7 +24,8 @@ mod timeline;
 mod workload;
 
 pub use adapter::{
-    Cell, Database, Failure, Initially, Key, Log, OrderBy, Resolution, Session, Wrote,
+    Aggregate, Cell, Chosen, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Resolution,
+    Session, Wrote,
 };
 pub use adapters::broken::{Broken, Mistake};
 pub use adapters::{ADAPTERS, Adapter, Promise, Target, adapter};

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use crate::adapter::{Database, Key, Log, Resolution};
+use crate::conditions;
 use crate::meta::Meta;
 use crate::read::{Status, Txn, Write};
 use crate::timeline::Timeline;
@@ -109,8 +110,9 @@ pub(crate) fn settle(
     let held = log.map(held);
     for txn in txns.iter_mut().filter(|txn| txn.status == Status::Unknown) {
         let by_log = match (&held, log) {
-            (Some(held), Some(log)) if !txn.writes.is_empty() => {
-                let is_held = |write: &Write| held.contains_key(&(write.key, write.value));
+            // Deletes have no value by which a log could tell whose they are.
+            (Some(held), Some(log)) if txn.writes.iter().any(|it| !it.deletes) => {
+                let is_held = |write: &Write| !write.deletes && held.contains_key(&write.logged());
                 if txn.writes.iter().any(is_held) {
                     Resolution::Committed
                 } else if log.is_complete {
@@ -165,8 +167,9 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
         } else {
             installed(txn).collect()
         };
-        for Write { key, value, .. } in writes {
-            let times = held.get(&(key, value)).copied().unwrap_or(0);
+        for write in writes {
+            let Write { key, value, .. } = write;
+            let times = held.get(&write.logged()).copied().unwrap_or(0);
             // Only an acknowledged commit has a time.
             let acknowledged = txn.status == Status::Committed && txn.commit.is_some();
             match txn.status {
@@ -177,7 +180,8 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
                         value,
                     });
                 }
-                Status::Aborted if times > 0 => {
+                // A delete in the log may be another's.
+                Status::Aborted if times > 0 && !write.deletes => {
                     found.push(Finding::Undead {
                         txn: txn.id,
                         key,
@@ -186,7 +190,7 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
                 }
                 _ => {}
             }
-            if times > 1 {
+            if times > 1 && !write.deletes {
                 found.push(Finding::Twice { key, value });
             }
         }
@@ -194,21 +198,17 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
     found
 }
 
+/// The order of each key's versions.
+pub(crate) type Orders = BTreeMap<Key, Vec<Write>>;
+
 /// The order of each key's versions, by the log or by ranks.
-pub(crate) fn orders(
-    txns: &[Txn],
-    log: Option<&Log>,
-    findings: &mut Vec<Finding>,
-) -> BTreeMap<Key, Vec<i64>> {
+pub(crate) fn orders(txns: &[Txn], log: Option<&Log>, findings: &mut Vec<Finding>) -> Orders {
     let counted = || txns.iter().filter(|txn| txn.status != Status::Aborted);
     let Some(log) = log else {
-        let mut ranked: BTreeMap<Key, Vec<(i64, i64)>> = BTreeMap::new();
+        let mut ranked = Orders::new();
         for write in counted().flat_map(installed) {
-            if let Some(rank) = write.rank {
-                ranked
-                    .entry(write.key)
-                    .or_default()
-                    .push((rank, write.value));
+            if write.rank.is_some() {
+                ranked.entry(write.key).or_default().push(write);
             }
         }
         return ranked
@@ -216,14 +216,14 @@ pub(crate) fn orders(
             .filter_map(|(key, versions)| by_rank(key, versions, findings))
             .collect();
     };
-    let mut finals: FxHashSet<(Key, i64)> = counted()
+    let mut finals: FxHashMap<(Key, i64), Write> = counted()
         .flat_map(installed)
-        .map(|write| (write.key, write.value))
+        .map(|write| (write.logged(), write))
         .collect();
-    let mut orders: BTreeMap<Key, Vec<i64>> = BTreeMap::new();
-    for &(key, value) in &log.versions {
-        if finals.remove(&(key, value)) {
-            orders.entry(key).or_default().push(value);
+    let mut orders = Orders::new();
+    for version in &log.versions {
+        if let Some(write) = finals.remove(version) {
+            orders.entry(write.key).or_default().push(write);
         }
     }
     orders
@@ -231,18 +231,17 @@ pub(crate) fn orders(
 
 fn by_rank(
     key: Key,
-    mut versions: Vec<(i64, i64)>,
+    mut versions: Vec<Write>,
     findings: &mut Vec<Finding>,
-) -> Option<(Key, Vec<i64>)> {
-    versions.sort_unstable();
-    if let Some(pair) = versions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        findings.push(Finding::SameRank {
-            key,
-            rank: pair[0].0,
-        });
+) -> Option<(Key, Vec<Write>)> {
+    versions.sort_unstable_by_key(|it| it.rank);
+    let mut pairs = versions.windows(2);
+    if let Some(rank) = pairs.find_map(|pair| pair[0].rank.filter(|_| pair[0].rank == pair[1].rank))
+    {
+        findings.push(Finding::SameRank { key, rank });
         return None;
     }
-    Some((key, versions.into_iter().map(|(_, value)| value).collect()))
+    Some((key, versions))
 }
 
 /// Writes the history in our own format.
@@ -250,12 +249,30 @@ pub(crate) fn write(
     path: &Path,
     meta: &Meta,
     txns: &[Txn],
-    orders: &BTreeMap<Key, Vec<i64>>,
+    orders: &Orders,
     events: &[Value],
 ) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
-    let header = json!({"kingsnake": 1, "initial": meta.initial(), "about": meta.about()});
-    writeln!(out, "{header}")?;
+    let about = Value::from(meta.about());
+    let tables = if meta.has_tables() {
+        format!(",\"tables\":{}", conditions::TABLES)
+    } else {
+        String::new()
+    };
+    let initial = meta.initial();
+    writeln!(
+        out,
+        "{{\"kingsnake\":1,\"initial\":{initial}{tables},\"about\":{about}}}"
+    )?;
+    for (key, number) in meta.initial_rows() {
+        let row = if meta.has_tables() {
+            format!(",\"row\":{}", conditions::row(number))
+        } else {
+            String::new()
+        };
+        writeln!(out, "{{\"initial\":{{\"key\":{key},\"value\":0{row}}}}}")?;
+    }
+    let names: FxHashSet<&str> = txns.iter().filter_map(|it| it.name.as_deref()).collect();
     for event in events {
         writeln!(out, "{}", json!({"event": event}))?;
     }
@@ -287,9 +304,21 @@ pub(crate) fn write(
         if !txn.snapshots.is_empty() {
             write!(out, ",\"snapshots\":{}", json!(txn.snapshots))?;
         }
-        writeln!(out, ",\"ops\":[{}]}}", txn.ops.join(","))?;
+        let mut ops = txn.ops.clone();
+        for (at, snapshot) in &txn.asked {
+            ops[*at] = conditions::with_snapshot(&ops[*at], snapshot, |it| names.contains(it));
+        }
+        writeln!(out, ",\"ops\":[{}]}}", ops.join(","))?;
     }
-    for (key, values) in orders {
+    for (key, versions) in orders {
+        let value = |it: &Write| {
+            if it.deletes {
+                json!({"deleted": it.value})
+            } else {
+                json!(it.value)
+            }
+        };
+        let values: Vec<Value> = versions.iter().map(value).collect();
         writeln!(
             out,
             "{}",

@@ -29,8 +29,8 @@ pub struct Meta {
     pub seed: u64,
     /// How versions were put in order.
     pub version_order: String,
-    /// Whether every key holds 0 at first; else there is no row.
-    pub rows_at_first: bool,
+    /// Which keys have a row at first.
+    pub initially: Initially,
     /// Whether keys hold lists.
     pub lists: bool,
     /// The node of each client, where there are several.
@@ -40,16 +40,25 @@ pub struct Meta {
 }
 
 impl Meta {
-    pub(crate) fn is_initially(initially: Initially) -> bool {
-        matches!(initially, Initially::Rows(_))
+    /// What every key holds at first that has no line of its own.
+    pub(crate) fn initial(&self) -> Value {
+        match self.initially {
+            Initially::Rows(_) => Value::from(0),
+            _ => Value::Null,
+        }
     }
 
-    pub(crate) fn initial(&self) -> Value {
-        if self.rows_at_first {
-            Value::from(0)
-        } else {
-            Value::Null
+    /// The rows at first that need a line of their own.
+    pub(crate) fn initial_rows(&self) -> Vec<(i64, i64)> {
+        match self.initially {
+            Initially::Rows(_) => Vec::new(),
+            other => other.rows(),
         }
+    }
+
+    /// Whether rows have columns.
+    pub(crate) fn has_tables(&self) -> bool {
+        matches!(self.initially, Initially::NumberedRows(_))
     }
 
     pub(crate) fn node(&self, client: usize) -> Option<&str> {

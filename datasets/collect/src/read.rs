@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::adapter::Key;
+use crate::adapter::{DELETED, Key};
 use crate::journal::journals;
 
 /// How a transaction ended, as far as is known.
@@ -21,8 +21,18 @@ pub(crate) enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Write {
     pub(crate) key: Key,
+    /// The value; of a delete the name of its tombstone.
     pub(crate) value: i64,
+    pub(crate) deletes: bool,
     pub(crate) rank: Option<i64>,
+}
+
+impl Write {
+    /// The version as a log has it.
+    pub(crate) fn logged(&self) -> (Key, i64) {
+        let value = if self.deletes { DELETED } else { self.value };
+        (self.key, value)
+    }
 }
 
 /// A transaction as its client saw it.
@@ -42,6 +52,8 @@ pub(crate) struct Txn {
     pub(crate) name: Option<String>,
     /// The snapshot of each read, in the database's own words.
     pub(crate) snapshots: Vec<String>,
+    /// The snapshots of operations that ask by conditions, by the operation's place.
+    pub(crate) asked: Vec<(usize, String)>,
 }
 
 /// Why journals cannot be read.
@@ -114,8 +126,24 @@ impl Open {
 
     fn write(&mut self, name: &str, key: Key, value: i64) {
         self.txn.ops.push(format!("[\"{name}\",{key},{value}]"));
-        let rank = None;
-        self.txn.writes.push(Write { key, value, rank });
+        self.note(key, value, name == "delete");
+    }
+
+    fn note(&mut self, key: Key, value: i64, deletes: bool) {
+        self.txn.writes.push(Write {
+            key,
+            value,
+            deletes,
+            rank: None,
+        });
+    }
+
+    /// Takes an update or a delete of all rows that a condition chose; of each the value, or the tombstone, stands at a place.
+    fn write_all(&mut self, rows: &Value, place: usize, deletes: bool) -> Option<()> {
+        for row in rows.as_array()? {
+            self.note(row[0].as_i64()?, row[place].as_i64()?, deletes);
+        }
+        Some(())
     }
 }
 
@@ -144,6 +172,11 @@ fn read_journal(
     Ok(())
 }
 
+/// Whether an operation is of one key and a value alone.
+fn is_plain(fields: &[Value]) -> bool {
+    fields.len() == 3 && fields[1].is_i64()
+}
+
 /// Takes one line; nothing where it makes no sense.
 fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>) -> Option<()> {
     let fields: Vec<Value> = serde_json::from_slice(line).ok()?;
@@ -163,6 +196,7 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
             writes: Vec::new(),
             name: None,
             snapshots: Vec::new(),
+            asked: Vec::new(),
         };
         let next = Open {
             txn,
@@ -181,7 +215,30 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
             let op = String::from_utf8(line.to_owned()).ok()?;
             this.txn.ops.push(op);
         }
-        "w" | "a" | "insert" => this.write(name, number(1)?, number(2)?),
+        "select" | "aggregate" | "update" | "insert" | "delete" if !is_plain(&fields) => {
+            match name {
+                "update" => this.write_all(fields.get(2)?, 1, false)?,
+                "delete" => this.write_all(fields.get(2)?, 2, true)?,
+                "insert" => this.note(number(1)?, number(2)?, false),
+                _ => {}
+            }
+            this.txn.ops.push(String::from_utf8(line.to_owned()).ok()?);
+        }
+        "w" | "a" | "insert" | "delete" => this.write(name, number(1)?, number(2)?),
+        // A delete that found no row saw that there is none, and made no version.
+        "found" => {
+            if !fields.get(1)?.as_bool()? {
+                let Write { key, .. } = this.txn.writes.pop()?;
+                *this.txn.ops.last_mut()? = format!("[\"r\",{key},null]");
+            }
+        }
+        "ranks" => {
+            let ranks = fields.get(1)?.as_array()?;
+            let first = this.txn.writes.len().checked_sub(ranks.len())?;
+            for (write, rank) in this.txn.writes[first..].iter_mut().zip(ranks) {
+                write.rank = Some(rank.as_i64()?);
+            }
+        }
         "cas" => this.cas = Some((number(1)?, number(2)?)),
         "held" => {
             let (key, value) = this.cas.take()?;
@@ -193,7 +250,15 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
         }
         "rank" => this.txn.writes.last_mut()?.rank = Some(number(1)?),
         "name" => this.txn.name = Some(text(1)?.to_owned()),
-        "snapshot" => this.txn.snapshots.push(text(1)?.to_owned()),
+        "snapshot" => {
+            let snapshot = text(1)?.to_owned();
+            match this.txn.ops.last() {
+                Some(op) if op.contains("\"table\":") => {
+                    this.txn.asked.push((this.txn.ops.len() - 1, snapshot));
+                }
+                _ => this.txn.snapshots.push(snapshot),
+            }
+        }
         "commit" => this.committing = true,
         "end" => {
             this.ended = true;
@@ -214,6 +279,8 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::Chosen;
+    use crate::conditions;
     use crate::journal::{End, Journal, journal_name};
 
     fn txns(lines: impl FnOnce(&mut Journal) -> io::Result<()>) -> Vec<Txn> {
@@ -263,5 +330,48 @@ mod tests {
             (Status::Committed, Some(20))
         );
         assert_eq!(found[1].ops, ["[\"r\",5,null]"]);
+    }
+
+    #[test]
+    fn a_delete_that_found_nothing_is_a_read_of_nothing() {
+        let found = txns(|journal| {
+            journal.begin(1, 0, 10)?;
+            journal.write("delete", 5, 77)?;
+            journal.found(false)?;
+            journal.write("delete", 6, 78)?;
+            journal.found(true)?;
+            journal.rank(3)?;
+            journal.write("delete", 7, 79)
+        });
+        let ops = ["[\"r\",5,null]", "[\"delete\",6,78]", "[\"delete\",7,79]"];
+        assert_eq!(found[0].ops, ops);
+        let logged: Vec<_> = found[0].writes.iter().map(Write::logged).collect();
+        assert_eq!(logged, [(6, DELETED), (7, DELETED)]);
+        assert_eq!(found[0].writes[0].rank, Some(3));
+    }
+
+    #[test]
+    fn a_condition_keeps_its_snapshot_and_its_versions() {
+        let rows = [(1, 10), (2, 10)].map(|(key, value)| Chosen {
+            key,
+            value,
+            rank: None,
+        });
+        let found = txns(|journal| {
+            journal.begin(1, 0, 10)?;
+            journal.op(&conditions::update((3, 4), 8, &rows))?;
+            journal.ranks(&[5, 6])?;
+            journal.text("snapshot", "7:9:8")?;
+            journal.op(&conditions::delete((3, 4), 11, &rows[..1]))?;
+            journal.text("snapshot", "7:9:8")
+        });
+        let writes = &found[0].writes;
+        assert_eq!(
+            writes.iter().map(|it| it.rank).collect::<Vec<_>>(),
+            [Some(5), Some(6), None]
+        );
+        assert!(writes[2].deletes && writes[2].value == 11);
+        assert_eq!(found[0].asked.len(), 2);
+        assert_eq!(found[0].asked[1].0, 1);
     }
 }

@@ -86,6 +86,26 @@ fn try_all(database: &dyn Database, test: &mut SelfTest) -> Result<(), Failure> 
         vec![(1, 11), (2, 0), (3, 0), (50, 14)],
     );
     session.commit()?;
+    session.begin()?;
+    test.expect(
+        "a delete tells that there was a row",
+        session.delete(3)?.is_some(),
+        true,
+    );
+    test.expect("there is no row after a delete", session.read(3)?, None);
+    test.expect(
+        "a second delete finds none",
+        session.delete(3)?.is_some(),
+        false,
+    );
+    session.commit()?;
+    session.begin()?;
+    test.expect(
+        "what was deleted stays so",
+        session.range(2, 3)?,
+        vec![(2, 0)],
+    );
+    session.commit()?;
     lists(session, test)?;
     session.begin()?;
     let held = session.cas(1, 99, cell(21))?;

@@ -11,6 +11,7 @@ use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
 use crate::adapter::{Initially, Key};
+use crate::conditions::{self, Asked};
 use crate::script::{self, BadScript, Script};
 
 /// What one transaction does.
@@ -19,6 +20,8 @@ pub(crate) enum Plan {
     Steps(Box<dyn Transaction>),
     /// A compare-and-set of one key, from what the session last saw there.
     Cas(Key),
+    /// Rows chosen by conditions.
+    Asked(Vec<Asked>),
 }
 
 /// A workload that is ready to run.
@@ -33,6 +36,7 @@ enum Make {
     Skew { pairs: usize },
     Fresh { used: AtomicI64 },
     Predicate { used: AtomicI64 },
+    Where,
     Bank { accounts: usize },
     Register { keys: usize },
     Script { script: Script, keys: usize },
@@ -104,7 +108,8 @@ pub const LOADS: &[Entry] = &[
     Entry { name: "blind", about: "50 % read-only and 50 % write-only transactions", keys: 100, ops: 4, embedded: Some("blindw-rw") },
     own("fresh", "the same as skew, on pairs of rows that do not exist yet", 0),
     Entry { name: "append", about: "reads of lists and appends (Jepsen's list-append)", keys: 20, ops: 4, embedded: Some("list-append") },
-    own("predicate", "range queries and inserts into the range that was read; recorded as ranges of keys", 0),
+    own("predicate", "ranges of keys, with inserts into and deletes from the range that was read", 0),
+    own("where", "selects, updates, deletes and aggregates by a condition over a column, and inserts", 40),
     own("bank", "transfers between two accounts, and reads of all accounts", 8),
     own("register", "a read, a write or a compare-and-set of one key, for `linearizable`", 5),
     Entry { name: "tpcc", about: "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", keys: 0, ops: 0, embedded: Some("tpcc") },
@@ -155,8 +160,10 @@ impl Load {
                 keys: n_keys,
             });
         }
-        let initially = match kind {
-            Kind::Registers if n_keys > 0 => Initially::Rows(n_keys as i64),
+        let initially = match (kind, &make) {
+            (Kind::Registers, _) if n_keys > 0 => Initially::Rows(n_keys as i64),
+            (_, Make::Predicate { .. }) => Initially::EvenRows(SPAN * WINDOWS),
+            (_, Make::Where) => Initially::NumberedRows(n_keys as i64),
             _ => Initially::Nothing,
         };
         Ok(Load {
@@ -219,6 +226,7 @@ impl Load {
                 let pair = used.fetch_add(1, Ordering::Relaxed) / 4 + rng.below(2) as Key;
                 skew(2 * pair, rng)
             }
+            Make::Where => return Plan::Asked(conditions::plan(rng)),
             Make::Predicate { used } => predicate(used.fetch_add(1, Ordering::Relaxed), rng),
             Make::Bank { accounts } => return Plan::Steps(bank(*accounts, rng)),
             Make::Register { keys } => {
@@ -240,6 +248,7 @@ fn own_load(name: &str, keys: usize) -> (Kind, Make) {
     match name {
         "skew" => (Kind::Registers, Make::Skew { pairs: keys / 2 }),
         "fresh" => (Kind::Registers, Make::Fresh { used }),
+        "where" => (Kind::Table, Make::Where),
         "predicate" => (Kind::Rows, Make::Predicate { used }),
         "bank" => (Kind::Registers, Make::Bank { accounts: keys }),
         _ => (Kind::Registers, Make::Register { keys }),
@@ -258,16 +267,24 @@ fn skew(first: Key, rng: &mut Rng) -> Vec<Step> {
 /// How many keys a range spans.
 const SPAN: Key = 8;
 
-/// Every few transactions the window moves on, so that there are always rows which nobody has inserted yet.
+/// How many windows there are, before they are used again.
+const WINDOWS: i64 = 512;
+
+/// Every few transactions the window moves on, so that there are always rows which nobody has inserted or deleted yet.
+///
+/// Even keys have a row at first and are only deleted; odd keys have none and are only inserted. So a client that finds no row
+/// knows what it found: a row that was deleted, and only once, or one that was not there yet.
 fn predicate(used: i64, rng: &mut Rng) -> Vec<Step> {
-    let low = SPAN * (used / 6);
-    let mut row = || low + rng.below(SPAN as usize) as Key;
-    let (first, second) = (row(), row());
+    let low = SPAN * (used / 6 % WINDOWS);
+    let mut even = || low + 2 * rng.below(SPAN as usize / 2) as Key;
+    let (deleted, inserted, second) = (even(), even() + 1, even() + 1);
     let range = Step::Range(low, low + SPAN - 1);
-    match rng.below(4) {
+    match rng.below(6) {
         0 => vec![range],
-        1 => vec![Step::Insert(first), Step::Insert(second)],
-        _ => vec![range, Step::Insert(first)],
+        1 => vec![Step::Insert(inserted), Step::Insert(second)],
+        2 => vec![range, Step::Delete(deleted)],
+        3 => vec![Step::Delete(deleted), Step::Insert(inserted)],
+        _ => vec![range, Step::Insert(inserted)],
     }
 }
 

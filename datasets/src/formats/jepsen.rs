@@ -95,8 +95,39 @@ impl Events {
     }
 }
 
+/// How events are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Those of the usual form without a tree.
+    Fast,
+    /// All by the general reader, for tests.
+    #[cfg(test)]
+    General,
+    /// As `Fast`, with a mistake: of two fields of one name the last counts. For tests.
+    #[cfg(test)]
+    Hasty,
+}
+
 /// Reads one file.
 pub(crate) fn read(
+    input: Input<'_>,
+    is_json: bool,
+    ignore_unwritten: bool,
+    builder: &mut HistoryBuilder,
+    warnings: &mut Vec<String>,
+) -> Result<(), ReadError> {
+    read_by(
+        Way::Fast,
+        input,
+        is_json,
+        ignore_unwritten,
+        builder,
+        warnings,
+    )
+}
+
+pub(super) fn read_by(
+    way: Way,
     input: Input<'_>,
     is_json: bool,
     ignore_unwritten: bool,
@@ -118,7 +149,8 @@ pub(crate) fn read(
             (b'(', None) => (close, cursor.at) = (Some(b')'), cursor.at + 1),
             (byte, Some(end)) if byte == end => (close, cursor.at) = (None, cursor.at + 1),
             _ => {
-                if !jepsen_fast::read_event(&mut events, &mut cursor, dialect, number, builder) {
+                let fast = jepsen_fast::read_event;
+                if !fast(&mut events, &mut cursor, dialect, way, number, builder) {
                     events.read_event(&mut cursor, dialect, number, builder)?;
                 }
                 number += 1;

@@ -2,7 +2,9 @@
 //!
 //! The hot path allocates nothing; fields may come in any order, though operations after id and session are read once.
 
-use kingsnake_history::model::{HistoryBuilder, NumberOp, SessionId, Stamps, Status, Token};
+use kingsnake_history::model::{
+    Event, HistoryBuilder, Note, NumberOp, SessionId, Stamps, Status, Token,
+};
 
 use super::kingsnake_predicates::{Predicates, read_tables};
 use super::kingsnake_rows::{
@@ -132,7 +134,6 @@ struct Buffers {
 }
 
 /// What the fields of a line said so far.
-#[derive(Default)]
 struct Fields {
     id: Option<Token>,
     session: Option<SessionId>,
@@ -140,6 +141,7 @@ struct Fields {
     begin: Option<i64>,
     commit: Option<i64>,
     isolation: Option<Token>,
+    note: Note,
     stamps: Stamps,
     begun: bool,
     /// Where operations stand that came before id and session.
@@ -153,7 +155,7 @@ fn read_line(
 ) -> Result<(), ReadError> {
     let start = cursor.at;
     cursor.expect(b'{')?;
-    let mut fields = Fields::default();
+    let mut fields = Fields::new();
     let mut first = true;
     while cursor.json_more(&mut first, b'}')? {
         let name_at = cursor.at;
@@ -174,12 +176,20 @@ fn read_line(
             }
             // What a collector notes beside it orders nothing.
             "node" | "name" => {
-                cursor.json_text()?;
-                false
+                let text = cursor.json_text()?;
+                let token = builder.text(&text);
+                let field = match &*name {
+                    "node" => &mut fields.note.node,
+                    _ => &mut fields.note.name,
+                };
+                std::mem::replace(field, token) != Token::Nil
             }
             "snapshots" => {
+                let start = cursor.at;
                 cursor.json_skip()?;
-                false
+                let text = String::from_utf8_lossy(&cursor.input.bytes[start..cursor.at]);
+                let token = builder.text(text.trim());
+                std::mem::replace(&mut fields.note.snapshots, token) != Token::Nil
             }
             "xid" | "start_ts" | "commit_ts" => read_stamp(cursor, &name, &mut fields.stamps)?,
             "ops" => read_ops(cursor, builder, &mut fields, buffers)?,
@@ -192,7 +202,7 @@ fn read_line(
                 return cursor.json_punct(b'}');
             }
             "event" if fields.is_empty() => {
-                cursor.json_skip()?;
+                read_event(cursor, builder)?;
                 return cursor.json_punct(b'}');
             }
             other => {
@@ -215,6 +225,21 @@ fn read_line(
 }
 
 impl Fields {
+    fn new() -> Self {
+        Fields {
+            id: None,
+            session: None,
+            status: None,
+            begin: None,
+            commit: None,
+            isolation: None,
+            note: Note::NONE,
+            stamps: Stamps::default(),
+            begun: false,
+            ops_at: None,
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.id.is_none()
             && self.session.is_none()
@@ -222,6 +247,7 @@ impl Fields {
             && self.begin.is_none()
             && self.commit.is_none()
             && self.isolation.is_none()
+            && self.note == Note::NONE
             && self.stamps.is_empty()
             && self.ops_at.is_none()
             && !self.begun
@@ -303,9 +329,45 @@ fn finish_line(
     if let Some(level) = fields.isolation {
         builder.isolation(level);
     }
+    if fields.note != Note::NONE {
+        builder.note(fields.note);
+    }
     if !fields.stamps.is_empty() {
         builder.stamps(fields.stamps);
     }
+    Ok(())
+}
+
+/// `{"time":nanoseconds,"what":text}`.
+fn read_event(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<(), ReadError> {
+    let start = cursor.at;
+    cursor.expect(b'{')?;
+    let (mut time, mut what) = (None, None);
+    let mut first = true;
+    while cursor.json_more(&mut first, b'}')? {
+        let name_at = cursor.at;
+        let name = cursor.json_text()?;
+        cursor.json_punct(b':')?;
+        match &*name {
+            "time" => time = Some(cursor.json_int()?),
+            "what" => {
+                let text = cursor.json_text()?;
+                what = Some(builder.text(&text));
+            }
+            other => {
+                cursor.at = name_at;
+                return Err(unknown_field(cursor, other, "time and what"));
+            }
+        }
+    }
+    let (Some(time), Some(what)) = (time, what) else {
+        cursor.at = start;
+        return Err(cursor.fail(Problem::Syntax {
+            found: "an event without one of its fields".to_owned(),
+            expected: "time and what".to_owned(),
+        }));
+    };
+    builder.event(Event { time, what });
     Ok(())
 }
 

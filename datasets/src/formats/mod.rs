@@ -11,6 +11,8 @@ pub(crate) mod jepsen;
 mod jepsen_fast;
 pub(crate) mod jepsen_log;
 mod jepsen_pairs;
+#[cfg(test)]
+mod jepsen_twin;
 pub(crate) mod kingsnake;
 mod kingsnake_predicates;
 mod kingsnake_rows;

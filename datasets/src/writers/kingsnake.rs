@@ -97,6 +97,11 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
             out.write_all(b"}}\n")?;
         }
     }
+    for event in history.events() {
+        write!(out, "{{\"event\":{{\"time\":{},\"what\":", event.time)?;
+        show.token(out, event.what)?;
+        out.write_all(b"}}\n")?;
+    }
     Ok(())
 }
 
@@ -147,6 +152,24 @@ impl Show<'_> {
         history.value_token(value)
     }
 
+    /// What a collector noted beside a transaction.
+    fn note(&self, out: &mut dyn Write, txn: TxnId) -> io::Result<()> {
+        let note = self.history.note(txn);
+        for (field, token) in [(",\"node\":", note.node), (",\"name\":", note.name)] {
+            if token != Token::Nil {
+                out.write_all(field.as_bytes())?;
+                self.token(out, token)?;
+            }
+        }
+        match note.snapshots {
+            // It is the text of an array already.
+            Token::Text(text) => {
+                write!(out, ",\"snapshots\":{}", self.history.symbols().text(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn txn(&self, out: &mut dyn Write, txn: TxnId) -> io::Result<()> {
         let history = self.history;
         out.write_all(b"{\"id\":")?;
@@ -169,6 +192,7 @@ impl Show<'_> {
             out.write_all(b",\"isolation\":")?;
             self.token(out, level)?;
         }
+        self.note(out, txn)?;
         self.stamps(out, txn)?;
         out.write_all(b",\"ops\":[")?;
         let ops = history.ops(txn);

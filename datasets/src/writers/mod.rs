@@ -53,6 +53,12 @@ pub fn write(history: &History, format: Format, path: &Path) -> Result<Vec<Strin
     })
 }
 
+/// Writes a history in our own format to memory, for tests that compare histories.
+#[cfg(test)]
+pub(crate) fn kingsnake_bytes(history: &History, out: &mut Vec<u8>) -> io::Result<()> {
+    kingsnake::write(history, out).map(drop)
+}
+
 /// Writes a history's version orders to a file of their own, to stand beside the history. It is compressed where the name
 /// ends in `.gz` or `.zst`.
 pub fn write_version_orders(history: &History, path: &Path) -> Result<(), WriteError> {

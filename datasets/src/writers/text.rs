@@ -10,6 +10,7 @@ use crate::error::WriteError;
 /// How the history will be written.
 pub(super) struct Plan {
     keeps_names: bool,
+    keeps_numbers: bool,
     pub(super) notes: Vec<String>,
 }
 
@@ -48,6 +49,13 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
             "sessions and transactions are numbered from 1; their names are not kept".to_owned(),
         );
     }
+    let keeps_numbers = !has_negative(history);
+    if !keeps_numbers {
+        notes.push(
+            "keys and values are numbered from 1: AWDIT and Plume read no negative numbers"
+                .to_owned(),
+        );
+    }
     let is_silent = |session: usize| {
         let mut txns = history.session_txns(SessionId(session as u32)).map(TxnId);
         txns.all(|txn| is_bare(&txn))
@@ -60,7 +68,22 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
             "{n_silent} sessions without operations are left out"
         ));
     }
-    Ok(Plan { keeps_names, notes })
+    Ok(Plan {
+        keeps_names,
+        keeps_numbers,
+        notes,
+    })
+}
+
+fn has_negative(history: &History) -> bool {
+    let is_negative = |token: Token| matches!(token, Token::Int(..0));
+    let mut ops = history.txns().flat_map(|txn| history.ops(txn));
+    ops.any(|&op| match op {
+        Op::Read { key, value } | Op::Write { key, value } => {
+            is_negative(history.key_token(key)) || is_negative(history.value_token(value))
+        }
+        _ => false,
+    })
 }
 
 fn names_are_numbers(history: &History) -> bool {
@@ -98,8 +121,12 @@ pub(super) fn write(history: &History, plan: &Plan, out: &mut dyn Write) -> io::
                 Op::Write { key, value } => ('w', key, value),
                 Op::Append { .. } | Op::ReadList { .. } | Op::Range { .. } => continue,
             };
-            let key = number(history.key_token(key));
-            let value = number_or_zero(history, value);
+            let (key, value) = match (number_or_zero(history, value), plan.keeps_numbers) {
+                (number_of, true) => (number(history.key_token(key)), number_of),
+                // The initial state stays 0.
+                (0, false) => (i64::from(key.0) + 1, 0),
+                (_, false) => (i64::from(key.0) + 1, i64::from(value.0) + 1),
+            };
             writeln!(out, "{letter}({key},{value},{session},{name})")?;
         }
     }

@@ -23,11 +23,12 @@ use std::time::Instant;
 
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Event, Progress};
+use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 pub use phase::Phase;
 use rustsat::types::Lit;
 
-use self::anneal::{Anneal, Line};
+use self::anneal::{Anneal, Device, Line};
 use self::core::Refuted;
 use self::cycle::CycleSearch;
 use self::graph::{Known, Sides, side_of};
@@ -129,6 +130,8 @@ pub struct Propagator {
     faults: Faults,
     /// Sides to try first, while a question with a hint is decided.
     assumed: Vec<Lit>,
+    /// Where a device that cools comes from.
+    cooler: Option<CoolerSource>,
 }
 
 impl Propagator {
@@ -140,6 +143,7 @@ impl Propagator {
             hard: HARD,
             faults: Faults::default(),
             assumed: Vec::new(),
+            cooler: options.cooler.clone(),
         }
     }
 
@@ -242,6 +246,7 @@ impl Propagator {
         let mut lemmas = Vec::new();
         let mut max_cycles = if anneals { self.hard } else { u64::MAX };
         let mut line = None;
+        let mut cooler = None;
         let mut effort = 1.0;
         loop {
             let watch = Watch::new(budget.clone(), Some(events.clone()));
@@ -263,10 +268,19 @@ impl Propagator {
             }
             let line =
                 line.get_or_insert_with(|| Line::new(known, sides, places, self.seed.into()));
+            if cooler.is_none() {
+                cooler = self.cooler.as_ref().map(CoolerSource::make);
+            }
             let best = Anneal {
                 line,
                 watch: &Watch::new(budget.clone(), Some(events.clone())),
                 n_cycles: stats.cycles,
+                device: cooler.as_mut().map(|cooler| Device {
+                    cooler: &mut **cooler,
+                    known,
+                    sides,
+                    stats: &mut stats.device,
+                }),
             }
             .run(effort);
             stats.moves = line.n_moves();

@@ -44,6 +44,11 @@ impl Watch {
         self.finished.get()
     }
 
+    /// The budget, for work that asks it by itself.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// Whether the search was told to end, without asking the budget.
     #[inline]
     pub fn finished(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The twins: every kernel once more in plain Rust, under the same name, run from the same recordings.
 
+mod anneal;
 mod closure;
 mod estimate;
 mod prune;
@@ -47,6 +48,9 @@ impl Twins {
             Kernel::Judge => prune::judge(params, &mut bound),
             Kernel::Emit => prune::emit(params, &mut bound),
             Kernel::Estimate => estimate::estimate(params, groups, &mut bound),
+            Kernel::Anneal => anneal::anneal(params, &mut bound),
+            Kernel::Count => anneal::count(params, &mut bound),
+            Kernel::Keep => anneal::keep(params, &mut bound),
         }
         for (id, words) in dispatch.buffers.iter().zip(bound) {
             self.buffers[id.0 as usize] = words;

@@ -5,8 +5,8 @@ use naga::{AddressSpace, Module, StorageAccess, TypeInner};
 
 use crate::kernel::{Access, Kernel};
 use crate::layout::{
-    self, ClosureParams, EstimateParams, Extra, Layout, PruneParams, Run, Shape, Step,
-    WarshallParams,
+    self, AnnealParams, ClosureParams, EstimateParams, Extra, Layout, PruneParams, Reads, Run,
+    Shape, Step, WarshallParams,
 };
 
 fn parse(source: &str) -> Module {
@@ -42,6 +42,11 @@ fn differences<L: Layout>(module: &Module, name: &str) -> Vec<String> {
 }
 
 fn all_differences(kernel: Kernel, module: &Module) -> Vec<String> {
+    if kernel.about().file == "anneal" {
+        let mut wrong = differences::<AnnealParams>(module, "Params");
+        wrong.extend(differences::<Reads>(module, "Reads"));
+        return wrong;
+    }
     let mut wrong = differences::<Shape>(module, "Shape");
     match kernel.about().file {
         "closure" => wrong.extend(differences::<ClosureParams>(module, "Params")),
@@ -79,6 +84,7 @@ fn a_swapped_field_is_noticed() {
             ["    n_rows: u32,\n", "    strip_shift: u32,\n"],
         ),
         (Kernel::Seed, ["    node: u32,\n", "    head: u32,\n"]),
+        (Kernel::Anneal, ["    below: u32,\n", "    above: u32,\n"]),
     ] {
         let source = kernel.source(false);
         let in_order = swap.concat();
@@ -121,6 +127,7 @@ fn constant(module: &Module, name: &str) -> Option<u32> {
 fn shaders_and_host_agree_on_every_constant() {
     let prune = parse(&Kernel::Emit.source(false));
     let warshall = parse(&Kernel::Rest.source(false));
+    let anneal = parse(&Kernel::Anneal.source(false));
     for (module, name, value) in [
         (&prune, "THREADS", layout::THREADS),
         (&prune, "NONE", layout::NONE),
@@ -136,6 +143,13 @@ fn shaders_and_host_agree_on_every_constant() {
         (&prune, "MOST_VIOLATED", layout::MOST_VIOLATED as u32),
         (&warshall, "BLOCK", layout::BLOCK),
         (&warshall, "BLOCK_WORDS", layout::BLOCK_WORDS),
+        (&anneal, "GROUP", layout::GROUP),
+        (&anneal, "MOST", layout::MOST),
+        (
+            &anneal,
+            "N_WEIGHTS",
+            kingsnake_graph::cool::N_WEIGHTS as u32,
+        ),
     ] {
         assert_eq!(constant(module, name), Some(value), "{name}");
     }

@@ -3,6 +3,7 @@
 //! These tests need an adapter; software such as lavapipe will do. Where there is none they fail: skipping them would let
 //! a broken kernel pass.
 
+mod anneal;
 mod cuts;
 #[cfg(feature = "wgpu")]
 mod failures;

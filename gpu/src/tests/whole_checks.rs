@@ -50,12 +50,9 @@ fn prune_with(
     rounds: Option<usize>,
 ) -> Option<(Found, PruneStats)> {
     let budget = Budget::unlimited();
-    let Some(resolved) = resolve(history, &budget)
+    let resolved = resolve(history, &budget)
         .ok()
-        .filter(|it| it.findings().is_empty())
-    else {
-        return None;
-    };
+        .filter(|it| it.findings().is_empty())?;
     let options = PruneOptions {
         reachability: Reachability::Dense,
         rounds,

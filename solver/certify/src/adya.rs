@@ -10,6 +10,7 @@ use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId,
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 use crate::adya_reading::Reading;
+use crate::graphs::is_cycle;
 
 /// Makes sure that an order of all counted transactions shows the level.
 pub fn check_order(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), String> {
@@ -380,7 +381,8 @@ fn cycle(
             };
         }
     };
-    if last.to != first.from || !is_named {
+    let is_cycle = is_cycle(steps.iter().map(|step| (step.from, step.to)));
+    if last.to != first.from || !is_cycle || !is_named {
         return Err(format!("this is no {}", phenomenon.name()));
     }
     Ok(())

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::clock::window;
 use super::families::Families;
 pub use super::findings::check_findings;
+use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use kingsnake_history::budget::{Budget, StopReason};
 use kingsnake_history::level::Spec;
@@ -157,6 +158,9 @@ impl<'h> Checker<'h> {
         }
         if steps.windows(2).any(|pair| pair[0].to != pair[1].from) {
             return Err("a step does not begin where the one before it ended".to_owned());
+        }
+        if !is_cycle(steps.iter().map(|step| (step.from, step.to))) {
+            return Err("the steps are no cycle".to_owned());
         }
         steps.iter().try_for_each(|step| self.check_step(step))
     }

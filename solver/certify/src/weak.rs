@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::sorted::SortedKeys;
 use super::weak_reads::{Absent, External, ReadsOf, Wary, externals};
@@ -244,7 +245,9 @@ impl<'h> Replay<'h> {
         let clock = &self.clocks[txn.index()];
         if !self.spec.session_order {
             let mut past = fresh();
-            clock.iter().for_each(|&txn| past.take(history, TxnId(txn)));
+            for &txn in clock {
+                past.take(history, TxnId(txn));
+            }
             self.pasts.insert(session, past);
             return;
         }
@@ -441,6 +444,10 @@ pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> R
         .any(|pair| pair[0].to != Some(pair[1].from))
     {
         return Err("a step does not begin where the one before it ended".to_owned());
+    }
+    let edges = || steps.iter().filter_map(|step| Some((step.from, step.to?)));
+    if last.to.is_some() && !is_cycle(edges()) {
+        return Err("the steps are no cycle".to_owned());
     }
     let meaning = Meaning::of(history);
     let scene = Scene {

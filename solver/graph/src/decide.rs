@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::edge::Edge;
+use crate::prune::DeviceStats;
 use crate::reach::Dag;
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::Progress;
@@ -151,6 +152,8 @@ pub struct DecideStats {
     pub cycles: u64,
     /// Moves of a local search.
     pub moves: u64,
+    /// The device that took part in a local search, and what it took.
+    pub device: Box<DeviceStats>,
     /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where nobody tells.
     pub memory: Option<u64>,
     /// How often assumed sides turned out not to go together, and those to blame were given up.

@@ -3,6 +3,7 @@
 //! A [`Problem`] is nodes, known edges, two-sided orders and logic over guarded edges. [`prune`] settles what
 //! reachability settles, a [`decide::Backend`] the rest. Nothing here knows a history, a transaction or a level.
 
+pub mod cool;
 pub mod decide;
 mod edge;
 pub mod heuristic;

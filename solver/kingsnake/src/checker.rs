@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kingsnake_encodings::{BACKENDS, Options, UnknownBackend};
-use kingsnake_gpu::{Choice, Gpu};
+use kingsnake_gpu::{Choice, Gpu, GpuCooler};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Level, Spec};
 use kingsnake_history::model::History;
@@ -13,6 +13,7 @@ use kingsnake_history::progress::Silent;
 use kingsnake_history::verdict;
 use kingsnake_solver::check::{CheckError, Engines, Techniques, check_on};
 use kingsnake_solver::decide::Backend;
+use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::prune::Device;
 use thiserror::Error;
 
@@ -24,9 +25,6 @@ pub enum Error {
     /// The level demands what was switched off.
     #[error("{0} demands session order, which was switched off")]
     SessionOrder(Level),
-    /// The program decides it, this library does not yet.
-    #[error("the library does not decide {0} yet; use the program: `kingsnake check --level {0}`")]
-    Level(Level),
     /// Conditions over rows are evaluated by the program only.
     #[error(
         "the history has conditions over rows, which the library does not evaluate; use the program: `kingsnake check`"
@@ -105,7 +103,33 @@ impl Checker {
         Checker::default()
     }
 
-    /// The level.
+    /// The level. [`Level::Linearizable`] is about operations on single keys, with their times: each transaction is one read, write
+    /// or compare-and-set.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, HistoryBuilder, Level, Status};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut builder = HistoryBuilder::new();
+    /// let x = builder.text("x");
+    /// builder.initial(x, 0.into());
+    /// // The write has ended before the read begins, and yet the read returns the old value.
+    /// for (client, begin, commit) in [(1_i64, 0, 10), (2, 20, 30)] {
+    ///     let session = builder.session(client.into());
+    ///     builder.begin(session, client.into(), Status::Committed)?;
+    ///     builder.times(Some(begin), Some(commit));
+    ///     if client == 1 {
+    ///         builder.write(x, 1.into());
+    ///     } else {
+    ///         builder.read(x, 0.into());
+    ///     }
+    /// }
+    /// let history = builder.finish()?;
+    /// let verdict = Checker::new().level(Level::Linearizable).check(&history)?;
+    /// assert!(verdict.story().is_some_and(|it| it.contains("linearizability")));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.level = level;
@@ -238,20 +262,26 @@ impl Checker {
 
     /// Checks a history.
     pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
-        if self.level == Level::Linearizable {
-            return Err(Error::Level(self.level));
-        }
         if !history.all_predicates().is_empty() {
             return Err(Error::Conditions);
         }
         let spec = self.spec()?;
         let budget = self.budget();
+        if self.level == Level::Linearizable {
+            let report = check_linearizable(history, spec, false, &budget, &mut Silent)?;
+            return Ok(self.told(history, spec, report.verdict));
+        }
         let mut named_backend;
         let backend: &mut dyn Backend = match &mut self.backend {
             BackendChoice::Own(backend) => &mut **backend,
             BackendChoice::Named(name) => {
+                let cooler = match &self.device {
+                    DeviceChoice::Named(choice) => Some(GpuCooler::source(choice.clone())),
+                    DeviceChoice::Own(_) => None,
+                };
                 let options = Options {
                     seed: self.seed,
+                    cooler,
                     ..Options::default()
                 };
                 named_backend = kingsnake_encodings::backend(name, &options)?;
@@ -280,15 +310,21 @@ impl Checker {
             &budget,
             &mut Silent,
         )?;
-        Ok(match report.verdict {
+        Ok(self.told(history, spec, report.verdict))
+    }
+
+    /// The verdict with what it takes to tell it.
+    fn told<'h>(&self, history: &'h History, spec: Spec, verdict: verdict::Verdict) -> Verdict<'h> {
+        match verdict {
             verdict::Verdict::Satisfied(certificate) => Verdict::Satisfied(certificate),
             verdict::Verdict::Violated(counterexample) => Verdict::Violated(Violation {
                 history,
+                level: self.level,
                 spec,
                 counterexample,
             }),
             verdict::Verdict::Unknown(reason) => Verdict::Unknown(reason),
-        })
+        }
     }
 
     fn budget(&self) -> Budget {

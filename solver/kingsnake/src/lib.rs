@@ -57,6 +57,11 @@ use std::path::Path;
 pub use checker::{Checker, Error};
 pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
 pub use kingsnake_gpu::Choice as DeviceChoice;
+pub use kingsnake_gpu::Gpu;
+/// What a device implements, gets and answers.
+pub use kingsnake_graph::prune as device;
+pub use kingsnake_graph::prune::Device;
+pub use kingsnake_graph::{Edge, reach};
 pub use kingsnake_history::budget::{Budget, StopReason};
 pub use kingsnake_history::level::{Level, Spec};
 pub use kingsnake_history::model::{BuildError, History, HistoryBuilder, Status, Token};
@@ -65,8 +70,6 @@ pub use kingsnake_history::verdict::{Certificate, Counterexample};
 pub use kingsnake_solver::check::Techniques;
 /// What a back end implements, is asked and answers.
 pub use kingsnake_solver::decide;
-/// What a device implements.
-pub use kingsnake_solver::prune::Device;
 pub use verdict::{Unverified, Verdict, Violation};
 
 /// Reads a history from a file or a directory of logs, in any format, recognised from its content.
@@ -100,7 +103,8 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
     Checker::new().level(level).check(history)
 }
 
-/// Replays the order of a certificate against a history, in linear time and with nothing of what found it.
+/// Replays the order of a certificate against a history, in linear time and with nothing of what found it. For an order of
+/// [`Level::Linearizable`] use [`verify_linearizable`].
 ///
 /// ```
 /// use kingsnake::{Checker, Level, Verdict};
@@ -120,5 +124,44 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
 /// # }
 /// ```
 pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Unverified> {
-    kingsnake_certify::order::replay(history, spec, certificate).map_err(Unverified)
+    kingsnake_certify::order::verify(history, spec, certificate).map_err(Unverified)
+}
+
+/// Replays the order that shows a history to be linearizable: each operation takes effect between its begin and its end, and every
+/// read returns the last value written.
+///
+/// ```
+/// use kingsnake::{Checker, HistoryBuilder, Level, Status, Verdict};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut builder = HistoryBuilder::new();
+/// let x = builder.text("x");
+/// for (client, begin, commit) in [(1_i64, 0, 10), (2, 20, 30)] {
+///     let session = builder.session(client.into());
+///     builder.begin(session, client.into(), Status::Committed)?;
+///     builder.times(Some(begin), Some(commit));
+///     if client == 1 {
+///         builder.write(x, 1.into());
+///     } else {
+///         builder.read(x, 1.into());
+///     }
+/// }
+/// let history = builder.finish()?;
+/// let Verdict::Satisfied(mut certificate) = kingsnake::check(&history, Level::Linearizable)? else {
+///     unreachable!("the read returned what was written");
+/// };
+/// kingsnake::verify_linearizable(&history, &certificate)?;
+/// certificate.order.reverse();
+/// assert!(kingsnake::verify_linearizable(&history, &certificate).is_err());
+/// # Ok(())
+/// # }
+/// ```
+pub fn verify_linearizable(history: &History, certificate: &Certificate) -> Result<(), Unverified> {
+    use kingsnake_certify::linearizable::{Demand, moments, replay};
+    let demand = Demand {
+        drift: 0,
+        refusals_count: false,
+    };
+    let order = moments(history, certificate.order.iter().map(|point| point.txn));
+    replay(history, demand, &order).map_err(Unverified)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use kingsnake_history::budget::StopReason;
-use kingsnake_history::level::Spec;
+use kingsnake_history::level::{Level, Spec};
 use kingsnake_history::model::History;
 use kingsnake_history::verdict::{Certificate, Counterexample};
 use kingsnake_tell as tell;
@@ -65,6 +65,7 @@ impl fmt::Display for Verdict<'_> {
 #[derive(Clone, Debug)]
 pub struct Violation<'h> {
     pub(crate) history: &'h History,
+    pub(crate) level: Level,
     pub(crate) spec: Spec,
     pub(crate) counterexample: Counterexample,
 }
@@ -84,7 +85,12 @@ impl Violation<'_> {
 
     /// What happened, in plain words.
     pub fn story(&self) -> String {
-        tell::story(self.history, self.spec, &self.counterexample).to_text()
+        let mut story = tell::story(self.history, self.spec, &self.counterexample);
+        if self.level == Level::Linearizable {
+            let promise = self.spec.to_string();
+            story.headline = story.headline.replace(&promise, "linearizability");
+        }
+        story.to_text()
     }
 }
 

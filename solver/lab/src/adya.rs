@@ -1,5 +1,5 @@
-//! Adya's levels by brute force, from the definitions: every dependency of every version is an edge, reachability is a
-//! transitive closure. For small histories of registers whose version order is complete.
+//! Adya's levels by brute force, from the definitions: every dependency of every version is an edge; cycles and paths are
+//! found by petgraph. For small histories of registers whose version order is complete.
 
 #![allow(clippy::needless_range_loop)] // Matrices are indexed, as in the definitions.
 
@@ -7,6 +7,8 @@ use kingsnake_history::adya::{Dependency, PlLevel};
 use kingsnake_history::model::{
     Act, History, KeyId, Op, Predicate, Snapshot, Status, Token, TxnId, ValueId,
 };
+use petgraph::algo::{has_path_connecting, is_cyclic_directed};
+use petgraph::graphmap::DiGraphMap;
 
 /// What brute force finds.
 #[derive(Clone, Debug)]
@@ -20,6 +22,7 @@ pub struct Naive {
 }
 
 type Matrix = Vec<Vec<bool>>;
+type Graph = DiGraphMap<usize, ()>;
 
 struct Lab<'h> {
     history: &'h History,
@@ -284,38 +287,42 @@ impl Lab<'_> {
         self.n_mismatches += usize::from(wrong);
     }
 
-    fn union(&self, kinds: &[Dependency]) -> Matrix {
+    fn union(&self, kinds: &[Dependency]) -> Graph {
         let n = self.history.n_txns();
-        let any = |from: usize, to: usize| {
+        let pairs = (0..n).flat_map(|from| (0..n).map(move |to| (from, to)));
+        let any = |&(from, to): &(usize, usize)| {
             kinds
                 .iter()
                 .any(|&kind| self.edges[kind as usize][from][to])
         };
-        (0..n)
-            .map(|from| (0..n).map(|to| any(from, to)).collect())
-            .collect()
+        pairs.filter(any).collect()
     }
 
     fn holds(&self, level: PlLevel) -> bool {
         use Dependency::{PredRw, PredWr, Rw, Wr, Ww};
         let flow = [Ww, Wr, PredWr];
         if level == PlLevel::Pl1 {
-            return !cyclic(&closure(self.union(&[Ww])));
+            return !is_cyclic_directed(&self.union(&[Ww]));
         }
-        let reached = closure(self.union(&flow));
-        if self.n_findings + self.n_mismatches > 0 || cyclic(&reached) {
+        let flows = self.union(&flow);
+        if self.n_findings + self.n_mismatches > 0 || is_cyclic_directed(&flows) {
             return false;
         }
         let missed = self.union(&[Rw, PredRw]);
         let n = self.history.n_txns();
-        let single = |reached: &Matrix| {
-            (0..n).any(|from| (0..n).any(|to| missed[from][to] && reached[to][from]))
+        let leads = |graph: &Graph, from: usize, to: usize| {
+            let are_there = graph.contains_node(from) && graph.contains_node(to);
+            are_there && has_path_connecting(graph, from, to, None)
+        };
+        let single = |graph: &Graph| {
+            let mut missed = missed.all_edges();
+            missed.any(|(from, to, ())| leads(graph, to, from))
         };
         match level {
             PlLevel::Pl1 | PlLevel::Pl2 => true,
-            PlLevel::Pl2Plus => !single(&reached),
-            PlLevel::Pl299 => !cyclic(&closure(self.union(&[Ww, Wr, PredWr, Rw]))),
-            PlLevel::Pl3 => !cyclic(&closure(self.union(&Dependency::ALL))),
+            PlLevel::Pl2Plus => !single(&flows),
+            PlLevel::Pl299 => !is_cyclic_directed(&self.union(&[Ww, Wr, PredWr, Rw])),
+            PlLevel::Pl3 => !is_cyclic_directed(&self.union(&Dependency::ALL)),
             PlLevel::PlSi => {
                 let stamps = |txn: usize| self.history.stamps(TxnId(txn as u32));
                 let committed =
@@ -327,35 +334,16 @@ impl Lab<'_> {
                         && stamps(from).commit_ts.expect("the certificate is complete")
                             <= stamps(to).start_ts.expect("the certificate is complete")
                 };
-                let mut all = self.union(&flow);
-                for from in 0..n {
-                    for to in 0..n {
-                        if all[from][to] && !starts(from, to) {
-                            return false;
-                        }
-                        all[from][to] |= starts(from, to);
+                let mut all = flows;
+                for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
+                    if starts(from, to) {
+                        all.add_edge(from, to, ());
+                    } else if all.contains_edge(from, to) {
+                        return false;
                     }
                 }
-                !single(&closure(all))
+                !single(&all)
             }
         }
     }
-}
-
-fn closure(mut matrix: Matrix) -> Matrix {
-    for via in 0..matrix.len() {
-        for from in 0..matrix.len() {
-            if matrix[from][via] {
-                for to in 0..matrix.len() {
-                    let reached = matrix[via][to];
-                    matrix[from][to] |= reached;
-                }
-            }
-        }
-    }
-    matrix
-}
-
-fn cyclic(closure: &Matrix) -> bool {
-    (0..closure.len()).any(|txn| closure[txn][txn])
 }

@@ -170,19 +170,18 @@ impl<'h> Search<'h> {
     /// Whether some allowed begin explains all that the transaction read, were it to commit next.
     fn replay(&mut self, next: usize) -> bool {
         let n_commits = self.order.len();
-        let earliest = match self.model {
-            Model::Ser => n_commits,
-            _ => {
-                let mut awaited = self.before[next];
-                if self.model == Model::Si {
-                    awaited |= self.conflicts[next];
-                }
-                let last = self
-                    .order
-                    .iter()
-                    .rposition(|&other| awaited & (1 << other) != 0);
-                last.map_or(0, |position| position + 1)
+        let earliest = if self.model == Model::Ser {
+            n_commits
+        } else {
+            let mut awaited = self.before[next];
+            if self.model == Model::Si {
+                awaited |= self.conflicts[next];
             }
+            let last = self
+                .order
+                .iter()
+                .rposition(|&other| awaited & (1 << other) != 0);
+            last.map_or(0, |position| position + 1)
         };
         (earliest..=n_commits)
             .rev()

@@ -3,6 +3,7 @@
 use kingsnake_history::weak::{Because, CommitReason, CommitStep, PathStep};
 
 use super::labels::Labels;
+use super::notes::beside;
 use crate::model::{History, KeyId, TxnId};
 
 /// A cycle in words.
@@ -160,8 +161,9 @@ impl Teller<'_> {
             .collect();
         let session = self.labels.session(history.session(txn));
         format!(
-            "{} (session {session}): {}",
+            "{} (session {session}){}: {}",
             self.labels.txn(txn),
+            beside(history, txn),
             ops.join("; ")
         )
     }

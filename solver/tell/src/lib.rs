@@ -10,6 +10,7 @@ mod findings;
 mod involved;
 mod labels;
 mod name;
+mod notes;
 mod story;
 mod words;
 
@@ -17,6 +18,7 @@ pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
 pub use commits::{CommitStory, commit_story};
 pub use labels::Labels;
 pub use name::{AnomalyName, local_name, name, name_by};
+pub use notes::{beside, meanwhile};
 pub use story::{Line, Story, story, story_by};
 
 use kingsnake_certify as certify;

@@ -8,6 +8,7 @@ use super::direct::direct_order;
 use super::findings::tell_finding;
 use super::involved::{TOLD, involved};
 use super::name::{AnomalyName, name_by};
+use super::notes::{beside, meanwhile};
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::Spec;
@@ -43,6 +44,8 @@ pub struct Story {
     pub txns: Vec<TxnId>,
     /// What each of them did, as far as it matters, in the same order.
     pub operations: Vec<String>,
+    /// What was done to the database while they ran.
+    pub meanwhile: Vec<String>,
     /// Names that were shortened, and what they stand for.
     pub legend: Vec<(String, String)>,
 }
@@ -90,13 +93,15 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
     }
     let told = |&txn: &TxnId| {
         let who = teller.words.with_session(txn);
-        format!("{who}: {}", teller.words.operations(txn, &keys))
+        let beside = beside(history, txn);
+        format!("{who}{beside}: {}", teller.words.operations(txn, &keys))
     };
     Story {
         name,
         headline,
         about,
         operations: txns.iter().map(told).collect(),
+        meanwhile: meanwhile(history, &txns),
         lines: teller.lines,
         legend: teller.words.labels.legend,
         txns,
@@ -124,6 +129,12 @@ impl Story {
         text.push_str("\nThe transactions:\n");
         for operations in &self.operations {
             let _ = writeln!(text, "  {operations}");
+        }
+        if !self.meanwhile.is_empty() {
+            text.push_str("\nMeanwhile:\n");
+            for event in &self.meanwhile {
+                let _ = writeln!(text, "  {event}");
+            }
         }
         if !self.legend.is_empty() {
             text.push_str("\nShortened names:\n");

@@ -40,6 +40,27 @@ pub fn table(out: &mut String, table: Table, study: &Study, shown: &Shown, point
             points,
             detection,
         ),
+        Table::Positions => each(
+            out,
+            "Transactions committed when the counterexample was complete (median of the runs that found one, and the least)",
+            shown,
+            points,
+            positions,
+        ),
+        Table::Aborts => each(
+            out,
+            "Attempts that aborted while the history was made (median)",
+            shown,
+            points,
+            aborts,
+        ),
+        Table::Making => each(
+            out,
+            "Time to make the history + to check it (medians)",
+            shown,
+            points,
+            making,
+        ),
         Table::Rounds => rounds(out, shown, points),
         Table::Phases => by_phase(out, shown, points),
     }
@@ -73,6 +94,31 @@ fn detection(rows: &[&Row]) -> String {
     let found = rows.iter().filter(|row| row.verdict == "violated").count();
     let [low, high] = wilson(found, rows.len()).map(|share| 100.0 * share);
     format!("{found} of {} ({low:.0}–{high:.0} %)", rows.len())
+}
+
+fn positions(rows: &[&Row]) -> String {
+    let position = |row: &Row| row.position.map(|it| it as f64);
+    let least = rows.iter().filter_map(|row| row.position).min();
+    match (middle(rows, position), least) {
+        (Some(median), Some(least)) => {
+            format!("{} (least {})", grouped(median as u64), grouped(least))
+        }
+        _ => NOTHING.to_owned(),
+    }
+}
+
+fn aborts(rows: &[&Row]) -> String {
+    let rate = middle(rows, |row| row.made.map(|it| 100.0 * it.abort_rate()));
+    rate.map_or(NOTHING.to_owned(), |it| format!("{it:.1} %"))
+}
+
+fn making(rows: &[&Row]) -> String {
+    let made = middle(rows, |row| row.made.map(|it| it.seconds));
+    let checked = middle(rows, |row| Some(row.stats.seconds));
+    match (made, checked) {
+        (Some(made), Some(checked)) => format!("{} + {}", time(made), time(checked)),
+        _ => NOTHING.to_owned(),
+    }
 }
 
 /// Wilson's 95 % interval of a share.

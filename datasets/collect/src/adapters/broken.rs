@@ -161,6 +161,10 @@ impl Session for Breaking {
         self.inner.range(low, high)
     }
 
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        self.inner.delete(key)
+    }
+
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         self.inner.commit()
     }

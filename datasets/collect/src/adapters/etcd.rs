@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 use super::{Adapter, Promise, Target, encode};
-use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+use crate::adapter::{
+    Cell, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "etcd",
@@ -34,9 +36,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
         },
     ],
     version_orders: &[OrderBy::Log, OrderBy::None],
-    settings: &[],
+    settings: &[("timeout", "10")],
     is_cluster: true,
-    make: |target| Ok(Box::new(Etcd::new(target))),
+    has_conditions: false,
+    make: |target| Ok(Box::new(Etcd::new(target)?)),
 };
 
 const PREFIX: &[u8] = b"kingsnake/";
@@ -45,8 +48,14 @@ struct Etcd {
     urls: Vec<String>,
     stale_reads: bool,
     order: OrderBy,
+    settings: Vec<(String, String)>,
+    /// How long a client waits for an answer.
+    timeout: Duration,
     start: Mutex<i64>,
 }
+
+/// How long our own questions, such as for the log, may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A key under our prefix.
 fn named(key: [u8; 9]) -> Vec<u8> {
@@ -83,8 +92,8 @@ struct Link {
 }
 
 impl Link {
-    fn new(url: &str) -> Self {
-        let config = Agent::config_builder().timeout_global(Some(Duration::from_secs(10)));
+    fn new(url: &str, timeout: Duration) -> Self {
+        let config = Agent::config_builder().timeout_global(Some(timeout));
         let url = url.trim_end_matches('/').to_owned();
         Link {
             agent: config.build().into(),
@@ -106,17 +115,30 @@ impl Link {
 }
 
 impl Etcd {
-    fn new(target: &Target) -> Self {
-        Etcd {
+    fn new(target: &Target) -> Result<Self, Failure> {
+        let settings = ADAPTER.settings(target);
+        let typed = settings.iter().find(|(name, _)| name == "timeout");
+        let typed = typed.map_or("", |(_, value)| value);
+        let seconds = typed.parse::<f64>().ok().filter(|it| *it > 0.0);
+        let timeout = seconds.and_then(|it| Duration::try_from_secs_f64(it).ok());
+        let timeout = timeout.ok_or_else(|| {
+            Failure::Fatal(format!(
+                "timeout={typed}: write seconds above 0, such as timeout=0.2"
+            ))
+        })?;
+        Ok(Etcd {
             urls: target.urls.clone(),
             stale_reads: target.isolation == "serializable-reads",
             order: target.version_order,
+            settings,
+            timeout,
             start: Mutex::new(0),
-        }
+        })
     }
 
-    fn link(&self, session: usize) -> Link {
-        Link::new(&self.urls[session % self.urls.len()])
+    /// A node, for our own questions.
+    fn link(&self, node: usize) -> Link {
+        Link::new(&self.urls[node % self.urls.len()], PATIENCE)
     }
 
     fn revision(&self) -> Result<i64, Failure> {
@@ -140,6 +162,10 @@ impl Database for Etcd {
         ))
     }
 
+    fn settings(&self) -> Vec<(String, String)> {
+        self.settings.clone()
+    }
+
     fn node(&self, session: usize) -> Option<String> {
         (self.urls.len() > 1).then(|| format!("node {}", session % self.urls.len()))
     }
@@ -154,16 +180,14 @@ impl Database for Etcd {
                 link.url
             )));
         }
-        if let Initially::Rows(n_keys) = initially {
-            for key in 0..n_keys {
-                let cell = encode::cell(Cell {
-                    value: 0,
-                    beside: 0,
-                });
-                let put =
-                    json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
-                link.ask("kv/put", &put)?;
-            }
+        for (key, beside) in initially.rows() {
+            let cell = encode::cell(Cell { value: 0, beside });
+            let put = json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
+            link.ask("kv/put", &put)?;
+        }
+        // A linearizable read waits until its node has all of this, so no later read there is older than the rows.
+        for node in 0..self.urls.len() {
+            self.link(node).ask("kv/range", &range)?;
         }
         *self
             .start
@@ -174,7 +198,7 @@ impl Database for Etcd {
 
     fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
         Ok(Box::new(Client {
-            link: self.link(session),
+            link: Link::new(&self.urls[session % self.urls.len()], self.timeout),
             stale_reads: self.stale_reads,
             compares: Vec::new(),
             n_reads: 0,
@@ -233,8 +257,12 @@ impl Etcd {
                 let bytes = decoded(&kv["value"])?;
                 match key.strip_prefix(PREFIX) {
                     Some(place @ [b'r', ..]) if place.len() == 9 => {
-                        log.versions
-                            .push((encode::key_of(place)?, encode::cell_of(&bytes)?.value));
+                        let value = if event["type"] == "DELETE" {
+                            DELETED
+                        } else {
+                            encode::cell_of(&bytes)?.value
+                        };
+                        log.versions.push((encode::key_of(place)?, value));
                     }
                     Some(place @ [b'l', ..]) if place.len() == 9 => {
                         // One put may append several elements.
@@ -263,14 +291,15 @@ struct Client {
     n_reads: usize,
     /// What was read, so that a second read of a key agrees.
     seen: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    puts: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What is to be written; nothing for a delete.
+    puts: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl Client {
     fn get(&mut self, key: [u8; 9]) -> Result<Option<Vec<u8>>, Failure> {
         let key = named(key);
         if let Some(bytes) = self.puts.get(&key) {
-            return Ok(Some(bytes.clone()));
+            return Ok(bytes.clone());
         }
         if let Some(bytes) = self.seen.get(&key) {
             return Ok(bytes.clone());
@@ -304,8 +333,8 @@ impl Session for Client {
     }
 
     fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
-        self.puts
-            .insert(named(encode::register(key)), encode::cell(cell).to_vec());
+        let bytes = encode::cell(cell).to_vec();
+        self.puts.insert(named(encode::register(key)), Some(bytes));
         Ok(Wrote::default())
     }
 
@@ -317,7 +346,7 @@ impl Session for Client {
     fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure> {
         let mut bytes = self.get(encode::list(key))?.unwrap_or_default();
         bytes.extend(value.to_be_bytes());
-        self.puts.insert(named(encode::list(key)), bytes);
+        self.puts.insert(named(encode::list(key)), Some(bytes));
         Ok(Wrote::default())
     }
 
@@ -337,10 +366,17 @@ impl Session for Client {
         }));
         let mut rows = BTreeMap::new();
         for kv in answer["kvs"].as_array().into_iter().flatten() {
+            // The comparison above is of keys that are there: one that was deleted meanwhile needs its own.
+            self.compares.push(json!({
+                "key": kv["key"], "target": "MOD", "result": "EQUAL", "mod_revision": kv["mod_revision"]
+            }));
             rows.insert(decoded(&kv["key"])?, decoded(&kv["value"])?);
         }
         for (key, bytes) in self.puts.range(low..=high) {
-            rows.insert(key.clone(), bytes.clone());
+            match bytes {
+                Some(bytes) => drop(rows.insert(key.clone(), bytes.clone())),
+                None => drop(rows.remove(key)),
+            }
         }
         rows.iter()
             .map(|(key, bytes)| {
@@ -352,11 +388,22 @@ impl Session for Client {
             .collect()
     }
 
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        let was_there = self.get(encode::register(key))?.is_some();
+        if was_there {
+            self.puts.insert(named(encode::register(key)), None);
+        }
+        Ok(was_there.then(Wrote::default))
+    }
+
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         if self.puts.is_empty() && self.n_reads <= 1 {
             return Ok(None);
         }
-        let put = |(key, bytes): (&Vec<u8>, &Vec<u8>)| json!({"request_put": {"key": coded(key), "value": coded(bytes)}});
+        let put = |(key, bytes): (&Vec<u8>, &Option<Vec<u8>>)| match bytes {
+            Some(bytes) => json!({"request_put": {"key": coded(key), "value": coded(bytes)}}),
+            None => json!({"request_delete_range": {"key": coded(key)}}),
+        };
         let puts: Vec<Value> = self.puts.iter().map(put).collect();
         let has_put = !puts.is_empty();
         let answer = self.link.ask(

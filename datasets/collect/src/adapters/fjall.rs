@@ -23,6 +23,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     version_orders: &[OrderBy::None],
     settings: &[],
     is_cluster: false,
+    has_conditions: false,
     make: |target| Ok(Box::new(Fjall::new(target))),
 };
 
@@ -81,17 +82,12 @@ impl Database for Fjall {
             )));
         }
         let handle = self.handle()?;
-        if let Initially::Rows(n_keys) = initially {
-            for key in 0..n_keys {
-                let cell = encode::cell(Cell {
-                    value: 0,
-                    beside: 0,
-                });
-                handle
-                    .keyspace
-                    .insert(encode::register(key), cell)
-                    .map_err(fatal)?;
-            }
+        for (key, beside) in initially.rows() {
+            let cell = encode::cell(Cell { value: 0, beside });
+            handle
+                .keyspace
+                .insert(encode::register(key), cell)
+                .map_err(fatal)?;
         }
         Ok(())
     }
@@ -163,6 +159,15 @@ impl Session for Client {
             Ok((encode::key_of(&key)?, encode::cell_of(&bytes)?.value))
         })
         .collect()
+    }
+
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        let was_there = self.read(key)?.is_some();
+        let (open, keyspace) = self.transaction()?;
+        if was_there {
+            open.remove(keyspace, encode::register(key));
+        }
+        Ok(was_there.then(Wrote::default))
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {

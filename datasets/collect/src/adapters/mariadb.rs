@@ -16,7 +16,9 @@ use mysql::prelude::Queryable;
 use mysql::{BinlogDumpFlags, BinlogRequest, Conn, Opts, OptsBuilder, Value};
 
 use super::{Adapter, Promise, Target};
-use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+use crate::adapter::{
+    Cell, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+};
 
 const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
     Promise { name, level, about }
@@ -43,6 +45,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
     settings: &[("innodb_lock_wait_timeout", "2"), ("gtid", "off")],
     is_cluster: true,
+    has_conditions: false,
     make: |target| Ok(Box::new(Mariadb::new(target)?)),
 };
 
@@ -147,21 +150,22 @@ fn failure(error: &mysql::Error) -> Failure {
     }
 }
 
+const NO_LOG: &str = "the order by the log needs a binlog (log_bin, binlog_format=ROW) and the rights to read it \
+    (BINLOG MONITOR, REPLICATION SLAVE); --version-order rank or trigger does not";
+
 /// Where the binlog stands.
 fn position(conn: &mut Conn) -> Result<(String, u64), Failure> {
     // The first is MariaDB's and older MySQL's name, the second newer MySQL's.
     let row: Option<mysql::Row> = match conn.query_first("SHOW MASTER STATUS") {
+        Err(mysql::Error::MySqlError(cause)) if cause.code != 1064 => {
+            return Err(Failure::Fatal(format!("{}: {NO_LOG}", cause.message)));
+        }
         Err(_) => conn.query_first("SHOW BINARY LOG STATUS"),
         shown => shown,
     }
     .map_err(|error| failure(&error))?;
     let position = row.and_then(|row| Some((row.get(0)?, row.get(1)?)));
-    position.ok_or_else(|| {
-        Failure::Fatal(
-            "the order by the log needs a binlog (log_bin, binlog_format=ROW); --version-order rank or trigger does not"
-                .to_owned(),
-        )
-    })
+    position.ok_or_else(|| Failure::Fatal(NO_LOG.to_owned()))
 }
 
 impl Database for Mariadb {
@@ -218,37 +222,12 @@ impl Database for Mariadb {
                 "a table {table} is in the way at {place}; drop it, or name another database"
             )));
         }
-        let tables = [
-            "CREATE TABLE kingsnake_registers (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, b BIGINT NOT NULL, n BIGINT NOT NULL) ENGINE=InnoDB",
-            "CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v LONGTEXT NOT NULL) ENGINE=InnoDB",
-        ];
-        for table in tables {
-            conn.query_drop(table).map_err(refused)?;
+        let made = self.make(&mut conn, initially, &refused);
+        if made.is_err() {
+            // There are no transactions of CREATE here; what was made before the refusal must go.
+            let _ = self.clean();
         }
-        if let Initially::Rows(n_keys) = initially {
-            self.rows_at_first.store(true, Ordering::Relaxed);
-            let rows = (0..n_keys).map(|key| (key,));
-            conn.query_drop("START TRANSACTION").map_err(refused)?;
-            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, 0, 0)", rows)
-                .map_err(refused)?;
-            conn.query_drop("COMMIT").map_err(refused)?;
-        }
-        let more = self.wait_for_nodes().and_then(|()| match self.order {
-            OrderBy::Trigger => TRIGGERS
-                .iter()
-                .try_for_each(|it| conn.query_drop(it).map_err(refused)),
-            OrderBy::Log => position(&mut conn).map(|position| {
-                *self
-                    .start
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
-            }),
-            _ => Ok(()),
-        });
-        if more.is_err() {
-            self.clean()?;
-        }
-        more
+        made
     }
 
     fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
@@ -295,12 +274,54 @@ impl Database for Mariadb {
     }
 }
 
-const TRIGGERS: [&str; 5] = [
+impl Mariadb {
+    /// Makes the tables, their rows and triggers.
+    fn make(
+        &self,
+        conn: &mut Conn,
+        initially: Initially,
+        refused: &dyn Fn(mysql::Error) -> Failure,
+    ) -> Result<(), Failure> {
+        for table in TABLES {
+            conn.query_drop(table).map_err(refused)?;
+        }
+        let rows = initially.rows();
+        if !rows.is_empty() {
+            let all = matches!(initially, Initially::Rows(_));
+            self.rows_at_first.store(all, Ordering::Relaxed);
+            conn.query_drop("START TRANSACTION").map_err(refused)?;
+            conn.exec_batch("INSERT INTO kingsnake_registers VALUES (?, 0, ?, 0)", rows)
+                .map_err(refused)?;
+            conn.query_drop("COMMIT").map_err(refused)?;
+        }
+        self.wait_for_nodes()?;
+        match self.order {
+            OrderBy::Trigger => TRIGGERS
+                .iter()
+                .try_for_each(|it| conn.query_drop(it).map_err(refused)),
+            OrderBy::Log => position(conn).map(|position| {
+                *self
+                    .start
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(position);
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+const TABLES: [&str; 2] = [
+    "CREATE TABLE kingsnake_registers (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, b BIGINT NOT NULL, n BIGINT NOT NULL) ENGINE=InnoDB",
+    "CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v LONGTEXT NOT NULL) ENGINE=InnoDB",
+];
+
+const TRIGGERS: [&str; 6] = [
     "CREATE TABLE kingsnake_log (id BIGINT PRIMARY KEY AUTO_INCREMENT, k BIGINT NOT NULL, v BIGINT NOT NULL) ENGINE=InnoDB",
     "CREATE TRIGGER kingsnake_1 AFTER INSERT ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
     "CREATE TRIGGER kingsnake_2 AFTER UPDATE ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
     "CREATE TRIGGER kingsnake_3 AFTER INSERT ON kingsnake_lists FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v)",
     "CREATE TRIGGER kingsnake_4 AFTER UPDATE ON kingsnake_lists FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (new.k, SUBSTRING_INDEX(new.v, ',', -1))",
+    "CREATE TRIGGER kingsnake_5 AFTER DELETE ON kingsnake_registers FOR EACH ROW INSERT INTO kingsnake_log (k, v) VALUES (old.k, -1)",
 ];
 
 /// The versions between two positions.
@@ -328,10 +349,15 @@ fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result
                 if let Some(table) = tables.get(&rows.table_id()) {
                     let name = table.table_name();
                     for row in rows.rows(table) {
-                        let (_, after) =
+                        let (before, after) =
                             row.map_err(|error| Failure::Fatal(format!("binlog: {error}")))?;
-                        log.versions
-                            .extend(after.and_then(|row| version(&name, &row)));
+                        log.versions.extend(match (before, after) {
+                            (_, Some(after)) => version(&name, &after),
+                            (Some(before), None) => {
+                                key_of(&name, &before).map(|key| (key, DELETED))
+                            }
+                            (None, None) => None,
+                        });
                     }
                 }
             }
@@ -346,12 +372,12 @@ fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result
     Ok(log)
 }
 
-fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
-    let value = |at: usize| match row.as_ref(at) {
-        Some(BinlogValue::Value(value)) => Some(value),
-        _ => None,
+/// A column as a number; of a list the last one.
+fn number(row: &BinlogRow, at: usize) -> Option<i64> {
+    let Some(BinlogValue::Value(value)) = row.as_ref(at) else {
+        return None;
     };
-    let number = |value: &Value| match value {
+    match value {
         Value::Int(number) => Some(*number),
         Value::UInt(number) => i64::try_from(*number).ok(),
         Value::Bytes(text) => std::str::from_utf8(text)
@@ -361,11 +387,16 @@ fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
             .parse()
             .ok(),
         _ => None,
-    };
-    if !matches!(table, "kingsnake_registers" | "kingsnake_lists") {
-        return None;
     }
-    let version = (number(value(0)?)?, number(value(1)?)?);
+}
+
+fn key_of(table: &str, row: &BinlogRow) -> Option<Key> {
+    let is_ours = matches!(table, "kingsnake_registers" | "kingsnake_lists");
+    is_ours.then(|| number(row, 0)).flatten()
+}
+
+fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
+    let version = (key_of(table, row)?, number(row, 1)?);
     (version.1 != 0).then_some(version)
 }
 
@@ -439,6 +470,22 @@ impl Session for Client {
                 (low, high),
             )
             .map_err(|error| failure(&error))
+    }
+
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        self.has_written = true;
+        let of = |error: mysql::Error| failure(&error);
+        if self.ranked {
+            let delete = "DELETE FROM kingsnake_registers WHERE k = ? RETURNING n";
+            let rank: Option<i64> = self.conn.exec_first(delete, (key,)).map_err(of)?;
+            return Ok(rank.map(|rank| Wrote {
+                rank: Some(rank + 1),
+                txn: None,
+            }));
+        }
+        let delete = "DELETE FROM kingsnake_registers WHERE k = ?";
+        self.conn.exec_drop(delete, (key,)).map_err(of)?;
+        Ok((self.conn.affected_rows() > 0).then(Wrote::default))
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {

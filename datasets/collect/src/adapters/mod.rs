@@ -11,12 +11,16 @@ mod fjall;
 mod mariadb;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "postgres")]
+mod postgres_conditions;
 #[cfg(feature = "redb")]
 mod redb;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
 use std::path::PathBuf;
+
+use kingsnake_datasets::workloads::Kind;
 
 use crate::adapter::{Database, Failure, OrderBy};
 
@@ -40,8 +44,8 @@ pub struct Target {
     pub isolation: String,
     /// One of the adapter's orders.
     pub version_order: OrderBy,
-    /// Whether keys hold lists.
-    pub lists: bool,
+    /// What the workload keeps in it.
+    pub kind: Kind,
     /// Where an embedded database may put its files.
     pub directory: PathBuf,
     /// Settings in place of the adapter's own, by name.
@@ -65,6 +69,8 @@ pub struct Adapter {
     pub settings: &'static [(&'static str, &'static str)],
     /// Whether several addresses are nodes of one cluster.
     pub is_cluster: bool,
+    /// Whether it can be asked by conditions over columns.
+    pub has_conditions: bool,
     make: fn(&Target) -> Result<Box<dyn Database>, Failure>,
 }
 
@@ -137,6 +143,15 @@ impl Adapter {
                 } else {
                     names.join(", ")
                 }
+            )));
+        }
+        if target.kind == Kind::Table && !self.has_conditions {
+            let able = ADAPTERS.iter().filter(|it| it.has_conditions);
+            let names: Vec<&str> = able.map(|it| it.name).collect();
+            return Err(Failure::Fatal(format!(
+                "{} is not asked by conditions over columns; {} are",
+                self.name,
+                names.join(" and ")
             )));
         }
         if self.is_embedded && target.urls.len() > 1 || !self.is_cluster && target.urls.len() > 1 {

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use postgres::error::SqlState;
 use postgres::{Client as Connection, Config, NoTls, Statement};
 
+use super::postgres_conditions::{self as conditions, Conditions};
 use super::{Adapter, Promise, Target};
 use crate::adapter::{
-    Cell, Database, Failure, Initially, Key, Log, OrderBy, Resolution, Session, Wrote,
+    Aggregate, Cell, Chosen, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Resolution,
+    Session, Wrote,
 };
 
 const fn promise(name: &'static str, level: &'static str, about: &'static str) -> Promise {
@@ -44,6 +46,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("snapshots", "off"),
     ],
     is_cluster: false,
+    has_conditions: true,
     make: |target| Ok(Box::new(Postgres::new(target)?)),
 };
 
@@ -172,7 +175,7 @@ fn decode(line: &str) -> Option<(Key, i64)> {
     let rest = &rest[rest.find("kingsnake_")?..];
     let (table, rest) = rest.split_once(": ")?;
     let (action, rest) = rest.split_once(": ")?;
-    if !matches!(action, "INSERT" | "UPDATE") {
+    if !matches!(action, "INSERT" | "UPDATE" | "DELETE") {
         return None;
     }
     let field = |name: &str| {
@@ -180,6 +183,9 @@ fn decode(line: &str) -> Option<(Key, i64)> {
         Some(rest[at..].split([' ', '\'']).next().unwrap_or(""))
     };
     let key = field("k[bigint]:")?.parse().ok()?;
+    if action == "DELETE" {
+        return Some((key, DELETED));
+    }
     let value = if table == TABLES[0] {
         field("v[bigint]:")?
     } else {
@@ -271,13 +277,20 @@ impl Database for Postgres {
              CREATE TABLE kingsnake_lists (k BIGINT PRIMARY KEY, v TEXT NOT NULL);",
         )
         .map_err(refused)?;
-        if let Initially::Rows(n_keys) = initially {
-            self.rows_at_first.store(true, Ordering::Relaxed);
+        let rows = initially.rows();
+        if !rows.is_empty() {
+            let all = matches!(initially, Initially::Rows(_));
+            self.rows_at_first.store(all, Ordering::Relaxed);
+            let (keys, numbers): (Vec<i64>, Vec<i64>) = rows.into_iter().unzip();
             made.execute(
-                "INSERT INTO kingsnake_registers SELECT k, 0, 0, 0 FROM generate_series(0::bigint, $1::bigint - 1) k",
-                &[&n_keys],
+                "INSERT INTO kingsnake_registers SELECT k, 0, b, 0 FROM unnest($1::bigint[], $2::bigint[]) AS t (k, b)",
+                &[&keys, &numbers],
             )
             .map_err(refused)?;
+        }
+        if matches!(initially, Initially::NumberedRows(_)) {
+            made.batch_execute("CREATE INDEX ON kingsnake_registers (b)")
+                .map_err(refused)?;
         }
         if self.order == OrderBy::Trigger {
             made.batch_execute(TRIGGER).map_err(refused)?;
@@ -332,11 +345,16 @@ impl Database for Postgres {
                 "INSERT INTO kingsnake_lists AS l VALUES ($1, $2)
                  ON CONFLICT (k) DO UPDATE SET v = l.v || ',' || excluded.v RETURNING 1::bigint{name}"
             ))?,
+            delete: prepare(&format!(
+                "DELETE FROM kingsnake_registers WHERE k = $1 RETURNING n + 1{name}"
+            ))?,
         };
         Ok(Box::new(Client {
             connection,
             statements,
+            conditions: None,
             begin: self.begin.clone(),
+            name: None,
             ranked: self.order == OrderBy::Rank,
             updates: self.rows_at_first.load(Ordering::Relaxed),
             snapshots,
@@ -404,8 +422,9 @@ impl Database for Postgres {
 const TRIGGER: &str = "
     CREATE TABLE kingsnake_log (id BIGSERIAL PRIMARY KEY, k BIGINT NOT NULL, v BIGINT NOT NULL);
     CREATE FUNCTION kingsnake_note() RETURNS trigger LANGUAGE plpgsql AS
-        'BEGIN INSERT INTO kingsnake_log (k, v) VALUES (new.k, split_part(new.v::text, '','', -1)::bigint); RETURN NULL; END';
-    CREATE TRIGGER kingsnake_note AFTER INSERT OR UPDATE ON kingsnake_registers
+        'BEGIN IF tg_op = ''DELETE'' THEN INSERT INTO kingsnake_log (k, v) VALUES (old.k, -1);
+         ELSE INSERT INTO kingsnake_log (k, v) VALUES (new.k, split_part(new.v::text, '','', -1)::bigint); END IF; RETURN NULL; END';
+    CREATE TRIGGER kingsnake_note AFTER INSERT OR UPDATE OR DELETE ON kingsnake_registers
         FOR EACH ROW EXECUTE FUNCTION kingsnake_note();
     CREATE TRIGGER kingsnake_note AFTER INSERT OR UPDATE ON kingsnake_lists
         FOR EACH ROW EXECUTE FUNCTION kingsnake_note();";
@@ -417,12 +436,16 @@ struct Statements {
     range: Statement,
     list: Statement,
     append: Statement,
+    delete: Statement,
 }
 
 struct Client {
     connection: Connection,
     statements: Statements,
+    /// Prepared when the first condition is asked.
+    conditions: Option<Conditions>,
     begin: String,
+    name: Option<String>,
     ranked: bool,
     /// Rows are there from the first, so writes are updates.
     updates: bool,
@@ -431,6 +454,32 @@ struct Client {
 }
 
 impl Client {
+    /// Asks by a condition: the rows, and what snapshot they were chosen on.
+    fn ask(
+        &mut self,
+        which: impl FnOnce(&Conditions) -> &Statement,
+        parameters: &[i64],
+    ) -> Result<Vec<Chosen>, Failure> {
+        if self.conditions.is_none() {
+            let prepared = Conditions::prepare(&mut self.connection, self.snapshots);
+            self.conditions = Some(prepared.map_err(|error| failure(&error))?);
+        }
+        let Some(conditions) = &self.conditions else {
+            return Ok(Vec::new());
+        };
+        let (rows, snapshot) = conditions::ask(&mut self.connection, which(conditions), parameters)
+            .map_err(|error| failure(&error))?;
+        self.see(snapshot);
+        let ranked = self.ranked;
+        Ok(rows
+            .into_iter()
+            .map(|row| Chosen {
+                rank: row.rank.filter(|_| ranked),
+                ..row
+            })
+            .collect())
+    }
+
     fn see(&mut self, snapshot: Option<String>) {
         self.snapshot = snapshot.unwrap_or_default();
     }
@@ -438,9 +487,19 @@ impl Client {
 
 impl Session for Client {
     fn begin(&mut self) -> Result<(), Failure> {
-        self.connection
-            .batch_execute(&self.begin)
-            .map_err(|error| failure(&error))
+        let of = |error: postgres::Error| failure(&error);
+        self.connection.batch_execute(&self.begin).map_err(of)?;
+        if self.snapshots {
+            // Snapshots of others name this transaction, be it that it aborts before its first write is answered.
+            let query = "SELECT pg_current_xact_id()::text";
+            let row = self.connection.query_one(query, &[]).map_err(of)?;
+            self.name = row.get(0);
+        }
+        Ok(())
+    }
+
+    fn name(&mut self) -> Option<String> {
+        self.name.take()
     }
 
     fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
@@ -503,6 +562,43 @@ impl Session for Client {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        let row = self.connection.query_opt(&self.statements.delete, &[&key]);
+        let row = row.map_err(|error| failure(&error))?;
+        Ok(row.map(|row| Wrote {
+            rank: self.ranked.then(|| row.get(0)),
+            txn: row.get(1),
+        }))
+    }
+
+    fn select(&mut self, numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
+        self.ask(|it| &it.select, &[numbers.0, numbers.1])
+    }
+
+    fn update_where(&mut self, numbers: (i64, i64), cell: Cell) -> Result<Vec<Chosen>, Failure> {
+        let parameters = [numbers.0, numbers.1, cell.value, cell.beside];
+        self.ask(|it| &it.update, &parameters)
+    }
+
+    fn delete_where(&mut self, numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
+        self.ask(|it| &it.delete, &[numbers.0, numbers.1])
+    }
+
+    fn aggregate(
+        &mut self,
+        numbers: (i64, i64),
+        function: Aggregate,
+    ) -> Result<Option<i64>, Failure> {
+        let found = self.ask(
+            |it| match function {
+                Aggregate::Count => &it.count,
+                Aggregate::Sum => &it.sum,
+            },
+            &[numbers.0, numbers.1],
+        )?;
+        Ok(found.first().map(|it| it.value))
+    }
+
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         self.connection
             .batch_execute("COMMIT")
@@ -533,6 +629,8 @@ mod tests {
         assert_eq!(decode(line), Some((3, 77)));
         let line = "table public.kingsnake_registers: INSERT: k[bigint]:3 v[bigint]:0 b[bigint]:0 n[bigint]:0";
         assert_eq!(decode(line), None);
+        let line = "table public.kingsnake_registers: DELETE: k[bigint]:3";
+        assert_eq!(decode(line), Some((3, DELETED)));
         assert_eq!(decode("BEGIN 774"), None);
     }
 }

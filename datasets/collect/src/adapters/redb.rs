@@ -20,6 +20,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     version_orders: &[OrderBy::None],
     settings: &[],
     is_cluster: false,
+    has_conditions: false,
     make: |target| Ok(Box::new(Redb::new(target))),
 };
 
@@ -70,16 +71,11 @@ impl Database for Redb {
         let open = self.store()?.begin_write().map_err(fatal)?;
         {
             let mut table = open.open_table(TABLE).map_err(fatal)?;
-            if let Initially::Rows(n_keys) = initially {
-                for key in 0..n_keys {
-                    let cell = encode::cell(Cell {
-                        value: 0,
-                        beside: 0,
-                    });
-                    table
-                        .insert(&encode::register(key)[..], &cell[..])
-                        .map_err(fatal)?;
-                }
+            for (key, beside) in initially.rows() {
+                let cell = encode::cell(Cell { value: 0, beside });
+                table
+                    .insert(&encode::register(key)[..], &cell[..])
+                    .map_err(fatal)?;
             }
         }
         open.commit().map_err(fatal)
@@ -166,6 +162,15 @@ impl Session for Client {
             ))
         })
         .collect()
+    }
+
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        let Some(open) = &self.open else {
+            return Err(fatal("no transaction was begun"));
+        };
+        let mut table = open.open_table(TABLE).map_err(fatal)?;
+        let removed = table.remove(&encode::register(key)[..]).map_err(fatal)?;
+        Ok(removed.map(|_| Wrote::default()))
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {

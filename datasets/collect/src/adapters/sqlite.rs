@@ -9,7 +9,9 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::{Adapter, Promise, Target};
-use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote};
+use crate::adapter::{
+    Aggregate, Cell, Chosen, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+};
 
 const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
     Promise { name, level, about }
@@ -36,6 +38,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     version_orders: &[OrderBy::Rank, OrderBy::Trigger, OrderBy::None],
     settings: &[],
     is_cluster: false,
+    has_conditions: true,
     make: |target| Ok(Box::new(Sqlite::new(target))),
 };
 
@@ -147,12 +150,12 @@ impl Database for Sqlite {
                  CREATE TABLE kingsnake_lists (k INTEGER PRIMARY KEY, v TEXT NOT NULL);",
             )
             .map_err(fatal)?;
-        if let Initially::Rows(n_keys) = initially {
+        {
             let mut insert = transaction
-                .prepare("INSERT INTO kingsnake_registers VALUES (?1, 0, 0, 0)")
+                .prepare("INSERT INTO kingsnake_registers VALUES (?1, 0, ?2, 0)")
                 .map_err(fatal)?;
-            for key in 0..n_keys {
-                insert.execute([key]).map_err(fatal)?;
+            for (key, beside) in initially.rows() {
+                insert.execute([key, beside]).map_err(fatal)?;
             }
         }
         if self.order == OrderBy::Trigger {
@@ -217,7 +220,9 @@ const TRIGGERS: &str = "
     CREATE TRIGGER kingsnake_inserted AFTER INSERT ON kingsnake_registers
         BEGIN INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v); END;
     CREATE TRIGGER kingsnake_updated AFTER UPDATE ON kingsnake_registers
-        BEGIN INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v); END;";
+        BEGIN INSERT INTO kingsnake_log (k, v) VALUES (new.k, new.v); END;
+    CREATE TRIGGER kingsnake_deleted AFTER DELETE ON kingsnake_registers
+        BEGIN INSERT INTO kingsnake_log (k, v) VALUES (old.k, -1); END;";
 
 struct Client {
     connection: Connection,
@@ -298,6 +303,60 @@ impl Session for Client {
         rows.collect::<Result<_, _>>().map_err(fatal)
     }
 
+    fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
+        let mut delete = self
+            .connection
+            .prepare_cached("DELETE FROM kingsnake_registers WHERE k = ?1 RETURNING n")
+            .map_err(fatal)?;
+        let rank: Option<i64> = delete
+            .query_row([key], |row| row.get(0))
+            .optional()
+            .map_err(fatal)?;
+        let ranked = self.order == OrderBy::Rank;
+        Ok(rank.map(|rank| Wrote {
+            rank: ranked.then_some(rank + 1),
+            txn: None,
+        }))
+    }
+
+    fn select(&mut self, numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
+        self.chosen(
+            "SELECT k, v, n FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2",
+            &[numbers.0, numbers.1],
+        )
+    }
+
+    fn update_where(&mut self, numbers: (i64, i64), cell: Cell) -> Result<Vec<Chosen>, Failure> {
+        self.chosen(
+            "UPDATE kingsnake_registers SET v = ?3, b = ?4, n = n + 1 WHERE b BETWEEN ?1 AND ?2 RETURNING k, v, n",
+            &[numbers.0, numbers.1, cell.value, cell.beside],
+        )
+    }
+
+    fn delete_where(&mut self, numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
+        self.chosen(
+            "DELETE FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2 RETURNING k, v, n + 1",
+            &[numbers.0, numbers.1],
+        )
+    }
+
+    fn aggregate(
+        &mut self,
+        numbers: (i64, i64),
+        function: Aggregate,
+    ) -> Result<Option<i64>, Failure> {
+        let query = match function {
+            Aggregate::Count => {
+                "SELECT count(*) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2"
+            }
+            Aggregate::Sum => "SELECT sum(b) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2",
+        };
+        let mut query = self.connection.prepare_cached(query).map_err(fatal)?;
+        query
+            .query_row([numbers.0, numbers.1], |row| row.get(0))
+            .map_err(fatal)
+    }
+
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         self.run("COMMIT").map(|()| None)
     }
@@ -312,6 +371,23 @@ impl Session for Client {
 }
 
 impl Client {
+    /// The rows that a statement returned: key, value, rank.
+    fn chosen(&self, statement: &str, parameters: &[i64]) -> Result<Vec<Chosen>, Failure> {
+        let ranked = self.order == OrderBy::Rank;
+        let mut statement = self.connection.prepare_cached(statement).map_err(fatal)?;
+        let row = |row: &rusqlite::Row<'_>| {
+            let rank: i64 = row.get(2)?;
+            Ok(Chosen {
+                key: row.get(0)?,
+                value: row.get(1)?,
+                rank: ranked.then_some(rank),
+            })
+        };
+        let parameters = rusqlite::params_from_iter(parameters);
+        let rows = statement.query_map(parameters, row).map_err(fatal)?;
+        rows.collect::<Result<_, _>>().map_err(fatal)
+    }
+
     fn run(&self, statement: &str) -> Result<(), Failure> {
         let mut statement = self.connection.prepare_cached(statement).map_err(fatal)?;
         statement.raw_execute().map(drop).map_err(fatal)

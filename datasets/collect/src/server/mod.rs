@@ -49,6 +49,8 @@ pub enum ServerError {
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often one is started before the last error is told.
+const ATTEMPTS: usize = 3;
 
 /// A private server, or a cluster of them. Dropping it ends its processes and removes its files.
 pub struct Private {
@@ -70,9 +72,20 @@ pub struct Wanted<'a> {
 }
 
 impl Private {
-    /// Starts one, and waits until it answers.
+    /// Starts one, and waits until it answers. A port that was free may be taken by somebody else before the server has
+    /// it, and a node of a cluster needs several, so a server that ends at once is started again on other ports.
     pub fn start(wanted: &Wanted<'_>) -> Result<Self, ServerError> {
         process::remove_stale();
+        for _ in 1..ATTEMPTS {
+            match Self::start_once(wanted) {
+                Err(ServerError::DidNotStart { .. }) => {}
+                started => return started,
+            }
+        }
+        Self::start_once(wanted)
+    }
+
+    fn start_once(wanted: &Wanted<'_>) -> Result<Self, ServerError> {
         let directory = process::make_directory(wanted.database)?;
         let mut private = Private {
             directory,

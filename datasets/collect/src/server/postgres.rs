@@ -58,6 +58,8 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
         "max_wal_senders=2".to_owned(),
         "max_replication_slots=4".to_owned(),
         "restart_after_crash=on".to_owned(),
+        // Its transactions would be in our snapshots.
+        "autovacuum=off".to_owned(),
     ];
     let mut args = words(&["-D", &data]);
     for setting in settings {

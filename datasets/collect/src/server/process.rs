@@ -98,12 +98,25 @@ pub(super) fn io_error(path: &Path, error: io::Error) -> ServerError {
     ServerError::Io(path.display().to_string(), error)
 }
 
-/// A port that nobody listens to.
+/// Below where Linux takes the ports of outgoing connections from: one of those could take a port between its choice here
+/// and the server's start.
+const PORTS: std::ops::Range<u32> = 15_000..32_000;
+
+/// A port that nobody listens to, and that was not returned before.
 pub(super) fn free_port() -> Result<u16, ServerError> {
-    let bound = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    bound
-        .map(|it| it.port())
-        .map_err(|error| ServerError::Io("127.0.0.1".to_owned(), error))
+    static NEXT: OnceLock<AtomicU32> = OnceLock::new();
+    // Collectors that run at the same time begin at different places.
+    let next = NEXT.get_or_init(|| AtomicU32::new(std::process::id().wrapping_mul(2_654_435_761)));
+    let n_ports = PORTS.end - PORTS.start;
+    let mut refused = io::Error::other("no port is free");
+    for _ in 0..n_ports {
+        let port = (PORTS.start + next.fetch_add(7, Ordering::Relaxed) % n_ports) as u16;
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(_) => return Ok(port),
+            Err(error) => refused = error,
+        }
+    }
+    Err(ServerError::Io("127.0.0.1".to_owned(), refused))
 }
 
 /// A directory that belongs to the server's user.

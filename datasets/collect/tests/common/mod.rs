@@ -5,12 +5,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use kingsnake_collect::server::{Private, ServerError, Wanted};
+use kingsnake_collect::server::{Private, ServerError, Wanted, is_running};
 use kingsnake_collect::{
     Beside, Broken, Collected, Database, Load, Mistake, OrderBy, Request, Run, Target, adapter,
     self_test,
 };
-use kingsnake_datasets::workloads::Kind;
 use kingsnake_datasets::{ReadOptions, open};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
@@ -115,7 +114,7 @@ impl<'a> Case<'a> {
             urls: self.urls.clone(),
             isolation: self.isolation.to_owned(),
             version_order: self.order,
-            lists: self.load().kind() == Kind::Lists,
+            kind: self.load().kind(),
             directory: directory.to_owned(),
             settings: self.settings.clone(),
         })
@@ -227,4 +226,19 @@ pub fn server(database: &str, nodes: usize) -> Option<Private> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The processes of a server.
+pub fn pids(server: &Private) -> Vec<i32> {
+    (0..server.n_nodes())
+        .flat_map(|node| server.pids(node))
+        .collect()
+}
+
+/// Ends the server, and makes sure that nothing is left of it.
+pub fn gone(server: Private) {
+    let (pids, directory) = (pids(&server), server.directory().to_owned());
+    drop(server);
+    assert!(pids.iter().all(|&pid| !is_running(pid)), "{pids:?}");
+    assert!(!directory.exists());
 }

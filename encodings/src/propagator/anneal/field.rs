@@ -114,7 +114,12 @@ pub(super) struct Field {
 }
 
 /// The edges of the two sides of a constraint, by ids, without those that the others and a known edge imply.
-fn edges(sides: &Sides, constraint: u32, ids: &[u32], known: &Known) -> [Vec<(u32, u32)>; 2] {
+pub(super) fn edges(
+    sides: &Sides,
+    constraint: u32,
+    ids: &[u32],
+    known: &Known,
+) -> [Vec<(u32, u32)>; 2] {
     let var = Var::new(constraint);
     [var.pos_lit(), var.neg_lit()].map(|lit| {
         let all: Vec<(u32, u32)> = sides.edges(lit).map(|edge| sides.ends(edge)).collect();

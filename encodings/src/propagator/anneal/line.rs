@@ -80,6 +80,17 @@ impl Line {
         let nodes = self.field.nodes.iter();
         let place = |&node: &u32| (f64::from(places[node as usize]) + 0.5) / n;
         self.points = nodes.map(place).collect();
+        self.count_violated(sides, places);
+    }
+
+    /// Takes points, all of them different. Every known edge must run forward.
+    pub fn set_points(&mut self, sides: &Sides, points: Vec<f64>) {
+        let places = self.places(&points);
+        self.points = points;
+        self.count_violated(sides, &places);
+    }
+
+    fn count_violated(&mut self, sides: &Sides, places: &[u32]) {
         for constraint in 0..sides.n_constraints() as u32 {
             let is_violated = sides.is_violated(constraint, places);
             self.violated.set(constraint, is_violated);
@@ -124,16 +135,41 @@ impl Line {
         &self.points
     }
 
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The constraints as nodes see them.
+    pub(super) fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// The ids that move, by colour.
+    pub(super) fn colours(&self) -> &[Vec<u32>] {
+        &self.colours
+    }
+
     /// The nodes' places in the order of these points.
     pub fn places(&self, points: &[f64]) -> Vec<u32> {
+        let mut places = vec![0; points.len()];
+        for (id, rank) in self.ranks(points).into_iter().enumerate() {
+            places[self.field.nodes[id] as usize] = rank;
+        }
+        places
+    }
+
+    /// By id, its place in the order of these points. Of equal ones the smaller id comes first.
+    #[allow(clippy::unused_self)] // It says whose points they are.
+    pub(super) fn ranks(&self, points: &[f64]) -> Vec<u32> {
         let mut order: Vec<u32> = (0..points.len() as u32).collect();
         let point = |id: u32| points[id as usize];
         order.sort_unstable_by(|&a, &b| point(a).total_cmp(&point(b)).then(a.cmp(&b)));
-        let mut places = vec![0; order.len()];
-        for (place, &id) in order.iter().enumerate() {
-            places[self.field.nodes[id as usize] as usize] = place as u32;
+        let mut ranks = vec![0; order.len()];
+        for (rank, &id) in order.iter().enumerate() {
+            ranks[id as usize] = rank as u32;
         }
-        places
+        ranks
     }
 
     /// At this temperature a place that costs one unit more is e^(1/temperature) times less likely.

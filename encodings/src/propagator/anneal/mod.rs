@@ -11,15 +11,19 @@
 //! Nothing depends on the result but speed: it is only ever a linear extension of the known graph.
 
 mod colour;
+mod device;
 mod field;
 mod heat_bath;
 mod line;
 mod thin;
 
 use kingsnake_context::progress::Event;
+use kingsnake_graph::cool::Cooler;
+use kingsnake_graph::prune::DeviceStats;
 use rayon::prelude::*;
 
 pub(crate) use self::line::Line;
+use super::graph::{Known, Sides};
 use super::watch::Watch;
 
 /// The first and the last temperature of the cooling.
@@ -46,6 +50,17 @@ pub(crate) struct Anneal<'a> {
     pub watch: &'a Watch,
     /// Cycles found before, for those who watch.
     pub n_cycles: u64,
+    /// Who cools, if a device may, and what it needs for that.
+    pub device: Option<Device<'a>>,
+}
+
+/// A device that may cool.
+pub(crate) struct Device<'a> {
+    pub cooler: &'a mut dyn Cooler,
+    pub known: &'a Known,
+    pub sides: &'a Sides,
+    /// What it took; a warning where it failed.
+    pub stats: &'a mut DeviceStats,
 }
 
 /// The points of the fewest violated constraints so far.
@@ -85,15 +100,16 @@ impl Anneal<'_> {
     }
 
     fn cool(&mut self, effort: f64, best: &mut Best) {
-        let n_sweeps = (SWEEPS as f64 * effort) as usize;
-        // A longer cooling pays only if it starts from where the order is still loose.
-        let hot = HOT * effort.sqrt().clamp(1.0, 2.5);
+        let temperatures = temperatures(effort);
+        if self.cool_on_device(&temperatures) {
+            best.note(self.line);
+            return;
+        }
         let n_colours = self.line.n_colours();
-        for sweep in 0..n_sweeps {
+        for (sweep, &temperature) in temperatures.iter().enumerate() {
             best.note(self.line);
             self.tell();
-            let share = sweep as f64 / n_sweeps as f64;
-            self.line.heat(hot * (COLD / hot).powf(share));
+            self.line.heat(temperature);
             for colour in 0..n_colours {
                 if self.is_over() {
                     best.note(self.line);
@@ -109,6 +125,37 @@ impl Anneal<'_> {
             }
         }
         best.note(self.line);
+    }
+
+    /// Whether a device cooled the line. Where it failed, its statistics say why.
+    fn cool_on_device(&mut self, temperatures: &[f64]) -> bool {
+        let Some(device) = &mut self.device else {
+            return false;
+        };
+        let task = self.line.cooling(device.known, device.sides, temperatures);
+        let (watch, n_constraints) = (self.watch, self.line.n_constraints());
+        let n_cycles = self.n_cycles;
+        let mut go_on = |n_violated: u32| {
+            watch.tell(|| Event::Deciding {
+                conflicts: n_cycles,
+                settled: n_constraints - n_violated as usize,
+                variables: n_constraints,
+            });
+            !watch.over()
+        };
+        match device::cool(device.cooler, &task, watch.budget(), &mut go_on) {
+            Ok(Some(cooled)) => {
+                self.line.take(device.sides, &cooled);
+                add(device.stats, cooled.device);
+                true
+            }
+            Ok(None) => false,
+            Err(why) => {
+                device.stats.warning = Some(format!("annealing on a device: {why}"));
+                self.device = None;
+                false
+            }
+        }
     }
 
     fn walk(&mut self, effort: f64, best: &mut Best) {
@@ -147,6 +194,30 @@ impl Anneal<'_> {
     fn is_over(&self) -> bool {
         self.line.n_violated() == 0 || self.watch.over()
     }
+}
+
+/// The temperatures of the sweeps, from hot to cold.
+fn temperatures(effort: f64) -> Vec<f64> {
+    let n_sweeps = (SWEEPS as f64 * effort) as usize;
+    // A longer cooling pays only if it starts from where the order is still loose.
+    let hot = HOT * effort.sqrt().clamp(1.0, 2.5);
+    let share = |sweep: usize| sweep as f64 / n_sweeps as f64;
+    let sweeps = 0..n_sweeps;
+    sweeps
+        .map(|sweep| hot * (COLD / hot).powf(share(sweep)))
+        .collect()
+}
+
+/// Adds what one cooling took to what those before took.
+fn add(stats: &mut DeviceStats, cooled: DeviceStats) {
+    let before = std::mem::replace(stats, cooled);
+    stats.bytes_up += before.bytes_up;
+    stats.bytes_down += before.bytes_down;
+    stats.dispatches += before.dispatches;
+    stats.workgroups += before.workgroups;
+    stats.time = stats
+        .time
+        .map(|time| time + before.time.unwrap_or_default());
 }
 
 /// Some steps of the focused walk, or until nothing is violated.

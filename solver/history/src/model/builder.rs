@@ -13,6 +13,7 @@ use super::ids::{KeyId, RangeId, SessionId, TxnId, ValueId};
 use super::intern::TokenTable;
 use super::lists::LongestList;
 use super::names::{Symbols, Token};
+use super::notes::Notes;
 use super::predicates::{RowTables, Stamps};
 use super::ranges::{RangeRow, Span};
 
@@ -83,6 +84,7 @@ pub(super) struct Parts {
     pub(super) version_orders: Vec<VersionOrder>,
     pub(super) symbols: Symbols,
     pub(super) rows: RowTables,
+    pub(super) notes: Notes,
 }
 
 impl HistoryBuilder {
@@ -565,6 +567,7 @@ fn by_session(parts: Parts) -> History {
         version_orders: parts.version_orders,
         symbols: parts.symbols,
         rows: parts.rows,
+        notes: parts.notes,
     };
     if !history.rows.stamps.is_empty() {
         let n_txns = parts.txns.len();
@@ -613,6 +616,7 @@ fn by_session(parts: Parts) -> History {
     permute(&mut history.intervals, &order);
     permute(&mut history.isolation, &order);
     permute_rows(&mut history.rows, &order);
+    history.notes.permute(&order);
     history
 }
 

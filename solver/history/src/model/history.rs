@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::compares::CompareAndSet;
 use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::names::{Symbols, Token};
+use super::notes::Notes;
 use super::predicates::RowTables;
 use super::ranges::{RangeQuery, RangeRow};
 
@@ -150,6 +151,7 @@ pub struct History {
     pub(super) version_orders: Vec<VersionOrder>,
     pub(super) symbols: Symbols,
     pub(super) rows: RowTables,
+    pub(super) notes: Notes,
 }
 
 impl History {
@@ -342,6 +344,11 @@ impl History {
             order.values.retain(|&value| keep(value));
         }
         self.version_orders.retain(|order| !order.values.is_empty());
+    }
+
+    /// Forgets begin and commit times.
+    pub fn forget_times(&mut self) {
+        self.intervals = None;
     }
 
     /// The texts.

@@ -8,6 +8,7 @@ mod ids;
 mod intern;
 mod lists;
 mod names;
+mod notes;
 mod predicates;
 mod ranges;
 mod rows;
@@ -18,6 +19,7 @@ pub use compares::{CompareAndSet, Outcome};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token, visible};
+pub use notes::{Event, Note};
 pub use predicates::{
     Act, Column, Comparison, Condition, Function, Operand, Predicate, Query, Snapshot, Stamps,
     Table, compare_values,

@@ -7,6 +7,8 @@
 use super::spans;
 use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::weak::{WeakLevel, WeakSpec};
+use petgraph::algo::has_path_connecting;
+use petgraph::graphmap::DiGraphMap;
 
 /// The most transactions, aborted ones aside, that [`holds`] decides.
 pub const MAX_TXNS: usize = 7;
@@ -217,17 +219,14 @@ impl Scene<'_> {
             WeakLevel::Rc => reads.any(earlier),
             WeakLevel::RcSo => reads.any(earlier) || self.so(t2, t3),
             WeakLevel::Ra => self.before(t3).contains(&t2),
-            WeakLevel::Cc => self.happened_before(t2, t3, &mut Vec::new()),
+            WeakLevel::Cc => self.happened_before(t2, t3),
         }
     }
 
-    fn happened_before(&self, t2: TxnId, t3: TxnId, tried: &mut Vec<TxnId>) -> bool {
-        self.before(t3).into_iter().any(|it| {
-            it == t2 || {
-                let is_new = !tried.contains(&it);
-                tried.push(it);
-                is_new && self.happened_before(t2, it, tried)
-            }
-        })
+    fn happened_before(&self, t2: TxnId, t3: TxnId) -> bool {
+        let direct = |txn: TxnId| self.before(txn).into_iter().map(move |it| (it, txn));
+        let graph: DiGraphMap<TxnId, ()> = self.txns.iter().copied().flat_map(direct).collect();
+        let mut after = graph.neighbors(t2);
+        graph.contains_node(t3) && after.any(|it| has_path_connecting(&graph, it, t3, None))
     }
 }

@@ -1,0 +1,147 @@
+//! Checks an order a second time, by its graph: the dependencies that the order of the commits gives must have no cycle.
+//!
+//! Adya's direct serialization graph, with a node for each begin and each commit where the level tells them apart. Replaying asks what
+//! every read returned; this asks who read whose version, from [`Meaning`], and who installed the next one. Only reads whose
+//! version is certain count, so an order that replays has no cycle here.
+
+use rustc_hash::FxHashMap;
+
+use super::graphs::on_a_cycle;
+use super::meaning::Meaning;
+use kingsnake_history::level::Spec;
+use kingsnake_history::model::{History, KeyId, Op, TxnId};
+use kingsnake_history::verdict::{Certificate, Moment};
+
+/// The reads of longer transactions do not count: looking up what each of them read takes quadratic time.
+const LONGEST: usize = 256;
+
+/// Checks that the dependencies of an order have no cycle. The error names a transaction on one.
+pub fn check(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
+    let order = certificate.order.iter();
+    let commits = order.filter(|point| point.moment != Moment::Begin);
+    let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
+    if commits.iter().any(|txn| txn.index() >= history.n_txns()) {
+        return Err("the order names a transaction that is not in the history".to_owned());
+    }
+    let mut graph = Dependencies {
+        history,
+        spec,
+        writers: FxHashMap::default(),
+        edges: Vec::new(),
+    };
+    graph.sessions(&commits);
+    graph.writes(&commits);
+    graph.reads(&commits);
+    match on_a_cycle(2 * history.n_txns(), &graph.edges) {
+        None => Ok(()),
+        Some(node) => {
+            let name = history.txn_name(TxnId(node / 2));
+            Err(format!("transaction {name} depends on itself"))
+        }
+    }
+}
+
+struct Dependencies<'h> {
+    history: &'h History,
+    spec: Spec,
+    /// The writers of each key, as they commit.
+    writers: FxHashMap<KeyId, Vec<TxnId>>,
+    edges: Vec<(u32, u32)>,
+}
+
+impl Dependencies<'_> {
+    /// Where a transaction reads.
+    fn begin(&self, txn: TxnId) -> u32 {
+        2 * txn.0 + u32::from(!self.spec.model.has_begin())
+    }
+
+    /// Where its writes appear.
+    fn commit(txn: TxnId) -> u32 {
+        2 * txn.0 + 1
+    }
+
+    fn sessions(&mut self, commits: &[TxnId]) {
+        let mut txns = commits.to_vec();
+        txns.sort_unstable();
+        for &txn in txns.iter().filter(|_| self.spec.model.has_begin()) {
+            self.edges.push((self.begin(txn), Self::commit(txn)));
+        }
+        for pair in txns.windows(2).filter(|_| self.spec.session_order) {
+            if self.history.session(pair[0]) == self.history.session(pair[1]) {
+                self.edges
+                    .push((Self::commit(pair[0]), self.begin(pair[1])));
+            }
+        }
+    }
+
+    fn writes(&mut self, commits: &[TxnId]) {
+        for &txn in commits {
+            for &op in self.history.ops(txn) {
+                let Some(key) = op.key().filter(|_| op.is_write()) else {
+                    continue;
+                };
+                let writers = self.writers.entry(key).or_default();
+                let last = writers.last().copied();
+                if last == Some(txn) {
+                    continue;
+                }
+                writers.push(txn);
+                if let Some(last) = last {
+                    let installs = if self.spec.model.is_atomic() {
+                        self.begin(txn)
+                    } else {
+                        Self::commit(txn)
+                    };
+                    self.edges.push((Self::commit(last), installs));
+                }
+            }
+        }
+    }
+
+    fn reads(&mut self, commits: &[TxnId]) {
+        let meaning = Meaning::of(self.history);
+        let mut place: FxHashMap<(KeyId, TxnId), usize> = FxHashMap::default();
+        for (&key, writers) in &self.writers {
+            place.extend(
+                writers
+                    .iter()
+                    .enumerate()
+                    .map(|(at, &txn)| ((key, txn), at)),
+            );
+        }
+        let mut keys: Vec<KeyId> = Vec::new();
+        for &txn in commits {
+            let ops = self.history.ops(txn);
+            if ops.len() > LONGEST {
+                continue;
+            }
+            let ops = ops.iter();
+            keys.clear();
+            keys.extend(ops.filter_map(|op| match *op {
+                Op::Read { key, .. } | Op::ReadList { key, .. } => Some(key),
+                _ => None,
+            }));
+            keys.sort_unstable();
+            keys.dedup();
+            for &key in &keys {
+                let Some(version) = meaning.version_read(txn, key) else {
+                    continue;
+                };
+                let next = match version {
+                    None => 0,
+                    Some(writer) => {
+                        let Some(&at) = place.get(&(key, writer)) else {
+                            continue;
+                        };
+                        self.edges.push((Self::commit(writer), self.begin(txn)));
+                        at + 1
+                    }
+                };
+                let writers = self.writers.get(&key).map_or(&[][..], Vec::as_slice);
+                if let Some(&next) = writers.get(next).filter(|&&next| next != txn) {
+                    self.edges.push((self.begin(txn), Self::commit(next)));
+                }
+            }
+        }
+    }
+}
