@@ -1,10 +1,11 @@
 //! The weak levels by brute force, straight from their axioms: some total order of commits, which contains session order and
-//! reads-from, satisfies the axiom of every read. Registers only.
+//! reads-from, satisfies the axiom of every read. Registers and range queries, no lists.
 //!
 //! The axiom: if read *r* of *t3* returned key x as *t1* wrote it, and sees *t2*, which writes x too, then *t2* commits before *t1*.
 //! What a read sees is asked of the definition each time; nothing is saturated.
 
-use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use super::spans;
+use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::weak::{WeakLevel, WeakSpec};
 use petgraph::algo::has_path_connecting;
 use petgraph::graphmap::DiGraphMap;
@@ -19,7 +20,7 @@ type Read = (usize, KeyId, Option<TxnId>);
 pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
     let alive = |txn: &TxnId| history.status(*txn) != Status::Aborted;
     let all: Vec<TxnId> = history.txns().filter(alive).collect();
-    let is_register = |op: &Op| matches!(op, Op::Read { .. } | Op::Write { .. });
+    let is_register = |op: &Op| !matches!(op, Op::Append { .. } | Op::ReadList { .. });
     let are_registers = history
         .txns()
         .all(|txn| history.ops(txn).iter().all(is_register));
@@ -59,23 +60,24 @@ fn some_sources(
         return scene.extend(&mut Vec::new());
     };
     let mut choices: Vec<Vec<Read>> = vec![Vec::new()];
-    for (op, &it) in history.ops(txn).iter().enumerate() {
-        let Op::Read { key, value } = it else {
-            continue;
-        };
+    for (op, key) in read_keys(history, txn) {
         let own = history.ops(txn)[..op].iter().rev();
-        if let Some(own) = own
-            .filter(|op| op.is_write())
-            .find(|op| op.key() == Some(key))
-        {
-            if !matches!(own, Op::Write { value: mine, .. } if *mine == value) {
+        let mut own = own.filter_map(|&it| match it {
+            Op::Write { key: it, value } if it == key => Some(value),
+            _ => None,
+        });
+        if let Some(own) = own.next() {
+            if !shows(history, history.ops(txn)[op], key, Some(own)) {
                 return false;
             }
             continue;
         }
         let others = txns.iter().copied().filter(|&other| other != txn);
-        let wrote = others.filter(|&other| left(history, other, key) == Some(value));
-        let initial = history.is_initial(value).then_some(None);
+        let wrote = others.filter(|&other| {
+            let left = left(history, other, key);
+            left.is_some() && shows(history, history.ops(txn)[op], key, left)
+        });
+        let initial = shows(history, history.ops(txn)[op], key, None).then_some(None);
         let sources: Vec<Option<TxnId>> = wrote.map(Some).chain(initial).collect();
         choices = choices
             .iter()
@@ -94,6 +96,53 @@ fn some_sources(
         reads.pop();
         found
     })
+}
+
+/// The operations of a transaction that read, with each key that they read: a range query reads all that it asks for.
+fn read_keys(history: &History, txn: TxnId) -> Vec<(usize, KeyId)> {
+    let mut reads = Vec::new();
+    for (at, &op) in history.ops(txn).iter().enumerate() {
+        match op {
+            Op::Read { key, .. } => reads.push((at, key)),
+            Op::Range { range } => {
+                let span = history.range(range).span;
+                let keys = (0..history.n_keys() as u32).map(KeyId);
+                let asked = keys.filter(|&key| spans(history, span.low(), span.high(), key));
+                reads.extend(asked.map(|key| (at, key)));
+            }
+            _ => {}
+        }
+    }
+    reads
+}
+
+/// Whether a read may return what it did of a key that holds a value; `None` is the state before any transaction.
+fn shows(history: &History, op: Op, key: KeyId, held: Option<ValueId>) -> bool {
+    match op {
+        Op::Read { value, .. } => match held {
+            None => history.is_initial(value),
+            Some(held) => {
+                held == value
+                    || history.value_token(value) == Token::Nil && history.is_absence(held)
+            }
+        },
+        Op::Range { range } => {
+            let query = history.range(range);
+            let rows = query.rows.iter().copied();
+            let rows: Vec<ValueId> = rows.filter(|&row| history.value_key(row) == key).collect();
+            let has_row = match held {
+                None => history.is_there_initially(key),
+                Some(held) if history.is_tombstone(held) => query.shows_deleted,
+                Some(held) => !history.is_absence(held),
+            };
+            let is_held = |&row: &ValueId| match held {
+                None => history.is_initial(row),
+                Some(held) => row == held,
+            };
+            rows.is_empty() != has_row && rows.iter().all(is_held)
+        }
+        _ => false,
+    }
 }
 
 /// What a transaction left in a key.
@@ -164,7 +213,8 @@ impl Scene<'_> {
     /// Whether a read of `t3`, by its operation, sees `t2`.
     fn sees(&self, t3: TxnId, op: usize, t2: TxnId) -> bool {
         let mut reads = self.of(t3).iter();
-        let earlier = |read: &Read| read.0 < op && read.2 == Some(t2);
+        // The reads of a range query are one statement: each sees what the others read.
+        let earlier = |read: &Read| read.0 <= op && read.2 == Some(t2);
         match self.spec.level {
             WeakLevel::Rc => reads.any(earlier),
             WeakLevel::RcSo => reads.any(earlier) || self.so(t2, t3),
