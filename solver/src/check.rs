@@ -373,8 +373,12 @@ impl Line<'_> {
         self.stats.n_pairs = polygraph.runs().n_pairs();
         let n_reads = polygraph.resolved().uncertain().len();
         let is_searched = matches!(self.spec.model, Model::Ser | Model::Si | Model::Pc);
-        if !is_searched && (n_reads > 0 || self.history.n_predicates() > 0) {
-            return Err(ResolveError::Uncertain { n_reads }.into());
+        if !is_searched {
+            // Weak transactions may read a key several times: each read counts.
+            let n_reads = polygraph.resolved().reads().choices().len().max(n_reads);
+            if n_reads > 0 || self.history.n_predicates() > 0 {
+                return Err(ResolveError::Uncertain { n_reads }.into());
+            }
         }
         if n_reads > 0 {
             return self.uncertain(&polygraph, engines.backend);

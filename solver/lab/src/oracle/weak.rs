@@ -1,12 +1,14 @@
-//! The weak levels by brute force, straight from their axioms: some total order of commits, which contains session order and
-//! reads-from, satisfies the axiom of every read. Registers and range queries, no lists.
+//! The weak levels and mixed levels by brute force, straight from their axioms: some total order of commits, which contains session
+//! order and reads-from, satisfies the axiom of every read. Registers and range queries, no lists.
 //!
 //! The axiom: if read *r* of *t3* returned key x as *t1* wrote it, and sees *t2*, which writes x too, then *t2* commits before *t1*.
-//! What a read sees is asked of the definition each time; nothing is saturated.
+//! What a read sees depends on the level of *t3*; it is asked of the definition each time, and nothing is saturated. Every source that
+//! a read can have and every subset of the transactions of unknown end is tried.
 
 use super::spans;
+use kingsnake_history::level::Model;
 use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
-use kingsnake_history::weak::{WeakLevel, WeakSpec};
+use kingsnake_history::weak::WeakSpec;
 use petgraph::algo::has_path_connecting;
 use petgraph::graphmap::DiGraphMap;
 
@@ -18,6 +20,19 @@ type Read = (usize, KeyId, Option<TxnId>);
 
 /// Whether a history satisfies a weak level; `None` if it is too large, or not of registers alone.
 pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
+    holds_each(history, spec.session_order, &|_| spec.level.into())
+}
+
+/// Whether a history satisfies the level of each of its transactions; `None` as [`holds`] says.
+pub fn holds_each(
+    history: &History,
+    session_order: bool,
+    model: &dyn Fn(TxnId) -> Model,
+) -> Option<bool> {
+    let levels = Levels {
+        session_order,
+        model,
+    };
     let alive = |txn: &TxnId| history.status(*txn) != Status::Aborted;
     let all: Vec<TxnId> = history.txns().filter(alive).collect();
     let is_register = |op: &Op| !matches!(op, Op::Append { .. } | Op::ReadList { .. });
@@ -38,14 +53,21 @@ pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
             place.is_none_or(|place| subset & (1 << place) != 0)
         };
         let txns: Vec<TxnId> = all.iter().copied().filter(takes_part).collect();
-        some_sources(history, spec, &txns, 0, &mut Vec::new())
+        some_sources(history, levels, &txns, 0, &mut Vec::new())
     }))
+}
+
+/// What is asked of each transaction.
+#[derive(Clone, Copy)]
+struct Levels<'l> {
+    session_order: bool,
+    model: &'l dyn Fn(TxnId) -> Model,
 }
 
 /// Tries everybody that each transaction can have read from, one transaction after the other.
 fn some_sources(
     history: &History,
-    spec: WeakSpec,
+    levels: Levels<'_>,
     txns: &[TxnId],
     at: usize,
     reads: &mut Vec<Vec<Read>>,
@@ -53,7 +75,7 @@ fn some_sources(
     let Some(&txn) = txns.get(at) else {
         let scene = Scene {
             history,
-            spec,
+            levels,
             txns,
             reads,
         };
@@ -92,7 +114,7 @@ fn some_sources(
     }
     choices.into_iter().any(|choice| {
         reads.push(choice);
-        let found = some_sources(history, spec, txns, at + 1, reads);
+        let found = some_sources(history, levels, txns, at + 1, reads);
         reads.pop();
         found
     })
@@ -157,7 +179,7 @@ fn left(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
 
 struct Scene<'s> {
     history: &'s History,
-    spec: WeakSpec,
+    levels: Levels<'s>,
     txns: &'s [TxnId],
     reads: &'s [Vec<Read>],
 }
@@ -196,7 +218,7 @@ impl Scene<'_> {
 
     fn so(&self, one: TxnId, other: TxnId) -> bool {
         let session = |txn| self.history.session(txn);
-        self.spec.session_order && one < other && session(one) == session(other)
+        self.levels.session_order && one < other && session(one) == session(other)
     }
 
     fn axioms_hold(&self, order: &[TxnId], t3: TxnId) -> bool {
@@ -204,23 +226,41 @@ impl Scene<'_> {
         self.of(t3).iter().all(|&(op, key, t1)| {
             let others = self.txns.iter().copied();
             let others = others.filter(|&t2| t2 != t3 && Some(t2) != t1);
-            let mut seen =
-                others.filter(|&t2| left(self.history, t2, key).is_some() && self.sees(t3, op, t2));
+            let mut seen = others.filter(|&t2| {
+                left(self.history, t2, key).is_some() && self.sees(order, t3, op, t2)
+            });
             seen.all(|t2| t1.is_some_and(|t1| place(t2) < place(t1)))
         })
     }
 
     /// Whether a read of `t3`, by its operation, sees `t2`.
-    fn sees(&self, t3: TxnId, op: usize, t2: TxnId) -> bool {
+    fn sees(&self, order: &[TxnId], t3: TxnId, op: usize, t2: TxnId) -> bool {
         let mut reads = self.of(t3).iter();
         // The reads of a range query are one statement: each sees what the others read.
         let earlier = |read: &Read| read.0 <= op && read.2 == Some(t2);
-        match self.spec.level {
-            WeakLevel::Rc => reads.any(earlier),
-            WeakLevel::RcSo => reads.any(earlier) || self.so(t2, t3),
-            WeakLevel::Ra => self.before(t3).contains(&t2),
-            WeakLevel::Cc => self.happened_before(t2, t3),
+        let place = |txn: TxnId| order.iter().position(|&it| it == txn);
+        let in_prefix = || self.before(t3).iter().any(|&t4| place(t2) <= place(t4));
+        match (self.levels.model)(t3) {
+            Model::Rc => reads.any(earlier),
+            Model::RcSo => reads.any(earlier) || self.so(t2, t3),
+            Model::Ra => self.before(t3).contains(&t2),
+            Model::Cc => self.happened_before(t2, t3),
+            Model::Pc => in_prefix(),
+            // Nobody who writes one of its keys commits while it runs.
+            Model::Si => {
+                let mut earlier = self.txns.iter().filter(|&&t4| place(t4) < place(t3));
+                in_prefix() || earlier.any(|&t4| self.conflict(t4, t3) && place(t2) <= place(t4))
+            }
+            Model::Ser => place(t2) < place(t3),
+            Model::Psi | Model::Mixed => unreachable!("no level of a transaction of these tests"),
         }
+    }
+
+    /// Whether two transactions write a key in common.
+    fn conflict(&self, one: TxnId, other: TxnId) -> bool {
+        let keys = (0..self.history.n_keys() as u32).map(KeyId);
+        let mut both = keys.filter(|&key| left(self.history, one, key).is_some());
+        both.any(|key| left(self.history, other, key).is_some())
     }
 
     fn happened_before(&self, t2: TxnId, t3: TxnId) -> bool {

@@ -220,6 +220,18 @@ pub enum ResolveError {
     },
 }
 
+impl ResolveError {
+    /// Whether the reads do not tell what a level needs to know of them.
+    pub fn is_of_reads(&self) -> bool {
+        matches!(
+            self,
+            ResolveError::Uncertain { .. }
+                | ResolveError::UnknownWriter { .. }
+                | ResolveError::UnknownDelete { .. }
+        )
+    }
+}
+
 impl From<StopReason> for ResolveError {
     fn from(reason: StopReason) -> Self {
         ResolveError::Stopped(reason)

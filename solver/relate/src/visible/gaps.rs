@@ -140,7 +140,13 @@ pub(super) fn add_sessions(graph: &mut Visible<'_>) -> Result<(), StopReason> {
         for reader in nodes.clone() {
             graph.poll.step()?;
             if matches!(graph.models.of(reader), Model::RcSo | Model::Ra) {
-                see_all(graph, &written, reader, reads.gaps_of(reader), Sight::Session);
+                see_all(
+                    graph,
+                    &written,
+                    reader,
+                    reads.gaps_of(reader),
+                    Sight::Session,
+                );
             }
             write(graph, reader, &mut written);
         }
