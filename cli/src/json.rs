@@ -342,7 +342,6 @@ fn reason_kind(reason: &StopReason) -> &'static str {
         StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
         StopReason::Interrupted => "interrupted",
         StopReason::Backend(_) => "backend",
-        StopReason::Unexplained(_) => "unexplained",
     }
 }
 
