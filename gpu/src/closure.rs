@@ -75,7 +75,7 @@ impl Closing<'_> {
         match form {
             Form::Sweep => false,
             Form::Levels => true,
-            _ => self.round.level(level).len() as u32 > WIDE * self.cut.lanes(),
+            Form::Auto => self.round.level(level).len() as u32 > WIDE * self.cut.lanes(),
         }
     }
 

@@ -101,6 +101,7 @@ pub(crate) type Params = [u32; 8];
 pub(crate) const PARAMS_BYTES: u64 = size_of::<Params>() as u64;
 
 /// No place.
+#[cfg(test)]
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The threads of a workgroup.

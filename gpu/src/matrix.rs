@@ -127,13 +127,19 @@ impl Cut {
         bases
     }
 
+    /// The size of a band.
+    #[cfg(test)]
+    pub(crate) fn band_words(&self, band: &Band) -> u64 {
+        let strips = band.strips().map(|strip| self.strip_bytes(strip as u32));
+        strips.sum::<u64>() / 4
+    }
+
     /// Makes the buffers.
     pub(crate) fn allocate<E: Executor>(&self, executor: &mut E) -> Result<Vec<Band>, DeviceError> {
         let bands = self.bands.iter().map(|strips| {
             let bytes: u64 = strips.clone().map(|strip| self.strip_bytes(strip)).sum();
             Ok(Band {
                 buffer: executor.create("the bit matrix", bytes / 4)?,
-                words: bytes / 4,
                 shape: Shape {
                     n_rows: self.n_rows,
                     strip_shift: self.strip_shift,
@@ -150,8 +156,6 @@ impl Cut {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Band {
     pub(crate) buffer: BufferId,
-    /// Its size.
-    pub(crate) words: u64,
     pub(crate) shape: Shape,
 }
 

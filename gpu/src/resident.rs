@@ -268,7 +268,7 @@ impl<E: Executor> Resident<E> {
         self.flush(&Budget::unlimited()).expect("it runs");
         let mut recording = Recording::default();
         for band in &self.bands {
-            recording.download(band.buffer, 0, band.words);
+            recording.download(band.buffer, 0, self.cut.band_words(band));
         }
         let bands = self
             .executor
@@ -291,7 +291,9 @@ impl<E: Executor> Resident<E> {
                 }
             }
         }
-        reached.iter_mut().for_each(|nodes| nodes.sort_unstable());
+        for nodes in &mut reached {
+            nodes.sort_unstable();
+        }
         reached
     }
 }

@@ -18,7 +18,8 @@ fn strips_cover_the_columns_and_bands_keep_the_limit() {
             assert!(columns >= n_nodes as u64, "{cut:?}");
             let mut twins = Twins::new();
             let bands = cut.allocate(&mut twins).unwrap();
-            assert!(bands.iter().all(|band| 4 * band.words <= limit), "{cut:?}");
+            let mut sizes = bands.iter().map(|band| 4 * cut.band_words(band));
+            assert!(sizes.all(|bytes| bytes <= limit), "{cut:?}");
             let strips: Vec<usize> = bands.iter().flat_map(Band::strips).collect();
             assert_eq!(strips, (0..cut.limits.len()).collect::<Vec<_>>());
             for (strip, &rows) in cut.limits.iter().enumerate() {

@@ -74,8 +74,8 @@ fn dags() -> Vec<(&'static str, Dag)> {
 fn ways(n_nodes: usize) -> Vec<Options> {
     let strip = (n_nodes.max(1) * 8 * 4) as u64;
     let way = |form, most_band_bytes, judge| Options {
-        form,
         most_band_bytes,
+        form,
         judge,
     };
     vec![

@@ -248,8 +248,8 @@ fn expect_formulas_of_all<E: Executor>(mut executor: E) {
         for (form, judge) in [(Form::Sweep, Judge::Pairs), (Form::Levels, Judge::Rows)] {
             for most_band_bytes in [None, Some((n_nodes * 32 * 2) as u64)] {
                 let options = Options {
-                    form,
                     most_band_bytes,
+                    form,
                     judge,
                 };
                 executor = expect_formulas(executor, options, &task, &dag, &new);
