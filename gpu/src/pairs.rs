@@ -19,6 +19,8 @@ use crate::recording::{BufferId, Executor, Limits, Load, Recording, Traffic};
 const ROOM: u64 = 1 << 14;
 /// The most edges that are fetched together with the counters, before it is known how many there are.
 const MOST_ALONG: u64 = 1 << 18;
+/// The fewest edges that are fetched so after the first round.
+const LEAST_ALONG: u64 = 1 << 10;
 /// A pair's thread touches about this many words: its runs, a search, readers and bits.
 const WORDS_A_PAIR: u64 = 64;
 
@@ -76,6 +78,8 @@ pub(crate) struct Pairs {
     /// How many are open. Before the first judgement none is listed: item i is pair i.
     n_open: u32,
     is_listed: bool,
+    /// How many edges the last round forced.
+    n_forced: Option<u64>,
     /// Which half of `open` the open pairs are listed in.
     is_upper: bool,
     open: List,
@@ -110,6 +114,7 @@ impl Pairs {
             lists: executor.create("the readers", n_lists as u64)?,
             n_open: task.n_pairs(),
             is_listed: false,
+            n_forced: None,
             is_upper: false,
             open: List::new(executor, "the open pairs", 2 * ROOM)?,
             impossible: executor.create("the judgement", flags)?,
@@ -126,9 +131,14 @@ impl Pairs {
         recording.upload(self.lists, 0, &lists);
     }
 
-    /// How many edges are fetched along with the counters.
-    fn along(&self) -> u64 {
-        (2 * u64::from(self.n_open))
+    /// How many edges are fetched along with the counters: twice as many as the last round forced, and some more.
+    fn along(&self, mode: u32) -> u64 {
+        let foreseen = match self.n_forced {
+            Some(n_forced) if mode & IMPLIED == 0 => 2 * n_forced + LEAST_ALONG,
+            _ => MOST_ALONG,
+        };
+        foreseen
+            .min(2 * u64::from(self.n_open))
             .min(MOST_ALONG)
             .min(self.edges.room / 2)
     }
@@ -233,7 +243,7 @@ impl Pairs {
         means: &mut Means<'_, E>,
     ) -> Result<(Vec<u32>, Vec<u64>), DeviceError> {
         loop {
-            let along = self.along();
+            let along = self.along(mode);
             recording.clear(self.counters);
             let limits = means.executor.limits();
             self.over_pairs(&mut recording, Kernel::Emit, closed, mode, limits);
@@ -291,6 +301,7 @@ impl Pairs {
         let (counters, edges) = self.emit(recording, closed, 0, means)?;
         self.n_open = counters[OPEN];
         self.is_listed = true;
+        self.n_forced = Some(edges.len() as u64);
         self.is_upper = !self.is_upper;
         let n_violations = (counters[VIOLATIONS] as usize).min(MOST_VIOLATED);
         let mut violations = counters[VIOLATED..VIOLATED + n_violations].to_vec();

@@ -109,19 +109,20 @@ impl Sizes {
         }
     }
 
-    /// Judges so many pairs, and forces so many edges.
-    fn judge(&self, pairs: u64, forced: u64) -> Traffic {
+    /// Judges so many pairs, after a round that forced some edges or the first, and forces so many.
+    fn judge(&self, pairs: u64, before: Option<u64>, forced: u64) -> Traffic {
         let mut both = match self.options.judge {
             Judge::Rows => self.over_runs(),
             _ => self.over_pairs(pairs),
         };
-        both.add(self.emit(pairs, forced));
+        let along = before.map_or(2 * pairs, |forced| (2 * forced + 1024).min(2 * pairs));
+        both.add(self.emit(pairs, along, forced));
         both
     }
 
-    /// Twice as many edges as pairs are fetched along with the counters, and the rest after them.
-    fn emit(&self, pairs: u64, edges: u64) -> Traffic {
-        let along = (2 * pairs).min(1 << 14);
+    /// So many edges are fetched along with the counters, if they have room, and the rest after them.
+    fn emit(&self, pairs: u64, along: u64, edges: u64) -> Traffic {
+        let along = along.min(1 << 14);
         Traffic {
             bytes_down: 256 + 8 * along.max(edges),
             round_trips: 1 + u64::from(edges > along),
@@ -209,6 +210,7 @@ fn expect_formulas<E: Executor>(
     let mut seen = Traffic::default();
     let now = &mut seen;
     let mut pairs = u64::from(task.n_pairs());
+    let mut forced = None;
     for (dag, new) in [(first, &[][..]), (&second, new)] {
         it.close(dag, new, &budget).unwrap();
         let places = it.places.clone().unwrap();
@@ -219,7 +221,8 @@ fn expect_formulas<E: Executor>(
         };
         let judgement = it.judge(&budget).unwrap();
         let mut all = of.close(&round, new.is_empty());
-        all.add(of.judge(pairs, judgement.forced.len() as u64));
+        let n_forced = judgement.forced.len() as u64;
+        all.add(of.judge(pairs, forced.replace(n_forced), n_forced));
         assert_eq!(counted(it.traffic, now), all, "a round, {what}");
         pairs = judgement.n_open;
     }
@@ -227,7 +230,7 @@ fn expect_formulas<E: Executor>(
     it.open(&budget).unwrap();
     assert_eq!(counted(it.traffic, now), Sizes::open(pairs));
     let implied = it.implied(&budget).unwrap().len() as u64;
-    let foreseen = of.emit(pairs, implied);
+    let foreseen = of.emit(pairs, 2 * pairs, implied);
     assert_eq!(counted(it.traffic, now), foreseen, "implied, {what}");
     it.relatives(&budget).unwrap();
     let foreseen = of.estimate();
