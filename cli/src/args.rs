@@ -205,8 +205,12 @@ pub struct VerifyProofArgs {
 /// `kingsnake lint`.
 #[derive(Clone, Debug, Args)]
 pub struct LintArgs {
-    /// The history: a file, a directory of logs, or `-` for stdin.
-    pub history: PathBuf,
+    /// The histories, each a file, a directory of logs, or `-` for stdin.
+    #[arg(required = true, value_name = "HISTORY")]
+    pub histories: Vec<PathBuf>,
+    /// Write the remarks as JSON, to stdout in place of the words unless a file is given.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
