@@ -152,8 +152,7 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
         script: true,
     };
     let mut tab = browser.open(&file, look);
-    let place =
-        "document.querySelector('.bar').style.left + document.querySelector('.bar').style.width";
+    let place = "[...document.querySelectorAll('.bar')].map((it) => it.style.left + it.style.width).join(' ')";
     assert!(!tab.holds("document.querySelector('.tools').hidden"));
     // Tab reaches the bars of the timeline.
     let is_bar = "document.activeElement.classList.contains('bar')";

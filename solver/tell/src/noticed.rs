@@ -166,6 +166,7 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
         }
         "write skew" => {
             let mut keys: Vec<String> = missed(steps).map(|it| words.labels.key(it.key)).collect();
+            keys.sort_unstable();
             keys.dedup();
             format!(
                 "{all} each acted on a state that the other was about to change. A rule over {} can be broken now, \
