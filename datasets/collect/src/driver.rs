@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -108,6 +109,9 @@ struct Shared<'a> {
     trouble: Mutex<Option<String>>,
 }
 
+/// How often progress is told.
+const WATCH: Duration = Duration::from_millis(250);
+
 /// Keys from here on are of rows that were inserted; those below were there at first.
 const FIRST_INSERTED: Key = 1 << 32;
 
@@ -154,27 +158,32 @@ pub fn run(
         .collect::<io::Result<_>>()?;
     let start = Instant::now();
     std::thread::scope(|scope| {
+        // Nobody sends: the channel is closed when the last client drops its end, also where it panics.
+        let (end, ended) = channel::<()>();
         let clients: Vec<_> = journals
             .into_iter()
             .enumerate()
             .map(|(number, journal)| {
                 let client = Client::new(&shared, number, journal);
-                scope.spawn(move || client.work())
+                let end = end.clone();
+                scope.spawn(move || {
+                    let _end = end;
+                    client.work()
+                })
             })
             .collect();
-        let mut last = Instant::now();
-        while !clients
-            .iter()
-            .all(std::thread::ScopedJoinHandle::is_finished)
-        {
-            std::thread::sleep(Duration::from_millis(2));
-            if run.limit.is_some_and(|limit| start.elapsed() >= limit) {
+        drop(end);
+        let mut limit = run.limit;
+        loop {
+            let left = limit.map_or(WATCH, |limit| limit.saturating_sub(start.elapsed()));
+            if ended.recv_timeout(left.min(WATCH)) == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+            if limit.is_some_and(|limit| start.elapsed() >= limit) {
                 shared.halt.store(true, Ordering::Relaxed);
+                limit = None;
             }
-            if last.elapsed() >= Duration::from_millis(250) {
-                last = Instant::now();
-                watch(&shared.tally(start));
-            }
+            watch(&shared.tally(start));
         }
         for client in clients {
             // A panic of a client is a bug of ours and goes on.

@@ -67,22 +67,43 @@ impl Journal {
         Ok(())
     }
 
-    pub(crate) fn begin(&mut self, id: i64, session: i64, time: i64) -> io::Result<()> {
-        let _ = write!(self.line, "[\"begin\",{id},{session},{time}]");
+    /// A name and numbers, as a line. Nearly every line is of this sort, so it goes without the formatting machinery.
+    fn numbers(&mut self, name: &str, numbers: &[i64]) -> io::Result<()> {
+        self.start(name);
+        for &number in numbers {
+            self.number(number);
+        }
+        self.line.push(']');
         self.append()
     }
 
+    fn start(&mut self, name: &str) {
+        self.line.push_str("[\"");
+        self.line.push_str(name);
+        self.line.push('"');
+    }
+
+    fn number(&mut self, number: i64) {
+        self.line.push(',');
+        self.line.push_str(itoa::Buffer::new().format(number));
+    }
+
+    pub(crate) fn begin(&mut self, id: i64, session: i64, time: i64) -> io::Result<()> {
+        self.numbers("begin", &[id, session, time])
+    }
+
     pub(crate) fn read(&mut self, key: Key, value: Option<i64>) -> io::Result<()> {
-        let _ = match value {
-            Some(value) => write!(self.line, "[\"r\",{key},{value}]"),
-            None => write!(self.line, "[\"r\",{key},null]"),
-        };
+        if let Some(value) = value {
+            return self.numbers("r", &[key, value]);
+        }
+        self.start("r");
+        self.number(key);
+        self.line.push_str(",null]");
         self.append()
     }
 
     pub(crate) fn write(&mut self, name: &str, key: Key, value: i64) -> io::Result<()> {
-        let _ = write!(self.line, "[\"{name}\",{key},{value}]");
-        self.append()
+        self.numbers(name, &[key, value])
     }
 
     /// An operation in full, as our format writes it.
@@ -113,8 +134,7 @@ impl Journal {
     }
 
     pub(crate) fn rank(&mut self, rank: i64) -> io::Result<()> {
-        let _ = write!(self.line, "[\"rank\",{rank}]");
-        self.append()
+        self.numbers("rank", &[rank])
     }
 
     pub(crate) fn read_list(&mut self, key: Key, list: &[i64]) -> io::Result<()> {
@@ -145,12 +165,26 @@ impl Journal {
     }
 
     pub(crate) fn end(&mut self, end: End, time: i64) -> io::Result<()> {
-        let _ = match end {
-            End::Committed => write!(self.line, "[\"end\",\"committed\",{time}]"),
-            End::Aborted(reason) => write!(self.line, "[\"end\",\"aborted\",{time},\"{reason}\"]"),
-            End::Unknown => write!(self.line, "[\"end\",\"unknown\",{time}]"),
+        self.start("end");
+        let (name, reason) = match end {
+            End::Committed => ("committed", None),
+            End::Aborted(reason) => ("aborted", Some(reason)),
+            End::Unknown => ("unknown", None),
         };
+        self.text_field(name);
+        self.number(time);
+        if let Some(reason) = reason {
+            self.text_field(reason);
+        }
+        self.line.push(']');
         self.append()
+    }
+
+    /// One of our own words, which need no escapes.
+    fn text_field(&mut self, word: &str) {
+        self.line.push_str(",\"");
+        self.line.push_str(word);
+        self.line.push('"');
     }
 }
 
