@@ -116,7 +116,7 @@ fn a_story_tells_nodes_names_and_faults_and_they_survive_a_round_trip() {
     std::fs::write(&file, PAUSED).expect("the file can be written");
     let page = scratch.path("paused.html");
     let again = scratch.path("again.jsonl");
-    expect(0, &["convert", &file, "--to", &again]);
+    expect(0, &["convert", &file, &again]);
     let rewritten = std::fs::read_to_string(&again).expect("it was written");
     for words in ["10.0.0.2:5432", "b-17", "731", "SIGSTOP of node 2"] {
         assert!(rewritten.contains(words), "{words}: {rewritten}");

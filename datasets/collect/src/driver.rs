@@ -166,12 +166,13 @@ pub fn run(
             .map(|(number, journal)| {
                 let client = Client::new(&shared, number, journal);
                 let end = end.clone();
-                scope.spawn(move || {
+                let thread = std::thread::Builder::new().name(format!("session {number}"));
+                thread.spawn_scoped(scope, move || {
                     let _end = end;
                     client.work()
                 })
             })
-            .collect();
+            .collect::<io::Result<_>>()?;
         drop(end);
         let mut limit = run.limit;
         loop {
@@ -240,7 +241,7 @@ struct Client<'a> {
     session: Option<Box<dyn Session>>,
     journal: Journal,
     rng: Rng,
-    /// What was last seen of each key, for compare-and-set.
+    /// What was last seen of each key; kept only where the workload compares and sets.
     seen: FxHashMap<Key, i64>,
     /// The database's name of the transaction, once it is recorded.
     has_name: bool,
@@ -454,6 +455,12 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
+    fn sees(&mut self, key: Key, value: i64) {
+        if self.shared.load.compares_and_sets() {
+            self.seen.insert(key, value);
+        }
+    }
+
     fn value(&self) -> i64 {
         self.shared.next_value.fetch_add(1, Ordering::Relaxed)
     }
@@ -473,7 +480,7 @@ impl<'a> Client<'a> {
                 let cell = attempt!(session.read(key));
                 self.journal.read(key, cell.map(|cell| cell.value))?;
                 self.snapshot(session)?;
-                self.seen.insert(key, cell.map_or(0, |cell| cell.value));
+                self.sees(key, cell.map_or(0, |cell| cell.value));
                 return Ok(Ok(cell.map_or(0, |cell| cell.beside)));
             }
             Step::Write(key, beside) => {
@@ -481,7 +488,7 @@ impl<'a> Client<'a> {
                 self.journal.write("w", key, value)?;
                 let wrote = attempt!(session.write(key, Cell { value, beside }));
                 self.wrote(&wrote)?;
-                self.seen.insert(key, value);
+                self.sees(key, value);
             }
             Step::Insert(key) => {
                 let value = self.value();

@@ -18,11 +18,16 @@ use crate::adapter::Key;
 
 const STEP: usize = 1 << 20;
 
+/// How much is asked for at a time, so that not every page takes a fault of its own.
+const AHEAD: usize = 1 << 16;
+
 /// Appends lines to a file.
 pub(crate) struct Journal {
     file: File,
     map: MmapMut,
     end: usize,
+    /// Up to where the kernel was asked for pages.
+    asked: usize,
     line: String,
 }
 
@@ -49,6 +54,7 @@ impl Journal {
             file,
             map,
             end: 0,
+            asked: 0,
             line: String::with_capacity(256),
         })
     }
@@ -60,11 +66,24 @@ impl Journal {
             let size = (end + 1).next_multiple_of(STEP).max(self.map.len() + STEP);
             self.file.set_len(size as u64)?;
             self.map = map(&self.file)?;
+            self.asked = self.end / AHEAD * AHEAD;
+        }
+        while end > self.asked {
+            self.ask();
         }
         self.map[self.end..end].copy_from_slice(self.line.as_bytes());
         self.end = end;
         self.line.clear();
         Ok(())
+    }
+
+    /// Asks for the next pages. Where the kernel does not know this, they come one by one when they are written.
+    fn ask(&mut self) {
+        #[cfg(target_os = "linux")]
+        let _ = self
+            .map
+            .advise_range(memmap2::Advice::PopulateWrite, self.asked, AHEAD);
+        self.asked += AHEAD;
     }
 
     /// A name and numbers, as a line. Nearly every line is of this sort, so it goes without the formatting machinery.
