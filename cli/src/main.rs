@@ -5,6 +5,7 @@
 mod anomalies;
 mod answer;
 mod args;
+mod assumptions;
 mod certificate;
 mod collecting;
 mod commands;
@@ -146,6 +147,9 @@ fn check(
     start: Instant,
     words: fn(&Answer, Voice) -> String,
 ) -> anyhow::Result<u8> {
+    if args.assume.is_asked() {
+        assumptions::expect_usable(args)?;
+    }
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
         _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),

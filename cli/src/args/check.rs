@@ -9,6 +9,7 @@ use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::weak::WeakLevel;
 
+use super::assume::AssumeArgs;
 use super::cells::CellArgs;
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
@@ -249,6 +250,9 @@ pub struct CheckArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// What is assumed beyond it.
+    #[command(flatten)]
+    pub assume: AssumeArgs,
     /// What a workload's rule needs to know.
     #[command(flatten)]
     pub workload: WorkloadArgs,

@@ -20,6 +20,7 @@ use kingsnake_tell::name_by;
 use serde_json::{Value, json};
 
 use super::check::expect_outputs;
+use crate::assumptions::assumed;
 use crate::anomalies::{self, Expected, Found, Models};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArgs, Switch};
@@ -189,6 +190,7 @@ impl Survey {
         let plan = &self.plan;
         progress.event(Event::Phase(Phase::Parse));
         let parsed = thinned(load(&args.history, &args.read, budget)?, plan);
+        let parsed = assumed(parsed, &plan.assume)?;
         let options = Options {
             seed: plan.seed,
             propagator: plan.search,

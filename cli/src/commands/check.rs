@@ -17,6 +17,7 @@ use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
+use crate::assumptions::assumed;
 use crate::anomalies::{self, Expected};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
@@ -149,7 +150,7 @@ fn answer(
     marks.begin(Phase::Parse);
     progress.event(Event::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
-    let mut parsed: Parsed = thinned(parsed, &plan);
+    let mut parsed: Parsed = assumed(thinned(parsed, &plan), &plan.assume)?;
     if let Some(map) = &plan.isolation_map {
         map.apply(&mut parsed.history)?;
     }

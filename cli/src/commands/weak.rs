@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::check::expect_outputs;
 use crate::answer::base_name;
+use crate::assumptions::assumed;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
 use crate::commit_certificate::{Claim, write};
 use crate::input::load;
@@ -72,6 +73,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         let (args, budget) = (args.clone(), budget.clone());
         move || {
             let parsed = load(&args.history, &args.read, &budget)?;
+            let parsed = assumed(parsed, &args.assume)?;
             let verdict = check(&parsed.history, spec, &budget)?;
             Ok((parsed, verdict))
         }
@@ -286,6 +288,10 @@ fn step_json(history: &History, step: &CommitStep) -> Value {
     let key = |key: KeyId| history.key_name(key);
     let reason = match &step.reason {
         CommitReason::Session => json!({"reason": "so"}),
+        CommitReason::Stated(edge) => json!({
+            "reason": "given",
+            "name": history.given_edges().get(*edge as usize).map(|it| &it.name),
+        }),
         CommitReason::Wr(it) => json!({"reason": "wr", "key": key(*it)}),
         CommitReason::Given(it) => json!({"reason": "ww", "key": key(*it)}),
         CommitReason::Vis {

@@ -2,6 +2,7 @@
 
 pub mod adya;
 mod adya_reading;
+mod assumed;
 pub mod along;
 mod clock;
 mod conditions;

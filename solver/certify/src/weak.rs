@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::assumed::{check_edges, check_keys, is_founded};
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::rows::{Sight, sight};
@@ -185,7 +186,8 @@ pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> 
         replay.transaction(txn)?;
     }
     replay.lists(order)?;
-    replay.version_orders()
+    replay.version_orders()?;
+    replay.assumptions()
 }
 
 struct Replay<'h> {
@@ -442,6 +444,22 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// What the user assumes must be so in the order.
+    fn assumptions(&self) -> Result<(), String> {
+        let place = |txn: TxnId| self.place[txn.index()];
+        let mut left: FxHashMap<ValueId, usize> = FxHashMap::default();
+        if !self.history.key_assumptions().is_empty() {
+            for (&key, writers) in &self.writers {
+                for &txn in writers {
+                    left.extend(self.meaning.left(txn, key).map(|it| (it, place(txn))));
+                }
+            }
+        }
+        let counts = |txn: TxnId| place(txn) != 0;
+        check_keys(self.history, counts, |value| left.get(&value).copied())?;
+        check_edges(self.history, place, place)
+    }
+
     /// The version orders that came with the history must be those of the order.
     fn version_orders(&self) -> Result<(), String> {
         for order in self.history.version_orders() {
@@ -512,6 +530,10 @@ impl Scene<'_> {
         }
         Some(match &step.reason {
             CommitReason::Session => self.is_session(step.from, step.to?),
+            CommitReason::Stated(edge) => {
+                let given = self.history.given_edges().get(*edge as usize)?;
+                (given.from, given.to) == (step.from, step.to?)
+            }
             CommitReason::Wr(key) => self.read_from(step.to?, *key, Some(step.from)),
             CommitReason::Given(key) => self.is_given(*key, step.from, step.to?),
             CommitReason::Vis {
@@ -600,6 +622,7 @@ impl Scene<'_> {
                 Op::ReadList { key: it, list } if it == key => Some(self.history.list(list)),
                 _ => None,
             });
+        let mut orders = orders.by_ref().filter(|order| is_founded(self.history, order));
         orders.any(|order| shows(&order.values, false)) || lists.any(|list| shows(list, true))
     }
 }

@@ -213,6 +213,7 @@ impl Prover<'_> {
             StepReason::Begin
             | StepReason::Session
             | StepReason::RealTime
+            | StepReason::Stated { .. }
             | StepReason::Vis { .. } => false,
         })
     }

@@ -157,7 +157,7 @@ pub fn local_class(anomaly: LocalAnomaly) -> &'static str {
         | LocalAnomaly::InternalInconsistency => "internal",
         LocalAnomaly::DuplicateElements => "duplicate-elements",
         LocalAnomaly::IncompatibleOrder => "incompatible-order",
-        LocalAnomaly::ScatteredAppends => "cyclic-versions",
+        LocalAnomaly::ScatteredAppends | LocalAnomaly::CyclicVersions => "cyclic-versions",
         LocalAnomaly::MissingRow => "predicate-read-miss",
     }
 }
