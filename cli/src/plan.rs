@@ -14,8 +14,8 @@ use kingsnake_solver::level::{Level, RealTime, Spec, Times};
 use kingsnake_workloads::Workload;
 
 use crate::args::{
-    AssumeArgs, CheckArgs, Command, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
-    Typed,
+    AssumeArgs, CheckArgs, Command, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch,
+    TimesArg, Typed,
 };
 use crate::assumptions;
 use crate::isolation::IsolationMap;

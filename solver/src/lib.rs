@@ -20,7 +20,7 @@ pub mod weak;
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
-pub use kingsnake_relate::{prune, relate, resolve};
+pub use kingsnake_relate::{assume, prune, relate, resolve};
 
 /// Problems that do not come from a history.
 pub mod problem {

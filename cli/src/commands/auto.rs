@@ -20,10 +20,10 @@ use kingsnake_tell::name_by;
 use serde_json::{Value, json};
 
 use super::check::expect_outputs;
-use crate::assumptions::assumed;
 use crate::anomalies::{self, Expected, Found, Models};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArgs, Switch};
+use crate::assumptions::assumed;
 use crate::input::{load, thinned};
 use crate::limits::{self, is_stdio, within};
 use crate::memory;

@@ -17,10 +17,10 @@ use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
-use crate::assumptions::assumed;
 use crate::anomalies::{self, Expected};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
+use crate::assumptions::assumed;
 use crate::input::{self, load, thinned};
 use crate::limits::{self, is_stdio, within};
 use crate::output::{Output, expect_apart, put};

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use super::check::expect_outputs;
 use crate::answer::base_name;
-use crate::assumptions::assumed;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
+use crate::assumptions::assumed;
 use crate::commit_certificate::{Claim, write};
 use crate::input::load;
 use crate::limits::{self, within};

@@ -2,8 +2,8 @@
 
 pub mod adya;
 mod adya_reading;
-mod assumed;
 pub mod along;
+mod assumed;
 mod clock;
 mod conditions;
 pub mod dependencies;

@@ -622,7 +622,9 @@ impl Scene<'_> {
                 Op::ReadList { key: it, list } if it == key => Some(self.history.list(list)),
                 _ => None,
             });
-        let mut orders = orders.by_ref().filter(|order| is_founded(self.history, order));
+        let mut orders = orders
+            .by_ref()
+            .filter(|order| is_founded(self.history, order));
         orders.any(|order| shows(&order.values, false)) || lists.any(|list| shows(list, true))
     }
 }

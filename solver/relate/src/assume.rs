@@ -175,7 +175,10 @@ fn touches(history: &History, txn: TxnId, writers: &Writers) -> Vec<(KeyId, Vec<
             Op::Write { key, value } => (key, value, true),
             _ => continue,
         };
-        let is_left = writers.of.get(&value).is_some_and(|&it| !is_write || it == txn);
+        let is_left = writers
+            .of
+            .get(&value)
+            .is_some_and(|&it| !is_write || it == txn);
         let is_version = is_left || !is_write && history.is_initial(value);
         let at = *place.entry(key).or_insert_with(|| {
             all.push((key, Vec::new()));
@@ -417,7 +420,10 @@ pub fn assume_unwritten(history: &mut History, meaning: Unwritten) -> Result<(),
     let lists = list_keys(history);
     let mut unwritten: Vec<ValueId> = Vec::new();
     let mut initial: FxHashMap<KeyId, ValueId> = FxHashMap::default();
-    for txn in history.txns().filter(|&txn| history.status(txn) != Status::Aborted) {
+    for txn in history
+        .txns()
+        .filter(|&txn| history.status(txn) != Status::Aborted)
+    {
         for value in values_read(history, txn) {
             if lists.contains(&history.value_key(value)) {
                 continue;

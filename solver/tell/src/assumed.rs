@@ -11,10 +11,7 @@ impl Words<'_> {
             let who = self.labels.txn(shown.later);
             return format!("which is later, for {who} found {name} = {one} before {two}");
         }
-        let (had, found) = (
-            self.labels.txn(shown.earlier),
-            self.labels.txn(shown.later),
-        );
+        let (had, found) = (self.labels.txn(shown.earlier), self.labels.txn(shown.later));
         let later = self.later(shown.later, Some(shown.earlier));
         format!("which is later: {had} had {name} = {one}, {found} found {two}, and {later}")
     }
@@ -25,7 +22,8 @@ impl Words<'_> {
             return "what a transaction finds later is assumed to be newer".to_owned();
         };
         let (one, two) = (self.labels.txn(earlier), self.labels.txn(later));
-        if self.meaning.history().interval(earlier).commit < self.meaning.history().interval(later).begin
+        if self.meaning.history().interval(earlier).commit
+            < self.meaning.history().interval(later).begin
             && self
                 .meaning
                 .history()

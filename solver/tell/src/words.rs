@@ -452,10 +452,14 @@ impl<'h> Words<'h> {
                             format!("which is later, for the database says {one} ≪ {two}")
                         }
                         OrderSource::Transactions => {
-                            format!("which is later, for the given order of transactions says {one} ≪ {two}")
+                            format!(
+                                "which is later, for the given order of transactions says {one} ≪ {two}"
+                            )
                         }
                         OrderSource::Keys(_) => {
-                            format!("which is later, for what is assumed of {name} says {one} ≪ {two}")
+                            format!(
+                                "which is later, for what is assumed of {name} says {one} ≪ {two}"
+                            )
                         }
                     };
                 }

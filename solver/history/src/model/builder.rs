@@ -411,13 +411,11 @@ impl HistoryBuilder {
                 value: self.show(self.history.value_names[twice[0].index()]),
             });
         }
-        self.history
-            .version_orders
-            .push(VersionOrder {
-                key,
-                values,
-                source: OrderSource::Database,
-            });
+        self.history.version_orders.push(VersionOrder {
+            key,
+            values,
+            source: OrderSource::Database,
+        });
         Ok(())
     }
 
