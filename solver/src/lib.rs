@@ -8,15 +8,20 @@
 mod agreement;
 pub mod auto;
 pub mod check;
+mod context;
 pub mod linearizable;
 #[cfg(test)]
 mod mixed;
 #[cfg(test)]
 mod mutants;
+pub mod phases;
+mod report;
 pub mod shared;
+mod techniques;
 mod uncertain;
 pub mod weak;
 
+pub use context::Context;
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};

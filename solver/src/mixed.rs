@@ -7,7 +7,7 @@ use kingsnake_relate::visible::{Visible, Why};
 
 use crate::agreement::{Exhaustive, Outcome, engines, judge};
 use crate::budget::Budget;
-use crate::check::{Techniques, check, settle};
+use crate::check::{Techniques, check, settle_graph};
 use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::progress::Silent;
@@ -198,7 +198,7 @@ fn wrong_encodings_of_mixed_levels_are_caught() {
             let mut polygraph = construct(&history, resolved, spec, true);
             damage(&mut polygraph);
             let backend = &mut Exhaustive::default();
-            let answer = settle(&history, polygraph, &Techniques::default(), backend);
+            let answer = settle_graph(&history, polygraph, &Techniques::default(), backend);
             matches!(judge(truth, answer), Outcome::Wrong(_))
         };
         let seed = (0..60_000).find(is_caught);

@@ -4,7 +4,7 @@
 use crate::agreement::{Exhaustive, Outcome, engines, judge, specs};
 use crate::budget::Budget;
 use crate::certify;
-use crate::check::{CheckError, Techniques, check, settle};
+use crate::check::{CheckError, Techniques, check, settle_graph};
 use crate::heuristic::Heuristic;
 use crate::level::{Model, RealTime, Snapshots, Spec};
 use crate::model::History;
@@ -101,7 +101,7 @@ fn goes_wrong(history: &History, polygraph: Polygraph, techniques: &Techniques) 
     let Some(truth) = oracle::holds(history, polygraph.spec()) else {
         return false;
     };
-    let answer = settle(history, polygraph, techniques, &mut Exhaustive::default());
+    let answer = settle_graph(history, polygraph, techniques, &mut Exhaustive::default());
     matches!(judge(truth, answer), Outcome::Wrong(_))
 }
 
