@@ -6,6 +6,8 @@
 
 #[cfg(test)]
 mod agreement;
+#[cfg(test)]
+mod assumptions;
 pub mod auto;
 pub mod check;
 mod context;
