@@ -50,9 +50,10 @@ fn follows(history: &History, key: KeyId, pair: &[ValueId], shown: Shown) -> boo
         return had.last().map(|it| it.1) == Some(pair[0])
             && found.first().map(|it| it.1) == Some(pair[1]);
     }
-    let place = |value| had.iter().position(|it| it.1 == value);
     let is_write = |at: usize| history.ops(later)[had[at].0].is_write();
-    match (place(pair[0]), place(pair[1])) {
+    let first = had.iter().position(|it| it.1 == pair[0]);
+    let last = had.iter().rposition(|it| it.1 == pair[1]);
+    match (first, last) {
         (Some(one), Some(two)) => {
             one < two && (by != KeyAssumption::WritesFollowReads || is_write(two))
         }

@@ -169,36 +169,39 @@ fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
 fn touches(history: &History, txn: TxnId, writers: &Writers) -> Vec<(KeyId, Vec<Touch>)> {
     let mut all: Vec<(KeyId, Vec<Touch>)> = Vec::new();
     let mut place: FxHashMap<KeyId, usize> = FxHashMap::default();
+    let mut wrote: FxHashSet<KeyId> = FxHashSet::default();
     for (op, &it) in history.ops(txn).iter().enumerate() {
         let (key, value, is_write) = match it {
             Op::Read { key, value } => (key, value, false),
             Op::Write { key, value } => (key, value, true),
             _ => continue,
         };
-        let is_left = writers
-            .of
-            .get(&value)
-            .is_some_and(|&it| !is_write || it == txn);
-        let is_version = is_left || !is_write && history.is_initial(value);
+        let is_version = match writers.of.get(&value) {
+            Some(&writer) => !is_write || writer == txn,
+            None => !is_write && history.is_initial(value),
+        };
+        let is_own = if is_write {
+            wrote.insert(key);
+            false
+        } else {
+            wrote.contains(&key)
+        };
+        if !is_version || is_own {
+            continue;
+        }
         let at = *place.entry(key).or_insert_with(|| {
             all.push((key, Vec::new()));
             all.len() - 1
         });
         let own = &mut all[at].1;
-        let has_written = own.last().is_some_and(|it| it.is_write);
-        let touch = Touch {
-            value,
-            op,
-            is_write,
-        };
-        match own.last_mut() {
-            Some(last) if is_write && has_written => *last = touch,
-            Some(last) if last.value == value => {}
-            _ if is_version && !has_written => own.push(touch),
-            _ => {}
+        if own.last().is_none_or(|last| last.value != value) {
+            own.push(Touch {
+                value,
+                op,
+                is_write,
+            });
         }
     }
-    all.retain(|it| !it.1.is_empty());
     all
 }
 
