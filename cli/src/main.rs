@@ -10,6 +10,8 @@ mod certificate;
 mod collecting;
 mod commands;
 mod commit_certificate;
+mod directory;
+mod edn;
 mod failure;
 mod hunt;
 mod input;
@@ -147,9 +149,7 @@ fn check(
     start: Instant,
     words: fn(&Answer, Voice) -> String,
 ) -> anyhow::Result<u8> {
-    if args.assume.is_asked() {
-        assumptions::expect_usable(args)?;
-    }
+    assumptions::expect_usable(args)?;
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
         _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),
