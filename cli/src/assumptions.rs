@@ -76,9 +76,9 @@ pub fn assumed(mut parsed: Parsed, args: &AssumeArgs) -> Result<Parsed> {
 
 fn key_assumption(typed: KeysArg) -> KeyAssumption {
     match typed {
-        KeysArg::LinearizableKeys => KeyAssumption::Linearizable,
-        KeysArg::SequentialKeys => KeyAssumption::Sequential,
-        KeysArg::WfrKeys => KeyAssumption::WritesFollowReads,
+        KeysArg::Linearizable => KeyAssumption::Linearizable,
+        KeysArg::Sequential => KeyAssumption::Sequential,
+        KeysArg::WritesFollowReads => KeyAssumption::WritesFollowReads,
     }
 }
 

@@ -8,11 +8,14 @@ use clap::{Args, ValueEnum};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KeysArg {
     /// Whoever began after another had ended finds its version of the key or a newer one.
-    LinearizableKeys,
+    #[value(name = "linearizable-keys")]
+    Linearizable,
     /// Whoever comes later in a session finds the session's version of the key or a newer one.
-    SequentialKeys,
+    #[value(name = "sequential-keys")]
+    Sequential,
     /// Whoever reads a version of a key and writes the key writes a newer one.
-    WfrKeys,
+    #[value(name = "wfr-keys")]
+    WritesFollowReads,
 }
 
 /// What values are that were read and that nobody wrote, as typed.

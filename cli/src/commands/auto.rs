@@ -143,10 +143,12 @@ struct Survey {
 impl Survey {
     fn new(args: &CheckArgs) -> Result<Self> {
         let mut args = args.clone();
-        let session_order = args.level.session_order != Some(Switch::Off);
+        let session_order = args.level.session_order.map(|it| it == Switch::On);
         let mut switches = String::from(" --level auto");
-        if !session_order {
-            switches.push_str(" --session-order off");
+        match session_order {
+            None => {}
+            Some(true) => switches.push_str(" --session-order on"),
+            Some(false) => switches.push_str(" --session-order off"),
         }
         let mut asked = levels(session_order);
         if let Some(switch) = args.level.real_time {
@@ -265,7 +267,7 @@ impl Survey {
     /// What is known of every model.
     fn models(&self) -> Models {
         let decided = self.rows();
-        let decided = decided.filter_map(|(it, answer)| Some((it.level, answer.holds()?)));
+        let decided = decided.filter_map(|(it, answer)| Some((*it, answer.holds()?)));
         Models::new(decided, self.found.as_ref())
     }
 
