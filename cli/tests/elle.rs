@@ -6,6 +6,7 @@ use run::{Scratch, corpus, expect};
 
 /// Four transactions over time: x = 1 is read, then overwritten, then read again.
 const STALE: &str = "\
+{\"kingsnake\":1,\"initial\":null}
 {\"id\":\"a\",\"session\":1,\"begin\":1,\"commit\":2,\"ops\":[[\"w\",\"x\",1]]}
 {\"id\":\"b\",\"session\":2,\"begin\":3,\"commit\":4,\"ops\":[[\"w\",\"x\",2]]}
 {\"id\":\"c\",\"session\":3,\"begin\":5,\"commit\":6,\"ops\":[[\"r\",\"x\",1]]}
@@ -15,7 +16,7 @@ const STALE: &str = "\
 #[test]
 fn keys_that_are_assumed_linearizable_are_not_read_late() {
     let scratch = Scratch::new();
-    let three: Vec<&str> = STALE.lines().take(3).collect();
+    let three: Vec<&str> = STALE.lines().take(4).collect();
     let path = scratch.put("h.jsonl", three.join("\n"));
     for level in ["ser", "si", "pc", "cc", "rc"] {
         expect(0, &["check", "-q", &path, "--level", level]);
@@ -80,7 +81,7 @@ fn a_read_of_the_initial_state_after_a_version_is_a_cycle_of_versions() {
 #[test]
 fn a_given_order_is_a_step_of_the_story_and_of_the_document() {
     let scratch = Scratch::new();
-    let three: Vec<&str> = STALE.lines().take(3).collect();
+    let three: Vec<&str> = STALE.lines().take(4).collect();
     let path = scratch.put("h.jsonl", three.join("\n"));
     let edges = scratch.put("edges.txt", "# c must see b\na b\nb c backup taken\n");
     let said = expect(1, &["check", &path, "--edges", &edges]);
@@ -164,7 +165,7 @@ fn unwritten_values_are_what_they_are_said_to_be() {
     expect(1, &["check", "-q", &air, "--unwritten", "thin-air"]);
     expect(0, &["check", "-q", &air, "--unwritten", "unseen"]);
     let scratch = Scratch::new();
-    let two = "{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\",5]]}\n{\"id\":2,\"session\":2,\"ops\":[[\"r\",\"x\",6]]}\n";
+    let two = "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\",5]]}\n{\"id\":2,\"session\":2,\"ops\":[[\"r\",\"x\",6]]}\n";
     let path = scratch.put("h.jsonl", two);
     let said = expect(2, &["check", &path, "--unwritten", "initial"]);
     assert!(
