@@ -5,6 +5,7 @@
 
 mod advice;
 mod anomalies;
+mod assumed;
 mod commits;
 mod conditions;
 mod direct;
