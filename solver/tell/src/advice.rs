@@ -145,8 +145,8 @@ pub fn causes(name: &str) -> &'static [&'static str] {
             "The clients' clocks disagree.",
         ],
         "duplicate elements" => &["A write was retried although it had taken effect."],
-        "incompatible order" | "scattered appends" => {
-            &["Two nodes accepted appends at the same time, and one of them was dropped."]
+        "incompatible order" | "scattered appends" | "cyclic versions" => {
+            &["Two nodes accepted writes of one key at the same time, and one of them was dropped."]
         }
         "not my own write"
         | "not my last write"
@@ -175,7 +175,7 @@ mod tests {
     use crate::level::Level;
 
     /// Every name that an anomaly can have.
-    const NAMES: [&str; 36] = [
+    const NAMES: [&str; 37] = [
         "lost update",
         "write skew",
         "anti-dependency cycle",
@@ -205,6 +205,7 @@ mod tests {
         "duplicate elements",
         "incompatible order",
         "scattered appends",
+        "cyclic versions",
         "not my own write",
         "not my last write",
         "future read",

@@ -77,6 +77,11 @@ fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
                 "Two readers disagree on the order of the appends to {key}: some were lost or moved."
             )
         }
+        LocalAnomaly::CyclicVersions => {
+            format!(
+                "{who} found {key} as it was before any transaction, although {other} had written it before."
+            )
+        }
         LocalAnomaly::MissingRow => {
             format!("{who} did not find the row {key}, although nobody had deleted it.")
         }
