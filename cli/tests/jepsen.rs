@@ -343,7 +343,7 @@ fn independent_transactions_have_keys_of_their_own() {
     let said = kingsnake(&["check", edn, "--level", "ser"]);
     let words = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.status.code(), Some(1), "{words}");
-    assert!(words.contains("2/x") && !words.contains("1/x"), "{words}");
+    assert!(words.contains("2/:x") && !words.contains("1/:x"), "{words}");
     assert!(words.contains("lost update"), "{words}");
 }
 
