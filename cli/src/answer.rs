@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::Checked;
+use kingsnake_solver::auto::Asked;
 use kingsnake_solver::check::{CheckStats, Decider};
-use kingsnake_solver::lattice::{self, Names};
+use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, Status, visible};
 use kingsnake_solver::verdict::Verdict;
 
-use crate::anomalies::{Expected, Found, model_of};
+use crate::anomalies::{Expected, Found, broken_by};
 use crate::plan::Plan;
 use crate::telling::Telling;
 use crate::voice::count;
@@ -57,8 +58,12 @@ impl Answer {
 
     /// What was expected and is not so.
     pub fn missed(&self) -> Vec<String> {
-        let violated = match (&self.verdict, model_of(self.plan.level)) {
-            (Verdict::Violated(_), Some(model)) => lattice::implying_models([model]),
+        let asked = Asked {
+            level: self.plan.level,
+            spec: self.plan.spec,
+        };
+        let violated = match &self.verdict {
+            Verdict::Violated(_) => broken_by(asked),
             _ => Names::new(),
         };
         let found = self.found.as_ref();

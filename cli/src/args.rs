@@ -1,5 +1,6 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
+mod assume;
 mod cells;
 mod check;
 mod collect;
@@ -10,6 +11,7 @@ mod study;
 mod techniques;
 mod values;
 
+pub use assume::{AssumeArgs, KeysArg, UnwrittenArg};
 pub use check::{
     AnnotationsArg, BoundArgs, CheckArgs, CheckManyArgs, ExplainArgs, FailedCasArg, FileArgs,
     LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
@@ -169,6 +171,9 @@ pub struct VerifyArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// What is assumed beyond it.
+    #[command(flatten)]
+    pub assume: AssumeArgs,
     /// How far to go.
     #[command(flatten)]
     pub bounds: BoundArgs,

@@ -595,6 +595,10 @@ fn step_view(history: &History, step: &Step) -> Value {
         StepReason::Begin => json!({"reason": "begin"}),
         StepReason::Session => json!({"reason": "so"}),
         StepReason::RealTime => json!({"reason": "rt"}),
+        StepReason::Stated { edge } => json!({
+            "reason": "given",
+            "name": history.given_edges().get(edge as usize).map(|it| &it.name),
+        }),
         StepReason::Wr { key: of, value } => json!({
             "reason": "wr",
             "key": key(of),

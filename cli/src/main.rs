@@ -5,10 +5,13 @@
 mod anomalies;
 mod answer;
 mod args;
+mod assumptions;
 mod certificate;
 mod collecting;
 mod commands;
 mod commit_certificate;
+mod directory;
+mod edn;
 mod failure;
 mod hunt;
 mod input;
@@ -148,6 +151,7 @@ fn check(
     start: Instant,
     words: fn(&Answer, Voice) -> String,
 ) -> anyhow::Result<u8> {
+    assumptions::expect_usable(args)?;
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
         _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),

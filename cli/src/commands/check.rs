@@ -13,13 +13,15 @@ use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::linearizable::check_linearizable;
+use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
-use crate::anomalies::{self, Expected};
+use crate::anomalies::{self, Expected, Found};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
+use crate::assumptions::assumed;
 use crate::input::{self, load, thinned};
 use crate::limits::{self, is_stdio, within};
 use crate::output::{Output, expect_apart, put};
@@ -29,7 +31,7 @@ use crate::processor::{Marks, Metered};
 use crate::progress::{Drawing, Listener};
 use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, complain, say};
-use crate::{certificate, json, memory, page};
+use crate::{certificate, directory, edn, json, memory, page};
 
 /// Checks, and tells the answer in the words that `words` finds.
 pub fn run(
@@ -110,6 +112,9 @@ pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
         path,
     });
     let outputs: Vec<Output<'_>> = outputs(&args.files).chain(instance).collect();
+    if let Some(path) = &args.files.directory {
+        directory::expect_usable(path)?;
+    }
     expect_apart(&input::files(&args.history, &args.read), &outputs)
 }
 
@@ -149,7 +154,7 @@ fn answer(
     marks.begin(Phase::Parse);
     progress.event(Event::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
-    let mut parsed: Parsed = thinned(parsed, &plan);
+    let mut parsed: Parsed = assumed(thinned(parsed, &plan), &plan.assume)?;
     if let Some(map) = &plan.isolation_map {
         map.apply(&mut parsed.history)?;
     }
@@ -226,8 +231,7 @@ fn answer(
         spend(&mut phases, name, time);
     }
     let mut found = None;
-    let expects = !args.all.expect.is_empty() || !args.all.anomalies.is_empty();
-    if args.all.all || expects {
+    if args.wants_anomalies() {
         match anomalies::find(&parsed.history, budget)? {
             Ok(all) => found = Some(all),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
@@ -298,6 +302,7 @@ fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
         ("--certificate", &args.certificate),
         ("--proof", &args.proof),
         ("--json", &args.json),
+        ("--edn", &args.edn),
         ("--dot", &args.dot),
         ("--svg", &args.svg),
         ("--report", &args.report),
@@ -329,6 +334,14 @@ fn deliver(
         let mut text = serde_json::to_string_pretty(&json::document(answer))?;
         text.push('\n');
         put(path, &text)?;
+    }
+    if let Some(history) = answer.history() {
+        let head = directory::Head {
+            verdict: format!("{}: {}", answer.word(), answer.plan.promise()),
+            status: answer.status(),
+            command: &answer.plan.short_command(),
+        };
+        write_anomalies(history, answer.found.as_ref(), files, &head)?;
     }
     if let Some(path) = &files.certificate {
         match (&answer.verdict, answer.history()) {
@@ -369,6 +382,22 @@ fn deliver(
     }
     if let Some(path) = &files.report {
         put(path, &page::page(answer, scene.as_ref()))?;
+    }
+    Ok(())
+}
+
+/// Writes Elle's map and the directory of anomalies, where they were asked for.
+pub fn write_anomalies(
+    history: &History,
+    found: Option<&Found>,
+    files: &FileArgs,
+    head: &directory::Head<'_>,
+) -> Result<()> {
+    if let Some(path) = &files.edn {
+        put(path, &edn::document(history, found, head.status))?;
+    }
+    if let (Some(path), Some(found)) = (&files.directory, found) {
+        directory::write(path, history, found, head)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use kingsnake_solver::level::Level;
 use super::weak;
 use crate::answer::base_name;
 use crate::args::{FailedCasArg, LevelArg, VerifyArgs};
+use crate::assumptions::assumed;
 use crate::certificate;
 use crate::commit_certificate;
 use crate::input::load;
@@ -17,7 +18,7 @@ use crate::voice::{Voice, count, printable, say};
 
 /// Replays, and says whether the certificate holds.
 pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
-    let parsed = load(&args.history, &args.read, budget)?;
+    let parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
     for warning in &parsed.warnings {
         voice.warn(warning);
     }

@@ -1,10 +1,11 @@
 //! `kingsnake check` and `verify` at the weak levels: one sort decides, so there is nothing to plan.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::verdict::Counterexample;
@@ -14,13 +15,17 @@ use kingsnake_solver::weak::{
 use kingsnake_tell::commit_story;
 use serde_json::{Value, json};
 
-use super::check::expect_outputs;
+use super::check::{expect_outputs, write_anomalies};
+use crate::anomalies::{self, Expected, Found};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
+use crate::assumptions::assumed;
 use crate::commit_certificate::{Claim, write};
+use crate::directory::Head;
 use crate::input::load;
 use crate::limits::{self, within};
 use crate::output::put;
+use crate::plan::quoted_path;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
 
@@ -51,20 +56,13 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             );
         }
     }
-    let all = &args.all;
-    if all.all || !all.expect.is_empty() || !all.anomalies.is_empty() {
-        bail!(
-            "--all, --expect and --anomalies look at the cycles of all levels at once; use them with --level auto or \
-             another level, not with --level {}",
-            level.name()
-        );
-    }
     if args.version_order_share.is_some() {
         bail!(
             "--version-order-share is for levels at which orders of versions are searched; --level {} needs none",
             level.name()
         );
     }
+    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
     let bounds = &args.limits.bounds;
     let budget = limits::budget(bounds, start)?;
@@ -72,14 +70,20 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         let (args, budget) = (args.clone(), budget.clone());
         move || {
             let parsed = load(&args.history, &args.read, &budget)?;
+            let parsed = assumed(parsed, &args.assume)?;
             let verdict = check(&parsed.history, spec, &budget)?;
-            Ok((parsed, verdict))
+            let found = if args.wants_anomalies() {
+                anomalies::find(&parsed.history, &budget)?.ok()
+            } else {
+                None
+            };
+            Ok((parsed, verdict, found))
         }
     };
-    let (parsed, verdict) = match within(&budget, work) {
-        Ok((parsed, verdict)) => (Some(parsed), verdict),
+    let (parsed, verdict, found) = match within(&budget, work) {
+        Ok((parsed, verdict, found)) => (Some(parsed), verdict, found),
         Err(error) => match limits::stopped(&error) {
-            Some(reason) => (None, WeakVerdict::Unknown(reason.clone())),
+            Some(reason) => (None, WeakVerdict::Unknown(reason.clone()), None),
             None => return Err(error),
         },
     };
@@ -92,8 +96,11 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         history,
         verdict: &verdict,
         subject: subject(&args.history, history),
+        found: found.as_ref(),
+        expected,
     };
-    if files.json.as_deref() != Some(Path::new("-")) {
+    let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    if !is_stdout(&files.json) && !is_stdout(&files.edn) {
         let mut words = answer.words(voice);
         if !voice.quiet {
             words.push_str(&format!(
@@ -102,7 +109,25 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
                 lasting(start.elapsed())
             ));
         }
+        if let (Some(found), Some(history)) = (&found, history) {
+            words.push_str(&format!("\n{}", found.words(history, voice)));
+            for line in answer.missed() {
+                words.push_str(&format!("{line}\n"));
+            }
+        }
         say(&words).context("cannot write to stdout")?;
+    }
+    if let Some(history) = history {
+        let name = level.name();
+        let head = Head {
+            verdict: format!("{}: {}", answer.word(), spec),
+            status: answer.status(),
+            command: &format!(
+                "kingsnake check {} --level {name}",
+                quoted_path(&args.history)
+            ),
+        };
+        write_anomalies(history, found.as_ref(), files, &head)?;
     }
     if let Some(path) = &files.json {
         put(path, &format!("{:#}\n", answer.json(start)))?;
@@ -175,6 +200,9 @@ struct Weak<'a> {
     history: Option<&'a History>,
     verdict: &'a WeakVerdict,
     subject: String,
+    /// Every class of anomaly, where they were looked for.
+    found: Option<&'a Found>,
+    expected: Expected,
 }
 
 impl Weak<'_> {
@@ -186,7 +214,22 @@ impl Weak<'_> {
         }
     }
 
+    /// What was expected and is not so.
+    fn missed(&self) -> Vec<String> {
+        let found = self.found;
+        found.map_or(Vec::new(), |found| {
+            self.expected.missed(found, &Names::new())
+        })
+    }
+
     fn status(&self) -> u8 {
+        if !self.expected.is_empty() {
+            return match self.found {
+                None => 3,
+                Some(_) if !self.missed().is_empty() => 1,
+                Some(found) => 3 * u8::from(!found.anomalies.is_complete),
+            };
+        }
         match self.verdict {
             WeakVerdict::Satisfied(_) => 0,
             WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => 1,
@@ -277,6 +320,11 @@ impl Weak<'_> {
             document["reason"] = json!(reason.to_string());
             document["interrupted"] = json!(matches!(reason, StopReason::Interrupted));
         }
+        if let (Some(found), Some(history), Some(fields)) =
+            (self.found, self.history, document.as_object_mut())
+        {
+            fields.extend(found.view(history));
+        }
         document
     }
 }
@@ -286,6 +334,10 @@ fn step_json(history: &History, step: &CommitStep) -> Value {
     let key = |key: KeyId| history.key_name(key);
     let reason = match &step.reason {
         CommitReason::Session => json!({"reason": "so"}),
+        CommitReason::Stated(edge) => json!({
+            "reason": "given",
+            "name": history.given_edges().get(*edge as usize).map(|it| &it.name),
+        }),
         CommitReason::Wr(it) => json!({"reason": "wr", "key": key(*it)}),
         CommitReason::Given(it) => json!({"reason": "ww", "key": key(*it)}),
         CommitReason::Vis {

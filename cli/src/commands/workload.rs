@@ -203,6 +203,8 @@ fn deliver(answer: &Answer<'_>, files: &FileArgs, voice: Voice) -> Result<()> {
         (&files.certificate, "certificate"),
         (&files.proof, "proof"),
         (&files.dot, "graph"),
+        (&files.edn, "map of anomalies"),
+        (&files.directory, "directory"),
     ] {
         if let Some(path) = path {
             let path = path.display();

@@ -107,6 +107,7 @@ fn colour(kind: Kind) -> &'static str {
         Kind::Ww => "#b34700",
         Kind::Rw => "#8f2f77",
         Kind::Vis => "#2e6b3a",
+        Kind::Given => "#5b5b8f",
         Kind::Anomaly => "#b3261e",
     }
 }

@@ -112,6 +112,8 @@ pub enum Kind {
     Rw,
     /// A weak transaction saw one and read from the other.
     Vis,
+    /// The user says so.
+    Given,
     /// Begin before commit.
     Bc,
     /// An anomaly without a cycle.
@@ -128,6 +130,7 @@ impl Kind {
             Kind::Ww => "ww",
             Kind::Rw => "rw",
             Kind::Vis => "vis",
+            Kind::Given => "given",
             Kind::Bc => "bc",
             Kind::Anomaly => "bad",
         }
@@ -147,6 +150,7 @@ impl Kind {
             Kind::Ww => "wrote first, the other overwrote it",
             Kind::Rw => "read what the other then overwrote",
             Kind::Vis => "was seen by a transaction that read from the other",
+            Kind::Given => "comes first by an order that was given",
             Kind::Bc => "begins before it commits",
             Kind::Anomaly => "the operation that it is about",
         }

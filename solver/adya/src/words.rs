@@ -348,5 +348,6 @@ fn finding_name(anomaly: LocalAnomaly) -> &'static str {
         LocalAnomaly::AbortedVersion => "aborted version",
         LocalAnomaly::MissingRow => "missing row",
         LocalAnomaly::ScatteredAppends => "scattered appends",
+        LocalAnomaly::CyclicVersions => "cyclic versions",
     }
 }

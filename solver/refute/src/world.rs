@@ -88,6 +88,7 @@ impl<'a> Universe<'a> {
             splits: Vec::new(),
         };
         draft.add_transactions();
+        draft.add_given();
         for (key, order, touches) in &self.keys {
             draft.add_key(*key, order, touches);
         }
@@ -276,6 +277,18 @@ impl Draft<'_, '_> {
                 if let Some(real_time) = spec.real_time.filter(|_| at != later) {
                     self.add_real_time(at, later, real_time);
                 }
+            }
+        }
+    }
+
+    /// The orders between transactions that the user gave.
+    fn add_given(&mut self) {
+        let resolved = self.universe.polygraph.resolved();
+        for (edge, given) in self.universe.history.given_edges().iter().enumerate() {
+            let place = |txn: TxnId| self.nodes.binary_search(&resolved.node(txn)?).ok();
+            if let (Some(from), Some(to)) = (place(given.from), place(given.to)) {
+                let edge = edge as u32;
+                self.after_commit(from, to, StepReason::Stated { edge }, 0);
             }
         }
     }

@@ -61,7 +61,7 @@ fn involved(steps: &[CommitStep]) -> (Vec<TxnId>, Vec<KeyId>) {
         txns.push(step.from);
         txns.extend(step.to);
         match &step.reason {
-            CommitReason::Session => {}
+            CommitReason::Session | CommitReason::Stated(_) => {}
             CommitReason::Wr(key) | CommitReason::Given(key) => keys.push(*key),
             CommitReason::Vis {
                 reader,
@@ -101,6 +101,11 @@ impl Teller<'_> {
         match &step.reason {
             CommitReason::Session => {
                 format!("{from} comes before {to} in their session.")
+            }
+            CommitReason::Stated(edge) => {
+                let edges = self.labels.history().given_edges();
+                let name = edges.get(*edge as usize).map_or("", |it| it.name.as_str());
+                format!("{from} comes before {to}, by the given order {name}.")
             }
             CommitReason::Wr(key) => {
                 format!(

@@ -4,6 +4,7 @@
 //! known here.
 
 mod anomalies;
+mod assumed;
 mod commits;
 mod conditions;
 mod direct;

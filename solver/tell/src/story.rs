@@ -12,7 +12,7 @@ use super::notes::{beside, meanwhile};
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, TxnId};
+use crate::model::{History, KeyId, OrderSource, TxnId};
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
 /// Of longer cycles only the first and the last steps are told.
@@ -118,7 +118,10 @@ fn is_allowed_at_rc(finding: &Finding) -> bool {
 
 /// Whether a proof needs a version order that came with the history.
 fn rests_on_given(history: &History, proof: &Proof) -> bool {
-    let has_order = |key| history.version_orders().iter().any(|it| it.key == key);
+    let has_order = |key| {
+        let mut orders = history.version_orders().iter();
+        orders.any(|it| it.key == key && it.source == OrderSource::Database)
+    };
     proof.steps().any(|step| match step.reason {
         StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
             fact == Fact::Given && has_order(key)

@@ -1,11 +1,12 @@
 //! One step of a proof as a clause: which operations put one transaction before the other.
 
+use super::assumed::shown_by;
 use super::involved::LISTED;
 use super::labels::{INITIAL, Labels};
 use super::sight::{Sight, sight};
 use crate::certify::Meaning;
 use crate::level::{RealTime, Times};
-use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, OrderSource, Status, TxnId, ValueId};
 use crate::verdict::{Fact, Moment, Step, StepReason};
 
 /// Writes clauses about a history.
@@ -100,6 +101,7 @@ impl<'h> Words<'h> {
             StepReason::Begin
             | StepReason::Session
             | StepReason::RealTime
+            | StepReason::Stated { .. }
             | StepReason::Vis { .. } => String::new(),
         }
     }
@@ -130,6 +132,11 @@ impl<'h> Words<'h> {
                 format!("both ran in session {session}, {a} first")
             }
             StepReason::RealTime => self.in_time(step),
+            StepReason::Stated { edge } => {
+                let edges = self.history.given_edges();
+                let name = edges.get(edge as usize).map_or("", |it| it.name.as_str());
+                format!("{a} came before {b}, by the given order {name}")
+            }
             StepReason::Vis { reader, key } => {
                 self.missed(reader, key, from, Some(to).filter(|&to| to != from))
             }
@@ -433,11 +440,28 @@ impl<'h> Words<'h> {
             return "which is later".to_owned();
         };
         let place = |values: &[ValueId], value| values.iter().position(|&it| it == value);
+        if let Some(shown) = shown_by(self.history, key, left, right) {
+            return self.why_shown(key, shown, &one, &two);
+        }
         let orders = self.history.version_orders().iter();
         for order in orders.filter(|order| order.key == key) {
             match (place(&order.values, left), place(&order.values, right)) {
                 (Some(first), Some(second)) if first < second => {
-                    return format!("which is later, for the database says {one} ≪ {two}");
+                    return match order.source {
+                        OrderSource::Database => {
+                            format!("which is later, for the database says {one} ≪ {two}")
+                        }
+                        OrderSource::Transactions => {
+                            format!(
+                                "which is later, for the given order of transactions says {one} ≪ {two}"
+                            )
+                        }
+                        OrderSource::Keys(_) => {
+                            format!(
+                                "which is later, for what is assumed of {name} says {one} ≪ {two}"
+                            )
+                        }
+                    };
                 }
                 _ => {}
             }

@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::assumptions::{Assumptions, OrderSource};
 use super::build_error::BuildError;
 use super::compares::{CompareAndSet, Outcome};
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
@@ -410,9 +411,11 @@ impl HistoryBuilder {
                 value: self.show(self.history.value_names[twice[0].index()]),
             });
         }
-        self.history
-            .version_orders
-            .push(VersionOrder { key, values });
+        self.history.version_orders.push(VersionOrder {
+            key,
+            values,
+            source: OrderSource::Database,
+        });
         Ok(())
     }
 
@@ -569,6 +572,7 @@ fn by_session(parts: Parts) -> History {
         symbols: parts.symbols,
         rows: parts.rows,
         notes: parts.notes,
+        assumptions: Assumptions::default(),
     };
     if !history.rows.stamps.is_empty() {
         let n_txns = parts.txns.len();
