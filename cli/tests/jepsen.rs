@@ -344,7 +344,7 @@ fn independent_transactions_have_keys_of_their_own() {
     let words = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.status.code(), Some(1), "{words}");
     assert!(words.contains("2/:x") && !words.contains("1/:x"), "{words}");
-    assert!(words.contains("lost update"), "{words}");
+    assert!(words.contains("Lost update"), "{words}");
 }
 
 #[test]
