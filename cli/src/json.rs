@@ -3,7 +3,7 @@
 use kingsnake_encodings::proof::instance_path;
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::level::Spec;
-use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
+use kingsnake_solver::model::{History, Op, Status, Token, TxnId, ValueId};
 use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Moment, Point, Proof, Split, Step, StepReason, Verdict,
@@ -448,7 +448,10 @@ fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
         (commit < i64::MAX).then_some(commit)
     };
     let last = txns.iter().filter_map(|&txn| commit(txn)).max()?;
-    let by_then = history.txns().filter_map(commit).filter(|&it| it <= last);
+    let committed = history
+        .txns()
+        .filter(|&txn| history.status(txn) == Status::Committed);
+    let by_then = committed.filter_map(commit).filter(|&it| it <= last);
     Some(by_then.count())
 }
 

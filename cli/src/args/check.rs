@@ -160,7 +160,8 @@ pub struct WorkloadArgs {
     /// How many keys a read has, for `long-fork`.
     #[arg(long, value_name = "N")]
     pub group_size: Option<usize>,
-    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`.
+    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`; that one order explains every read, for
+    /// `counter`.
     #[arg(long)]
     pub linearizable: bool,
 }

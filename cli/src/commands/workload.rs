@@ -41,7 +41,7 @@ pub fn run(args: &CheckArgs, workload: Workload, voice: Voice, start: Instant) -
         group_size: args.workload.group_size,
         linearizable: args.workload.linearizable,
     };
-    let report = check(workload, &log, &asked).context("the workload has no rule")??;
+    let report = check(workload, &log, &asked, &budget).context("the workload has no rule")??;
     let answer = Answer {
         workload,
         log: &log,
