@@ -30,6 +30,7 @@ use crate::plan::quoted_path;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
 use crate::words::advice;
+use crate::{memory, processor};
 
 fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
@@ -369,8 +370,23 @@ impl Weak<'_> {
             "level": self.spec.level.name(),
             "session_order": self.spec.session_order,
             "decider": "weak",
+            "schema": 1,
+            "kingsnake": env!("CARGO_PKG_VERSION"),
+            "exit_status": self.status(),
             "seconds": start.elapsed().as_secs_f64(),
+            "stats": {
+                "seconds": start.elapsed().as_secs_f64(),
+                "cpu_seconds": processor::seconds(),
+                "peak_memory_bytes": memory::peak(),
+            },
         });
+        if let Some(history) = self.history {
+            document["history"] = json!({
+                "transactions": history.n_txns(),
+                "sessions": history.n_sessions(),
+                "operations": history.n_ops(),
+            });
+        }
         if let Some(told) = self.story() {
             document["anomaly"] = json!(told.name);
             document["noticed"] = json!(told.noticed);
@@ -388,7 +404,12 @@ impl Weak<'_> {
             document["cycle"] = steps.iter().map(|step| step_json(history, step)).collect();
         }
         if let WeakVerdict::Unknown(reason) = self.verdict {
-            document["reason"] = json!(reason.to_string());
+            let kind = match reason {
+                StopReason::Time(_) => "time",
+                StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
+                _ => "other",
+            };
+            document["reason"] = json!({"kind": kind, "words": reason.to_string()});
             document["interrupted"] = json!(matches!(reason, StopReason::Interrupted));
         }
         if let (Some(found), Some(history), Some(fields)) =
