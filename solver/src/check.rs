@@ -16,6 +16,7 @@ use crate::prune::{
     Contradiction, Cyclic, Dag, Device, Outcome, PruneOptions, PruneStats, Pruned, Reachability,
     prune_on,
 };
+use crate::psi;
 use crate::relate::{Edge, Polygraph, Shape, construct_within};
 use crate::resolve::{ResolveError, Resolved, resolve_for};
 use crate::shared::Shared;
@@ -379,6 +380,9 @@ impl Line<'_> {
         if n_reads > 0 {
             return self.uncertain(&polygraph, engines.backend);
         }
+        if self.spec.model == Model::Psi {
+            return self.parallel(&polygraph, engines.backend);
+        }
         let settled = polygraph.problem().is_settled() && self.techniques.linear;
         let decider = if settled {
             Decider::Linear
@@ -417,6 +421,36 @@ impl Line<'_> {
             Err(uncertain::Stop::Budget(reason)) => Err(reason.into()),
             Err(uncertain::Stop::Error(error)) => Err(Stop::Error(error)),
             Err(uncertain::Stop::NoProof(decider)) => self.proved(decider, Err(NoProof::NotFound)),
+        }
+    }
+
+    /// The line from the graph on at parallel snapshot isolation, which is more than the absence of cycles.
+    fn parallel(
+        &mut self,
+        polygraph: &Polygraph,
+        backend: &mut dyn Backend,
+    ) -> Result<Answer, Stop> {
+        self.clock.enter(Phase::Decide);
+        let scene = psi::Scene {
+            history: self.history,
+            shape: self.techniques.shape(),
+            options: self.prune_options(),
+            witness: self.techniques.witness,
+            budget: self.budget,
+        };
+        let answer = match psi::settle(&scene, polygraph, backend, &mut *self.clock.progress) {
+            Ok(answer) => answer,
+            Err(psi::Stop::Budget(reason)) => return Err(reason.into()),
+            Err(psi::Stop::Error(error)) => return Err(Stop::Error(error)),
+            Err(psi::Stop::NoProof(decider)) => {
+                return self.proved(decider, Err(NoProof::NotFound));
+            }
+        };
+        self.stats.n_open = answer.n_open;
+        self.stats.decide = answer.decide;
+        match answer.found {
+            Ok(order) => self.explained(answer.decider, Ok(Certificate { order })),
+            Err(proof) => self.violated(answer.decider, proof),
         }
     }
 

@@ -13,6 +13,7 @@ pub mod linearizable;
 mod mixed;
 #[cfg(test)]
 mod mutants;
+mod psi;
 pub mod shared;
 mod uncertain;
 pub mod weak;
