@@ -222,8 +222,8 @@ impl Models {
         for (level, holds) in decided {
             match (model_of(level), holds) {
                 (Some(name), true) => models.hold.extend(lattice::implied_models(name)),
-                // Prefix consistency is asked with session order, of which the table's does not speak.
-                (Some(_), false) if level == Level::Pc => {}
+                // These are asked with session order, of which the table's do not speak.
+                (Some(_), false) if matches!(level, Level::Pc | Level::Psi) => {}
                 (Some(name), false) => models.ruled_out.extend(lattice::implying_models([name])),
                 (None, _) => {}
             }
