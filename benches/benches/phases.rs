@@ -3,13 +3,14 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use kingsnake_lab::random::Large;
+use kingsnake_solver::Context;
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::check::Techniques;
+use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
+use kingsnake_solver::phases::{Check, Exit, prune, relate, resolve};
 use kingsnake_solver::progress::Silent;
-use kingsnake_solver::prune::{PruneOptions, PruneStats, Reachability, prune};
-use kingsnake_solver::relate::{Polygraph, construct};
-use kingsnake_solver::resolve::{Resolved, resolve};
+use kingsnake_solver::prune::Reachability;
 
 fn history() -> History {
     let workload = Large {
@@ -20,46 +21,46 @@ fn history() -> History {
     workload.run().history
 }
 
-fn resolved(history: &History) -> Resolved {
-    match resolve(history, &Budget::unlimited()) {
-        Ok(resolved) if resolved.findings().is_empty() => resolved,
-        other => panic!("the generated history does not resolve: {other:?}"),
-    }
-}
-
-fn spec(level: Level) -> Spec {
-    level.spec(None).expect("the level takes session order")
-}
-
-fn polygraph(history: &History, level: Level) -> Polygraph {
-    construct(history, resolved(history), spec(level), true)
+/// Runs phases without limits.
+fn run<T>(phases: impl FnOnce(&mut Context<'_>) -> Result<T, Exit>) -> T {
+    let (budget, mut silent) = (Budget::unlimited(), Silent);
+    let made = phases(&mut Context::new(&budget, &mut silent)).ok();
+    made.expect("the generated history is satisfied, and there is time")
 }
 
 fn phases(criterion: &mut Criterion) {
     let history = history();
     let mut group = criterion.benchmark_group("phases-10000");
-    group.bench_function("resolve", |b| b.iter(|| resolved(&history)));
     for level in [Level::Ser, Level::Si] {
+        let techniques = Techniques::default();
+        let check = Check {
+            history: &history,
+            spec: level.spec(None).expect("the level takes session order"),
+            techniques: &techniques,
+        };
+        group.bench_function(format!("resolve/{level}"), |b| {
+            b.iter(|| run(|context| resolve(&check, context)));
+        });
         group.bench_function(format!("construct/{level}"), |b| {
             b.iter_batched(
-                || resolved(&history),
-                |resolved| construct(&history, resolved, spec(level), true),
+                || run(|context| resolve(&check, context)),
+                |resolved| run(|context| relate(&check, resolved, context)),
                 BatchSize::LargeInput,
             );
         });
         for reachability in [Reachability::Chains, Reachability::Dense] {
+            let techniques = Techniques {
+                reachability,
+                ..Techniques::default()
+            };
+            let check = Check {
+                techniques: &techniques,
+                ..check
+            };
             group.bench_function(format!("prune/{level}/{reachability:?}"), |b| {
-                let options = PruneOptions {
-                    reachability,
-                    ..PruneOptions::default()
-                };
                 b.iter_batched(
-                    || polygraph(&history, level),
-                    |polygraph| {
-                        let budget = Budget::unlimited();
-                        let mut stats = PruneStats::default();
-                        prune(polygraph, options, &mut stats, &budget, &mut Silent)
-                    },
+                    || run(|context| relate(&check, resolve(&check, context)?, context)),
+                    |polygraph| run(|context| prune(&check, polygraph, None, context)),
                     BatchSize::LargeInput,
                 );
             });

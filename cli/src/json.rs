@@ -196,6 +196,7 @@ struct DeviceView {
     bytes_down: u64,
     dispatches: u64,
     workgroups: u64,
+    round_trips: u64,
     occupancy: f64,
     matrix_bytes: u64,
     bands: u32,
@@ -341,7 +342,6 @@ fn reason_kind(reason: &StopReason) -> &'static str {
         StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
         StopReason::Interrupted => "interrupted",
         StopReason::Backend(_) => "backend",
-        StopReason::Unexplained(_) => "unexplained",
     }
 }
 
@@ -420,6 +420,7 @@ fn device(stats: &DeviceStats) -> DeviceView {
         bytes_down: stats.bytes_down,
         dispatches: stats.dispatches,
         workgroups: stats.workgroups,
+        round_trips: stats.round_trips,
         occupancy: stats.occupancy,
         matrix_bytes: stats.matrix_bytes,
         bands: stats.bands,

@@ -1,14 +1,14 @@
-//! What a back end would be asked about a history: the straight line up to there, for whoever wants the question itself.
+//! What a back end would be asked about a history, for whoever wants the question itself.
 
 use anyhow::{Result, bail};
+use kingsnake_solver::Context;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{CheckError, Techniques};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::History;
+use kingsnake_solver::phases::{Check, Exit, Refuted, Stop, pose};
 use kingsnake_solver::progress::Progress;
-use kingsnake_solver::prune::{Outcome, PruneOptions, PruneStats, prune};
-use kingsnake_solver::relate::construct;
-use kingsnake_solver::resolve::{ResolveError, resolve};
+use kingsnake_solver::prune::Outcome;
 
 use crate::limits::Stopped;
 
@@ -23,24 +23,29 @@ pub fn question(
     if spec.real_time.is_some() && !history.has_times() {
         return Err(CheckError::NoTimes.into());
     }
-    let resolved = match resolve(history, budget) {
-        Ok(resolved) if resolved.broken(history, spec).is_empty() => resolved,
-        Ok(_) => bail!(
+    let check = Check {
+        history,
+        spec,
+        techniques,
+    };
+    let refuted = match pose(&check, &mut Context::new(budget, progress)) {
+        Ok(pruned) => return Ok(Outcome::Pruned(pruned)),
+        Err(Exit::Refuted(refuted)) => refuted,
+        Err(Exit::Stop(stop)) => return Err(stopped(stop)),
+    };
+    match *refuted {
+        Refuted::Contradiction(_, found) => Ok(Outcome::Contradiction(found)),
+        _ => bail!(
             "no order explains the reads of this history, so there is no question to ask; \
              `kingsnake check` tells which"
         ),
-        Err(ResolveError::Stopped(reason)) => return Err(Stopped(reason).into()),
-        Err(error) => return Err(error.into()),
-    };
-    let polygraph = construct(history, resolved, spec, techniques.shape());
-    let options = PruneOptions {
-        reachability: techniques.reachability,
-        rounds: techniques.prune_rounds,
-        linear: techniques.linear,
-        estimate: techniques.estimate,
-        coalesce: techniques.coalesce,
-        merge: techniques.merge,
-    };
-    let mut stats = PruneStats::default();
-    prune(polygraph, options, &mut stats, budget, progress).map_err(|reason| Stopped(reason).into())
+    }
+}
+
+/// Why a phase gave no answer, as this program reports it.
+pub fn stopped(stop: Stop) -> anyhow::Error {
+    match stop {
+        Stop::Budget(reason) => Stopped(reason).into(),
+        Stop::Error(error) => error.into(),
+    }
 }

@@ -119,3 +119,40 @@ fn where_nothing_was_refuted_a_warning_says_that_there_is_no_proof() {
     assert!(said.stderr.contains("no proof"), "{}", said.stderr);
     assert!(!Path::new(&proof).exists());
 }
+
+#[test]
+fn a_proof_about_uncertain_reads_is_of_the_whole_question() {
+    let scratch = Scratch::new();
+    let certain = std::fs::read_to_string(puzzle(&scratch)).expect("it was written");
+    // Two transactions write the same value, which another returns: either can have been read.
+    let mut history = certain.trim_end().to_owned();
+    for (id, op) in [("U1", "w"), ("U2", "w"), ("U3", "r")] {
+        history += &format!(
+            "\n{{\"id\":\"{id}\",\"session\":\"{id}\",\"ops\":[[\"{op}\",\"uncertain\",7]]}}"
+        );
+    }
+    let history = scratch.put("uncertain.jsonl", history + "\n");
+    let proof = scratch.path("proof.lrat");
+    for level in ["ser", "si"] {
+        expect(1, &["check", &history, "--level", level, "--proof", &proof]);
+        expect(
+            0,
+            &[
+                "verify-proof",
+                &proof,
+                "--history",
+                &history,
+                "--level",
+                level,
+            ],
+        );
+        let gnf = scratch.path("uncertain.gnf");
+        expect(
+            0,
+            &[
+                "export", &history, "--level", level, "--to", "gnf", "--out", &gnf,
+            ],
+        );
+        expect(1, &["solve", &gnf]);
+    }
+}

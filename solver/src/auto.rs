@@ -7,11 +7,11 @@
 use crate::budget::{Budget, StopReason};
 use crate::certify;
 use crate::check::{CheckError, CheckStats, Decider, Engines, Report, Techniques, check_on};
+use crate::context::Context;
 use crate::level::{Level, Model, Spec};
 use crate::model::History;
-use crate::progress::{Event, Phase, Progress};
-use crate::resolve::{ResolveError, resolve_reads};
-use crate::shared::Shared;
+use crate::phases::{self, Stop};
+use crate::progress::Progress;
 use crate::verdict::{
     Certificate, Counterexample, Finding, Moment, Point, Proof, Step, StepReason, Verdict,
 };
@@ -95,13 +95,13 @@ pub fn auto(
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Answer>, CheckError> {
-    progress.event(Event::Phase(Phase::Resolve));
-    let resolved = match resolve_reads(history, budget) {
-        Err(ResolveError::Stopped(reason)) => {
+    let mut shared = match phases::share(history, &mut Context::new(budget, progress)) {
+        Ok(shared) => shared,
+        Err(Stop::Budget(reason)) => {
             let stopped = |it: &Asked| Answer::Checked(Box::new(stopped(it.spec, reason.clone())));
             return Ok(asked.iter().map(stopped).collect());
         }
-        resolved => resolved?,
+        Err(Stop::Error(error)) => return Err(error),
     };
     let mut answers: Vec<Option<Answer>> = asked
         .iter()
@@ -110,7 +110,6 @@ pub fn auto(
             lacks_times.then_some(Answer::NoTimes)
         })
         .collect();
-    let mut shared = Shared::new(resolved);
     for at in turns(asked) {
         if answers[at].is_some() {
             continue;

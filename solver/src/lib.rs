@@ -8,16 +8,21 @@
 mod agreement;
 pub mod auto;
 pub mod check;
+mod context;
 pub mod linearizable;
 #[cfg(test)]
 mod mixed;
 #[cfg(test)]
 mod mutants;
+pub mod phases;
 mod psi;
+mod report;
 pub mod shared;
+mod techniques;
 mod uncertain;
 pub mod weak;
 
+pub use context::Context;
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};

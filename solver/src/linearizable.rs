@@ -1,16 +1,15 @@
 //! The level `linearizable`: asks the engines of registers, and has their answer checked again.
 
-use std::time::Instant;
-
 use kingsnake_certify::linearizable::{Demand, moments, replay, stuck};
 use kingsnake_linearizable::{Answer, Engine, Options, Violation, check};
 
 use crate::budget::{Budget, StopReason};
 use crate::certify::refutation::{check_findings, check_proof};
-use crate::check::{CheckError, CheckStats, Decider, Report};
+use crate::context::Context;
 use crate::level::Spec;
 use crate::model::{History, Status, TxnId};
-use crate::progress::{Event, Phase, Progress};
+use crate::progress::{Phase, Progress};
+use crate::report::{CheckError, Decider, Report};
 use crate::verdict::{Certificate, Counterexample, Moment, Point, Stuck, Verdict};
 
 /// More configurations than this are not visited to check a violation again.
@@ -34,22 +33,17 @@ pub fn check_linearizable(
         drift,
         refusals_count,
     };
-    progress.event(Event::Phase(Phase::Decide));
-    let start = Instant::now();
+    let mut context = Context::new(budget, progress);
+    context.go_on(Phase::Decide);
     let report = check(history, options, budget)?;
-    let mut stats = CheckStats {
-        n_counted: report.stats.n_counted,
-        n_unknown_counted: report.stats.n_unknown_counted,
-        n_unknown_dropped: report.stats.n_unknown_dropped,
-        ..CheckStats::default()
-    };
-    stats.phases.push((Phase::Decide.name(), start.elapsed()));
+    context.stats.n_counted = report.stats.n_counted;
+    context.stats.n_unknown_counted = report.stats.n_unknown_counted;
+    context.stats.n_unknown_dropped = report.stats.n_unknown_dropped;
     let mut decider = match report.engine {
         Engine::Zones => Decider::Zones,
         Engine::Search => Decider::Search,
     };
-    progress.event(Event::Phase(Phase::Certify));
-    let start = Instant::now();
+    context.go_on(Phase::Certify);
     let verdict = match report.answer {
         Answer::Unknown(reason) => Verdict::Unknown(reason),
         Answer::Linearizable(order) => {
@@ -69,12 +63,11 @@ pub fn check_linearizable(
     if matches!(verdict, Verdict::Unknown(_)) {
         decider = Decider::Nobody;
     }
-    stats.phases.push((Phase::Certify.name(), start.elapsed()));
     Ok(Report {
         verdict,
         spec,
         decider,
-        stats,
+        stats: context.finish(),
     })
 }
 

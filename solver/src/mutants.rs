@@ -4,7 +4,7 @@
 use crate::agreement::{Exhaustive, Outcome, engines, judge, specs};
 use crate::budget::Budget;
 use crate::certify;
-use crate::check::{CheckError, Techniques, check, settle};
+use crate::check::{CheckError, Techniques, check, settle_graph};
 use crate::heuristic::Heuristic;
 use crate::level::{Model, RealTime, Snapshots, Spec};
 use crate::model::History;
@@ -101,7 +101,7 @@ fn goes_wrong(history: &History, polygraph: Polygraph, techniques: &Techniques) 
     let Some(truth) = oracle::holds(history, polygraph.spec()) else {
         return false;
     };
-    let answer = settle(history, polygraph, techniques, &mut Exhaustive::default());
+    let answer = settle_graph(history, polygraph, techniques, &mut Exhaustive::default());
     matches!(judge(truth, answer), Outcome::Wrong(_))
 }
 
@@ -182,6 +182,46 @@ fn graphs_of_misread_range_queries_are_caught() {
             };
             goes_wrong(&history, polygraph, &Techniques::default())
         });
+    }
+}
+
+#[test]
+#[allow(clippy::type_complexity)] // A name and which edge of a gap is lost.
+fn graphs_that_lose_an_edge_of_a_gap_are_caught() {
+    let lost: [(&str, fn(&Polygraph, &Edge) -> bool); 3] = [
+        ("a reader's edge to a helper", |polygraph, edge| {
+            edge.reason == reasons::GAP && polygraph.point(edge.from).is_some()
+        }),
+        ("a helper's edge to one of its halves", |polygraph, edge| {
+            edge.reason == reasons::GAP && polygraph.point(edge.from).is_none()
+        }),
+        ("a helper's edge to a writer", |polygraph, edge| {
+            edge.reason != reasons::GAP
+                && polygraph.point(edge.from).is_none()
+                && polygraph.point(edge.to).is_some()
+        }),
+    ];
+    for (what, is_one) in lost {
+        for model in [Model::Ser, Model::Si, Model::Pc] {
+            caught(&format!("{what} is lost at {model:?}"), |seed| {
+                let history = small_rows(seed);
+                let spec = Spec {
+                    model,
+                    session_order: true,
+                    real_time: None,
+                };
+                let Some(mut polygraph) = graph(&history, spec, true) else {
+                    return false;
+                };
+                let edges = polygraph.edges().iter();
+                let Some(last) = edges.rev().position(|edge| is_one(&polygraph, edge)) else {
+                    return false;
+                };
+                let last = polygraph.edges().len() - 1 - last;
+                polygraph.problem_mut().edges.remove(last);
+                goes_wrong(&history, polygraph, &Techniques::default())
+            });
+        }
     }
 }
 

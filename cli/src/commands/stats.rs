@@ -5,10 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use kingsnake_solver::budget::Budget;
+use kingsnake_solver::check::Techniques;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, Op, RangeId, Status};
-use kingsnake_solver::relate::construct;
-use kingsnake_solver::resolve::{ResolveError, resolve};
+use kingsnake_solver::phases::{Check, Exit, Refuted, Stop, relate, resolve};
+use kingsnake_solver::progress::Silent;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -245,21 +246,26 @@ fn spread(mut per_key: Vec<usize>) -> Spread {
 
 /// The unordered pairs before pruning, or why there are none. They do not depend on the level.
 fn pairs(history: &History, budget: &Budget) -> Result<Result<u64, String>> {
-    let resolved = match resolve(history, budget) {
-        Ok(resolved) if resolved.findings().is_empty() => resolved,
-        Ok(resolved) => {
-            return Ok(Err(format!(
-                "{} without any cycle",
-                count_anomalies(resolved.findings().len())
-            )));
-        }
-        Err(ResolveError::Stopped(reason)) => return Err(Stopped(reason).into()),
-        Err(error) => return Ok(Err(error.to_string())),
-    };
     let spec = Level::Ser.spec(None).context("no level")?;
-    Ok(Ok(construct(history, resolved, spec, true)
-        .runs()
-        .n_pairs()))
+    let check = Check {
+        history,
+        spec,
+        techniques: &Techniques::default(),
+    };
+    let mut silent = Silent;
+    let context = &mut kingsnake_solver::Context::new(budget, &mut silent);
+    let related = resolve(&check, context).and_then(|it| relate(&check, it, context));
+    match related {
+        Ok(polygraph) => Ok(Ok(polygraph.runs().n_pairs())),
+        Err(Exit::Refuted(refuted)) => Ok(Err(match *refuted {
+            Refuted::Findings(found) => {
+                format!("{} without any cycle", count_anomalies(found.len()))
+            }
+            _ => "no order".to_owned(),
+        })),
+        Err(Exit::Stop(Stop::Budget(reason))) => Err(Stopped(reason).into()),
+        Err(Exit::Stop(Stop::Error(error))) => Ok(Err(error.to_string())),
+    }
 }
 
 fn count_anomalies(n: usize) -> String {

@@ -16,6 +16,7 @@ pub struct Proving {
     about: Vec<String>,
     seed: u32,
     written: Option<Result<Checked, ProofError>>,
+    is_concluded: bool,
 }
 
 impl Proving {
@@ -27,6 +28,7 @@ impl Proving {
             about,
             seed,
             written: None,
+            is_concluded: false,
         }
     }
 
@@ -52,10 +54,15 @@ impl Backend for Proving {
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError> {
         let (decision, stats) = self.backend.decide(question, budget, progress)?;
-        if let Decision::Core(core) = &decision {
+        if let Decision::Core(core) = &decision
+            && !self.is_concluded
+        {
             let written = write(&question, core, &self.about, self.seed, budget, &self.path);
             self.written = Some(written);
         }
         Ok((decision, stats))
+    }
+    fn conclude(&mut self) {
+        self.is_concluded = true;
     }
 }

@@ -206,6 +206,9 @@ pub trait Backend {
         None
     }
 
+    /// The question that was to be decided is answered. What is asked from here on belongs to its explanation: no proof of it is kept.
+    fn conclude(&mut self) {}
+
     /// Answers the question, or stops within a second of the budget's end.
     fn decide(
         &mut self,

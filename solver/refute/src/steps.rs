@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::order::{KeyOrder, Known};
 use super::stated::stated;
 use crate::model::{History, KeyId};
-use crate::relate::{Edge, Polygraph, Reason};
+use crate::relate::{Edge, Polygraph, Reason, reasons};
 use crate::resolve::VersionId;
 use crate::verdict::{Fact, Step, StepReason};
 
@@ -53,6 +53,38 @@ impl<'a> Steps<'a> {
             to: polygraph.point(edge.to)?,
             reason,
         })
+    }
+
+    /// Every order of two versions that can be read off, as edges: of the writers, and of the readers of the older.
+    pub fn read_off(&mut self) -> Vec<Edge> {
+        let polygraph = self.polygraph;
+        let (versions, places) = (polygraph.resolved().versions(), polygraph.places());
+        let mut edges = Vec::new();
+        for key in (0..versions.n_keys() as u32).map(KeyId) {
+            let all = || versions.of_key(key).map(VersionId);
+            for (before, after) in all().flat_map(|before| all().map(move |after| (before, after)))
+            {
+                let is_known = before != after && !versions.is_initial(after);
+                if !is_known || matches!(self.fact(before, after), None | Some(Fact::Assumed)) {
+                    continue;
+                }
+                let writer = versions.writer(after);
+                if !versions.is_initial(before) {
+                    edges.push(Edge {
+                        from: places.commit(versions.writer(before)),
+                        to: places.install(writer),
+                        reason: reasons::ww(before, after),
+                    });
+                }
+                let readers = versions.readers(before).iter().filter(|&&it| it != writer);
+                edges.extend(readers.map(|&reader| Edge {
+                    from: places.snap(reader),
+                    to: places.commit(writer),
+                    reason: reasons::rw(before, after),
+                }));
+            }
+        }
+        edges
     }
 
     fn fact(&mut self, before: VersionId, after: VersionId) -> Option<Fact> {

@@ -7,10 +7,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use crate::budget::{Budget, StopReason};
 use crate::prune::{Clocks, Dag, Dense};
-use crate::relate::{Edge, Polygraph, Reason};
+use crate::relate::{Edge, Polygraph, Reason, reasons};
 use kingsnake_graph::Orders;
 
 /// How many pairs of an open pair and an rw edge are looked at in a round; beyond that the third rule is left to the search.
@@ -44,6 +47,9 @@ pub(super) type Link = (Edge, Option<Pair>);
 #[derive(Clone)]
 pub(super) struct Known<'a> {
     polygraph: &'a Polygraph,
+    /// The transactions alone: helpers of gaps are no part of D.
+    n_nodes: usize,
+    chains: Vec<Range<u32>>,
     edges: Vec<Link>,
     rw: Vec<Link>,
     pub(super) open: Vec<Pair>,
@@ -57,8 +63,8 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    fn of(polygraph: &Polygraph, dag: &Dag, budget: &Budget) -> Result<Self, StopReason> {
-        let (n_nodes, chains) = (dag.n_nodes(), &polygraph.problem().chains);
+    fn of(chains: &[Range<u32>], dag: &Dag, budget: &Budget) -> Result<Self, StopReason> {
+        let n_nodes = dag.n_nodes();
         let bytes = Clocks::bytes(n_nodes, chains.len());
         if bytes < Dense::bytes(n_nodes) {
             budget.reserve("the clocks", bytes)?;
@@ -85,9 +91,12 @@ impl Reach {
 impl<'a> Known<'a> {
     /// What the graph of a history says before anything is forced.
     pub(super) fn new(polygraph: &'a Polygraph, budget: &Budget) -> Result<Self, StopReason> {
+        let n_nodes = polygraph.resolved().n_txns();
+        let is_txn = |edge: &Edge| (edge.from as usize) < n_nodes && edge.reason != reasons::GAP;
         let is_rw = |edge: &Edge| matches!(edge.reason, Reason::Rw { .. });
-        let (rw, edges): (Vec<Edge>, Vec<Edge>) =
-            polygraph.edges().iter().partition(|it| is_rw(it));
+        let direct = polygraph.edges().iter().filter(|it| is_txn(it));
+        let (mut rw, edges): (Vec<Edge>, Vec<Edge>) = direct.partition(|it| is_rw(it));
+        rw.extend(through_gaps(polygraph, n_nodes));
         let orders = polygraph.runs();
         budget.reserve("the list of pairs", orders.n_pairs().saturating_mul(8))?;
         let mut open = Vec::new();
@@ -100,8 +109,11 @@ impl<'a> Known<'a> {
             );
         }
         let link = |edge: Edge| (edge, None);
+        let chains = polygraph.problem().chains.iter().cloned();
         Ok(Known {
             polygraph,
+            n_nodes,
+            chains: chains.filter(|it| it.end as usize <= n_nodes).collect(),
             edges: edges.into_iter().map(link).collect(),
             rw: rw.into_iter().map(link).collect(),
             open,
@@ -111,6 +123,14 @@ impl<'a> Known<'a> {
 
     pub(super) fn polygraph(&self) -> &'a Polygraph {
         self.polygraph
+    }
+
+    pub(super) fn n_nodes(&self) -> usize {
+        self.n_nodes
+    }
+
+    pub(super) fn chains(&self) -> &[Range<u32>] {
+        &self.chains
     }
 
     pub(super) fn orders(&self) -> &'a Orders {
@@ -134,6 +154,23 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Forgets edges, before any order is taken.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(Edge) -> bool) {
+        self.edges.retain(|link| is_kept(link.0));
+        self.rw.retain(|link| is_kept(link.0));
+    }
+
+    /// Takes more edges, before any order is taken.
+    pub(super) fn extend(&mut self, edges: Vec<Edge>) {
+        for edge in edges {
+            let links = match edge.reason {
+                Reason::Rw { .. } => &mut self.rw,
+                _ => &mut self.edges,
+            };
+            links.push((edge, None));
+        }
+    }
+
     /// Takes an order for granted.
     pub(super) fn assume(&mut self, pair: Pair) {
         self.open.retain(|&it| it != pair && it != (pair.1, pair.0));
@@ -153,10 +190,10 @@ impl<'a> Known<'a> {
     /// D as a graph without cycles, and reachability in it; `None` where it has a cycle.
     pub(super) fn reach(&self, budget: &Budget) -> Result<Option<(Dag, Reach)>, StopReason> {
         let edges: Vec<Edge> = self.edges().collect();
-        let Ok(dag) = Dag::new(self.polygraph.n_nodes(), edges.iter()) else {
+        let Ok(dag) = Dag::new(self.n_nodes, edges.iter()) else {
             return Ok(None);
         };
-        let reach = Reach::of(self.polygraph, &dag, budget)?;
+        let reach = Reach::of(&self.chains, &dag, budget)?;
         Ok(Some((dag, reach)))
     }
 
@@ -255,7 +292,7 @@ impl<'a> Known<'a> {
 
     /// Which nodes are left when nodes that nothing leads to are taken away.
     fn left(&self, ends: impl Fn(&Link) -> (u32, u32)) -> Vec<bool> {
-        let mut out = vec![Vec::new(); self.polygraph.n_nodes()];
+        let mut out = vec![Vec::new(); self.n_nodes];
         let mut n_into = vec![0_u32; out.len()];
         for (from, to) in self.edges.iter().map(ends) {
             out[from as usize].push(to);
@@ -298,6 +335,37 @@ impl<'a> Known<'a> {
     }
 }
 
+/// The rw edges of what range queries found absent, from the readers themselves: through helpers a path would count none.
+fn through_gaps(polygraph: &Polygraph, n_nodes: usize) -> Vec<Edge> {
+    let is_helper = |node: u32| node as usize >= n_nodes;
+    let mut out: FxHashMap<u32, Vec<Edge>> = FxHashMap::default();
+    let mut starts = Vec::new();
+    for &edge in polygraph.edges() {
+        if is_helper(edge.from) {
+            out.entry(edge.from).or_default().push(edge);
+        } else if edge.reason == reasons::GAP {
+            starts.push(edge);
+        }
+    }
+    let mut found = Vec::new();
+    for start in starts {
+        let mut open = vec![start.to];
+        while let Some(helper) = open.pop() {
+            for &edge in out.get(&helper).into_iter().flatten() {
+                if is_helper(edge.to) {
+                    open.push(edge.to);
+                } else if edge.to != start.from {
+                    found.push(Edge {
+                        from: start.from,
+                        ..edge
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
 /// D as it was at some end, for short paths.
 struct Ways<'k> {
     edges: &'k [Link],
@@ -322,7 +390,7 @@ struct Tree {
 impl<'k> Ways<'k> {
     fn new(known: &'k Known<'_>, end: End) -> Self {
         let edges = &known.edges[..end.edges];
-        let mut out = vec![Vec::new(); known.polygraph.n_nodes()];
+        let mut out = vec![Vec::new(); known.n_nodes];
         let mut into = out.clone();
         for (at, (edge, _)) in edges.iter().enumerate() {
             out[edge.from as usize].push(at as u32);

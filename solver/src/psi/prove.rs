@@ -37,7 +37,19 @@ pub(super) fn prove(
         blamed,
         budget,
     };
-    prover.refute(known).map(|it| it.0)
+    match prover.refute(known.clone()) {
+        Err(NoProof::NotFound) => {}
+        found => return found.map(|it| it.0),
+    }
+    // Edges that rest on versions that were made of each other in a circle, or on lists that contradict each other, have no fact of
+    // their own; every order that can be read off takes their place.
+    let mut readable = known;
+    readable.retain(|edge| {
+        let step = prover.steps.step(edge);
+        step.is_some_and(|step| !is_assumed(step.reason))
+    });
+    readable.extend(prover.steps.read_off());
+    prover.refute(readable).map(|it| it.0)
 }
 
 impl Prover<'_> {

@@ -3,12 +3,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Scene;
 use super::known::{Known, Pair};
-use super::{Scene, Stop};
-use crate::decide::{Backend, DecideStats, Decision, Side};
-use crate::progress::Progress;
+use crate::context::Context;
+use crate::decide::{Backend, Decision, Side};
+use crate::phases::Exit;
 use crate::prune::{Clocks, Dag, Dense, PruneStats};
 use crate::relate::Edge;
+use crate::report::CheckError;
 use kingsnake_graph::prune::{Outcome, Pruned, prune};
 use kingsnake_graph::{Literal, Logic, Orders, Problem, RunOf};
 
@@ -31,9 +33,8 @@ pub(super) fn search(
     scene: &Scene<'_>,
     known: &Known<'_>,
     backend: &mut dyn Backend,
-    progress: &mut dyn Progress,
-    stats: &mut Option<DecideStats>,
-) -> Result<Found, Stop> {
+    context: &mut Context<'_>,
+) -> Result<Found, Exit> {
     let open: FxHashSet<Pair> = known.open.iter().copied().collect();
     let mut blamed: FxHashMap<Pair, usize> = FxHashMap::default();
     let mut conflicts: Vec<Conflict> = Vec::new();
@@ -41,13 +42,14 @@ pub(super) fn search(
     loop {
         scene.budget.check()?;
         let problem = problem(known, &orders, &conflicts);
-        let (options, budget) = (scene.options, scene.budget);
-        let mut prune_stats = PruneStats::default();
-        let outcome = prune(problem, options, &mut prune_stats, budget, progress)?;
+        let options = scene.check.techniques.prune_options();
+        let mut stats = PruneStats::default();
+        let (budget, progress) = (scene.budget, &mut *context.progress);
+        let outcome = prune(problem, options, &mut stats, budget, progress)?;
         let Outcome::Pruned(pruned) = outcome else {
             return Ok(Found::No(blamed));
         };
-        let Some(order) = ask(&pruned, scene, backend, progress, stats)? else {
+        let Some(order) = ask(&pruned, scene, backend, context)? else {
             return Ok(Found::No(blamed));
         };
         let candidate = Candidate::new(known, &open, &order);
@@ -92,10 +94,10 @@ fn problem(known: &Known<'_>, orders: &Orders, conflicts: &[Conflict]) -> Proble
         logic.clause(&opposite.collect::<Vec<_>>());
     }
     Problem {
-        n_nodes: known.polygraph().n_nodes(),
+        n_nodes: known.n_nodes(),
         edges: known.edges().collect(),
         orders: orders.clone(),
-        chains: known.polygraph().problem().chains.clone(),
+        chains: known.chains().to_vec(),
         logic,
     }
 }
@@ -105,18 +107,18 @@ fn ask(
     pruned: &Pruned,
     scene: &Scene<'_>,
     backend: &mut dyn Backend,
-    progress: &mut dyn Progress,
-    stats: &mut Option<DecideStats>,
-) -> Result<Option<Vec<u32>>, Stop> {
+    context: &mut Context<'_>,
+) -> Result<Option<Vec<u32>>, Exit> {
     let sides = if pruned.constraints.is_empty() {
         Vec::new()
     } else {
+        let progress = &mut *context.progress;
         let decided = backend.decide(pruned.question(), scene.budget, progress);
-        let (decision, mut own) = decided.map_err(|error| Stop::Error(error.into()))?;
-        if let Some(earlier) = stats.as_ref() {
+        let (decision, mut own) = decided.map_err(CheckError::from)?;
+        if let Some(earlier) = &context.stats.decide {
             own.add_effort(earlier);
         }
-        *stats = Some(own);
+        context.stats.decide = Some(own);
         match decision {
             Decision::Choices(sides) => sides,
             Decision::Core(_) => return Ok(None),
@@ -159,7 +161,7 @@ impl<'a> Candidate<'a> {
             runs.sort_by_key(|&run| place[orders.run(run).install as usize]);
             next.extend(runs.windows(2).map(|pair| (pair[0], pair[1])));
         }
-        let mut out = vec![Vec::new(); known.polygraph().n_nodes()];
+        let mut out = vec![Vec::new(); known.n_nodes()];
         for edge in known.edges() {
             out[edge.from as usize].push((edge.to, None));
         }
@@ -176,7 +178,7 @@ impl<'a> Candidate<'a> {
     }
 
     /// The rw edges that close a cycle, each as orders that cannot all hold.
-    fn conflicts(&self, scene: &Scene<'_>) -> Result<Vec<Conflict>, Stop> {
+    fn conflicts(&self, scene: &Scene<'_>) -> Result<Vec<Conflict>, Exit> {
         let orders = self.known.orders();
         let n_nodes = self.out.len();
         let edges: Vec<Edge> = (0..n_nodes as u32)
@@ -186,7 +188,7 @@ impl<'a> Candidate<'a> {
             })
             .collect();
         let dag = Dag::new(n_nodes, edges.iter()).map_err(|_| super::cyclic())?;
-        let chains = &self.known.polygraph().problem().chains;
+        let chains = self.known.chains();
         let reaches: Box<dyn Fn(u32, u32) -> bool> =
             if Clocks::bytes(n_nodes, chains.len()) < Dense::bytes(n_nodes) {
                 let clocks = Clocks::new(&dag, chains);

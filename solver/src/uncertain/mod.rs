@@ -10,49 +10,23 @@ mod tests;
 
 use narrow::{Narrowed, Reach, State, narrow};
 
-use crate::budget::{Budget, StopReason};
-use crate::check::{CheckError, Decider, chosen_order};
+use crate::budget::Budget;
+use crate::context::Context;
 use crate::decide::{Backend, Decision, Side};
-use crate::level::Spec;
-use crate::model::History;
-use crate::progress::{Progress, Silent};
+use crate::phases::{self, Check, Decided, Exit, Refuted, Stop};
+use crate::progress::{Phase, Progress};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
-use crate::relate::{Candidates, Shape, add_choices};
+use crate::relate::{Candidates, Polygraph, add_choices};
+use crate::report::{CheckError, Decider};
 use crate::resolve::Resolved;
 use crate::verdict::{Point, Proof};
 use crate::witness::witness;
-use kingsnake_refute::NoProof;
 
-/// What is checked, and how.
+/// What is checked, and within which limits.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
-    pub(crate) history: &'a History,
-    pub(crate) spec: Spec,
-    pub(crate) shape: Shape,
-    pub(crate) options: PruneOptions,
-    pub(crate) witness: bool,
-    pub(crate) budget: &'a Budget,
-}
-
-/// The answer.
-pub(crate) enum Answer {
-    /// An order that explains the history.
-    Order(Decider, Vec<Point>),
-    /// None does.
-    Proof(Decider, Proof),
-}
-
-/// Why there is none.
-pub(crate) enum Stop {
-    Budget(StopReason),
-    Error(CheckError),
-    NoProof(Decider),
-}
-
-impl From<StopReason> for Stop {
-    fn from(reason: StopReason) -> Self {
-        Stop::Budget(reason)
-    }
+struct Scene<'a> {
+    check: &'a Check<'a>,
+    budget: &'a Budget,
 }
 
 /// What the search says of the reads that are left.
@@ -62,39 +36,90 @@ enum Found {
     No(Decider, Vec<usize>),
 }
 
-/// Settles a history with uncertain reads.
+/// Settles a history with uncertain reads: an order that explains it.
 pub(crate) fn settle(
-    scene: &Scene<'_>,
+    check: &Check<'_>,
     base: &Resolved,
     backend: &mut dyn Backend,
-    progress: &mut dyn Progress,
-) -> Result<Answer, Stop> {
-    let mut uncertain = base.uncertain().iter();
-    if let Some(read) = uncertain.find(|read| read.candidates.is_empty()) {
-        let proof = Proof::Choice {
-            reader: base.txn(read.reader),
-            key: read.key,
-            cases: Vec::new(),
-        };
-        return Ok(Answer::Proof(Decider::Resolve, proof));
-    }
+    context: &mut Context<'_>,
+) -> Result<(Decider, Vec<Point>), Exit> {
+    context.go_on(Phase::Decide);
+    expect_candidates(base)?;
+    let (budget, progress) = (context.budget, &mut *context.progress);
+    let scene = Scene { check, budget };
     let mut state = State::new(base);
-    let narrowed = narrow(scene, base, &mut state)?;
+    let narrowed = narrow(&scene, base, &mut state)?;
     let decider = match &narrowed {
         Narrowed::Contradiction(_) | Narrowed::Dead(_) => Decider::Prune,
         Narrowed::Open(pruned, reach) => {
-            match search(scene, base, &state, (pruned, reach), backend, progress)? {
-                Found::Order(decider, order) => return Ok(Answer::Order(decider, order)),
+            match search(&scene, base, &state, (pruned, reach), backend, progress)? {
+                Found::Order(decider, order) => return Ok((decider, order)),
                 Found::No(decider, _) => decider,
             }
         }
     };
-    match prove::prove(scene, base, &state, narrowed, backend) {
-        Ok(proof) => Ok(Answer::Proof(decider, proof)),
-        Err(prove::Failed::No(NoProof::Stopped(reason))) => Err(Stop::Budget(reason)),
-        Err(prove::Failed::No(NoProof::NotFound)) => Err(Stop::NoProof(decider)),
-        Err(prove::Failed::Error(error)) => Err(Stop::Error(error)),
+    backend.conclude();
+    let refuted = match prove::prove(&scene, base, &state, narrowed, backend) {
+        Ok(proof) => Refuted::Proof(decider, proof),
+        Err(prove::Failed::NotFound) => Refuted::NoProof(decider),
+        Err(prove::Failed::Stop(stop)) => return Err(stop.into()),
+    };
+    Err(refuted.into())
+}
+
+/// The graph with a choice for each read that narrowing leaves several candidates: what [`settle`] prunes and asks.
+pub(crate) fn pose(
+    check: &Check<'_>,
+    base: &Resolved,
+    context: &mut Context<'_>,
+) -> Result<Polygraph, Exit> {
+    context.begin(Phase::Construct)?;
+    expect_candidates(base)?;
+    let budget = context.budget;
+    let scene = Scene { check, budget };
+    let mut state = State::new(base);
+    match narrow(&scene, base, &mut state)? {
+        Narrowed::Contradiction(found) => Err(Refuted::Contradiction(Decider::Prune, found).into()),
+        Narrowed::Dead(_) => Err(Refuted::NoProof(Decider::Prune).into()),
+        Narrowed::Open(pruned, reach) => Ok(choices(base, &state, (&pruned, &reach)).0),
     }
+}
+
+/// A read that nothing explains refutes the history.
+fn expect_candidates(base: &Resolved) -> Result<(), Exit> {
+    let mut uncertain = base.uncertain().iter();
+    match uncertain.find(|read| read.candidates.is_empty()) {
+        None => Ok(()),
+        Some(read) => {
+            let proof = Proof::Choice {
+                reader: base.txn(read.reader),
+                key: read.key,
+                cases: Vec::new(),
+            };
+            Err(Refuted::Proof(Decider::Resolve, proof).into())
+        }
+    }
+}
+
+/// Makes choices of the reads with several candidates; returns the first variable of each as well.
+fn choices(
+    base: &Resolved,
+    state: &State,
+    (pruned, reach): (&Pruned, &Reach),
+) -> (Polygraph, Vec<u32>) {
+    let reads: Vec<Candidates<'_>> = state
+        .open()
+        .map(|read| Candidates {
+            reader: base.uncertain()[read].reader,
+            key: base.uncertain()[read].key,
+            acceptable: &base.uncertain()[read].candidates,
+            open: &state.candidates[read],
+        })
+        .collect();
+    let mut polygraph = pruned.polygraph.clone();
+    let reaches = |from: u32, to: u32| reach.reaches(from, to);
+    let first = add_choices(&mut polygraph, &reads, &reaches);
+    (polygraph, first)
 }
 
 /// Makes choices of the reads with several candidates, and settles them.
@@ -107,25 +132,15 @@ fn search(
     progress: &mut dyn Progress,
 ) -> Result<Found, Stop> {
     let open: Vec<usize> = state.open().collect();
-    let reads: Vec<Candidates<'_>> = open
-        .iter()
-        .map(|&read| Candidates {
-            reader: base.uncertain()[read].reader,
-            key: base.uncertain()[read].key,
-            acceptable: &base.uncertain()[read].candidates,
-            open: &state.candidates[read],
-        })
-        .collect();
-    let mut polygraph = pruned.polygraph.clone();
-    let reaches = |from: u32, to: u32| reach.reaches(from, to);
-    let first = add_choices(&mut polygraph, &reads, &reaches);
+    let (polygraph, first) = choices(base, state, (pruned, reach));
     let mut stats = PruneStats::default();
-    let (options, budget) = (scene.options, scene.budget);
+    let (options, budget) = (scene.check.techniques.prune_options(), scene.budget);
     let outcome = prune(polygraph.clone(), options, &mut stats, budget, progress)?;
     let (pruned, decider) = match outcome {
         Outcome::Pruned(pruned) => (pruned, Decider::Prune),
         Outcome::Contradiction(_) => {
             // Which choices are to blame is asked of the back end.
+            backend.conclude();
             let options = PruneOptions {
                 rounds: Some(0),
                 ..options
@@ -137,17 +152,16 @@ fn search(
         }
     };
     if pruned.constraints.is_empty() {
-        return Ok(Found::Order(decider, points(&pruned, &[])?));
+        return ordered(decider, pruned, Vec::new());
     }
-    if scene.witness
+    if scene.check.techniques.witness
         && let Some(sides) = witness(pruned.question())
     {
-        return Ok(Found::Order(Decider::Witness, points(&pruned, &sides)?));
+        return ordered(Decider::Witness, pruned, sides);
     }
     budget.check()?;
-    let (decision, _) = decide(backend, &pruned, budget, progress)?;
-    match decision {
-        Decision::Choices(sides) => Ok(Found::Order(Decider::Backend, points(&pruned, &sides)?)),
+    match decide(backend, &pruned, budget, progress)? {
+        Decision::Choices(sides) => ordered(Decider::Backend, pruned, sides),
         Decision::Core(core) => {
             let is_blamed = |variable: u32| match pruned.variables[variable as usize] {
                 Variable::Open(constraint) => core.contains(&constraint),
@@ -164,38 +178,23 @@ fn search(
     }
 }
 
-type Decided = (Decision, crate::decide::DecideStats);
-
 fn decide(
     backend: &mut dyn Backend,
     pruned: &Pruned,
     budget: &Budget,
     progress: &mut dyn Progress,
-) -> Result<Decided, Stop> {
-    let decided = backend.decide(pruned.question(), budget, progress);
-    decided.map_err(|error| Stop::Error(error.into()))
-}
-
-/// The order that sides of the constraints leave. A cycle is a mistake of whoever chose them.
-fn points(pruned: &Pruned, sides: &[Side]) -> Result<Vec<Point>, Stop> {
-    let order = chosen_order(pruned, sides).map_err(|_| {
-        Stop::Error(CheckError::Uncertified {
-            decider: Decider::Backend.name(),
-            answer: "satisfied",
-            why: "the choices have a cycle".to_owned(),
-        })
-    })?;
-    let points = order.into_iter();
-    Ok(points
-        .filter_map(|node| pruned.polygraph.point(node))
-        .collect())
-}
-
-/// Asks a back end without telling anybody of its progress.
-fn decide_silently(
-    backend: &mut dyn Backend,
-    pruned: &Pruned,
-    budget: &Budget,
 ) -> Result<Decision, Stop> {
-    decide(backend, pruned, budget, &mut Silent).map(|it| it.0)
+    let decided = backend.decide(pruned.question(), budget, progress);
+    let (decision, _) = decided.map_err(CheckError::from)?;
+    Ok(decision)
+}
+
+/// The order that sides of the constraints leave.
+fn ordered(decider: Decider, pruned: Pruned, sides: Vec<Side>) -> Result<Found, Stop> {
+    let decided = Decided {
+        decider,
+        pruned,
+        sides,
+    };
+    Ok(Found::Order(decider, phases::order(&decided)?))
 }

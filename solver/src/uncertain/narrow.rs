@@ -128,17 +128,14 @@ pub(super) fn graph(
     base: &Resolved,
     assumed: &[(usize, VersionId)],
 ) -> Result<Outcome, StopReason> {
-    let polygraph = construct(
-        scene.history,
-        base.assuming(assumed),
-        scene.spec,
-        scene.shape,
-    );
+    let check = scene.check;
+    let shape = check.techniques.shape();
+    let polygraph = construct(check.history, base.assuming(assumed), check.spec, shape);
     let mut stats = PruneStats::default();
     let options = PruneOptions {
         rounds: None,
         estimate: false,
-        ..scene.options
+        ..check.techniques.prune_options()
     };
     prune(polygraph, options, &mut stats, scene.budget, &mut Silent)
 }

@@ -5,11 +5,10 @@
 //! itself. Which reads to split on is asked of the back end's core.
 
 use super::narrow::{Narrowed, Reach, State, Taken, graph, narrow};
-use super::{Found, Scene, Stop, decide_silently, search};
-use crate::budget::StopReason;
-use crate::check::CheckError;
+use super::{Found, Scene, decide, search};
 use crate::decide::{Backend, Decision};
 use crate::model::TxnId;
+use crate::phases::Stop;
 use crate::progress::Silent;
 use crate::prune::{Outcome, Pruned};
 use crate::resolve::{Resolved, VersionId};
@@ -18,29 +17,22 @@ use kingsnake_refute::{NoProof, refute, refute_core};
 
 /// Why there is no proof.
 pub(super) enum Failed {
-    No(NoProof),
-    Error(CheckError),
+    NotFound,
+    Stop(Stop),
 }
 
 impl From<NoProof> for Failed {
     fn from(no: NoProof) -> Self {
-        Failed::No(no)
-    }
-}
-
-impl From<StopReason> for Failed {
-    fn from(reason: StopReason) -> Self {
-        Failed::No(NoProof::Stopped(reason))
-    }
-}
-
-impl From<Stop> for Failed {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Budget(reason) => reason.into(),
-            Stop::Error(error) => Failed::Error(error),
-            Stop::NoProof(_) => Failed::No(NoProof::NotFound),
+        match no {
+            NoProof::Stopped(reason) => reason.into(),
+            NoProof::NotFound => Failed::NotFound,
         }
+    }
+}
+
+impl<T: Into<Stop>> From<T> for Failed {
+    fn from(stop: T) -> Self {
+        Failed::Stop(stop.into())
     }
 }
 
@@ -73,7 +65,7 @@ impl Prover<'_> {
         let all = state.taken.len();
         let proof = match narrowed {
             Narrowed::Contradiction(found) => {
-                refute(&found, self.scene.history, self.scene.budget)?
+                refute(&found, self.scene.check.history, self.scene.budget)?
             }
             Narrowed::Dead(read) => self.cases(state, all, read, None)?,
             Narrowed::Open(pruned, reach) => self.open(state, &pruned, &reach)?,
@@ -95,7 +87,7 @@ impl Prover<'_> {
             &mut Silent,
         )?;
         let mut blamed = match found {
-            Found::Order(..) => return Err(Failed::No(NoProof::NotFound)),
+            Found::Order(..) => return Err(Failed::NotFound),
             Found::No(_, blamed) => blamed,
         };
         if blamed.is_empty() {
@@ -104,7 +96,7 @@ impl Prover<'_> {
         let fewest = blamed
             .into_iter()
             .min_by_key(|&read| state.candidates[read].len());
-        let read = fewest.ok_or(Failed::No(NoProof::NotFound))?;
+        let read = fewest.ok_or(Failed::NotFound)?;
         let all = state.taken.len();
         let mut proofs = Vec::new();
         for &version in &state.candidates[read] {
@@ -125,8 +117,8 @@ impl Prover<'_> {
         if pruned.constraints.is_empty() {
             return Ok(None);
         }
-        let (history, budget) = (self.scene.history, self.scene.budget);
-        match decide_silently(self.backend, pruned, budget)? {
+        let (history, budget) = (self.scene.check.history, self.scene.budget);
+        match decide(self.backend, pruned, budget, &mut Silent)? {
             Decision::Choices(_) => Ok(None),
             Decision::Core(core) => Ok(Some(refute_core(pruned, &core, history, budget)?)),
             Decision::Unknown(reason) => Err(reason.into()),
@@ -169,12 +161,12 @@ impl Prover<'_> {
 
     /// Refutes what is assumed, without any of the other uncertain reads.
     fn attempt(&mut self, assumed: &[(usize, VersionId)]) -> Result<Proof, Failed> {
-        let (history, budget) = (self.scene.history, self.scene.budget);
+        let (history, budget) = (self.scene.check.history, self.scene.budget);
         match graph(self.scene, self.base, assumed)? {
             Outcome::Contradiction(found) => Ok(refute(&found, history, budget)?),
             Outcome::Pruned(pruned) => {
                 let proof = self.core_proof(&pruned)?;
-                proof.ok_or(Failed::No(NoProof::NotFound))
+                proof.ok_or(Failed::NotFound)
             }
         }
     }

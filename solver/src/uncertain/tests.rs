@@ -2,8 +2,11 @@
 
 use crate::agreement::{Exhaustive, engines, specs};
 use crate::budget::Budget;
-use crate::check::{CheckError, check};
+use crate::check::{CheckError, Techniques, check};
+use crate::context::Context;
+use crate::decide::{Backend, Decision};
 use crate::model::History;
+use crate::phases::{Check, Exit, pose};
 use crate::progress::Silent;
 use crate::resolve::resolve;
 use crate::verdict::{Counterexample, Verdict};
@@ -118,4 +121,46 @@ fn conditions_over_rows_agree_with_the_oracle() {
         assert!(tally.n_satisfied.min(tally.n_violated) > tally.n_uncertain / 5);
         assert!(tally.n_refused < tally.n_uncertain);
     }
+}
+
+#[test]
+fn the_question_that_is_posed_has_the_answer_of_the_oracle() {
+    let (mut counts, mut n_asked) = ([0; 2], 0);
+    for seed in 0..n_histories(3_000) {
+        let history = small_repeats_committed(seed);
+        if !is_uncertain(&history) {
+            continue;
+        }
+        for spec in specs(&history, seed) {
+            let truth = oracle::holds(&history, spec).expect("it is small");
+            let techniques = Techniques {
+                prune_rounds: (seed % 2 == 0).then_some(0),
+                ..Techniques::default()
+            };
+            let check = Check {
+                history: &history,
+                spec,
+                techniques: &techniques,
+            };
+            let (budget, mut silent) = (Budget::unlimited(), Silent);
+            let said = match pose(&check, &mut Context::new(&budget, &mut silent)) {
+                Ok(pruned) => {
+                    n_asked += usize::from(!pruned.constraints.is_empty());
+                    let mut backend = Exhaustive::default();
+                    let decided = backend.decide(pruned.question(), &budget, &mut Silent);
+                    let (decision, _) = decided.expect("it is small");
+                    matches!(decision, Decision::Choices(_))
+                }
+                Err(Exit::Refuted(_)) => false,
+                Err(Exit::Stop(_)) => continue,
+            };
+            assert_eq!(said, truth, "seed {seed}, {spec}\n{}", sketch(&history));
+            counts[usize::from(truth)] += 1;
+        }
+    }
+    println!("{counts:?}, {n_asked} asked");
+    assert!(
+        counts[0] > 100 && counts[1] > 100 && n_asked > 100,
+        "{counts:?}, {n_asked} asked"
+    );
 }

@@ -1,0 +1,56 @@
+//! What every phase of a check takes besides its input: the budget, a clock, somebody who listens, and the statistics.
+
+use std::time::Instant;
+
+use crate::budget::{Budget, StopReason};
+use crate::progress::{Event, Phase, Progress};
+use crate::report::CheckStats;
+
+/// Threaded through the phases of one check.
+pub struct Context<'a> {
+    /// How long and how large the check may become.
+    pub budget: &'a Budget,
+    /// Who listens.
+    pub progress: &'a mut dyn Progress,
+    /// What it took so far.
+    pub stats: CheckStats,
+    current: Option<(Phase, Instant)>,
+}
+
+impl<'a> Context<'a> {
+    /// No phase has begun.
+    pub fn new(budget: &'a Budget, progress: &'a mut dyn Progress) -> Self {
+        Context {
+            budget,
+            progress,
+            stats: CheckStats::default(),
+            current: None,
+        }
+    }
+
+    /// Ends the phase before and begins another, if there is time left for it.
+    pub fn begin(&mut self, phase: Phase) -> Result<(), StopReason> {
+        self.budget.check()?;
+        self.go_on(phase);
+        Ok(())
+    }
+
+    /// Ends the phase before and begins another, which an answer that is already found needs: it is not withheld for its last seconds.
+    pub fn go_on(&mut self, phase: Phase) {
+        self.leave();
+        self.current = Some((phase, Instant::now()));
+        self.progress.event(Event::Phase(phase));
+    }
+
+    fn leave(&mut self) {
+        if let Some((phase, start)) = self.current.take() {
+            self.stats.phases.push((phase.name(), start.elapsed()));
+        }
+    }
+
+    /// Ends the last phase: what the check took.
+    pub fn finish(mut self) -> CheckStats {
+        self.leave();
+        self.stats
+    }
+}

@@ -1,0 +1,405 @@
+//! The phases of a check, each a function from what the phase before made. Whoever needs only the first of them (`export`, `stats`,
+//! the benchmarks) calls the same ones.
+
+use crate::budget::StopReason;
+use crate::certify;
+use crate::certify::refutation::{Refusal, check_findings, check_proof_within};
+use crate::context::Context;
+use crate::decide::{Backend, Decision, Side};
+use crate::heuristic::{self, Heuristic};
+use crate::level::{Model, Spec};
+use crate::model::{Act, History};
+use crate::progress::Phase;
+use crate::prune::{Contradiction, Cyclic, Dag, Device, Outcome, Pruned, prune_on};
+use crate::relate::{Edge, Polygraph, construct_within};
+use crate::report::{CheckError, Decider};
+use crate::resolve::{ResolveError, Resolved, resolve_for, resolve_reads};
+use crate::shared::Shared;
+use crate::techniques::Techniques;
+use crate::uncertain;
+use crate::verdict::{Certificate, Counterexample, Finding, Point, Proof, Verdict};
+use crate::witness::witness;
+use kingsnake_refute::{NoProof, refute, refute_core};
+
+/// What is checked, and how.
+#[derive(Clone, Copy)]
+pub struct Check<'a> {
+    /// The history.
+    pub history: &'a History,
+    /// The level.
+    pub spec: Spec,
+    /// The techniques.
+    pub techniques: &'a Techniques,
+}
+
+/// Why the line is left before an order is found.
+pub enum Exit {
+    /// There is no order.
+    Refuted(Box<Refuted>),
+    /// There is no answer.
+    Stop(Stop),
+}
+
+/// Why there is no answer.
+pub enum Stop {
+    /// The budget is used up.
+    Budget(StopReason),
+    /// The check cannot be carried out.
+    Error(CheckError),
+}
+
+/// Why there is no order, as the phase that noticed has it.
+#[allow(clippy::large_enum_variant)] // There is one a check.
+pub enum Refuted {
+    /// Some reads cannot be, whatever the order.
+    Findings(Vec<Finding>),
+    /// The known edges have a cycle.
+    Contradiction(Decider, Contradiction),
+    /// These constraints cannot all be met.
+    Core(Pruned, Vec<u32>),
+    /// A proof that is complete.
+    Proof(Decider, Proof),
+    /// A no whose reasons were not found again.
+    NoProof(Decider),
+}
+
+impl From<Refuted> for Exit {
+    fn from(refuted: Refuted) -> Self {
+        Exit::Refuted(Box::new(refuted))
+    }
+}
+
+impl<T: Into<Stop>> From<T> for Exit {
+    fn from(stop: T) -> Self {
+        Exit::Stop(stop.into())
+    }
+}
+
+impl From<StopReason> for Stop {
+    fn from(reason: StopReason) -> Self {
+        Stop::Budget(reason)
+    }
+}
+
+impl From<ResolveError> for Stop {
+    fn from(error: ResolveError) -> Self {
+        match error {
+            ResolveError::Stopped(reason) => Stop::Budget(reason),
+            error => Stop::Error(error.into()),
+        }
+    }
+}
+
+impl From<CheckError> for Stop {
+    fn from(error: CheckError) -> Self {
+        Stop::Error(error)
+    }
+}
+
+/// An answer that is not checked again yet.
+pub enum Claim {
+    /// This order explains the history.
+    Order(Vec<Point>),
+    /// Nothing does, and this is why.
+    Violated(Counterexample),
+}
+
+/// What each read means.
+pub fn resolve(check: &Check<'_>, context: &mut Context<'_>) -> Result<Resolved, Exit> {
+    context.begin(Phase::Resolve)?;
+    let resolved = resolve_for(check.history, check.spec, context.budget)?;
+    let findings = resolved.broken(check.history, check.spec);
+    if !findings.is_empty() {
+        return Err(Refuted::Findings(findings).into());
+    }
+    Ok(resolved)
+}
+
+/// The graph of what must come before what.
+pub fn relate(
+    check: &Check<'_>,
+    resolved: Resolved,
+    context: &mut Context<'_>,
+) -> Result<Polygraph, Exit> {
+    context.begin(Phase::Construct)?;
+    let (history, shape) = (check.history, check.techniques.shape());
+    let polygraph = construct_within(history, resolved, check.spec, shape, context.budget)?;
+    note_graph(&polygraph, context);
+    Ok(polygraph)
+}
+
+/// What checks of one history at several levels have in common.
+pub(crate) fn share(history: &History, context: &mut Context<'_>) -> Result<Shared, Stop> {
+    context.begin(Phase::Resolve)?;
+    Ok(Shared::new(resolve_reads(history, context.budget)?))
+}
+
+/// The graph, by what checks at other levels have already made.
+pub(crate) fn relate_shared(
+    check: &Check<'_>,
+    shared: &mut Shared,
+    context: &mut Context<'_>,
+) -> Result<Polygraph, Exit> {
+    context.begin(Phase::Construct)?;
+    let shape = check.techniques.shape();
+    let polygraph = shared.graph(check.history, check.spec, shape, context.budget)?;
+    let polygraph = polygraph.map_err(Refuted::Findings)?;
+    note_graph(&polygraph, context);
+    Ok(polygraph)
+}
+
+fn note_graph(polygraph: &Polygraph, context: &mut Context<'_>) {
+    let (resolved, stats) = (polygraph.resolved(), &mut context.stats);
+    let versions = resolved.versions();
+    stats.n_counted = resolved.n_txns();
+    stats.n_unknown_counted = resolved.n_unknown_counted();
+    stats.n_unknown_dropped = resolved.n_unknown_dropped();
+    stats.n_versions = versions.len() - versions.n_keys();
+    stats.n_nodes = polygraph.n_nodes();
+    stats.n_known_edges = polygraph.edges().len();
+    stats.n_pairs = polygraph.runs().n_pairs();
+}
+
+/// Uncertain reads and conditions over rows are decided only where the level is searched.
+pub(crate) fn expect_decidable(check: &Check<'_>, polygraph: &Polygraph) -> Result<(), Exit> {
+    let resolved = polygraph.resolved();
+    // Weak transactions may read a key several times: each read counts.
+    let n_reads = resolved
+        .uncertain()
+        .len()
+        .max(resolved.reads().choices().len());
+    let is_searched = matches!(check.spec.model, Model::Ser | Model::Si | Model::Pc);
+    if !is_searched && (n_reads > 0 || check.history.n_predicates() > 0) {
+        return Err(ResolveError::Uncertain { n_reads }.into());
+    }
+    Ok(())
+}
+
+/// Settles what reachability settles.
+pub fn prune(
+    check: &Check<'_>,
+    polygraph: Polygraph,
+    device: Option<&mut dyn Device>,
+    context: &mut Context<'_>,
+) -> Result<Pruned, Exit> {
+    context.begin(Phase::Prune)?;
+    let decider = by_pruning(check, &polygraph);
+    let options = check.techniques.prune_options();
+    let stats = &mut context.stats.prune;
+    let (budget, progress) = (context.budget, &mut *context.progress);
+    match prune_on(device, polygraph, options, stats, budget, progress)? {
+        Outcome::Contradiction(found) => {
+            context.stats.n_pruned_edges = found.polygraph.edges().len();
+            Err(Refuted::Contradiction(decider, found).into())
+        }
+        Outcome::Pruned(pruned) => {
+            context.stats.n_pruned_edges = pruned.polygraph.edges().len();
+            context.stats.n_open = pruned.constraints.len();
+            Ok(pruned)
+        }
+    }
+}
+
+/// Whom an answer is due to that pruning gives.
+fn by_pruning(check: &Check<'_>, polygraph: &Polygraph) -> Decider {
+    if polygraph.problem().is_settled() && check.techniques.linear {
+        Decider::Linear
+    } else {
+        Decider::Prune
+    }
+}
+
+/// The question that a back end is asked about a history: the line up to there.
+pub fn pose(check: &Check<'_>, context: &mut Context<'_>) -> Result<Pruned, Exit> {
+    let mut polygraph = relate(check, resolve(check, context)?, context)?;
+    expect_decidable(check, &polygraph)?;
+    if !polygraph.resolved().uncertain().is_empty() {
+        polygraph = uncertain::pose(check, polygraph.resolved(), context)?;
+    }
+    prune(check, polygraph, None, context)
+}
+
+/// A pruned graph with a side for everything that was open.
+pub struct Decided {
+    /// Who decided.
+    pub decider: Decider,
+    /// The graph.
+    pub pruned: Pruned,
+    /// The sides.
+    pub sides: Vec<Side>,
+}
+
+/// Settles what pruning left open.
+pub fn decide(
+    check: &Check<'_>,
+    pruned: Pruned,
+    backend: &mut dyn Backend,
+    context: &mut Context<'_>,
+) -> Result<Decided, Exit> {
+    let by = |decider, pruned, sides| {
+        Ok(Decided {
+            decider,
+            pruned,
+            sides,
+        })
+    };
+    if pruned.constraints.is_empty() {
+        return by(by_pruning(check, &pruned.polygraph), pruned, Vec::new());
+    }
+    context.begin(Phase::Decide)?;
+    if check.techniques.witness
+        && let Some(sides) = witness(pruned.question())
+    {
+        return by(Decider::Witness, pruned, sides);
+    }
+    match ask(check, &pruned, backend, context)? {
+        Decision::Choices(sides) => by(Decider::Backend, pruned, sides),
+        Decision::Core(core) => Err(Refuted::Core(pruned, core).into()),
+        Decision::Unknown(reason) => Err(reason.into()),
+    }
+}
+
+/// Asks the back end.
+fn ask(
+    check: &Check<'_>,
+    pruned: &Pruned,
+    backend: &mut dyn Backend,
+    context: &mut Context<'_>,
+) -> Result<Decision, Exit> {
+    context.budget.check()?;
+    let (budget, progress) = (context.budget, &mut *context.progress);
+    let question = pruned.question();
+    let (decision, stats) = match check.techniques.heuristic {
+        Heuristic::Off => backend.decide(question, budget, progress),
+        heuristic => {
+            let chains = pruned.polygraph.sessions();
+            heuristic::decide(heuristic, question, &chains, backend, budget, progress).map(
+                |(decision, stats, assumed)| {
+                    context.stats.heuristic = Some(assumed);
+                    (decision, stats)
+                },
+            )
+        }
+    }
+    .map_err(CheckError::from)?;
+    context.stats.decide = Some(stats);
+    Ok(decision)
+}
+
+/// The order that the sides leave.
+pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
+    let Decided {
+        decider,
+        pruned,
+        sides,
+    } = decided;
+    let order = chosen_order(pruned, sides).map_err(|Cyclic| CheckError::Uncertified {
+        decider: decider.name(),
+        answer: "satisfied",
+        why: "the choices have a cycle".to_owned(),
+    })?;
+    let points = order.into_iter();
+    Ok(points
+        .filter_map(|node| pruned.polygraph.point(node))
+        .collect())
+}
+
+fn chosen_order(pruned: &Pruned, sides: &[Side]) -> Result<Vec<u32>, Cyclic> {
+    if sides.is_empty() {
+        return Ok(pruned.dag.order().to_vec());
+    }
+    let constraints = &pruned.constraints;
+    let chosen = sides.iter().enumerate();
+    let chosen = chosen.flat_map(|(at, &side)| constraints.side(at, side));
+    let edges: Vec<Edge> = pruned.question().known().chain(chosen.copied()).collect();
+    Dag::new(pruned.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec())
+}
+
+/// What was found, with a proof in place of the reasons of the phase that refuted.
+pub fn explain(
+    check: &Check<'_>,
+    found: Result<(Decider, Vec<Point>), Exit>,
+    context: &mut Context<'_>,
+) -> Result<(Decider, Claim), Stop> {
+    let refuted = match found {
+        Ok((decider, order)) => return Ok((decider, Claim::Order(order))),
+        Err(Exit::Refuted(refuted)) => *refuted,
+        Err(Exit::Stop(stop)) => return Err(stop),
+    };
+    let (history, budget) = (check.history, context.budget);
+    let (decider, proof) = match refuted {
+        Refuted::Findings(findings) => {
+            let claim = Claim::Violated(Counterexample::Local(findings));
+            return Ok((Decider::Resolve, claim));
+        }
+        Refuted::Proof(decider, proof) => (decider, Ok(proof)),
+        Refuted::NoProof(decider) => (decider, Err(NoProof::NotFound)),
+        Refuted::Contradiction(decider, found) => {
+            context.go_on(Phase::Explain);
+            (decider, refute(&found, history, budget))
+        }
+        Refuted::Core(pruned, core) => {
+            context.go_on(Phase::Explain);
+            let proof = refute_core(&pruned, &core, history, budget);
+            (Decider::Backend, proof)
+        }
+    };
+    match proof {
+        Ok(proof) => Ok((decider, Claim::Violated(Counterexample::Cyclic(proof)))),
+        Err(NoProof::Stopped(reason)) => Err(reason.into()),
+        Err(NoProof::NotFound) => {
+            let why = "its reasons cannot be found again".to_owned();
+            Err(uncertified(decider, "violated", why).into())
+        }
+    }
+}
+
+/// Checks an answer again, by code that shares nothing with what found it.
+pub fn certify(
+    check: &Check<'_>,
+    decider: Decider,
+    claim: Claim,
+    context: &mut Context<'_>,
+) -> Result<Verdict, Stop> {
+    context.go_on(Phase::Certify);
+    match claim {
+        Claim::Order(order) => replay(check, decider, Certificate { order }),
+        Claim::Violated(counterexample) => {
+            let (history, spec) = (check.history, check.spec);
+            let holds = match &counterexample {
+                Counterexample::Local(findings) => check_findings(history, findings),
+                Counterexample::Cyclic(proof) => {
+                    match check_proof_within(history, spec, proof, context.budget) {
+                        Err(Refusal::Stopped(reason)) => return Err(reason.into()),
+                        Err(Refusal::Wrong(why)) => Err(why),
+                        Ok(()) => Ok(()),
+                    }
+                }
+                Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
+            };
+            holds.map_err(|why| uncertified(decider, "violated", why))?;
+            Ok(Verdict::Violated(counterexample))
+        }
+    }
+}
+
+fn replay(check: &Check<'_>, decider: Decider, order: Certificate) -> Result<Verdict, Stop> {
+    let (history, spec) = (check.history, check.spec);
+    certify::order::replay_without_aggregates(history, spec, &order)
+        .map_err(|why| uncertified(decider, "satisfied", why))?;
+    // An order that gives every aggregate its result is an answer; that this one does not is none.
+    let mut predicates = history.all_predicates().iter();
+    let has_aggregates = predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }));
+    if has_aggregates && certify::order::replay(history, spec, &order).is_err() {
+        return Err(CheckError::Aggregates.into());
+    }
+    Ok(Verdict::Satisfied(order))
+}
+
+fn uncertified(decider: Decider, answer: &'static str, why: String) -> CheckError {
+    CheckError::Uncertified {
+        decider: decider.name(),
+        answer,
+        why,
+    }
+}

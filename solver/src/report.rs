@@ -1,0 +1,127 @@
+//! What a check returns: a verdict, which phase gave it, what it took; or why there is none.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::decide::{DecideError, DecideStats};
+use crate::heuristic::HeuristicStats;
+use crate::level::Spec;
+use crate::prune::PruneStats;
+use crate::resolve::ResolveError;
+use crate::verdict::Verdict;
+
+/// Which part of the line gave the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decider {
+    /// Some read cannot have happened at any level.
+    Resolve,
+    /// One topological sort: every key was ordered.
+    Linear,
+    /// Pruning left nothing open, or found a contradiction.
+    Prune,
+    /// The estimated order explained the history.
+    Witness,
+    /// The back end.
+    Backend,
+    /// Linearizability, by sorting.
+    Zones,
+    /// Linearizability, by search.
+    Search,
+    /// Nothing did: the check stopped.
+    Nobody,
+}
+
+impl Decider {
+    /// The name, as reported.
+    pub fn name(self) -> &'static str {
+        match self {
+            Decider::Resolve => "resolve",
+            Decider::Linear => "linear",
+            Decider::Prune => "prune",
+            Decider::Witness => "witness",
+            Decider::Backend => "backend",
+            Decider::Zones => "zones",
+            Decider::Search => "search",
+            Decider::Nobody => "nobody",
+        }
+    }
+}
+
+/// What a check took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckStats {
+    /// How long each phase took, in order.
+    pub phases: Vec<(&'static str, Duration)>,
+    /// Transactions that count.
+    pub n_counted: usize,
+    /// Transactions of unknown end that count, because somebody observed them.
+    pub n_unknown_counted: usize,
+    /// Transactions of unknown end that were dropped, because nobody did.
+    pub n_unknown_dropped: usize,
+    /// Versions, initial ones left out.
+    pub n_versions: usize,
+    /// Nodes of the polygraph.
+    pub n_nodes: usize,
+    /// Known edges before pruning.
+    pub n_known_edges: usize,
+    /// Known edges after pruning.
+    pub n_pruned_edges: usize,
+    /// Unordered pairs of runs before pruning.
+    pub n_pairs: u64,
+    /// Constraints that were open after pruning.
+    pub n_open: usize,
+    /// What pruning did.
+    pub prune: PruneStats,
+    /// What the heuristic did, if a back end was asked with one.
+    pub heuristic: Option<HeuristicStats>,
+    /// What deciding did, if a back end was asked.
+    pub decide: Option<DecideStats>,
+}
+
+/// A verdict, who gave it, and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The answer, already checked again by [`crate::certify`].
+    pub verdict: Verdict,
+    /// What was checked.
+    pub spec: Spec,
+    /// Who gave the answer.
+    pub decider: Decider,
+    /// What it took.
+    pub stats: CheckStats,
+}
+
+/// A check that could not be carried out; this says nothing about the database.
+#[derive(Debug, Error)]
+pub enum CheckError {
+    /// The history does not say enough.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// The level needs times.
+    #[error("the level needs begin and commit times, and the history has none")]
+    NoTimes,
+    /// The history is not one of registers.
+    #[error(transparent)]
+    NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
+    /// Orders explain all reads, and no order that was tried gives every aggregate its result.
+    #[error(
+        "some order explains every row that was read and every row that was not returned, but whether one also gives all aggregates \
+         their results is not decided; aggregates are checked with --certificate-from history or --along, and --no-predicates \
+         ignores conditions over rows"
+    )]
+    Aggregates,
+    /// A back end failed.
+    #[error(transparent)]
+    Decide(#[from] DecideError),
+    /// An answer did not stand up to being checked again: a bug of this program. The answer is withheld.
+    #[error("internal error: {decider} answered {answer}, which does not hold: {why}")]
+    Uncertified {
+        /// Who gave it.
+        decider: &'static str,
+        /// What it was.
+        answer: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+}
