@@ -97,8 +97,9 @@ pub(super) fn repeatable_externals<'h>(
             }
             Op::Read { key, .. } => vec![key],
             Op::Range { range } => {
-                let rows = history.range(range).rows.iter();
-                rows.map(|&row| history.value_key(row)).collect()
+                let query = history.range(range);
+                let rows = query.rows.iter().map(|&row| history.value_key(row));
+                rows.chain(wary.keys.within(query)).collect()
             }
             Op::Append { .. } | Op::ReadList { .. } => continue,
         };
