@@ -42,26 +42,24 @@ fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     })
 }
 
+/// Whether what is asked for needs the graph of the other levels: pictures, anomalies of every class, a share of a version order.
+pub fn needs_graph(args: &CheckArgs) -> bool {
+    let (files, all) = (&args.files, &args.all);
+    let pictures = [&files.dot, &files.svg, &files.report];
+    pictures.iter().any(|it| it.is_some())
+        || all.all
+        || !all.expect.is_empty()
+        || !all.anomalies.is_empty()
+        || args.version_order_share.is_some()
+}
+
 /// Checks at a weak level and tells the answer.
 pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> Result<u8> {
     let spec = spec(level, &args.level)?;
     let files = &args.files;
-    for (name, path) in [
-        ("--proof", &files.proof),
-        ("--dot", &files.dot),
-        ("--svg", &files.svg),
-        ("--report", &files.report),
-    ] {
-        if path.is_some() {
-            bail!(
-                "{name} is not written at --level {}; --json and --certificate are",
-                level.name()
-            );
-        }
-    }
-    if args.version_order_share.is_some() {
+    if files.proof.is_some() {
         bail!(
-            "--version-order-share is for levels at which orders of versions are searched; --level {} needs none",
+            "--proof is a solver's, and --level {} asks none; --certificate and --json are written",
             level.name()
         );
     }
