@@ -19,6 +19,7 @@ use kingsnake_relate::visible::{Models, Visible};
 
 use crate::budget::Budget;
 use crate::check::CheckError;
+use crate::level::Spec;
 use crate::model::{Act, History};
 use crate::resolve::{ResolveError, resolve_reads};
 
@@ -61,8 +62,12 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
         let n_reads = resolved.reads().choices().len();
         return Err(ResolveError::Uncertain { n_reads });
     }
-    let mut findings = resolved.findings().to_vec();
-    findings.retain(|finding| spec.level.is_broken_by(finding));
+    let at_level = Spec {
+        model: spec.level.into(),
+        session_order: spec.session_order,
+        real_time: None,
+    };
+    let findings = resolved.broken(history, at_level);
     if !findings.is_empty() {
         return Ok(WeakVerdict::Local(findings));
     }

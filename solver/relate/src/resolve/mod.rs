@@ -107,7 +107,8 @@ impl Resolved {
     /// The findings that break a level.
     pub fn broken(&self, history: &History, spec: Spec) -> Vec<Finding> {
         let breaks = |it: &&Finding| it.breaks(spec.model_of(history, it.txn));
-        self.findings.iter().filter(breaks).cloned().collect()
+        let broken = self.findings.iter().filter(breaks);
+        broken.take(reads::MAX_FINDINGS).cloned().collect()
     }
 
     /// Every external read in program order, where they were asked for; findings' own reads are left out, unless they are

@@ -29,7 +29,15 @@ impl Walk<'_> {
         let spanned = absences.sorted.spanned(history, query);
         let touched = self.under.touched(&spanned);
         let touched = touched.iter().map(|&place| absences.sorted.key(place));
-        for key in touched.chain(absences.others(history, query).iter().copied()) {
+        let others = absences.others(history, query);
+        self.reserve_choices(others.len())?;
+        // Where enough rows are known to be missing the verdict is settled, and the others are not looked for.
+        let there = if self.is_listed(LocalAnomaly::MissingRow, txn) {
+            &[]
+        } else {
+            absences.there(history, query)
+        };
+        for key in touched.chain(others.iter().chain(there).copied()) {
             self.poll.step()?;
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;
