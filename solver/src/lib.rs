@@ -9,6 +9,7 @@ mod agreement;
 pub mod auto;
 pub mod check;
 mod context;
+mod either_way;
 pub mod linearizable;
 #[cfg(test)]
 mod mixed;

@@ -5,6 +5,7 @@ mod adya_reading;
 pub mod along;
 mod clock;
 mod conditions;
+pub mod counterexample;
 pub mod dependencies;
 mod families;
 mod findings;

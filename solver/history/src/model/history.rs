@@ -204,6 +204,14 @@ impl History {
         self.txns[txn.index()].status
     }
 
+    /// The same history with another end of a transaction.
+    #[must_use]
+    pub fn with_status(&self, txn: TxnId, status: Status) -> History {
+        let mut history = self.clone();
+        history.txns[txn.index()].status = status;
+        history
+    }
+
     /// The operations of a transaction, in order.
     #[inline]
     pub fn ops(&self, txn: TxnId) -> &[Op] {

@@ -117,6 +117,7 @@ impl Walk<'_> {
             key: self.history.key_name(key),
             value: self.history.value_name(value),
             writer: self.history.txn_name(writer),
+            txn: writer,
         }
     }
 }

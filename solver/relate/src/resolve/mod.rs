@@ -163,6 +163,8 @@ pub enum ResolveError {
         key: String,
         /// The transaction whose end is unknown.
         writer: String,
+        /// The same.
+        txn: TxnId,
     },
     /// A read can have been of several versions, which this level does not search.
     #[error(
@@ -187,6 +189,8 @@ pub enum ResolveError {
         value: String,
         /// The writer whose end is unknown.
         writer: String,
+        /// The same.
+        txn: TxnId,
     },
     /// A key holds lists in one place and single values in another.
     #[error("key {key} is used both as a list and as a register (transaction {txn})")]
@@ -222,6 +226,16 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
+    /// The transaction of unknown end of which it must be known whether it took effect.
+    pub fn unsettled(&self) -> Option<TxnId> {
+        match self {
+            ResolveError::UnknownDelete { txn, .. } | ResolveError::UnknownWriter { txn, .. } => {
+                Some(*txn)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the reads do not tell what a level needs to know of them.
     pub fn is_of_reads(&self) -> bool {
         matches!(

@@ -155,5 +155,6 @@ fn unknown_delete(history: &History, reader: TxnId, key: KeyId, writer: TxnId) -
         reader: history.txn_name(reader),
         key: history.key_name(key),
         writer: history.txn_name(writer),
+        txn: writer,
     }
 }
