@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::level::{Model, Spec};
-use kingsnake_solver::model::{History, KeyId, TxnId};
+use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::verdict::Counterexample;
 use kingsnake_solver::weak::{
     Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay,
@@ -181,16 +181,16 @@ impl Weak<'_> {
     fn word(&self) -> &'static str {
         match self.verdict {
             WeakVerdict::Satisfied(_) => "satisfied",
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => "violated",
             WeakVerdict::Unknown(_) => "unknown",
+            _ => "violated",
         }
     }
 
     fn status(&self) -> u8 {
         match self.verdict {
             WeakVerdict::Satisfied(_) => 0,
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => 1,
             WeakVerdict::Unknown(_) => 3,
+            _ => 1,
         }
     }
 
@@ -198,6 +198,7 @@ impl Weak<'_> {
         match self.verdict {
             WeakVerdict::Satisfied(_) | WeakVerdict::Cycle(_) => "one topological sort decided",
             WeakVerdict::Local(_) => "some reads cannot have happened at this level",
+            WeakVerdict::EitherWay { .. } => "each case was decided by itself",
             WeakVerdict::Unknown(_) => "nobody decided",
         }
     }
@@ -205,8 +206,8 @@ impl Weak<'_> {
     fn words(&self, voice: Voice) -> String {
         let word = match self.verdict {
             WeakVerdict::Satisfied(_) => voice.paint.good(self.word()),
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => voice.paint.bad(self.word()),
             WeakVerdict::Unknown(_) => voice.paint.open(self.word()),
+            _ => voice.paint.bad(self.word()),
         };
         let mut words = format!("{word}: {} ({})\n", self.spec, self.subject);
         if voice.quiet {
@@ -232,8 +233,34 @@ impl Weak<'_> {
 
     /// The name of what happened, its story, and what the transactions did; `None` where nothing went wrong.
     fn story(&self) -> Option<(String, Vec<String>, Vec<String>)> {
-        let history = self.history?;
-        match self.verdict {
+        self.story_of(self.history?, self.verdict)
+    }
+
+    fn story_of(
+        &self,
+        history: &History,
+        verdict: &WeakVerdict,
+    ) -> Option<(String, Vec<String>, Vec<String>)> {
+        match verdict {
+            WeakVerdict::EitherWay {
+                txn,
+                lost,
+                took_effect,
+            } => {
+                let who = history.txn_name(*txn);
+                let lost = self.story_of(&history.with_status(*txn, Status::Aborted), lost)?;
+                let history = history.with_status(*txn, Status::Committed);
+                let took_effect = self.story_of(&history, took_effect)?;
+                let mut lines = vec![format!("Suppose that {who} did not take effect:")];
+                lines.extend(lost.1.into_iter().map(|line| format!("  {line}")));
+                lines.push(format!("Suppose that {who} took effect:"));
+                lines.extend(took_effect.1.into_iter().map(|line| format!("  {line}")));
+                let mut operations = lost.2;
+                operations.extend(took_effect.2);
+                operations.sort();
+                operations.dedup();
+                Some((lost.0, lines, operations))
+            }
             WeakVerdict::Cycle(steps) => {
                 let story = commit_story(history, steps);
                 Some((story.name.to_owned(), story.lines, story.operations))

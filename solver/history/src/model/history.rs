@@ -212,6 +212,22 @@ impl History {
         history
     }
 
+    /// The same history where of the transactions of unknown end exactly these took effect.
+    #[must_use]
+    pub fn with_effects_of(&self, took_effect: impl Fn(TxnId) -> bool) -> History {
+        let mut history = self.clone();
+        for (at, row) in history.txns.iter_mut().enumerate() {
+            if row.status == Status::Unknown {
+                row.status = if took_effect(TxnId(at as u32)) {
+                    Status::Committed
+                } else {
+                    Status::Aborted
+                };
+            }
+        }
+        history
+    }
+
     /// The operations of a transaction, in order.
     #[inline]
     pub fn ops(&self, txn: TxnId) -> &[Op] {

@@ -235,16 +235,6 @@ impl ResolveError {
             _ => None,
         }
     }
-
-    /// Whether the reads do not tell what a level needs to know of them.
-    pub fn is_of_reads(&self) -> bool {
-        matches!(
-            self,
-            ResolveError::Uncertain { .. }
-                | ResolveError::UnknownWriter { .. }
-                | ResolveError::UnknownDelete { .. }
-        )
-    }
 }
 
 impl From<StopReason> for ResolveError {

@@ -82,8 +82,8 @@ impl Walk<'_> {
                 let all = self
                     .keep_reads
                     .then(|| self.absent_versions(key, txn, absence));
-                match all {
-                    Some(Ok(several)) if several.len() > 1 => {
+                match all.transpose()? {
+                    Some(several) if several.len() > 1 => {
                         self.keep_choice(node, at, key, &several);
                     }
                     _ => self.keep(node, at, version),
