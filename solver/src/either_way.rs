@@ -70,3 +70,81 @@ fn explained(check: &Check<'_>, report: Report) -> Result<Report, CheckError> {
     }
     Ok(report)
 }
+
+#[cfg(test)]
+mod tests {
+    use kingsnake_lab::oracle;
+    use kingsnake_lab::random::small_repeats;
+
+    use super::*;
+    use crate::agreement::Exhaustive;
+    use crate::certify::counterexample::check_counterexample;
+    use crate::check::{Techniques, check};
+    use crate::level::{Level, Spec};
+    use crate::model::History;
+    use crate::progress::Silent;
+    use crate::resolve::resolve;
+
+    fn verdict(history: &History, spec: Spec) -> Verdict {
+        let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
+        let all = Techniques::default();
+        let report = check(history, spec, &all, backend, &budget, &mut Silent);
+        report.expect("it can be checked").verdict
+    }
+
+    fn spec() -> Spec {
+        Level::Ser.spec(None).expect("it needs nothing more")
+    }
+
+    /// The histories with a transaction in doubt, and that transaction.
+    fn doubtful() -> impl Iterator<Item = (History, TxnId)> {
+        (0..20_000).map(small_repeats).filter_map(|history| {
+            let error = resolve(&history, &Budget::unlimited()).err()?;
+            Some((history, error.unsettled()?))
+        })
+    }
+
+    #[test]
+    fn trying_one_case_alone_is_caught() {
+        for end in [Status::Aborted, Status::Committed] {
+            let mut histories = doubtful();
+            let caught = histories.any(|(history, txn)| {
+                let said = verdict(&history.with_status(txn, end), spec());
+                let said = matches!(said, Verdict::Satisfied(_));
+                oracle::holds(&history, spec()) != Some(said)
+            });
+            assert!(caught, "{end:?} alone");
+        }
+    }
+
+    #[test]
+    fn a_counterexample_needs_both_cases() {
+        let (mut n_checked, mut n_swapped) = (0, 0);
+        let budget = Budget::unlimited();
+        for (history, _) in doubtful().take(2_000) {
+            let Verdict::Violated(whole) = verdict(&history, spec()) else {
+                continue;
+            };
+            let holds =
+                |it: &Counterexample| check_counterexample(&history, spec(), it, &budget).is_ok();
+            assert!(holds(&whole));
+            let Counterexample::EitherWay {
+                txn,
+                lost,
+                took_effect,
+            } = whole
+            else {
+                continue;
+            };
+            n_checked += 1;
+            let swapped = Counterexample::EitherWay {
+                txn,
+                lost: took_effect,
+                took_effect: lost,
+            };
+            n_swapped += usize::from(!holds(&swapped));
+        }
+        println!("{n_checked} with cases, {n_swapped} rejected with the cases swapped");
+        assert!(n_checked > 10 && n_swapped > 0);
+    }
+}
