@@ -130,10 +130,10 @@ pub fn auto(
         answers[at] = Some(Answer::Checked(Box::new(report)));
         let kind = |spec: Spec| (spec.model, spec.session_order);
         let mut open = asked.iter().zip(&answers).filter(|it| it.1.is_none());
-        if !open.any(|(it, _)| kind(it.spec) == kind(spec)) {
-            if let Some(shared) = &mut shared {
-                shared.forget(spec);
-            }
+        if !open.any(|(it, _)| kind(it.spec) == kind(spec))
+            && let Some(shared) = &mut shared
+        {
+            shared.forget(spec);
         }
     }
     Ok(answers.into_iter().flatten().collect())
