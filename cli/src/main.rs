@@ -28,6 +28,7 @@ mod progress;
 mod question;
 mod study_bar;
 mod study_rules;
+mod switches;
 mod telling;
 mod voice;
 mod words;
