@@ -341,7 +341,6 @@ fn reason_kind(reason: &StopReason) -> &'static str {
         StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
         StopReason::Interrupted => "interrupted",
         StopReason::Backend(_) => "backend",
-        StopReason::Unexplained(_) => "unexplained",
     }
 }
 

@@ -186,6 +186,46 @@ fn graphs_of_misread_range_queries_are_caught() {
 }
 
 #[test]
+#[allow(clippy::type_complexity)] // A name and which edge of a gap is lost.
+fn graphs_that_lose_an_edge_of_a_gap_are_caught() {
+    let lost: [(&str, fn(&Polygraph, &Edge) -> bool); 3] = [
+        ("a reader's edge to a helper", |polygraph, edge| {
+            edge.reason == reasons::GAP && polygraph.point(edge.from).is_some()
+        }),
+        ("a helper's edge to one of its halves", |polygraph, edge| {
+            edge.reason == reasons::GAP && polygraph.point(edge.from).is_none()
+        }),
+        ("a helper's edge to a writer", |polygraph, edge| {
+            edge.reason != reasons::GAP
+                && polygraph.point(edge.from).is_none()
+                && polygraph.point(edge.to).is_some()
+        }),
+    ];
+    for (what, is_one) in lost {
+        for model in [Model::Ser, Model::Si, Model::Pc] {
+            caught(&format!("{what} is lost at {model:?}"), |seed| {
+                let history = small_rows(seed);
+                let spec = Spec {
+                    model,
+                    session_order: true,
+                    real_time: None,
+                };
+                let Some(mut polygraph) = graph(&history, spec, true) else {
+                    return false;
+                };
+                let edges = polygraph.edges().iter();
+                let Some(last) = edges.rev().position(|edge| is_one(&polygraph, edge)) else {
+                    return false;
+                };
+                let last = polygraph.edges().len() - 1 - last;
+                polygraph.problem_mut().edges.remove(last);
+                goes_wrong(&history, polygraph, &Techniques::default())
+            });
+        }
+    }
+}
+
+#[test]
 fn graphs_with_every_unknown_end_committed_are_caught() {
     caught("an unobserved transaction counts", |seed| {
         let spec = Spec {

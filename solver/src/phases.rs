@@ -162,7 +162,12 @@ fn note_graph(polygraph: &Polygraph, context: &mut Context<'_>) {
 
 /// Uncertain reads and conditions over rows are decided only where the level is searched.
 pub(crate) fn expect_decidable(check: &Check<'_>, polygraph: &Polygraph) -> Result<(), Exit> {
-    let n_reads = polygraph.resolved().uncertain().len();
+    let resolved = polygraph.resolved();
+    // Weak transactions may read a key several times: each read counts.
+    let n_reads = resolved
+        .uncertain()
+        .len()
+        .max(resolved.reads().choices().len());
     let is_searched = matches!(check.spec.model, Model::Ser | Model::Si | Model::Pc);
     if !is_searched && (n_reads > 0 || check.history.n_predicates() > 0) {
         return Err(ResolveError::Uncertain { n_reads }.into());

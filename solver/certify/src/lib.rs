@@ -14,7 +14,11 @@ mod meaning;
 pub mod order;
 pub mod refutation;
 mod rows;
+mod sorted;
 mod table;
 pub mod weak;
+pub mod weak_cycle;
+mod weak_reads;
+mod weak_sees;
 
 pub use meaning::Meaning;

@@ -230,6 +230,11 @@ impl<'h> Meaning<'h> {
         }
     }
 
+    /// The keys that some transaction that did not abort left without a row.
+    pub(super) fn deleted(&self) -> impl Iterator<Item = KeyId> + '_ {
+        self.deletes.keys().copied()
+    }
+
     /// The transactions other than `reader` that did not abort and left a key so that it seemed to have no row.
     pub(super) fn deleters(
         &self,

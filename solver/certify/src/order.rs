@@ -327,8 +327,8 @@ impl<'h> Replay<'h> {
             if let Some(overwritten) = cell.value.filter(|_| cell.written_at == at && !is_append) {
                 self.installed_at[overwritten.index()] = 0;
             }
-            if let Some(table) = self.table.as_mut().filter(|_| cell.written_at == 0) {
-                table.write(key);
+            if let Some(table) = &mut self.table {
+                table.write(key, value);
             }
             cell.written_at = at;
             cell.value = Some(value);

@@ -10,7 +10,8 @@ use super::families::Families;
 pub use super::findings::check_findings;
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
-use super::weak;
+use super::weak_reads::Wary;
+use super::weak_sees::{reads_from, sees};
 use kingsnake_history::budget::{Budget, StopReason};
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
@@ -59,6 +60,7 @@ type Assumption = (KeyId, Version, Version);
 
 struct Checker<'h> {
     meaning: Meaning<'h>,
+    wary: Wary<'h>,
     spec: Spec,
     /// The cases on the way to the cycle under examination, each with how often it is assumed there: by the writers, and by the
     /// first versions of their families.
@@ -102,6 +104,7 @@ impl<'h> Checker<'h> {
         });
         let families = families.collect();
         Checker {
+            wary: Wary::of(&meaning),
             meaning,
             spec,
             assumed: FxHashMap::default(),
@@ -280,7 +283,14 @@ impl<'h> Checker<'h> {
             StepReason::Vis { reader, key } => {
                 let read = Some(to).filter(|&to| to != from);
                 self.meaning.counts(reader)
-                    && weak::sees(&self.meaning, self.spec, reader, (key, read), from)
+                    && sees(
+                        &self.meaning,
+                        &self.wary,
+                        self.spec,
+                        reader,
+                        (key, read),
+                        from,
+                    )
             }
         };
         if holds {
@@ -296,7 +306,7 @@ impl<'h> Checker<'h> {
     /// Whether a transaction read a key from another. A weak one may have read it several times, and differently.
     fn read_from(&self, reader: TxnId, key: KeyId, writer: TxnId) -> bool {
         if self.model(reader).is_weak() {
-            return weak::reads_from(&self.meaning, reader, key, Some(writer));
+            return reads_from(&self.meaning, &self.wary, reader, (key, writer));
         }
         self.meaning.version_read(reader, key) == Some(Some(writer))
     }

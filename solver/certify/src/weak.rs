@@ -1,153 +1,17 @@
-//! Checks answers at the weak levels again: replays an order of commits, and re-derives every step of a cycle.
+//! Checks answers at the weak levels again: replays an order of commits.
 //!
 //! Replaying asks, for each read, how late in the order the newest visible writer of its key is: it must not be later than the
-//! one that was read from. What happened before a transaction is kept as a clock over sessions.
+//! one that was read from. A range query that found keys as they were before any transaction must have seen no writer of any. What
+//! happened before a transaction is kept as a clock over the sessions that others read from.
 
 use rustc_hash::FxHashMap;
 
-use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
-use super::rows::{Sight, sight};
+use super::sorted::SortedKeys;
+use super::weak_reads::{Absent, External, ReadsOf, Wary, externals};
 use kingsnake_history::level::{Model, Spec};
-use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
-use kingsnake_history::weak::{Because, CommitReason, CommitStep, WeakLevel, WeakSpec};
-
-/// A read of another's write: which operation, of which key, and who wrote what it returned.
-#[derive(Clone, Copy)]
-struct External {
-    op: usize,
-    key: KeyId,
-    from: Version,
-}
-
-/// The external reads of a transaction, in program order; the error names one that is not certain.
-fn externals(meaning: &Meaning<'_>, txn: TxnId) -> Result<Vec<External>, String> {
-    let history = meaning.history();
-    let mut own: FxHashMap<KeyId, Vec<ValueId>> = FxHashMap::default();
-    let mut reads = Vec::new();
-    for (at, &op) in history.ops(txn).iter().enumerate() {
-        let wrong = |key: KeyId| {
-            let (txn, key) = (history.txn_name(txn), history.key_name(key));
-            format!("operation {at} of transaction {txn} cannot have returned that of key {key}")
-        };
-        match op {
-            Op::Write { key, value } => {
-                own.insert(key, vec![value]);
-            }
-            Op::Append { key, value } => own.entry(key).or_default().push(value),
-            Op::ReadList { key, list } => {
-                let mine = own.get(&key).map_or(&[][..], Vec::as_slice);
-                let before = history.list(list).strip_suffix(mine);
-                let from = before.and_then(|before| meaning.end_of_list(txn, before));
-                let from = from.ok_or_else(|| wrong(key))?;
-                reads.push(External { op: at, key, from });
-            }
-            Op::Read { key, .. } => {
-                let seen = sight(history, op, key).ok_or_else(|| wrong(key))?;
-                register(meaning, txn, (at, key), &seen, &own, &mut reads)
-                    .ok_or_else(|| wrong(key))?;
-            }
-            Op::Range { .. } => {
-                for key in (0..history.n_keys() as u32).map(KeyId) {
-                    if let Some(seen) = sight(history, op, key) {
-                        register(meaning, txn, (at, key), &seen, &own, &mut reads)
-                            .ok_or_else(|| wrong(key))?;
-                    }
-                }
-            }
-        }
-    }
-    Ok(reads)
-}
-
-/// Takes a read of a register; `None` if it is not certain, or not what the transaction itself left.
-fn register(
-    meaning: &Meaning<'_>,
-    txn: TxnId,
-    (op, key): (usize, KeyId),
-    seen: &Sight,
-    own: &FxHashMap<KeyId, Vec<ValueId>>,
-    reads: &mut Vec<External>,
-) -> Option<()> {
-    if let Some(&mine) = own.get(&key).and_then(|own| own.last()) {
-        return meaning.shows_as(mine, seen).then_some(());
-    }
-    let from = meaning.version_seen_or(txn, key, seen, reads_of(reads, key))?;
-    reads.push(External { op, key, from });
-    Some(())
-}
-
-fn reads_of(reads: &[External], key: KeyId) -> Option<Version> {
-    let first = reads.iter().find(|read| read.key == key);
-    first.map(|read| read.from)
-}
-
-/// Whether a transaction read a key from a version, in any of its operations.
-pub(super) fn reads_from(
-    meaning: &Meaning<'_>,
-    reader: TxnId,
-    key: KeyId,
-    version: Version,
-) -> bool {
-    let reads = externals(meaning, reader).unwrap_or_default();
-    reads
-        .iter()
-        .any(|read| read.key == key && read.from == version)
-}
-
-/// Whether some read of a weak transaction that returned a version of a key sees another transaction, which writes the key too.
-pub(super) fn sees(
-    meaning: &Meaning<'_>,
-    spec: Spec,
-    reader: TxnId,
-    (key, version): (KeyId, Version),
-    seen: TxnId,
-) -> bool {
-    let history = meaning.history();
-    if reader == seen || version == Some(seen) || meaning.left(seen, key).is_none() {
-        return false;
-    }
-    let reads = externals(meaning, reader).unwrap_or_default();
-    let of = |read: &&External| read.key == key && read.from == version;
-    let Some(last) = reads.iter().filter(of).map(|read| read.op).max() else {
-        return false;
-    };
-    let in_session =
-        spec.session_order && history.session(seen) == history.session(reader) && seen < reader;
-    let mut sources = reads.iter().filter(|read| read.from == Some(seen));
-    match spec.model_of(history, reader) {
-        Model::Rc => sources.any(|read| read.op <= last),
-        Model::RcSo => in_session || sources.any(|read| read.op <= last),
-        Model::Ra => in_session || sources.next().is_some(),
-        Model::Cc => happened_before(meaning, spec, seen, reader),
-        _ => false,
-    }
-}
-
-/// Whether one transaction happened before another by session order and reads.
-fn happened_before(meaning: &Meaning<'_>, spec: Spec, from: TxnId, to: TxnId) -> bool {
-    let history = meaning.history();
-    let mut is_met = vec![false; history.n_txns()];
-    let mut open = vec![to];
-    while let Some(txn) = open.pop() {
-        let sources = externals(meaning, txn).unwrap_or_default();
-        let mut before: Vec<TxnId> = sources.iter().filter_map(|read| read.from).collect();
-        if spec.session_order {
-            let start = history.session_txns(history.session(txn)).start;
-            let earlier = (start..txn.0).rev().map(TxnId);
-            before.extend(earlier.filter(|&it| meaning.counts(it)).take(1));
-        }
-        if before.contains(&from) {
-            return true;
-        }
-        for it in before {
-            if !std::mem::replace(&mut is_met[it.index()], true) {
-                open.push(it);
-            }
-        }
-    }
-    false
-}
+use kingsnake_history::model::{History, KeyId, Op, SessionId, Status, TxnId, ValueId};
+use kingsnake_history::weak::WeakSpec;
 
 /// Checks that an order of commits explains the history at a weak level.
 pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), String> {
@@ -166,12 +30,20 @@ pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> 
     let mut replay = Replay {
         history,
         spec,
+        wary: Wary::of(&meaning),
         meaning,
         place: vec![0; history.n_txns()],
         writers: FxHashMap::default(),
         clocks: Vec::new(),
         last_writer: FxHashMap::default(),
+        column: vec![None; history.n_sessions()],
+        columns: Vec::new(),
+        sessions: Vec::new(),
+        pasts: FxHashMap::default(),
     };
+    if history.n_ranges() > 0 {
+        replay.sessions = vec![SortedKeys::new(history); history.n_sessions()];
+    }
     replay.take_order(order)?;
     replay.index_writers();
     let has_clock = |model: Model| matches!(model, Model::Cc | Model::Psi);
@@ -196,13 +68,36 @@ struct Replay<'h> {
     place: Vec<usize>,
     /// The transactions of the order that write each key, session by session.
     writers: FxHashMap<KeyId, Vec<TxnId>>,
-    /// For causal consistency, how far each transaction's past reaches into each session, or the whole past.
+    /// For causal consistency, how far each transaction's past reaches into other sessions, or the whole past.
     clocks: Vec<Vec<u32>>,
     /// For parallel snapshot isolation, the last writer of each key so far.
     last_writer: FxHashMap<KeyId, TxnId>,
+    /// The entry of each session in the clocks, once another has read from it; where a clock ends, entries are 0.
+    column: Vec<Option<usize>>,
+    /// The session of each entry.
+    columns: Vec<usize>,
+    /// Where range queries ask for them: the keys that each session wrote so far.
+    sessions: Vec<SortedKeys<'h>>,
+    /// And, for causal consistency, the keys in the past of each session so far.
+    pasts: FxHashMap<usize, PastKeys<'h>>,
+    wary: Wary<'h>,
 }
 
-impl Replay<'_> {
+/// The keys in the past of a session, and how far into each other session they were taken.
+struct PastKeys<'h> {
+    keys: SortedKeys<'h>,
+    taken: FxHashMap<usize, u32>,
+}
+
+impl PastKeys<'_> {
+    fn take(&mut self, history: &History, txn: TxnId) {
+        let ops = history.ops(txn).iter().filter(|op| op.is_write());
+        ops.filter_map(|op| op.key())
+            .for_each(|key| self.keys.insert(key));
+    }
+}
+
+impl<'h> Replay<'h> {
     fn name(&self, txn: TxnId) -> String {
         format!("transaction {}", self.history.txn_name(txn))
     }
@@ -258,7 +153,10 @@ impl Replay<'_> {
     }
 
     fn transaction(&mut self, txn: TxnId) -> Result<(), String> {
-        let reads = externals(&self.meaning, txn)?;
+        let ReadsOf {
+            externals: reads,
+            absents,
+        } = externals(&self.meaning, &self.wary, txn)?;
         for read in &reads {
             if let Some(from) = read.from
                 && !(1..self.place[txn.index()]).contains(&self.place[from.index()])
@@ -274,18 +172,37 @@ impl Replay<'_> {
             let overwritten = self.overwritten(txn, model);
             self.keep_clock(txn, &reads, overwritten);
         }
-        if !model.is_weak() && model != Model::Psi {
-            return Ok(());
+        if model.is_weak() || model == Model::Psi {
+            self.reads(txn, model, &reads, &absents)?;
         }
+        if let Some(written) = self.sessions.get_mut(self.history.session(txn).index()) {
+            let ops = self.history.ops(txn).iter().filter(|op| op.is_write());
+            ops.filter_map(|op| op.key())
+                .for_each(|key| written.insert(key));
+        }
+        Ok(())
+    }
+
+    /// Checks that the reads of a transaction missed nothing that they saw.
+    fn reads(
+        &mut self,
+        txn: TxnId,
+        model: Model,
+        reads: &[External],
+        absents: &[Absent<'h>],
+    ) -> Result<(), String> {
         let mut newest: FxHashMap<KeyId, usize> = FxHashMap::default();
         let is_rc = matches!(model, Model::Rc | Model::RcSo);
         if model == Model::Ra {
-            for read in &reads {
+            for read in reads {
                 self.see(read.from, &mut newest);
             }
         }
+        if !absents.is_empty() {
+            self.absents(txn, model, absents, reads)?;
+        }
         let mut seen = 0;
-        for read in &reads {
+        for read in reads {
             while is_rc && seen < reads.len() && reads[seen].op <= read.op {
                 self.see(reads[seen].from, &mut newest);
                 seen += 1;
@@ -308,6 +225,81 @@ impl Replay<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the range queries of a transaction saw no writer of a key that they found as it was before any transaction.
+    fn absents(
+        &mut self,
+        txn: TxnId,
+        model: Model,
+        absents: &[Absent<'h>],
+        reads: &[External],
+    ) -> Result<(), String> {
+        let has_past = matches!(model, Model::Cc | Model::Psi);
+        if has_past {
+            self.take_past(txn);
+        }
+        let session = self.history.session(txn).index();
+        let is_rc = matches!(model, Model::Rc | Model::RcSo);
+        let mut newest: FxHashMap<KeyId, usize> = FxHashMap::default();
+        let mut seen = 0;
+        for absent in absents {
+            while seen < reads.len() && (!is_rc || reads[seen].op <= absent.op) {
+                self.see(reads[seen].from, &mut newest);
+                seen += 1;
+            }
+            let tells = |key: &KeyId| absent.tells(&self.wary, *key);
+            let mut found = newest.keys().copied().find(tells);
+            if self.spec.session_order && model != Model::Rc {
+                let earlier = self.sessions[session].within(absent.query);
+                found = found.or_else(|| { earlier }.find(tells));
+            }
+            if let Some(past) = self.pasts.get(&session).filter(|_| has_past) {
+                found = found.or_else(|| past.keys.within(absent.query).find(tells));
+            }
+            if let Some(key) = found {
+                return Err(format!(
+                    "operation {} of {} found no row of key {} although it saw one that wrote it",
+                    absent.op,
+                    self.name(txn),
+                    self.history.key_name(key)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what is new in the past of a transaction since the last range query of its session.
+    fn take_past(&mut self, txn: TxnId) {
+        let history = self.history;
+        let session = history.session(txn).index();
+        let fresh = || PastKeys {
+            keys: SortedKeys::new(history),
+            taken: FxHashMap::default(),
+        };
+        let clock = &self.clocks[txn.index()];
+        if !self.spec.session_order {
+            let mut past = fresh();
+            for &txn in clock {
+                past.take(history, TxnId(txn));
+            }
+            self.pasts.insert(session, past);
+            return;
+        }
+        let mut past = self.pasts.remove(&session).unwrap_or_else(fresh);
+        for (&other, &end) in self.columns.iter().zip(clock) {
+            if other == session {
+                continue;
+            }
+            let start = history.session_txns(SessionId(other as u32)).start;
+            let from = past.taken.insert(other, end).unwrap_or(start);
+            for txn in (from..end).map(TxnId) {
+                if self.place[txn.index()] != 0 {
+                    past.take(history, txn);
+                }
+            }
+        }
+        self.pasts.insert(session, past);
     }
 
     fn see(&self, from: Version, newest: &mut FxHashMap<KeyId, usize>) {
@@ -363,8 +355,8 @@ impl Replay<'_> {
             self.clocks[txn.index()] = past;
             return;
         }
-        let mut clock = vec![0; self.history.n_sessions()];
         let session = self.history.session(txn);
+        let mut clock: Vec<u32> = Vec::new();
         let earlier = self.history.session_txns(session).start..txn.0;
         let previous = earlier
             .rev()
@@ -372,11 +364,24 @@ impl Replay<'_> {
             .find(|it| self.place[it.index()] != 0);
         for before in sources.iter().copied().chain(previous) {
             let theirs = &self.clocks[before.index()];
+            if clock.len() < theirs.len() {
+                clock.resize(theirs.len(), 0);
+            }
             for (own, &other) in clock.iter_mut().zip(theirs) {
                 *own = other.max(*own);
             }
-            let own = &mut clock[self.history.session(before).index()];
-            *own = (before.0 + 1).max(*own);
+            let of = self.history.session(before);
+            if of == session {
+                continue;
+            }
+            let column = *self.column[of.index()].get_or_insert_with(|| {
+                self.columns.push(of.index());
+                self.columns.len() - 1
+            });
+            if clock.len() <= column {
+                clock.resize(column + 1, 0);
+            }
+            clock[column] = (before.0 + 1).max(clock[column]);
         }
         self.clocks[txn.index()] = clock;
     }
@@ -398,7 +403,13 @@ impl Replay<'_> {
         while at < writers.len() {
             let session = self.history.session(writers[at]);
             let range = self.history.session_txns(session);
-            newest = newest.max(self.newest_between(key, range.start, clock[session.index()]));
+            let end = if session == self.history.session(txn) {
+                txn.0
+            } else {
+                let column = self.column[session.index()].and_then(|column| clock.get(column));
+                column.copied().unwrap_or(0)
+            };
+            newest = newest.max(self.newest_between(key, range.start, end));
             at = writers.partition_point(|it| it.0 < range.end);
         }
         newest
@@ -464,142 +475,5 @@ impl Replay<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Checks that the steps of a cycle follow from the history and the level.
-pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), String> {
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
-        return Err("an empty cycle".to_owned());
-    };
-    if last.to.is_some_and(|to| to != first.from) {
-        return Err("the last step does not end where the first began".to_owned());
-    }
-    if steps
-        .windows(2)
-        .any(|pair| pair[0].to != Some(pair[1].from))
-    {
-        return Err("a step does not begin where the one before it ended".to_owned());
-    }
-    let edges = || steps.iter().filter_map(|step| Some((step.from, step.to?)));
-    if last.to.is_some() && !is_cycle(edges()) {
-        return Err("the steps are no cycle".to_owned());
-    }
-    let scene = Scene {
-        meaning: Meaning::of(history),
-        history,
-        spec,
-    };
-    for step in steps {
-        if scene.shows(step) != Some(true) {
-            return Err(format!("{step:?} does not hold"));
-        }
-    }
-    Ok(())
-}
-
-struct Scene<'h> {
-    meaning: Meaning<'h>,
-    history: &'h History,
-    spec: WeakSpec,
-}
-
-impl Scene<'_> {
-    fn shows(&self, step: &CommitStep) -> Option<bool> {
-        let counts = |txn: TxnId| self.meaning.counts(txn);
-        if !counts(step.from) || step.to.is_some_and(|to| !counts(to) || to == step.from) {
-            return Some(false);
-        }
-        Some(match &step.reason {
-            CommitReason::Session => self.is_session(step.from, step.to?),
-            CommitReason::Wr(key) => self.read_from(step.to?, *key, Some(step.from)),
-            CommitReason::Given(key) => self.is_given(*key, step.from, step.to?),
-            CommitReason::Vis {
-                reader,
-                key,
-                because,
-            } => {
-                counts(*reader)
-                    && *reader != step.from
-                    && self.meaning.left(step.from, *key).is_some()
-                    && self.saw(*reader, *key, step.to, step.from, because)?
-            }
-        })
-    }
-
-    fn is_session(&self, from: TxnId, to: TxnId) -> bool {
-        let session = |txn| self.history.session(txn);
-        self.spec.session_order && session(from) == session(to) && from < to
-    }
-
-    fn reads(&self, reader: TxnId) -> Vec<External> {
-        externals(&self.meaning, reader).unwrap_or_default()
-    }
-
-    fn read_from(&self, reader: TxnId, key: KeyId, from: Version) -> bool {
-        let mut reads = self.reads(reader).into_iter();
-        reads.any(|read| read.key == key && read.from == from)
-    }
-
-    /// Whether a transaction read a key from `from` in an operation that saw another.
-    fn saw(
-        &self,
-        reader: TxnId,
-        key: KeyId,
-        from: Version,
-        seen: TxnId,
-        because: &Because,
-    ) -> Option<bool> {
-        let reads = self.reads(reader);
-        let of = |read: &&External| read.key == key && read.from == from;
-        let last = reads.iter().filter(of).map(|read| read.op).max()?;
-        let by = |via: KeyId| {
-            let mut sources = reads.iter();
-            sources
-                .find(|read| read.key == via && read.from == Some(seen))
-                .map(|read| read.op)
-        };
-        let level = self.spec.level;
-        Some(match because {
-            Because::EarlierRead(via) => by(*via).is_some_and(|first| first <= last),
-            Because::Source(via) => {
-                matches!(level, WeakLevel::Ra | WeakLevel::Cc) && by(*via).is_some()
-            }
-            Because::Session => level.sees_session() && self.is_session(seen, reader),
-            Because::Path(steps) => {
-                level == WeakLevel::Cc
-                    && steps.first()?.from == seen
-                    && steps.last()?.to == reader
-                    && steps.windows(2).all(|pair| pair[0].to == pair[1].from)
-                    && steps.iter().all(|step| match step.key {
-                        None => self.is_session(step.from, step.to),
-                        Some(key) => self.read_from(step.to, key, Some(step.from)),
-                    })
-            }
-        })
-    }
-
-    /// Whether a version order, or a list that was read, has one transaction's version before the other's.
-    fn is_given(&self, key: KeyId, from: TxnId, to: TxnId) -> bool {
-        let before = self.meaning.installed(from, key);
-        let after = self.meaning.installed(to, key);
-        let shows = |values: &[ValueId], is_list: bool| {
-            let place = |value: &ValueId| values.iter().position(|it| it == value);
-            let known = |value: &&ValueId| self.meaning.is_unique(**value);
-            let first = before.iter().filter(known).filter_map(place).min();
-            let last = after.iter().filter(known).filter_map(place).max();
-            let is_absent = is_list && after.iter().any(|value| place(value).is_none());
-            first.is_some_and(|first| is_absent || last.is_some_and(|last| first < last))
-        };
-        let orders = self.history.version_orders().iter();
-        let mut orders = orders.filter(|order| order.key == key);
-        let txns = self.history.txns().filter(|&txn| self.meaning.counts(txn));
-        let mut lists = txns
-            .flat_map(|txn| self.history.ops(txn))
-            .filter_map(|&op| match op {
-                Op::ReadList { key: it, list } if it == key => Some(self.history.list(list)),
-                _ => None,
-            });
-        orders.any(|order| shows(&order.values, false)) || lists.any(|list| shows(list, true))
     }
 }

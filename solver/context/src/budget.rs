@@ -31,8 +31,6 @@ pub enum StopReason {
     },
     /// Somebody asked it to stop.
     Interrupted,
-    /// The back end says no, but no proof was found that could be checked again, so the no is withheld.
-    Unexplained(usize),
     /// The back end gave up, and says why.
     Backend(String),
 }
@@ -60,10 +58,6 @@ impl fmt::Display for StopReason {
                 limit >> 20
             ),
             StopReason::Interrupted => f.write_str("interrupted"),
-            StopReason::Unexplained(core) => write!(
-                f,
-                "the back end finds that {core} constraints cannot all be met, but that could not be checked again"
-            ),
             StopReason::Backend(why) => f.write_str(why),
         }
     }

@@ -15,7 +15,8 @@ pub struct Problem {
     pub edges: Vec<Edge>,
     /// Pairs of runs, each to be ordered one way or the other.
     pub orders: Orders,
-    /// Paths of known edges, as ranges of nodes that cover all of them. Few long ones make reachability cheap.
+    /// Paths of known edges, as disjoint ranges of nodes. Few long ones make reachability cheap. A node that is on none is only
+    /// passed: no order and no literal is about it.
     pub chains: Vec<Range<u32>>,
     /// Choices, guarded edges and clauses.
     pub logic: Logic,

@@ -3,6 +3,7 @@
 //! [`refute`] takes a contradiction that pruning found, [`refute_core`] a core that a back end found. [`every_cycle`] finds the cycles
 //! of every class. Nothing here names or words what it finds: that is `kingsnake-tell`.
 
+mod absent;
 mod arena;
 mod classes;
 mod closure;

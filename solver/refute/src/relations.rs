@@ -3,10 +3,11 @@
 //!
 //! Nodes are points (transactions, or begins and commits) and places on chains. An edge from a point is a step; the edges from a
 //! place are free. So a path from point to point that enters a chain once is one step of a proof, and the place where it entered
-//! says which versions it is about. A path may lead from a transaction back to itself: such a step is not one, and searches skip it.
+//! says which versions it is about; a path through a gap (`absent`) says it where it leaves the gap. A path may lead from a transaction back to itself: such a step is not one, and searches skip it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::absent::AbsentPlaces;
 use super::order::{KeyOrder, Known, ListedOrder};
 use crate::model::{History, KeyId, Op, TxnId, ValueId};
 use crate::relate::{Polygraph, reasons};
@@ -69,11 +70,14 @@ impl<'a> Relations<'a> {
             n_nodes: n_points,
             edges: Vec::new(),
             rivals: Vec::new(),
+            absent: FxHashMap::default(),
         };
         drafts.add_transactions();
         drafts.add_real_time();
         let mut orders = FxHashMap::default();
-        for key in written_keys(polygraph, history, &members) {
+        let keys = written_keys(polygraph, history, &members);
+        drafts.add_absent(&keys);
+        for key in keys {
             let order = KeyOrder::of(polygraph, key);
             drafts.add_key(key, &order);
             orders.insert(key, order);
@@ -164,7 +168,11 @@ impl<'a> Relations<'a> {
                 end += 1;
             }
             let to = self.edges[edges[end] as usize].to;
-            steps.push(self.step(first, to)?);
+            // A step through a gap says at its end which key it is about.
+            let about = edges[at..=end].iter().map(|&it| self.edges[it as usize]);
+            let version = about.map(|edge| edge.version).find(|&it| it != NONE);
+            let version = version.unwrap_or(NONE);
+            steps.push(self.step(Draft { version, ..first }, to)?);
             at = end + 1;
         }
         Some(steps)
@@ -289,6 +297,8 @@ struct Drafts<'d> {
     n_nodes: u32,
     edges: Vec<Draft>,
     rivals: Vec<(VersionId, VersionId)>,
+    /// For each key, the places of those who found it absent in gaps.
+    absent: FxHashMap<KeyId, Vec<u32>>,
 }
 
 impl Drafts<'_> {
@@ -360,25 +370,45 @@ impl Drafts<'_> {
         if self.polygraph.spec().real_time.is_none() {
             return;
         }
-        let n_txn_nodes = self.polygraph.resolved().n_txns() as u32 * width(self.polygraph);
+        let first_time = self.polygraph.first_time();
         let first = self.n_nodes;
-        self.n_nodes += self.polygraph.n_nodes() as u32 - n_txn_nodes;
+        self.n_nodes += self.polygraph.n_nodes() as u32 - first_time;
         let width = width(self.polygraph);
         let edges = self.polygraph.edges().iter();
         for edge in edges.filter(|edge| edge.reason == reasons::REAL_TIME) {
-            let here = |node: u32| match node.checked_sub(n_txn_nodes) {
+            let here = |node: u32| match node.checked_sub(first_time) {
                 Some(time) => Some(first + time),
                 None => Some(self.place.get(&(node / width))? * width + node % width),
             };
             let (Some(from), Some(to)) = (here(edge.from), here(edge.to)) else {
                 continue;
             };
-            let kind = if edge.from < n_txn_nodes {
+            let kind = if edge.from < first_time {
                 Dependency::Rt
             } else {
                 Dependency::Free
             };
             self.push(from, to, kind, NONE);
+        }
+    }
+
+    /// The gaps of range queries.
+    fn add_absent(&mut self, keys: &[KeyId]) {
+        let gaps = self.polygraph.resolved().gaps();
+        let places = AbsentPlaces::new(gaps, self.members, keys);
+        let first = self.n_nodes;
+        self.n_nodes += places.n_places;
+        for (reader, place) in places.entries {
+            if let Some(from) = self.begin(reader) {
+                self.push(from, first + place, Dependency::Rw, NONE);
+            }
+        }
+        for (from, to) in places.edges {
+            self.free(first + from, first + to);
+        }
+        for (key, places) in places.of_key {
+            let places = places.iter().map(|place| first + place).collect();
+            self.absent.insert(key, places);
         }
     }
 
@@ -434,13 +464,25 @@ impl Drafts<'_> {
     ) {
         let versions = self.polygraph.resolved().versions();
         let next = own.map(|own| versions.writer(own));
+        let to = places.at(place, places.n_lanes - 1);
         for &reader in versions.readers(version) {
             if Some(reader) != next
                 && let Some(from) = self.begin(reader)
             {
-                let to = places.at(place, places.n_lanes - 1);
                 self.push(from, to, Dependency::Rw, version.0);
             }
+        }
+        if versions.is_initial(version)
+            && let Some(absent) = self.absent.get(&versions.key(version))
+        {
+            let kind = Dependency::Free;
+            let version = version.0;
+            self.edges.extend(absent.iter().map(|&from| Draft {
+                from,
+                to,
+                kind,
+                version,
+            }));
         }
     }
 

@@ -147,6 +147,12 @@ fn touches(polygraph: &Polygraph, key: KeyId, members: &FxHashSet<Node>) -> Vec<
             }
         }
     }
+    let gaps = polygraph.resolved().gaps();
+    if !gaps.is_empty() && gaps.places(key).next().is_some() {
+        for &node in members.iter().filter(|&&node| gaps.contains(node, key)) {
+            found.entry(node).or_insert(fresh(node)).read = Some(versions.initial(key));
+        }
+    }
     let mut touches: Vec<Touch> = found.into_values().collect();
     touches.sort_unstable_by_key(|touch| touch.node);
     touches

@@ -13,7 +13,7 @@ pub use kingsnake_history::weak::{
     Because, CommitReason, CommitStep, PathStep, WeakLevel, WeakSpec, WeakVerdict,
 };
 
-use kingsnake_certify::weak as certify;
+use kingsnake_certify::weak_cycle::check_cycle;
 
 use kingsnake_relate::visible::{Models, Visible};
 
@@ -34,12 +34,12 @@ pub fn check(
         Err(error) => return Err(error.into()),
     };
     let (answer, holds) = match &verdict {
-        WeakVerdict::Satisfied(order) => ("satisfied", certify::replay(history, spec, order)),
+        WeakVerdict::Satisfied(order) => ("satisfied", replay(history, spec, order)),
         WeakVerdict::Local(findings) => (
             "violated",
             kingsnake_certify::refutation::check_findings(history, findings),
         ),
-        WeakVerdict::Cycle(steps) => ("violated", certify::check_cycle(history, spec, steps)),
+        WeakVerdict::Cycle(steps) => ("violated", check_cycle(history, spec, steps)),
         WeakVerdict::Unknown(_) => ("unknown", Ok(())),
     };
     holds.map_err(|why| CheckError::Uncertified {

@@ -45,7 +45,10 @@ impl Local {
         let n_nodes = problem.n_nodes;
         let chains = &problem.chains;
         let take_chains = match wanted {
-            Reachability::Auto => chains.len() * NODES_PER_CHAIN <= n_nodes,
+            Reachability::Auto => {
+                let n_chained: usize = chains.iter().map(ExactSizeIterator::len).sum();
+                chains.len() * NODES_PER_CHAIN <= n_chained
+            }
             Reachability::Chains => true,
             Reachability::Dense => false,
         };

@@ -1,11 +1,14 @@
-//! The weak levels by brute force, straight from their axioms: some total order of commits, which contains session order and
-//! reads-from, satisfies the axiom of every read. Registers only.
+//! The weak levels and mixed levels by brute force, straight from their axioms: some total order of commits, which contains session
+//! order and reads-from, satisfies the axiom of every read. Registers and range queries, no lists.
 //!
 //! The axiom: if read *r* of *t3* returned key x as *t1* wrote it, and sees *t2*, which writes x too, then *t2* commits before *t1*.
-//! What a read sees is asked of the definition each time; nothing is saturated.
+//! What a read sees depends on the level of *t3*; it is asked of the definition each time, and nothing is saturated. Every source that
+//! a read can have and every subset of the transactions of unknown end is tried.
 
-use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
-use kingsnake_history::weak::{WeakLevel, WeakSpec};
+use super::spans;
+use kingsnake_history::level::Model;
+use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
+use kingsnake_history::weak::WeakSpec;
 use petgraph::algo::has_path_connecting;
 use petgraph::graphmap::DiGraphMap;
 
@@ -17,9 +20,22 @@ type Read = (usize, KeyId, Option<TxnId>);
 
 /// Whether a history satisfies a weak level; `None` if it is too large, or not of registers alone.
 pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
+    holds_each(history, spec.session_order, &|_| spec.level.into())
+}
+
+/// Whether a history satisfies the level of each of its transactions; `None` as [`holds`] says.
+pub fn holds_each(
+    history: &History,
+    session_order: bool,
+    model: &dyn Fn(TxnId) -> Model,
+) -> Option<bool> {
+    let levels = Levels {
+        session_order,
+        model,
+    };
     let alive = |txn: &TxnId| history.status(*txn) != Status::Aborted;
     let all: Vec<TxnId> = history.txns().filter(alive).collect();
-    let is_register = |op: &Op| matches!(op, Op::Read { .. } | Op::Write { .. });
+    let is_register = |op: &Op| !matches!(op, Op::Append { .. } | Op::ReadList { .. });
     let are_registers = history
         .txns()
         .all(|txn| history.ops(txn).iter().all(is_register));
@@ -37,14 +53,21 @@ pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
             place.is_none_or(|place| subset & (1 << place) != 0)
         };
         let txns: Vec<TxnId> = all.iter().copied().filter(takes_part).collect();
-        some_sources(history, spec, &txns, 0, &mut Vec::new())
+        some_sources(history, levels, &txns, 0, &mut Vec::new())
     }))
+}
+
+/// What is asked of each transaction.
+#[derive(Clone, Copy)]
+struct Levels<'l> {
+    session_order: bool,
+    model: &'l dyn Fn(TxnId) -> Model,
 }
 
 /// Tries everybody that each transaction can have read from, one transaction after the other.
 fn some_sources(
     history: &History,
-    spec: WeakSpec,
+    levels: Levels<'_>,
     txns: &[TxnId],
     at: usize,
     reads: &mut Vec<Vec<Read>>,
@@ -52,30 +75,31 @@ fn some_sources(
     let Some(&txn) = txns.get(at) else {
         let scene = Scene {
             history,
-            spec,
+            levels,
             txns,
             reads,
         };
         return scene.extend(&mut Vec::new());
     };
     let mut choices: Vec<Vec<Read>> = vec![Vec::new()];
-    for (op, &it) in history.ops(txn).iter().enumerate() {
-        let Op::Read { key, value } = it else {
-            continue;
-        };
+    for (op, key) in read_keys(history, txn) {
         let own = history.ops(txn)[..op].iter().rev();
-        if let Some(own) = own
-            .filter(|op| op.is_write())
-            .find(|op| op.key() == Some(key))
-        {
-            if !matches!(own, Op::Write { value: mine, .. } if *mine == value) {
+        let mut own = own.filter_map(|&it| match it {
+            Op::Write { key: it, value } if it == key => Some(value),
+            _ => None,
+        });
+        if let Some(own) = own.next() {
+            if !shows(history, history.ops(txn)[op], key, Some(own)) {
                 return false;
             }
             continue;
         }
         let others = txns.iter().copied().filter(|&other| other != txn);
-        let wrote = others.filter(|&other| left(history, other, key) == Some(value));
-        let initial = history.is_initial(value).then_some(None);
+        let wrote = others.filter(|&other| {
+            let left = left(history, other, key);
+            left.is_some() && shows(history, history.ops(txn)[op], key, left)
+        });
+        let initial = shows(history, history.ops(txn)[op], key, None).then_some(None);
         let sources: Vec<Option<TxnId>> = wrote.map(Some).chain(initial).collect();
         choices = choices
             .iter()
@@ -90,10 +114,57 @@ fn some_sources(
     }
     choices.into_iter().any(|choice| {
         reads.push(choice);
-        let found = some_sources(history, spec, txns, at + 1, reads);
+        let found = some_sources(history, levels, txns, at + 1, reads);
         reads.pop();
         found
     })
+}
+
+/// The operations of a transaction that read, with each key that they read: a range query reads all that it asks for.
+fn read_keys(history: &History, txn: TxnId) -> Vec<(usize, KeyId)> {
+    let mut reads = Vec::new();
+    for (at, &op) in history.ops(txn).iter().enumerate() {
+        match op {
+            Op::Read { key, .. } => reads.push((at, key)),
+            Op::Range { range } => {
+                let span = history.range(range).span;
+                let keys = (0..history.n_keys() as u32).map(KeyId);
+                let asked = keys.filter(|&key| spans(history, span.low(), span.high(), key));
+                reads.extend(asked.map(|key| (at, key)));
+            }
+            _ => {}
+        }
+    }
+    reads
+}
+
+/// Whether a read may return what it did of a key that holds a value; `None` is the state before any transaction.
+fn shows(history: &History, op: Op, key: KeyId, held: Option<ValueId>) -> bool {
+    match op {
+        Op::Read { value, .. } => match held {
+            None => history.is_initial(value),
+            Some(held) => {
+                held == value
+                    || history.value_token(value) == Token::Nil && history.is_absence(held)
+            }
+        },
+        Op::Range { range } => {
+            let query = history.range(range);
+            let rows = query.rows.iter().copied();
+            let rows: Vec<ValueId> = rows.filter(|&row| history.value_key(row) == key).collect();
+            let has_row = match held {
+                None => history.is_there_initially(key),
+                Some(held) if history.is_tombstone(held) => query.shows_deleted,
+                Some(held) => !history.is_absence(held),
+            };
+            let is_held = |&row: &ValueId| match held {
+                None => history.is_initial(row),
+                Some(held) => row == held,
+            };
+            rows.is_empty() != has_row && rows.iter().all(is_held)
+        }
+        _ => false,
+    }
 }
 
 /// What a transaction left in a key.
@@ -108,7 +179,7 @@ fn left(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
 
 struct Scene<'s> {
     history: &'s History,
-    spec: WeakSpec,
+    levels: Levels<'s>,
     txns: &'s [TxnId],
     reads: &'s [Vec<Read>],
 }
@@ -147,7 +218,7 @@ impl Scene<'_> {
 
     fn so(&self, one: TxnId, other: TxnId) -> bool {
         let session = |txn| self.history.session(txn);
-        self.spec.session_order && one < other && session(one) == session(other)
+        self.levels.session_order && one < other && session(one) == session(other)
     }
 
     fn axioms_hold(&self, order: &[TxnId], t3: TxnId) -> bool {
@@ -155,22 +226,41 @@ impl Scene<'_> {
         self.of(t3).iter().all(|&(op, key, t1)| {
             let others = self.txns.iter().copied();
             let others = others.filter(|&t2| t2 != t3 && Some(t2) != t1);
-            let mut seen =
-                others.filter(|&t2| left(self.history, t2, key).is_some() && self.sees(t3, op, t2));
+            let mut seen = others.filter(|&t2| {
+                left(self.history, t2, key).is_some() && self.sees(order, t3, op, t2)
+            });
             seen.all(|t2| t1.is_some_and(|t1| place(t2) < place(t1)))
         })
     }
 
     /// Whether a read of `t3`, by its operation, sees `t2`.
-    fn sees(&self, t3: TxnId, op: usize, t2: TxnId) -> bool {
+    fn sees(&self, order: &[TxnId], t3: TxnId, op: usize, t2: TxnId) -> bool {
         let mut reads = self.of(t3).iter();
-        let earlier = |read: &Read| read.0 < op && read.2 == Some(t2);
-        match self.spec.level {
-            WeakLevel::Rc => reads.any(earlier),
-            WeakLevel::RcSo => reads.any(earlier) || self.so(t2, t3),
-            WeakLevel::Ra => self.before(t3).contains(&t2),
-            WeakLevel::Cc => self.happened_before(t2, t3),
+        // The reads of a range query are one statement: each sees what the others read.
+        let earlier = |read: &Read| read.0 <= op && read.2 == Some(t2);
+        let place = |txn: TxnId| order.iter().position(|&it| it == txn);
+        let in_prefix = || self.before(t3).iter().any(|&t4| place(t2) <= place(t4));
+        match (self.levels.model)(t3) {
+            Model::Rc => reads.any(earlier),
+            Model::RcSo => reads.any(earlier) || self.so(t2, t3),
+            Model::Ra => self.before(t3).contains(&t2),
+            Model::Cc => self.happened_before(t2, t3),
+            Model::Pc => in_prefix(),
+            // Nobody who writes one of its keys commits while it runs.
+            Model::Si => {
+                let mut earlier = self.txns.iter().filter(|&&t4| place(t4) < place(t3));
+                in_prefix() || earlier.any(|&t4| self.conflict(t4, t3) && place(t2) <= place(t4))
+            }
+            Model::Ser => place(t2) < place(t3),
+            Model::Psi | Model::Mixed => unreachable!("no level of a transaction of these tests"),
         }
+    }
+
+    /// Whether two transactions write a key in common.
+    fn conflict(&self, one: TxnId, other: TxnId) -> bool {
+        let keys = (0..self.history.n_keys() as u32).map(KeyId);
+        let mut both = keys.filter(|&key| left(self.history, one, key).is_some());
+        both.any(|key| left(self.history, other, key).is_some())
     }
 
     fn happened_before(&self, t2: TxnId, t3: TxnId) -> bool {

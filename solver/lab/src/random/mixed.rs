@@ -5,6 +5,7 @@ use kingsnake_history::model::{History, Status};
 use kingsnake_history::rng::Rng;
 
 use super::draft::{Draft, DraftOp, DraftTxn, INITIAL};
+use super::small::{Execution, Kind, Rows, Small};
 
 /// A history of 2 to 5 transactions over 1 to 3 keys. Each reads from anybody, then writes; only read committed reads a key twice
 /// and differently, but for a few. The levels are drawn from up to four.
@@ -41,10 +42,47 @@ pub fn small_mixed(seed: u64) -> History {
         txns,
         ..Draft::default()
     };
-    let mut history = draft.build();
+    with_models(draft.build(), &models)
+}
+
+fn with_models(mut history: History, models: &[Model]) -> History {
     let set: Result<(), ()> = history.set_models(|_, txn| Ok(models[txn.index()]));
     set.expect("every transaction has a level");
     history
+}
+
+/// Rows that range queries read, and inserts and deletes; some clients see deletes by name.
+pub fn small_weak_rows(seed: u64) -> History {
+    let mut rng = Rng::new(seed);
+    weak_rows(&mut rng)
+}
+
+/// Such rows, read by transactions that have levels of their own, drawn from up to four.
+pub fn small_mixed_rows(seed: u64) -> History {
+    let mut rng = Rng::new(seed);
+    let history = weak_rows(&mut rng);
+    let n_levels = rng.between(1, 4);
+    let pool: Vec<Model> = (0..n_levels)
+        .map(|_| Model::MIXED[rng.below(Model::MIXED.len())])
+        .collect();
+    let models: Vec<Model> = history.txns().map(|_| pool[rng.below(n_levels)]).collect();
+    with_models(history, &models)
+}
+
+fn weak_rows(rng: &mut Rng) -> History {
+    let mut small = Small::draw(rng);
+    small.kind = Kind::Rows(Rows {
+        start_empty: rng.chance(75),
+        hidden: [0, 0, 20, 100][rng.below(4)],
+        nameless: rng.chance(15),
+    });
+    small.n_txns = small.n_txns.min(5);
+    small.version_orders = false;
+    if rng.chance(70) {
+        small.execution = [Execution::ReadCommitted, Execution::PerKey][rng.below(2)];
+        small.n_mutations = [0, 1][rng.below(2)];
+    }
+    small.history(rng)
 }
 
 fn reads(rng: &mut Rng, writes: &[Vec<bool>], model: Model, reader: usize) -> Vec<DraftOp> {

@@ -17,7 +17,7 @@ mod small;
 pub use case_split::{CaseSplit, Choice};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
-pub use mixed::small_mixed;
+pub use mixed::{small_mixed, small_mixed_rows, small_weak_rows};
 pub use predicates::{Wrong, small_predicates};
 pub use registers::{Registers, registers};
 pub use sketch::sketch;

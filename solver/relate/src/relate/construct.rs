@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::gaps::Helpers;
 use super::real_time::add_real_time;
 use super::runs::{Run, next, runs_of_key};
 use super::{Edge, Places, Polygraph, Reason, reasons};
@@ -57,17 +58,22 @@ pub fn construct_within(
     let places = Places::of(history, &resolved, spec);
     let n_txn_nodes = n_txns * places.width() as usize;
     let n_edges = n_txns + 3 * resolved.versions().n_reads();
+    let mut edges = Vec::with_capacity(n_edges);
+    let mut n_nodes = n_txn_nodes;
+    let helpers = Helpers::new(resolved.gaps(), &places, &mut n_nodes, &mut edges);
     let mut construct = Construct {
         session_of: session_of(&resolved),
+        helpers,
         polygraph: Polygraph {
             resolved,
             spec,
             places,
             n_txn_nodes,
             sights: Vec::new(),
+            n_helpers: n_nodes - n_txn_nodes,
             problem: Problem {
-                n_nodes: n_txn_nodes,
-                edges: Vec::with_capacity(n_edges),
+                n_nodes,
+                edges,
                 ..Problem::default()
             },
         },
@@ -128,7 +134,7 @@ fn is_later_read(resolved: &Resolved, edge: &Commits, version: VersionId) -> boo
     readers.binary_search(&edge.to).is_err()
 }
 
-/// The chains that the level makes of the nodes, as ranges that cover them: sessions where their order counts or the clock
+/// The chains that the level makes of the nodes, as ranges that cover all but helpers: sessions where their order counts or the clock
 /// gives it to them (`follows` says for each transaction whether it comes after the one before it), single transactions
 /// where it does not, and the time chain.
 pub(super) fn chains(polygraph: &Polygraph, follows: &[bool]) -> Vec<Range<u32>> {
@@ -145,9 +151,9 @@ pub(super) fn chains(polygraph: &Polygraph, follows: &[bool]) -> Vec<Range<u32>>
             }
         }
     }
-    let (n_txn_nodes, n_nodes) = (polygraph.n_txn_nodes, polygraph.problem.n_nodes);
-    if n_nodes > n_txn_nodes {
-        chains.push(n_txn_nodes as u32..n_nodes as u32);
+    let time = polygraph.first_time()..polygraph.problem.n_nodes as u32;
+    if !time.is_empty() {
+        chains.push(time);
     }
     chains
 }
@@ -169,6 +175,7 @@ fn session_of(resolved: &Resolved) -> Vec<u32> {
 
 struct Construct {
     polygraph: Polygraph,
+    helpers: Helpers,
     session_of: Vec<u32>,
     combine: bool,
     unread: bool,
@@ -232,6 +239,15 @@ impl Construct {
                 to: places.commit(writer),
                 reason: reasons::rw(before, version),
             }));
+            if versions.is_initial(before) {
+                let gaps = polygraph.resolved.gaps();
+                let helpers = self.helpers.readers(gaps, versions.key(before));
+                edges.extend(helpers.map(|from| Edge {
+                    from,
+                    to: places.commit(writer),
+                    reason: reasons::rw(before, version),
+                }));
+            }
         }
         polygraph.problem.edges = edges;
     }
@@ -362,6 +378,9 @@ impl Construct {
         let by_session = polygraph.spec.session_order;
         let readers = versions.readers(run.last).iter().copied();
         let readers: Vec<Node> = readers.filter(|&it| places.reads_newest(it)).collect();
+        let key = versions.key(run.last);
+        let helpers = self.helpers.readers(polygraph.resolved.gaps(), key);
+        let helpers: Vec<u32> = helpers.filter(|_| versions.is_initial(run.last)).collect();
         let mut previous = None;
         for other in others {
             let (before, after) = (run.last, other.head);
@@ -376,6 +395,11 @@ impl Construct {
                     reason: reasons::ww(before, after),
                 });
             }
+            edges.extend(helpers.iter().map(|&from| Edge {
+                from,
+                to: places.commit(writer),
+                reason: reasons::rw(before, after),
+            }));
             for (at, &reader) in readers.iter().enumerate() {
                 let next = readers.get(at + 1);
                 if by_session && next.is_some_and(|&next| session(next) == session(reader)) {

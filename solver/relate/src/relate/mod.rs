@@ -5,6 +5,7 @@
 
 mod choices;
 mod construct;
+mod gaps;
 mod places;
 mod real_time;
 pub mod reasons;
@@ -12,6 +13,7 @@ mod runs;
 
 pub use choices::{Candidates, add_choices};
 pub use construct::{Shape, add_clock, construct, construct_within};
+pub use gaps::cover;
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::Places;
 pub use real_time::{earliest, latest};
@@ -31,10 +33,11 @@ pub struct Polygraph {
     pub(crate) resolved: Resolved,
     pub(crate) spec: Spec,
     places: Places,
-    /// Nodes of transactions come first, then nodes of the time chain.
+    /// Nodes of transactions come first, then helpers of gaps, then nodes of the time chain.
     n_txn_nodes: usize,
     /// What the reads of weak transactions say; the reasons of edges count them.
     sights: Vec<Commits>,
+    n_helpers: usize,
     /// The graph.
     pub(crate) problem: Problem,
 }
@@ -87,7 +90,12 @@ impl Polygraph {
         &self.problem.orders
     }
 
-    /// What a node stands for; `None` for a node of the time chain or one that logic needs.
+    /// The first node of the time chain, if there is one.
+    pub fn first_time(&self) -> u32 {
+        (self.n_txn_nodes + self.n_helpers) as u32
+    }
+
+    /// What a node stands for; `None` for a node of the time chain, a helper of gaps, or one that logic needs.
     pub fn point(&self, node: u32) -> Option<Point> {
         if node as usize >= self.n_txn_nodes {
             return None;

@@ -33,7 +33,8 @@ impl Places {
             .collect();
         Places {
             model: spec.model,
-            width: 1 + u32::from(each.iter().any(|model| model.has_begin())),
+            // Asked of all transactions, aborted ones too, as whoever reads an order asks it.
+            width: 1 + u32::from(spec.has_begins(history)),
             each,
         }
     }

@@ -10,6 +10,9 @@ pub const SESSION: Reason = Reason::Stated { kind: 2, about: 0 };
 /// Through a node of the time chain: the earlier was over before the later could be (rt).
 pub const REAL_TIME: Reason = Reason::Stated { kind: 3, about: 0 };
 
+/// Through helper nodes: the earlier found some keys absent that the later, or someone behind a helper, wrote (rw).
+pub const GAP: Reason = Reason::Stated { kind: 6, about: 0 };
+
 const VIS: u8 = 5;
 
 /// The later read this version, which the earlier installed (wr).

@@ -7,8 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::BUDGET_CHECK;
 use super::attribute::Writers;
+use super::gaps::{Sorted, between};
 use crate::budget::{Budget, StopReason};
-use crate::model::{History, KeyId, RangeQuery, Span, Status, Token, TxnId, ValueId, compare};
+use crate::model::{
+    History, KeyId, Op, RangeId, RangeQuery, Status, Token, TxnId, ValueId, compare,
+};
 
 /// A delete that was its transaction's last write of the key.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +24,12 @@ struct Delete {
 /// Everything about absent keys that a history of deletes and range queries needs.
 pub(super) struct Absences {
     deletes: FxHashMap<KeyId, Vec<Delete>>,
-    /// The keys whose state can differ from the absence before any transaction, in the order of keys.
-    order: Vec<KeyId>,
-    /// Those of them that a transaction whose end is unknown deleted.
+    /// The keys that can be in gaps: their absence is always that before any transaction.
+    pub(super) sorted: Sorted,
+    /// The other keys that a range query may find absent, in the order of keys: for clients that do not see deleted rows, and for
+    /// those that do.
+    others: [Vec<KeyId>; 2],
+    /// The keys that a transaction whose end is unknown deleted, in the order of keys.
     unsure: Vec<KeyId>,
     /// Whether there are range queries or named tombstones at all.
     matter: bool,
@@ -47,7 +53,8 @@ impl Absences {
     ) -> Result<Self, StopReason> {
         let mut absences = Absences {
             deletes: FxHashMap::default(),
-            order: Vec::new(),
+            sorted: Sorted::default(),
+            others: [Vec::new(), Vec::new()],
             unsure: Vec::new(),
             matter: history.has_tombstones() || history.n_ranges() > 0,
         };
@@ -73,14 +80,7 @@ impl Absences {
             }
         }
         if history.n_ranges() > 0 {
-            let keys = (0..history.n_keys() as u32).map(KeyId);
-            let matters = |key: &KeyId| is_written[key.index()] || history.is_there_initially(*key);
-            absences.order = keys.filter(matters).collect();
-            let token = |key: KeyId| history.key_token(key);
-            let by_key = |a: &KeyId, b: &KeyId| compare(history.symbols(), token(*a), token(*b));
-            absences.order.sort_unstable_by(by_key);
-            let sorted = absences.order.iter().copied();
-            absences.unsure = sorted.filter(|key| unsure.contains(key)).collect();
+            absences.sort(history, &is_written, &unsure);
         }
         Ok(absences)
     }
@@ -91,9 +91,47 @@ impl Absences {
         self.matter
     }
 
-    /// The keys of a range that matter, in their order.
-    pub(super) fn within(&self, history: &History, span: Span) -> &[KeyId] {
-        between(&self.order, history, span)
+    /// Sorts the keys whose state can differ from the absence before any transaction.
+    fn sort(&mut self, history: &History, is_written: &[bool], unsure: &FxHashSet<KeyId>) {
+        let is_list = lists(history);
+        let keys = (0..history.n_keys() as u32).map(KeyId);
+        let matters = |key: &KeyId| is_written[key.index()] || history.is_there_initially(*key);
+        let mut order: Vec<KeyId> = keys.filter(matters).collect();
+        let token = |key: KeyId| history.key_token(key);
+        let by_key = |a: &KeyId, b: &KeyId| compare(history.symbols(), token(*a), token(*b));
+        order.sort_unstable_by(by_key);
+        let ranges = (0..history.n_ranges() as u32).map(RangeId);
+        let mut is_asked = [false; 2];
+        for range in ranges {
+            is_asked[usize::from(history.range(range).shows_deleted)] = true;
+        }
+        let mut gappy = [Vec::new(), Vec::new()];
+        for shows_deleted in [false, true] {
+            let kind = usize::from(shows_deleted);
+            if !is_asked[kind] {
+                continue;
+            }
+            let is_initial = |key: &KeyId| {
+                let may_be_initial = !history.is_there_initially(*key);
+                let absence = Absence {
+                    shows_deleted,
+                    may_be_initial,
+                };
+                may_be_initial
+                    && !is_list[key.index()]
+                    && self.of_key(*key, absence).next().is_none()
+            };
+            (gappy[kind], self.others[kind]) = order.iter().copied().partition(is_initial);
+        }
+        self.sorted = Sorted::new(history.n_keys(), gappy);
+        order.retain(|key| unsure.contains(key));
+        self.unsure = order;
+    }
+
+    /// The keys of a range that can be absent for other reasons than that nobody wrote them yet, in their order.
+    pub(super) fn others(&self, history: &History, query: RangeQuery<'_>) -> &[KeyId] {
+        let others = &self.others[usize::from(query.shows_deleted)];
+        &others[between(others, history, query.span)]
     }
 
     /// Whether a delete of a transaction can be what a read found.
@@ -141,7 +179,7 @@ impl Absences {
         query: RangeQuery<'_>,
         own: &FxHashSet<KeyId>,
     ) -> Vec<TxnId> {
-        let unsure = between(&self.unsure, history, query.span);
+        let unsure = &self.unsure[between(&self.unsure, history, query.span)];
         if unsure.is_empty() {
             return Vec::new();
         }
@@ -160,12 +198,15 @@ impl Absences {
     }
 }
 
-/// The keys of a sorted list that lie in a range.
-fn between<'k>(keys: &'k [KeyId], history: &History, span: Span) -> &'k [KeyId] {
-    let place = |key: KeyId| span.place(history.symbols(), history.key_token(key));
-    let start = keys.partition_point(|&key| place(key).is_lt());
-    let length = keys[start..].partition_point(|&key| place(key).is_le());
-    &keys[start..start + length]
+/// Which keys hold lists.
+fn lists(history: &History) -> Vec<bool> {
+    let mut is_list = vec![false; history.n_keys()];
+    for op in history.txns().flat_map(|txn| history.ops(txn)) {
+        if let Op::Append { key, .. } | Op::ReadList { key, .. } = op {
+            is_list[key.index()] = true;
+        }
+    }
+    is_list
 }
 
 /// Whether a value says that there is no row, and not which delete left it so.

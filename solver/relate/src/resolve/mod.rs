@@ -6,6 +6,7 @@
 mod absence;
 mod attribute;
 mod candidates;
+mod gaps;
 mod given;
 mod lists;
 mod numbering;
@@ -20,7 +21,8 @@ use std::ops::Range;
 use thiserror::Error;
 
 pub use candidates::Uncertain;
-pub use program::Reads;
+pub use gaps::{Gap, Gaps, Intervals};
+pub use program::{ProgramGap, Reads};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
@@ -49,6 +51,7 @@ pub struct Resolved {
     node_txn: Vec<TxnId>,
     sessions: Vec<Range<Node>>,
     versions: Versions,
+    gaps: Gaps,
     given: Vec<GivenOrder>,
     uncertain: Vec<Uncertain>,
     /// The keys of the uncertain reads, sorted.
@@ -84,6 +87,11 @@ impl Resolved {
     /// The versions of every key.
     pub fn versions(&self) -> &Versions {
         &self.versions
+    }
+
+    /// Which keys range queries did not return, where no more than their initial versions can be meant.
+    pub fn gaps(&self) -> &Gaps {
+        &self.gaps
     }
 
     /// The version orders that the history gives or its lists reveal, by key.
@@ -210,6 +218,18 @@ pub enum ResolveError {
         /// The value.
         value: String,
     },
+}
+
+impl ResolveError {
+    /// Whether the reads do not tell what a level needs to know of them.
+    pub fn is_of_reads(&self) -> bool {
+        matches!(
+            self,
+            ResolveError::Uncertain { .. }
+                | ResolveError::UnknownWriter { .. }
+                | ResolveError::UnknownDelete { .. }
+        )
+    }
 }
 
 impl From<StopReason> for ResolveError {

@@ -15,6 +15,17 @@ pub(super) struct ProgramRead {
     pub(super) version: VersionId,
 }
 
+/// An interval of places that an operation found empty, apart from keys that its transaction had touched before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramGap {
+    /// Who read.
+    pub reader: Node,
+    /// The operation.
+    pub op: u32,
+    /// The places of the keys, as [`super::Gaps`] numbers them.
+    pub places: Range<u32>,
+}
+
 /// The external reads of all transactions, in program order; none where they were not asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Reads {
@@ -23,6 +34,8 @@ pub struct Reads {
     version: Vec<VersionId>,
     /// The reads that can have been of several versions, sorted.
     choices: Vec<(u32, Vec<VersionId>)>,
+    /// What range queries did not return, by reader and operation.
+    gaps: Vec<ProgramGap>,
 }
 
 impl Reads {
@@ -30,6 +43,7 @@ impl Reads {
     pub(super) fn new(
         n_nodes: usize,
         (program, choices): (Vec<ProgramRead>, Vec<(u32, Vec<VersionId>)>),
+        gaps: Vec<ProgramGap>,
     ) -> Self {
         let mut node_start = vec![0; n_nodes + 1];
         for read in &program {
@@ -43,6 +57,7 @@ impl Reads {
             op: program.iter().map(|read| read.op).collect(),
             version: program.iter().map(|read| read.version).collect(),
             choices,
+            gaps,
         }
     }
 
@@ -70,5 +85,17 @@ impl Reads {
     #[inline]
     pub fn version(&self, read: usize) -> VersionId {
         self.version[read]
+    }
+
+    /// What range queries did not return, by reader and operation; these keys have no reads of their own.
+    pub fn gaps(&self) -> &[ProgramGap] {
+        &self.gaps
+    }
+
+    /// The gaps of a transaction, by operation.
+    pub fn gaps_of(&self, reader: Node) -> &[ProgramGap] {
+        let start = self.gaps.partition_point(|gap| gap.reader < reader);
+        let length = self.gaps[start..].partition_point(|gap| gap.reader == reader);
+        &self.gaps[start..start + length]
     }
 }

@@ -8,7 +8,8 @@ use crate::model::{History, KeyId, RangeId, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
 impl Walk<'_> {
-    /// Takes a range query as reads of all its keys: what it returned, and that nothing was there of the others.
+    /// Takes a range query: reads of what it returned, and that nothing was there of the other keys. Those that the transaction
+    /// has touched, and those whose absence needs a look, are reads; the rest stays an interval.
     pub(super) fn range(
         &mut self,
         node: Node,
@@ -25,13 +26,18 @@ impl Walk<'_> {
             self.returned_by[key.index()] = range;
             self.read(node, txn, at, key, value)?;
         }
-        for &key in absences.within(history, query.span) {
+        let spanned = absences.sorted.spanned(history, query);
+        let touched = self.under.touched(&spanned);
+        let touched = touched.iter().map(|&place| absences.sorted.key(place));
+        for key in touched.chain(absences.others(history, query).iter().copied()) {
             self.poll.step()?;
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;
                 self.absence(node, txn, at, key, missing(history, key, query))?;
             }
         }
+        self.keep_gaps(node, at, &spanned);
+        self.under.span(spanned);
         Ok(())
     }
 
@@ -86,8 +92,8 @@ impl Walk<'_> {
                     self.take_read(node, txn, at, key, version);
                 }
             }
-            // What differs from an earlier read is an anomaly whoever deleted the row.
-            AbsenceOrigin::Nobody if !matches!(first, FirstRead::None) => {
+            // Where reads may differ, a row that nobody deleted is missing all the same.
+            AbsenceOrigin::Nobody if !matches!(first, FirstRead::None) && !self.keep_reads => {
                 self.find_second_read(txn, at, key);
             }
             AbsenceOrigin::Nobody => self.find(LocalAnomaly::MissingRow, txn, at, key, None),

@@ -2,14 +2,17 @@
 //!
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
+use std::ops::Range;
+
 use super::absence::{Absences, is_nothing};
 use super::attribute::{Census, Origin, Writers};
 use super::candidates::{Uncertain, keys_of, settle};
+use super::gaps::{Gap, Gaps, Under};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
-use super::program::{ProgramRead, Reads};
+use super::program::{ProgramGap, ProgramRead, Reads};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -62,18 +65,23 @@ fn walk_all(
     let program = (walk.program, walk.choices);
     let (mut reads, mut findings) = (walk.reads, walk.findings);
     let uncertain = settle(&numbering, &mut reads, walk.uncertain);
+    let (gaps, program_gaps) = (walk.gaps, walk.program_gaps);
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
     Ok(Resolved {
         sessions: session_ranges(history, &node_txn),
         versions: numbering.versions(history, &reads),
+        gaps: Gaps {
+            sorted: absences.sorted,
+            gaps,
+        },
         given,
         uncertain_keys: keys_of(&uncertain),
         uncertain,
         findings,
         reads: if keep_reads {
-            Reads::new(node_txn.len(), program)
+            Reads::new(node_txn.len(), program, program_gaps)
         } else {
             Reads::default()
         },
@@ -136,6 +144,13 @@ pub(super) struct Walk<'h> {
     pub(super) first_candidates: Vec<Vec<VersionId>>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
+    /// Whether there are range queries at all.
+    has_ranges: bool,
+    /// The transaction under way, and what its range queries spanned so far.
+    node: Node,
+    pub(super) under: Under,
+    gaps: Vec<Gap>,
+    program_gaps: Vec<ProgramGap>,
 }
 
 impl<'h> Walk<'h> {
@@ -175,11 +190,17 @@ impl<'h> Walk<'h> {
             uncertain: Vec::new(),
             first_candidates: Vec::new(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
+            has_ranges: history.n_ranges() > 0,
+            node: 0,
+            under: Under::default(),
+            gaps: Vec::new(),
+            program_gaps: Vec::new(),
         }
     }
 
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
         let history = self.history;
+        self.node = node;
         for (at, &op) in history.ops(txn).iter().enumerate() {
             if self.matching.is_some() {
                 self.ask(node, txn, at)?;
@@ -214,6 +235,14 @@ impl<'h> Walk<'h> {
             self.ask(node, txn, history.ops(txn).len())?;
         }
         self.link_own_writes(node, txn);
+        if self.has_ranges {
+            let gaps = self.under.gaps().into_iter();
+            self.gaps.extend(gaps.map(|places| Gap {
+                reader: node,
+                places,
+            }));
+            self.under.clear();
+        }
         Ok(())
     }
 
@@ -233,8 +262,21 @@ impl<'h> Walk<'h> {
                 own: None,
                 read: FirstRead::None,
             };
+            if self.has_ranges && self.under.touch(&self.absences.sorted, key) {
+                self.take_out_of_gap(key);
+            }
         }
         Ok(())
+    }
+
+    /// Makes a read of its own of a key that the transaction under way had found absent in a gap.
+    fn take_out_of_gap(&mut self, key: KeyId) {
+        self.state[key.index()].read = FirstRead::Of(self.reads.len() as u32);
+        self.reads.push(Read {
+            reader: self.node,
+            version: self.numbering.initial(key).0,
+            overwritten_by: u32::MAX,
+        });
     }
 
     /// Tells each external read of the transaction just walked which version of its own overwrote what it read.
@@ -352,6 +394,20 @@ impl<'h> Walk<'h> {
                 op: at as u32,
                 version,
             });
+        }
+    }
+
+    /// Keeps what a range query did not return, of the keys that the transaction has not touched, if that was asked for.
+    pub(super) fn keep_gaps(&mut self, node: Node, at: usize, spanned: &Range<u32>) {
+        if self.keep_reads {
+            let mut gaps = Vec::new();
+            self.under.untouched(spanned, &mut gaps);
+            self.program_gaps
+                .extend(gaps.into_iter().map(|places| ProgramGap {
+                    reader: node,
+                    op: at as u32,
+                    places,
+                }));
         }
     }
 

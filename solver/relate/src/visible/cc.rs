@@ -2,6 +2,7 @@
 //!
 //! Of each session, the last writer of the key that happened before the reader is enough: the earlier ones precede it.
 
+use super::gaps::add_cc;
 use super::past::Past;
 use super::{Sight, Visible, Why};
 use crate::budget::{Budget, StopReason};
@@ -56,7 +57,7 @@ pub(super) fn add(graph: &mut Visible<'_>, budget: &Budget) -> Result<(), StopRe
             }
         }
     }
-    Ok(())
+    add_cc(graph, &past)
 }
 
 /// For each key, the stretches of its versions whose writers are of one chain.

@@ -5,6 +5,7 @@
 //! transactions are weak, only their reads say something; what happened before them runs through all.
 
 mod cc;
+mod gaps;
 mod past;
 mod ra;
 mod rc;
@@ -134,12 +135,15 @@ impl<'a> Visible<'a> {
         visible.add_known()?;
         if session_order && models.any(|it| matches!(it, Model::RcSo | Model::Ra)) {
             ra::add_sessions(&mut visible)?;
+            gaps::add_sessions(&mut visible)?;
         }
         if models.any(|it| matches!(it, Model::Rc | Model::RcSo)) {
             visible.add_rc(SLOTS)?;
+            gaps::add_rc(&mut visible)?;
         }
         if models.any(|it| it == Model::Ra) {
             ra::add(&mut visible)?;
+            gaps::add_ra(&mut visible)?;
         }
         if models.any(|it| it == Model::Cc) {
             cc::add(&mut visible, budget)?;

@@ -1,14 +1,25 @@
 //! What happened before each transaction, by session order and reads: vector clocks over sessions, or over single transactions.
+//!
+//! A transaction's own chain needs no entry in its clock, and a chain that no other reads from needs none in any.
+
+use std::ops::Range;
 
 use super::Visible;
 use super::sort::sorted;
 use crate::budget::{Budget, StopReason};
 use crate::resolve::Node;
 
+/// A chain without an entry in the clocks.
+const NONE: u32 = u32::MAX;
+
 /// For each transaction and each chain, where in the chain its past ends.
 pub(super) struct Past {
     chain_of: Vec<u32>,
-    n_chains: usize,
+    /// The first transaction of each chain.
+    starts: Vec<Node>,
+    /// The entry of each chain in the clocks, and the chain of each entry.
+    column: Vec<u32>,
+    chains: Vec<u32>,
     ends: Vec<Node>,
 }
 
@@ -29,13 +40,12 @@ impl Past {
                 chain_of[node as usize] = starts.len() as u32 - 1;
             }
         }
-        let n_chains = starts.len();
-        let bytes = n_nodes as u64 * n_chains as u64 * 4;
-        budget.reserve("the clocks of causal consistency", bytes)?;
         let mut past = Past {
+            column: vec![NONE; starts.len()],
+            chains: Vec::new(),
+            ends: Vec::new(),
             chain_of,
-            n_chains,
-            ends: starts.repeat(n_nodes),
+            starts,
         };
         let mut edges: Vec<(Node, Node)> = graph
             .edges
@@ -45,6 +55,14 @@ impl Past {
             .collect();
         edges.sort_unstable();
         edges.dedup();
+        for &(to, from) in &edges {
+            past.add_column(from, to);
+        }
+        let bytes = n_nodes as u64 * past.chains.len() as u64 * 4;
+        budget.reserve("the clocks of causal consistency", bytes)?;
+        let chains = past.chains.iter();
+        let clock: Vec<Node> = chains.map(|&it| past.starts[it as usize]).collect();
+        past.ends = clock.repeat(n_nodes);
         let mut poll = budget.poll();
         for node in order {
             let first = edges.partition_point(|edge| edge.0 < node);
@@ -57,14 +75,28 @@ impl Past {
         Ok(Some(past))
     }
 
-    fn join(&mut self, node: Node, from: Node) {
-        let row = |node: Node| node as usize * self.n_chains;
-        let (to, from_row) = (row(node), row(from));
-        for chain in 0..self.n_chains {
-            self.ends[to + chain] = self.ends[to + chain].max(self.ends[from_row + chain]);
+    /// Makes room in the clocks for the chain of an edge that leaves it.
+    fn add_column(&mut self, from: Node, to: Node) {
+        let chain = self.chain(from);
+        let column = &mut self.column[chain as usize];
+        if *column == NONE && chain != self.chain_of[to as usize] {
+            *column = self.chains.len() as u32;
+            self.chains.push(chain);
         }
-        let own = self.chain_of[from as usize] as usize;
-        self.ends[to + own] = self.ends[to + own].max(from + 1);
+    }
+
+    fn join(&mut self, node: Node, from: Node) {
+        let n_columns = self.chains.len();
+        let row = |node: Node| node as usize * n_columns;
+        let (to, from_row) = (row(node), row(from));
+        for column in 0..n_columns {
+            self.ends[to + column] = self.ends[to + column].max(self.ends[from_row + column]);
+        }
+        let own = self.column[self.chain(from) as usize];
+        if own != NONE {
+            let own = &mut self.ends[to + own as usize];
+            *own = (from + 1).max(*own);
+        }
     }
 
     /// The chain of a transaction.
@@ -74,6 +106,21 @@ impl Past {
 
     /// The first transaction of a chain that did not happen before another.
     pub(super) fn end(&self, node: Node, chain: u32) -> Node {
-        self.ends[node as usize * self.n_chains + chain as usize]
+        if chain == self.chain(node) {
+            return node;
+        }
+        match self.column[chain as usize] {
+            NONE => self.starts[chain as usize],
+            column => self.ends[node as usize * self.chains.len() + column as usize],
+        }
+    }
+
+    /// What happened before a transaction: the chains, and the transactions of each.
+    pub(super) fn before(&self, node: Node) -> impl Iterator<Item = (u32, Range<Node>)> + '_ {
+        let own = self.chain(node);
+        let others = self.chains.iter().copied().filter(move |&it| it != own);
+        others
+            .chain([own])
+            .map(move |chain| (chain, self.starts[chain as usize]..self.end(node, chain)))
     }
 }

@@ -1,0 +1,153 @@
+//! Checks a cycle of commits at a weak level: re-derives every step from the reads.
+
+use super::graphs::is_cycle;
+use super::meaning::{Meaning, Version};
+use super::weak_reads::{External, ReadsOf, Wary, externals};
+use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_history::weak::{Because, CommitReason, CommitStep, WeakLevel, WeakSpec};
+
+/// Checks that the steps of a cycle follow from the history and the level.
+pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), String> {
+    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
+        return Err("an empty cycle".to_owned());
+    };
+    if last.to.is_some_and(|to| to != first.from) {
+        return Err("the last step does not end where the first began".to_owned());
+    }
+    if steps
+        .windows(2)
+        .any(|pair| pair[0].to != Some(pair[1].from))
+    {
+        return Err("a step does not begin where the one before it ended".to_owned());
+    }
+    let edges = || steps.iter().filter_map(|step| Some((step.from, step.to?)));
+    if last.to.is_some() && !is_cycle(edges()) {
+        return Err("the steps are no cycle".to_owned());
+    }
+    let meaning = Meaning::of(history);
+    let scene = Scene {
+        wary: Wary::of(&meaning),
+        meaning,
+        history,
+        spec,
+    };
+    for step in steps {
+        if scene.shows(step) != Some(true) {
+            return Err(format!("{step:?} does not hold"));
+        }
+    }
+    Ok(())
+}
+
+struct Scene<'h> {
+    meaning: Meaning<'h>,
+    wary: Wary<'h>,
+    history: &'h History,
+    spec: WeakSpec,
+}
+
+impl<'h> Scene<'h> {
+    fn shows(&self, step: &CommitStep) -> Option<bool> {
+        let counts = |txn: TxnId| self.meaning.counts(txn);
+        if !counts(step.from) || step.to.is_some_and(|to| !counts(to) || to == step.from) {
+            return Some(false);
+        }
+        Some(match &step.reason {
+            CommitReason::Session => self.is_session(step.from, step.to?),
+            CommitReason::Wr(key) => self.read_from(step.to?, *key, Some(step.from)),
+            CommitReason::Given(key) => self.is_given(*key, step.from, step.to?),
+            CommitReason::Vis {
+                reader,
+                key,
+                because,
+            } => {
+                counts(*reader)
+                    && *reader != step.from
+                    && self.meaning.left(step.from, *key).is_some()
+                    && self.saw(*reader, *key, step.to, step.from, because)?
+            }
+        })
+    }
+
+    fn is_session(&self, from: TxnId, to: TxnId) -> bool {
+        let session = |txn| self.history.session(txn);
+        self.spec.session_order && session(from) == session(to) && from < to
+    }
+
+    fn reads(&self, reader: TxnId) -> ReadsOf<'h> {
+        externals(&self.meaning, &self.wary, reader).unwrap_or_default()
+    }
+
+    fn read_from(&self, reader: TxnId, key: KeyId, from: Version) -> bool {
+        let mut reads = self.reads(reader).externals.into_iter();
+        reads.any(|read| read.key == key && read.from == from)
+    }
+
+    /// Whether a transaction read a key from `from` in an operation that saw another.
+    fn saw(
+        &self,
+        reader: TxnId,
+        key: KeyId,
+        from: Version,
+        seen: TxnId,
+        because: &Because,
+    ) -> Option<bool> {
+        let ReadsOf {
+            externals: reads,
+            absents,
+        } = self.reads(reader);
+        let of = |read: &&External| read.key == key && read.from == from;
+        let absents = absents.iter().filter(|_| from.is_none());
+        let absents = absents.filter(|absent| absent.tells(&self.wary, key));
+        let ops = reads.iter().filter(of).map(|read| read.op);
+        let last = ops.chain(absents.map(|absent| absent.op)).max()?;
+        let by = |via: KeyId| {
+            let mut sources = reads.iter();
+            sources
+                .find(|read| read.key == via && read.from == Some(seen))
+                .map(|read| read.op)
+        };
+        let level = self.spec.level;
+        Some(match because {
+            Because::EarlierRead(via) => by(*via).is_some_and(|first| first <= last),
+            Because::Source(via) => {
+                matches!(level, WeakLevel::Ra | WeakLevel::Cc) && by(*via).is_some()
+            }
+            Because::Session => level.sees_session() && self.is_session(seen, reader),
+            Because::Path(steps) => {
+                level == WeakLevel::Cc
+                    && steps.first()?.from == seen
+                    && steps.last()?.to == reader
+                    && steps.windows(2).all(|pair| pair[0].to == pair[1].from)
+                    && steps.iter().all(|step| match step.key {
+                        None => self.is_session(step.from, step.to),
+                        Some(key) => self.read_from(step.to, key, Some(step.from)),
+                    })
+            }
+        })
+    }
+
+    /// Whether a version order, or a list that was read, has one transaction's version before the other's.
+    fn is_given(&self, key: KeyId, from: TxnId, to: TxnId) -> bool {
+        let before = self.meaning.installed(from, key);
+        let after = self.meaning.installed(to, key);
+        let shows = |values: &[ValueId], is_list: bool| {
+            let place = |value: &ValueId| values.iter().position(|it| it == value);
+            let known = |value: &&ValueId| self.meaning.is_unique(**value);
+            let first = before.iter().filter(known).filter_map(place).min();
+            let last = after.iter().filter(known).filter_map(place).max();
+            let is_absent = is_list && after.iter().any(|value| place(value).is_none());
+            first.is_some_and(|first| is_absent || last.is_some_and(|last| first < last))
+        };
+        let orders = self.history.version_orders().iter();
+        let mut orders = orders.filter(|order| order.key == key);
+        let txns = self.history.txns().filter(|&txn| self.meaning.counts(txn));
+        let mut lists = txns
+            .flat_map(|txn| self.history.ops(txn))
+            .filter_map(|&op| match op {
+                Op::ReadList { key: it, list } if it == key => Some(self.history.list(list)),
+                _ => None,
+            });
+        orders.any(|order| shows(&order.values, false)) || lists.any(|list| shows(list, true))
+    }
+}

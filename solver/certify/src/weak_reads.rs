@@ -1,0 +1,180 @@
+//! The external reads of a transaction in program order, as the checkers of the weak levels see them.
+//!
+//! What a range query did not return stays a query, as long as the keys in question are absent for one reason: nobody deleted them
+//! and they were not there before. Other keys are *wary*: each is asked for, one by one.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::meaning::{Meaning, Version};
+use super::rows::{Sight, covers, sight};
+use super::sorted::SortedKeys;
+use kingsnake_history::model::{History, KeyId, Op, RangeQuery, TxnId, ValueId};
+
+/// A read of another's write: which operation, of which key, and who wrote what it returned.
+#[derive(Clone, Copy)]
+pub(super) struct External {
+    pub(super) op: usize,
+    pub(super) key: KeyId,
+    pub(super) from: Version,
+}
+
+/// A range query that found keys as they were before any transaction: those that it asked for, but for some.
+pub(super) struct Absent<'h> {
+    pub(super) op: usize,
+    pub(super) query: RangeQuery<'h>,
+    /// What it returned, and what the transaction had written before.
+    except: FxHashSet<KeyId>,
+}
+
+impl Absent<'_> {
+    /// Whether the query says of a key that nobody had written it.
+    pub(super) fn tells(&self, wary: &Wary<'_>, key: KeyId) -> bool {
+        covers(wary.history, self.query, key)
+            && !self.except.contains(&key)
+            && !wary.keys.contains(key)
+    }
+}
+
+/// The keys whose absence needs a look.
+pub(super) struct Wary<'h> {
+    history: &'h History,
+    keys: SortedKeys<'h>,
+}
+
+impl<'h> Wary<'h> {
+    /// The keys that were there before any transaction, or that somebody deleted.
+    pub(super) fn of(meaning: &Meaning<'h>) -> Self {
+        let history = meaning.history();
+        let mut keys = SortedKeys::new(history);
+        if history.n_ranges() > 0 {
+            let all = (0..history.n_keys() as u32).map(KeyId);
+            let there = all.filter(|&key| history.is_there_initially(key));
+            there
+                .chain(meaning.deleted())
+                .for_each(|key| keys.insert(key));
+        }
+        Wary { history, keys }
+    }
+
+    /// Whether a key is one of them.
+    pub(super) fn contains(&self, key: KeyId) -> bool {
+        self.keys.contains(key)
+    }
+}
+
+/// What a transaction read.
+#[derive(Default)]
+pub(super) struct ReadsOf<'h> {
+    /// Key by key, in program order.
+    pub(super) externals: Vec<External>,
+    /// By query, in program order.
+    pub(super) absents: Vec<Absent<'h>>,
+}
+
+/// The external reads of a transaction; the error names one that is not certain.
+pub(super) fn externals<'h>(
+    meaning: &Meaning<'h>,
+    wary: &Wary<'h>,
+    txn: TxnId,
+) -> Result<ReadsOf<'h>, String> {
+    let history = meaning.history();
+    let mut reading = Reading {
+        meaning,
+        txn,
+        own: FxHashMap::default(),
+        first: FxHashMap::default(),
+        reads: ReadsOf::default(),
+    };
+    for (at, &op) in history.ops(txn).iter().enumerate() {
+        let wrong = |key: KeyId| {
+            let (txn, key) = (history.txn_name(txn), history.key_name(key));
+            format!("operation {at} of transaction {txn} cannot have returned that of key {key}")
+        };
+        match op {
+            Op::Write { key, value } => {
+                reading.own.insert(key, vec![value]);
+            }
+            Op::Append { key, value } => reading.own.entry(key).or_default().push(value),
+            Op::ReadList { key, list } => {
+                let mine = reading.own.get(&key).map_or(&[][..], Vec::as_slice);
+                let before = history.list(list).strip_suffix(mine);
+                let from = before.and_then(|before| meaning.end_of_list(txn, before));
+                let from = from.ok_or_else(|| wrong(key))?;
+                reading.reads.externals.push(External { op: at, key, from });
+            }
+            Op::Read { key, .. } => {
+                let seen = sight(history, op, key).ok_or_else(|| wrong(key))?;
+                reading.register(at, key, &seen).ok_or_else(|| wrong(key))?;
+            }
+            Op::Range { range } => {
+                let query = history.range(range);
+                reading.range(at, query, wary).map_err(wrong)?;
+            }
+        }
+    }
+    Ok(reading.reads)
+}
+
+struct Reading<'m, 'h> {
+    meaning: &'m Meaning<'h>,
+    txn: TxnId,
+    /// What the transaction has written so far.
+    own: FxHashMap<KeyId, Vec<ValueId>>,
+    /// The version of each key that it read first, where a read may be of several.
+    first: FxHashMap<KeyId, Version>,
+    reads: ReadsOf<'h>,
+}
+
+impl<'h> Reading<'_, 'h> {
+    /// Takes a read of a register; `None` if it is not certain, or not what the transaction itself left.
+    fn register(&mut self, op: usize, key: KeyId, seen: &Sight) -> Option<()> {
+        if let Some(&mine) = self.own.get(&key).and_then(|own| own.last()) {
+            return self.meaning.shows_as(mine, seen).then_some(());
+        }
+        let history = self.meaning.history();
+        let may_be_several = history.has_tombstones() || history.n_ranges() > 0;
+        let before = if may_be_several {
+            self.first.get(&key).copied()
+        } else {
+            None
+        };
+        let from = self.meaning.version_seen_or(self.txn, key, seen, before)?;
+        if may_be_several {
+            self.first.entry(key).or_insert(from);
+        }
+        self.reads.externals.push(External { op, key, from });
+        Some(())
+    }
+
+    /// Takes a range query; the error is a key that it cannot have shown so.
+    fn range(&mut self, op: usize, query: RangeQuery<'h>, wary: &Wary<'h>) -> Result<(), KeyId> {
+        let history = self.meaning.history();
+        let mut rows: FxHashMap<KeyId, Vec<ValueId>> = FxHashMap::default();
+        for &row in query.rows {
+            rows.entry(history.value_key(row)).or_default().push(row);
+        }
+        let mut except: FxHashSet<KeyId> = FxHashSet::default();
+        for &row in query.rows {
+            let key = history.value_key(row);
+            if except.insert(key) {
+                let seen = Sight::Values(rows.remove(&key).unwrap_or_default());
+                self.register(op, key, &seen).ok_or(key)?;
+            }
+        }
+        let own = self.own.keys().copied();
+        let own = own.filter(|&key| covers(history, query, key) && !wary.contains(key));
+        let own: Vec<KeyId> = own.filter(|key| !except.contains(key)).collect();
+        let unreturned = wary.keys.within(query).filter(|key| !except.contains(key));
+        let unreturned: Vec<KeyId> = unreturned.chain(own.iter().copied()).collect();
+        for key in unreturned {
+            let seen = Sight::Nothing {
+                shows_deleted: query.shows_deleted,
+                may_be_initial: !history.is_there_initially(key),
+            };
+            self.register(op, key, &seen).ok_or(key)?;
+        }
+        except.extend(own);
+        self.reads.absents.push(Absent { op, query, except });
+        Ok(())
+    }
+}

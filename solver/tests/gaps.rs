@@ -1,0 +1,131 @@
+//! Range queries over many keys: what they did not return stays an interval, so thousands of them are linear.
+
+#[path = "support/pessimist.rs"]
+mod pessimist;
+
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::check::{Techniques, check};
+use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::model::{History, HistoryBuilder, Status, Token};
+use kingsnake_solver::progress::Silent;
+use kingsnake_solver::relate::construct;
+use kingsnake_solver::resolve::resolve;
+use kingsnake_solver::verdict::{Counterexample, Proof, StepReason, Verdict};
+use kingsnake_solver::weak::{self, WeakLevel, WeakSpec, WeakVerdict};
+use pessimist::Pessimist;
+
+const N: i64 = 20_000;
+
+type Ends = (Bound<Token>, Bound<Token>);
+
+/// Transaction i finds no row between the ends, and inserts row i.
+fn history(n_txns: i64, n_sessions: i64, ends: impl Fn(i64) -> Ends) -> History {
+    let mut builder = HistoryBuilder::new();
+    builder.initial_everywhere(Token::Nil);
+    for txn in 0..n_txns {
+        let session = builder.session(Token::Int(txn % n_sessions));
+        let begun = builder.begin(session, Token::Int(txn), Status::Committed);
+        begun.expect("names are counted");
+        let (low, high) = ends(txn);
+        let answer = builder.range(low, high, &[], None);
+        answer.expect("the ends are numbers");
+        builder.write(Token::Int(txn), Token::Int(1));
+    }
+    builder.finish().expect("it is well formed")
+}
+
+/// All of the table.
+fn everything(_: i64) -> Ends {
+    (Unbounded, Unbounded)
+}
+
+/// What later transactions insert.
+fn ahead(txn: i64) -> Ends {
+    (Included(Token::Int(txn)), Unbounded)
+}
+
+/// What earlier transactions insert.
+fn behind(txn: i64) -> Ends {
+    (Unbounded, Excluded(Token::Int(txn)))
+}
+
+fn verdict(history: &History, level: Level) -> Verdict {
+    let spec = level.spec(None).expect("the level needs nothing more");
+    let all = Techniques::default();
+    let budget = Budget::unlimited();
+    let report = check(history, spec, &all, &mut Pessimist, &budget, &mut Silent);
+    report.expect("it can be checked").verdict
+}
+
+fn is_satisfied(history: &History, level: Level) -> bool {
+    matches!(verdict(history, level), Verdict::Satisfied(_))
+}
+
+fn weak(history: &History, level: WeakLevel) -> WeakVerdict {
+    let spec = WeakSpec {
+        level,
+        session_order: true,
+    };
+    weak::check(history, spec, &Budget::unlimited()).expect("it can be checked")
+}
+
+#[test]
+fn twenty_thousand_that_all_found_the_table_empty_are_a_phantom_at_ser() {
+    let history = history(N, N, everything);
+    let Verdict::Violated(Counterexample::Cyclic(Proof::Cycle(steps))) =
+        verdict(&history, Level::Ser)
+    else {
+        panic!("two of them cannot both be first");
+    };
+    assert_eq!(steps.len(), 2);
+    let mut reasons = steps.iter().map(|step| step.reason);
+    assert!(reasons.all(|reason| matches!(reason, StepReason::Rw { writer: None, .. })));
+    assert!(is_satisfied(&history, Level::Si));
+    assert!(is_satisfied(&history, Level::Pc));
+    for level in WeakLevel::ALL {
+        let verdict = weak(&history, level);
+        assert!(matches!(verdict, WeakVerdict::Satisfied(_)), "{level}");
+    }
+}
+
+#[test]
+fn ranges_that_look_ahead_order_the_inserts() {
+    let history = history(N, 4, ahead);
+    for level in [Level::Ser, Level::Si, Level::Pc] {
+        assert!(is_satisfied(&history, level), "{level}");
+    }
+    for level in WeakLevel::ALL {
+        let verdict = weak(&history, level);
+        assert!(matches!(verdict, WeakVerdict::Satisfied(_)), "{level}");
+    }
+}
+
+#[test]
+fn ranges_that_miss_their_sessions_own_inserts_are_violations_above_rc() {
+    let history = history(N, 4, behind);
+    for level in [Level::Ser, Level::Si, Level::Pc] {
+        assert!(!is_satisfied(&history, level), "{level}");
+    }
+    for level in WeakLevel::ALL {
+        let verdict = weak(&history, level);
+        let holds = matches!(verdict, WeakVerdict::Satisfied(_));
+        assert_eq!(holds, level == WeakLevel::Rc, "{level}");
+    }
+}
+
+#[test]
+fn the_graph_of_many_ranges_is_nearly_linear() {
+    let size = |n: i64| {
+        let history = history(n, n, everything);
+        let resolved = resolve(&history, &Budget::unlimited()).expect("it says enough");
+        let spec: Spec = Level::Ser.spec(None).expect("it needs nothing more");
+        let polygraph = construct(&history, resolved, spec, true);
+        (polygraph.n_nodes() as i64, polygraph.edges().len() as i64)
+    };
+    let (n_nodes, n_edges) = size(N);
+    assert!(n_nodes <= 3 * N, "{n_nodes}");
+    // Two gaps a reader, each of at most 2 log n intervals.
+    assert!(n_edges <= 34 * N, "{n_edges}");
+}
