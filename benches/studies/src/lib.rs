@@ -50,6 +50,7 @@ pub use listener::{Event, Listener};
 pub use process::{Ended, Ending, Limits, run as run_process, stay_on_leash};
 pub use reach::{Reach, reach};
 pub use recipe::Measure;
+pub use row::command;
 pub use rules::{Refusal, Rules};
 pub use slurm::Slurm;
 pub use start::{Ablation, Caller, Encodings, Mode, Request, ablate, encodings};
