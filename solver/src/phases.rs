@@ -189,11 +189,11 @@ pub fn prune(
     let (budget, progress) = (context.budget, &mut *context.progress);
     match prune_on(device, polygraph, options, stats, budget, progress)? {
         Outcome::Contradiction(found) => {
-            context.stats.n_pruned_edges = found.polygraph.edges().len();
+            context.stats.n_pruned_edges = found.problem.edges().len();
             Err(Refuted::Contradiction(decider, found).into())
         }
         Outcome::Pruned(pruned) => {
-            context.stats.n_pruned_edges = pruned.polygraph.edges().len();
+            context.stats.n_pruned_edges = pruned.problem.edges().len();
             context.stats.n_open = pruned.constraints.len();
             Ok(pruned)
         }
@@ -244,7 +244,7 @@ pub fn decide(
         })
     };
     if pruned.constraints.is_empty() {
-        return by(by_pruning(check, &pruned.polygraph), pruned, Vec::new());
+        return by(by_pruning(check, &pruned.problem), pruned, Vec::new());
     }
     context.begin(Phase::Decide)?;
     if check.techniques.witness
@@ -272,7 +272,7 @@ fn ask(
     let (decision, stats) = match check.techniques.heuristic {
         Heuristic::Off => backend.decide(question, budget, progress),
         heuristic => {
-            let chains = pruned.polygraph.sessions();
+            let chains = pruned.problem.sessions();
             heuristic::decide(heuristic, question, &chains, backend, budget, progress).map(
                 |(decision, stats, assumed)| {
                     context.stats.heuristic = Some(assumed);
@@ -300,7 +300,7 @@ pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
     })?;
     let points = order.into_iter();
     Ok(points
-        .filter_map(|node| pruned.polygraph.point(node))
+        .filter_map(|node| pruned.problem.point(node))
         .collect())
 }
 
