@@ -118,7 +118,7 @@ fn the_benchmark_of_back_ends_takes_instances() {
     assert_eq!(rows.len(), 6, "{rows:?}");
     for row in &rows {
         let expected = match row["history"].as_str() {
-            Some("open.gnf") => "satisfied",
+            Some("open-gnf") => "satisfied",
             _ => "violated",
         };
         assert_eq!(row["verdict"], expected, "{row}");

@@ -1,5 +1,6 @@
 //! The adapters of this machine, and which one is meant.
 
+use crate::GpuError;
 use std::fmt;
 
 use crate::Choice;
@@ -110,7 +111,7 @@ impl Given {
 }
 
 /// The adapter that a choice means: the best that fits, or why there is none.
-pub(crate) fn pick<'a>(adapters: &'a [About], choice: &Choice) -> Result<&'a About, String> {
+pub(crate) fn pick<'a>(adapters: &'a [About], choice: &Choice) -> Result<&'a About, GpuError> {
     pick_among(adapters, choice, Given::by(|name| std::env::var(name).ok()))
 }
 
@@ -118,9 +119,9 @@ fn pick_among<'a>(
     adapters: &'a [About],
     choice: &Choice,
     given: Option<Given>,
-) -> Result<&'a About, String> {
+) -> Result<&'a About, GpuError> {
     if adapters.is_empty() {
-        return Err("no adapter was found".to_owned());
+        return Err(GpuError::NoAdapter);
     }
     if matches!(choice, Choice::Auto | Choice::Gpu)
         && let Some(about) = given.and_then(|given| given.among(adapters))
@@ -141,12 +142,18 @@ fn pick_among<'a>(
             .map(|about| format!("{} {} ({})", about.index, about.name, about.backend))
             .collect();
         return Err(match choice {
-            Choice::Named(by) => format!("no adapter is called {by:?}: {}", names.join(", ")),
-            _ => "no GPU was found, only software".to_owned(),
+            Choice::Named(by) => GpuError::Unknown {
+                name: by.clone(),
+                known: names.join(", "),
+            },
+            _ => GpuError::OnlySoftware,
         });
     };
     match &best.unfit {
-        Some(why) => Err(format!("{} cannot run the kernels: {why}", best.name)),
+        Some(why) => Err(GpuError::Unfit {
+            name: best.name.clone(),
+            why: why.clone(),
+        }),
         None => Ok(best),
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::budget::StopReason;
 use crate::certify;
-use crate::certify::refutation::{Refusal, check_findings, check_proof_within};
+use crate::certify::Refusal;
+use crate::certify::refutation::{check_findings, check_proof_within};
 use crate::context::Context;
 use crate::decide::{Backend, Decision, Side};
 use crate::heuristic::{self, Heuristic};
@@ -293,10 +294,9 @@ pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
         pruned,
         sides,
     } = decided;
-    let order = chosen_order(pruned, sides).map_err(|Cyclic| CheckError::Uncertified {
-        decider: decider.name(),
-        answer: "satisfied",
-        why: "the choices have a cycle".to_owned(),
+    let order = chosen_order(pruned, sides).map_err(|Cyclic| {
+        let why = Refusal::Order("the choices have a cycle".to_owned());
+        uncertified(*decider, "satisfied", why)
     })?;
     let points = order.into_iter();
     Ok(points
@@ -348,7 +348,7 @@ pub fn explain(
         Ok(proof) => Ok((decider, Claim::Violated(Counterexample::Cyclic(proof)))),
         Err(NoProof::Stopped(reason)) => Err(reason.into()),
         Err(NoProof::NotFound) => {
-            let why = "its reasons cannot be found again".to_owned();
+            let why = Refusal::Refutation("its reasons cannot be found again".to_owned());
             Err(uncertified(decider, "violated", why).into())
         }
     }
@@ -369,16 +369,18 @@ pub fn certify(
             let holds = match &counterexample {
                 Counterexample::Local(findings) => check_findings(history, findings),
                 Counterexample::Cyclic(proof) => {
-                    match check_proof_within(history, spec, proof, context.budget) {
-                        Err(Refusal::Stopped(reason)) => return Err(reason.into()),
-                        Err(Refusal::Wrong(why)) => Err(why),
-                        Ok(()) => Ok(()),
-                    }
+                    check_proof_within(history, spec, proof, context.budget)
                 }
-                Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
+                Counterexample::Stuck(_) => {
+                    let why = "only registers get stuck".to_owned();
+                    Err(Refusal::Refutation(why))
+                }
             };
-            holds.map_err(|why| uncertified(decider, "violated", why))?;
-            Ok(Verdict::Violated(counterexample))
+            match holds {
+                Ok(()) => Ok(Verdict::Violated(counterexample)),
+                Err(Refusal::Stopped(reason)) => Err(reason.into()),
+                Err(why) => Err(uncertified(decider, "violated", why).into()),
+            }
         }
     }
 }
@@ -396,7 +398,7 @@ fn replay(check: &Check<'_>, decider: Decider, order: Certificate) -> Result<Ver
     Ok(Verdict::Satisfied(order))
 }
 
-fn uncertified(decider: Decider, answer: &'static str, why: String) -> CheckError {
+fn uncertified(decider: Decider, answer: &'static str, why: Refusal) -> CheckError {
     CheckError::Uncertified {
         decider: decider.name(),
         answer,

@@ -12,6 +12,7 @@ mod graphs;
 pub mod linearizable;
 mod meaning;
 pub mod order;
+mod refusal;
 pub mod refutation;
 mod rows;
 mod sorted;
@@ -22,3 +23,4 @@ mod weak_reads;
 mod weak_sees;
 
 pub use meaning::Meaning;
+pub use refusal::Refusal;
