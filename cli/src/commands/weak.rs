@@ -148,7 +148,10 @@ pub fn verify(args: &VerifyArgs, claim: &Claim, history: &History, voice: Voice)
         Err(why) => {
             let verdict = voice.paint.bad("certificate does not hold");
             (
-                format!("{verdict}: {spec} ({subject})\n{}", printable(&why)),
+                format!(
+                    "{verdict}: {spec} ({subject})\n{}",
+                    printable(&why.to_string())
+                ),
                 1,
             )
         }

@@ -132,7 +132,9 @@ pub fn measure(
         Engine::Chains => Ok(chains(dag, &graph.chains)),
         Engine::Gpu => {
             let meter = meter.ok_or("there is no device")?;
-            let found = meter.closure(dag, Form::Auto, &Budget::unlimited())?;
+            let found = meter
+                .closure(dag, Form::Auto, &Budget::unlimited())
+                .map_err(|why| why.to_string())?;
             Ok(Measurement {
                 time: found.time,
                 first: None,
