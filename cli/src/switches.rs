@@ -266,10 +266,13 @@ mod tests {
             let arg = args.find(|arg| arg.get_long() == Some(it.name));
             let arg = arg.unwrap_or_else(|| panic!("there is no --{}", it.name));
             let values = arg.get_possible_values();
-            let mut values: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+            let mut values: Vec<&str> = values
+                .iter()
+                .map(clap::builder::PossibleValue::get_name)
+                .collect();
             let names = arg.get_value_names().unwrap_or_default();
             if values.is_empty() {
-                values = names.iter().map(|name| name.as_str()).collect();
+                values = names.iter().map(clap::builder::Str::as_str).collect();
             }
             let values = values.join("\\|");
             let _ = writeln!(table, "| `--{} {values}` | {} |", it.name, it.meaning);

@@ -69,7 +69,7 @@ pub fn generate_line(words: &[String], to: &str, seed: u32) -> Vec<String> {
     line
 }
 
-/// What is run on a file: `kingsnake solve` on an instance in MonoSAT's format, `kingsnake check` on a history.
+/// What is run on a file: `kingsnake solve` on an instance in `MonoSAT`'s format, `kingsnake check` on a history.
 pub fn cell_line(words: &[String], file: &str, seed: u32) -> Vec<String> {
     if is_instance(Path::new(file)) {
         solve_line(words, file, seed)
