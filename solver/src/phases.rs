@@ -98,7 +98,7 @@ impl From<CheckError> for Stop {
 }
 
 /// An answer that is not checked again yet.
-pub enum Claim {
+pub enum Evidence {
     /// This order explains the history.
     Order(Vec<Point>),
     /// Nothing does, and this is why.
@@ -320,17 +320,17 @@ pub fn explain(
     check: &Check<'_>,
     found: Result<(Decider, Vec<Point>), Exit>,
     context: &mut Context<'_>,
-) -> Result<(Decider, Claim), Stop> {
+) -> Result<(Decider, Evidence), Stop> {
     let refuted = match found {
-        Ok((decider, order)) => return Ok((decider, Claim::Order(order))),
+        Ok((decider, order)) => return Ok((decider, Evidence::Order(order))),
         Err(Exit::Refuted(refuted)) => *refuted,
         Err(Exit::Stop(stop)) => return Err(stop),
     };
     let (history, budget) = (check.history, context.budget);
     let (decider, proof) = match refuted {
         Refuted::Findings(findings) => {
-            let claim = Claim::Violated(Counterexample::Local(findings));
-            return Ok((Decider::Resolve, claim));
+            let evidence = Evidence::Violated(Counterexample::Local(findings));
+            return Ok((Decider::Resolve, evidence));
         }
         Refuted::Proof(decider, proof) => (decider, Ok(proof)),
         Refuted::NoProof(decider) => (decider, Err(NoProof::NotFound)),
@@ -345,7 +345,7 @@ pub fn explain(
         }
     };
     match proof {
-        Ok(proof) => Ok((decider, Claim::Violated(Counterexample::Cyclic(proof)))),
+        Ok(proof) => Ok((decider, Evidence::Violated(Counterexample::Cyclic(proof)))),
         Err(NoProof::Stopped(reason)) => Err(reason.into()),
         Err(NoProof::NotFound) => {
             let why = Refusal::Refutation("its reasons cannot be found again".to_owned());
@@ -358,13 +358,13 @@ pub fn explain(
 pub fn certify(
     check: &Check<'_>,
     decider: Decider,
-    claim: Claim,
+    evidence: Evidence,
     context: &mut Context<'_>,
 ) -> Result<Verdict, Stop> {
     context.go_on(Phase::Certify);
-    match claim {
-        Claim::Order(order) => replay(check, decider, Certificate { order }),
-        Claim::Violated(counterexample) => {
+    match evidence {
+        Evidence::Order(order) => replay(check, decider, Certificate { order }),
+        Evidence::Violated(counterexample) => {
             let (history, spec) = (check.history, check.spec);
             let holds = match &counterexample {
                 Counterexample::Local(findings) => check_findings(history, findings),

@@ -23,7 +23,7 @@ mod figure;
 mod histories;
 mod ledger;
 mod listener;
-mod machine;
+pub mod machine;
 mod phases;
 mod problems;
 mod process;
