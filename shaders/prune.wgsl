@@ -1,9 +1,11 @@
 // prune: for two runs a, b of one key, a cannot come before b if begin(head b) reaches commit(last a), or commit(head b)
 // reaches the begin of a reader of a. If one order is impossible, the edges of the other that no path implies are forced.
 //
-// One thread a pair. A dispatch sees one band of the matrix, and a question is asked in the band of its column: `judge`
-// collects what is impossible over all bands, two bits a pair; then `emit` lists the edges, each in the one band that
-// holds its column, and after the last band the pairs that are still open. The lists are unordered; the host sorts them.
+// A dispatch sees one band of the matrix, and a question is asked in the band of its column. What is impossible is
+// collected over all bands, two bits a pair: by `judge`, one thread a pair, or by `judge_rows`, one workgroup a run, with
+// the run's two rows in workgroup memory, which reads less where a key has many runs. Then `emit` lists the edges, each in
+// the one band that holds its column, and after the last band the pairs that are still open. The lists are unordered; the
+// host sorts them.
 
 struct Run {
     head_begin: u32,
@@ -13,25 +15,28 @@ struct Run {
     readers: u32,
     readers_end: u32,
     is_unread: u32,
+    // The runs of its key.
+    first: u32,
+    end: u32,
 }
 
 struct Params {
     shape: Shape,
-    // The items from first on, as many as the dispatch has threads, but not beyond the end.
+    // The items from first on, as many as the dispatch has threads, but not beyond the end. Those of `judge_rows` are runs.
     first: u32,
     end: u32,
     n_runs: u32,
     mode: u32,
 }
 
-// The items are pairs from `open_in`; else item i is pair i.
+// The items are pairs listed in `open`; else item i is pair i.
 const LISTED: u32 = 1u;
-// The dispatch is the first that sees these items.
-const FIRST_BAND: u32 = 2u;
 // The dispatch is the last that sees these items.
-const LAST_BAND: u32 = 4u;
+const LAST_BAND: u32 = 2u;
 // All items are open; list the edges that paths imply, both ways round.
-const IMPLIED: u32 = 8u;
+const IMPLIED: u32 = 4u;
+// The listed items are in the upper half of `open`, and those that stay open go to the lower; else the other way round.
+const UPPER: u32 = 8u;
 
 // Places in `counters`.
 const EDGES: u32 = 0u;
@@ -44,19 +49,17 @@ const MOST_VIOLATED: u32 = 60u;
 const FIRST_BEFORE: u32 = 0x80000000u;
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> band: array<u32>;
-@group(0) @binding(2) var<storage, read> runs: array<Run>;
-// For each run its first pair, then the number of pairs, then the nodes where readers begin.
-@group(0) @binding(3) var<storage, read> lists: array<u32>;
-@group(0) @binding(4) var<storage, read> open_in: array<u32>;
-// For each 32 items, which cannot be ordered first to second, and which not second to first.
-@group(0) @binding(5) var<storage, read_write> impossible: array<u32>;
-@group(0) @binding(6) var<storage, read_write> counters: array<atomic<u32>>;
-@group(0) @binding(7) var<storage, read_write> edges: array<vec2<u32>>;
-@group(0) @binding(8) var<storage, read_write> open_out: array<u32>;
-
-const FLAG_WORDS: u32 = THREADS / 16u;
-var<workgroup> flags: array<atomic<u32>, FLAG_WORDS>;
+@group(0) @binding(1) var<storage, read> band: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> strips: array<Strip>;
+@group(0) @binding(3) var<storage, read> runs: array<Run>;
+// For each run its first pair, then the number of pairs, then the places where readers begin.
+@group(0) @binding(4) var<storage, read> lists: array<u32>;
+// For each 32 pairs, which cannot be ordered first to second, and which not second to first.
+@group(0) @binding(5) var<storage, read_write> impossible: array<atomic<u32>>;
+// The open pairs in one half, those that stay open in the other.
+@group(0) @binding(6) var<storage, read_write> open: array<u32>;
+@group(0) @binding(7) var<storage, read_write> counters: array<atomic<u32>>;
+@group(0) @binding(8) var<storage, read_write> edges: array<vec2<u32>>;
 
 fn is_here(column: u32) -> bool {
     return strip_of(params.shape, column) < params.shape.n_strips;
@@ -65,16 +68,21 @@ fn is_here(column: u32) -> bool {
 // Whether there is a path, as far as this band knows.
 fn reaches(row: u32, column: u32) -> bool {
     let strip = strip_of(params.shape, column);
-    if strip >= params.shape.n_strips {
+    if strip >= params.shape.n_strips || row >= strips[params.shape.first_strip + strip].limit {
         return false;
     }
-    let bits = band[word_at(params.shape, strip, row, word_of(params.shape, column))];
-    return ((bits >> (column & 31u)) & 1u) == 1u;
+    let bits = band[quad_at(params.shape, strip, row, quad_of(params.shape, column))];
+    return any((bits & bit_of(column)) != vec4<u32>(0u));
+}
+
+// Where a half of `open` starts.
+fn half(is_upper: bool) -> u32 {
+    return select(0u, arrayLength(&open) / 2u, is_upper);
 }
 
 fn item_pair(item: u32) -> u32 {
     if (params.mode & LISTED) != 0u {
-        return open_in[item];
+        return open[half((params.mode & UPPER) != 0u) + item];
     }
     return item;
 }
@@ -106,35 +114,92 @@ fn is_impossible(before: Run, after: Run) -> bool {
     return false;
 }
 
+// Notes that a pair cannot be ordered one way: 0 is first to second, 1 second to first.
+fn note(pair: u32, way: u32) {
+    atomicOr(&impossible[(pair >> 5u) * 2u + way], 1u << (pair & 31u));
+}
+
 @compute @workgroup_size(THREADS)
 fn judge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let item = params.first + group.x * THREADS + thread;
-    if thread < FLAG_WORDS {
-        atomicStore(&flags[thread], 0u);
+    if item >= params.end {
+        return;
     }
-    workgroupBarrier();
-    if item < params.end {
-        let pair = item_pair(item);
-        let first = first_run(pair);
-        let one = runs[first];
-        let other = runs[first + 1u + pair - lists[first]];
-        let word = (thread >> 5u) * 2u;
-        let bit = 1u << (thread & 31u);
-        if is_impossible(one, other) {
-            atomicOr(&flags[word], bit);
-        }
-        if is_impossible(other, one) {
-            atomicOr(&flags[word + 1u], bit);
+    let pair = item_pair(item);
+    let first = first_run(pair);
+    let one = runs[first];
+    let other = runs[first + 1u + pair - lists[first]];
+    if is_impossible(one, other) {
+        note(pair, 0u);
+    }
+    if is_impossible(other, one) {
+        note(pair, 1u);
+    }
+}
+
+// The threads of `judge_rows`, and the quads of a row that it has in workgroup memory at once.
+const GROUP: u32 = 64u;
+const PIECE: u32 = 256u;
+var<workgroup> begin_row: array<vec4<u32>, PIECE>;
+var<workgroup> commit_row: array<vec4<u32>, PIECE>;
+
+// A quad of a row, counted over the strips of the band.
+fn row_quad(row: u32, at: u32) -> vec4<u32> {
+    let shift = params.shape.strip_shift - 2u;
+    let strip = at >> shift;
+    if strip >= params.shape.n_strips || row >= strips[params.shape.first_strip + strip].limit {
+        return vec4<u32>(0u);
+    }
+    return band[quad_at(params.shape, strip, row, at & ((1u << shift) - 1u))];
+}
+
+// Where a column's quad is in the piece that starts at a quad: PIECE or more where it is not.
+fn in_piece(column: u32, piece: u32) -> u32 {
+    return (column >> 7u) - (params.shape.first_strip << (params.shape.strip_shift - 2u)) - piece;
+}
+
+// Whether the run whose rows are in workgroup memory cannot come after another, as far as this piece knows.
+fn cannot_follow(other: Run, piece: u32) -> bool {
+    let last = in_piece(other.last_commit, piece);
+    if last < PIECE && any((begin_row[last] & bit_of(other.last_commit)) != vec4<u32>(0u)) {
+        return true;
+    }
+    for (var at = other.readers; at < other.readers_end; at++) {
+        let reader = lists[at];
+        let place = in_piece(reader, piece);
+        if place < PIECE && any((commit_row[place] & bit_of(reader)) != vec4<u32>(0u)) {
+            return true;
         }
     }
-    workgroupBarrier();
-    if thread < FLAG_WORDS {
-        let at = (params.first >> 4u) + group.x * FLAG_WORDS + thread;
-        let found = atomicLoad(&flags[thread]);
-        if (params.mode & FIRST_BAND) != 0u {
-            impossible[at] = found;
-        } else {
-            impossible[at] |= found;
+    return false;
+}
+
+@compute @workgroup_size(GROUP)
+fn judge_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let own = params.first + group.x;
+    let run = runs[own];
+    let n_quads = params.shape.n_strips << (params.shape.strip_shift - 2u);
+    for (var piece = 0u; piece < n_quads; piece += PIECE) {
+        workgroupBarrier();
+        for (var at = thread; at < PIECE; at += GROUP) {
+            let bits = row_quad(run.head_begin, piece + at);
+            begin_row[at] = bits;
+            if run.head_commit == run.head_begin {
+                commit_row[at] = bits;
+            } else {
+                commit_row[at] = row_quad(run.head_commit, piece + at);
+            }
+        }
+        workgroupBarrier();
+        for (var other = run.first + thread; other < run.end; other += GROUP) {
+            if other == own || !cannot_follow(runs[other], piece) {
+                continue;
+            }
+            if other < own {
+                note(lists[other] + own - other - 1u, 0u);
+            } else {
+                note(lists[own] + other - own - 1u, 1u);
+            }
         }
     }
 }
@@ -196,8 +261,9 @@ fn emit(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if (params.mode & IMPLIED) != 0u {
             ways = vec2<bool>(true, true);
         } else if is_constraint {
-            let word = (item >> 5u) * 2u;
-            let bits = vec2<u32>(impossible[word], impossible[word + 1u]) >> vec2<u32>(item & 31u);
+            let word = (pair >> 5u) * 2u;
+            let words = vec2<u32>(atomicLoad(&impossible[word]), atomicLoad(&impossible[word + 1u]));
+            let bits = words >> vec2<u32>(pair & 31u);
             ways = (bits & vec2<u32>(1u)) == vec2<u32>(1u);
             is_open = !any(ways);
         }
@@ -209,8 +275,8 @@ fn emit(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     if (params.mode & (LAST_BAND | IMPLIED)) == LAST_BAND {
         let place = claim(OPEN, select(0u, 1u, is_open), thread);
-        if is_open && place < arrayLength(&open_out) {
-            open_out[place] = pair;
+        if is_open && place < arrayLength(&open) / 2u {
+            open[half((params.mode & UPPER) == 0u) + place] = pair;
         }
         if all(ways) {
             let at = atomicAdd(&counters[VIOLATIONS], 1u);

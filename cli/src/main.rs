@@ -34,7 +34,7 @@ mod voice;
 mod words;
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, FromArgMatches};
 
@@ -81,7 +81,9 @@ fn main() -> ExitCode {
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.voice);
     if typed.leash {
-        kingsnake_studies::stay_on_leash();
+        // A collector removes its servers and tables.
+        let tidies_up = matches!(typed.command, Command::Collect(_));
+        kingsnake_studies::stay_on_leash(tidies_up.then_some(Duration::from_secs(20)));
     }
     match typed.command {
         Command::Check(args) if args.help_techniques => {

@@ -6,8 +6,6 @@ use kingsnake_graph::prune::Task;
 use kingsnake_graph::reach::Dag;
 
 use crate::adapter::Kind;
-use crate::closure::Form;
-use crate::layout::BLOCK;
 use crate::matrix::Cut;
 use crate::steps::Steps;
 
@@ -25,25 +23,18 @@ pub(crate) struct Speed {
     pub(crate) bus: f64,
     /// Workgroups that run at once.
     pub(crate) groups: f64,
-    /// Words that they OR in a second from workgroup memory, together.
-    pub(crate) words: f64,
 }
 
 impl Speed {
     /// A small adapter of a kind.
     pub(crate) fn of(kind: Kind) -> Self {
-        let (bytes, bus, groups, words) = match kind {
-            Kind::Discrete => (300e9, 6e9, 150.0, 5e11),
-            Kind::Integrated => (40e9, 10e9, 40.0, 1e11),
-            Kind::Virtual | Kind::Other => (100e9, 3e9, 80.0, 2e11),
-            Kind::Software => (0.2e9, 2e9, 2.0, 1e9),
+        let (bytes, bus, groups) = match kind {
+            Kind::Discrete => (300e9, 6e9, 150.0),
+            Kind::Integrated => (40e9, 10e9, 40.0),
+            Kind::Virtual | Kind::Other => (100e9, 3e9, 80.0),
+            Kind::Software => (0.2e9, 2e9, 2.0),
         };
-        Speed {
-            bytes,
-            bus,
-            groups,
-            words,
-        }
+        Speed { bytes, bus, groups }
     }
 }
 
@@ -67,55 +58,43 @@ impl Level {
     }
 }
 
-/// How long the forms of a closure take, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Forms {
-    /// As `closure` does it: each level in the better of its two ways.
-    pub(crate) closure: f64,
-    pub(crate) warshall: f64,
+/// How long a closure takes, in seconds: each level in the better of its two ways.
+pub(crate) fn closure(cut: &Cut, levels: &[Level], speed: Speed) -> f64 {
+    let (lanes, strips) = (f64::from(cut.lanes()), f64::from(cut.n_strips()));
+    let bands = f64::from(cut.n_bands());
+    let waits =
+        |level: &Level, turns: f64| LATENCY * (1.0 + turns * level.rows / level.nodes.max(1.0));
+    let latency: f64 = levels
+        .iter()
+        .map(|level| {
+            let turns = (level.nodes / lanes).ceil();
+            let waves = (strips / speed.groups).ceil();
+            let sweep = waves * waits(level, turns);
+            let spread = (turns * strips / speed.groups).ceil();
+            sweep.min(bands * DISPATCH + waits(level, spread))
+        })
+        .sum();
+    let rows: f64 = levels.iter().map(|level| level.nodes + level.rows).sum();
+    let moved = row_bytes(cut) * rows / speed.bytes;
+    bands * DISPATCH + latency.max(moved)
 }
 
-impl Forms {
-    pub(crate) fn new(cut: &Cut, levels: &[Level], speed: Speed) -> Self {
-        let (lanes, strips) = (f64::from(cut.lanes()), f64::from(cut.n_strips));
-        let n = f64::from(cut.n_rows);
-        let row_words = cut.bytes() as f64 / 4.0 / n.max(1.0);
-        let bands = f64::from(cut.n_bands());
-        let waits =
-            |level: &Level, turns: f64| LATENCY * (1.0 + turns * level.rows / level.nodes.max(1.0));
-        let latency: f64 = levels
-            .iter()
-            .map(|level| {
-                let turns = (level.nodes / lanes).ceil();
-                let waves = (strips / speed.groups).ceil();
-                let sweep = waves * waits(level, turns);
-                let spread = (turns * strips / speed.groups).ceil();
-                sweep.min(bands * DISPATCH + waits(level, spread))
-            })
-            .sum();
-        let rows: f64 = levels.iter().map(|level| level.nodes + level.rows).sum();
-        let moved = 4.0 * row_words * rows / speed.bytes;
-        let blocks = (n / f64::from(BLOCK)).ceil();
-        let dispatches = bands + blocks * (2.0 + 2.0 * bands);
-        // Every row of every block is read and written once, and each workgroup reads the block for itself.
-        let passed = blocks * 4.0 * row_words * 2.5 * n / speed.bytes;
-        let ored = n * n * row_words / speed.words;
-        Forms {
-            closure: bands * DISPATCH + latency.max(moved),
-            warshall: dispatches * DISPATCH + ored.max(passed),
-        }
-    }
+/// The bytes of a row, on average: strips have only the rows that can have a bit in them.
+fn row_bytes(cut: &Cut) -> f64 {
+    cut.bytes() as f64 / f64::from(cut.n_rows.max(1))
 }
 
-/// The kernels that a GPU finishes soonest.
-pub(crate) fn form(cut: &Cut, steps: &Steps, rows: &[u64]) -> Form {
-    let levels = Level::all(steps, rows);
-    let forms = Forms::new(cut, &levels, Speed::of(Kind::Discrete));
-    if forms.warshall < forms.closure {
-        Form::Warshall
-    } else {
-        Form::Auto
-    }
+/// Bytes that `judge_rows` reads of each run that it tests.
+const TEST_BYTES: f64 = 32.0;
+
+/// Whether judging the open pairs run by run, with rows in workgroup memory, reads less than pair by pair.
+pub(crate) fn rows_pay(task: &Task, n_tests: u64, n_open: u32, cut: &Cut) -> bool {
+    let split = task.runs.iter();
+    let split = split
+        .filter(|run| run.head_begin != run.head_commit)
+        .count();
+    let rows = (task.runs.len() + split) as f64 * row_bytes(cut);
+    rows + n_tests as f64 * TEST_BYTES < f64::from(n_open) * BYTES_A_PAIR
 }
 
 /// Finding and opening a device, and compiling the kernels.
@@ -185,8 +164,7 @@ fn closure_of(dag: &Dag, speed: Speed) -> f64 {
             rows.sum()
         })
         .collect();
-    let forms = Forms::new(&cut, &Level::all(&steps, &rows), speed);
-    forms.closure.min(forms.warshall)
+    closure(&cut, &Level::all(&steps, &rows), speed)
 }
 
 /// How long a thread of a CPU takes for a word of a node's lists while it cools: mostly cache misses.

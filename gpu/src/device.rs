@@ -14,8 +14,7 @@ use crate::Choice;
 use crate::adapter::{About, Kind};
 use crate::cost::{self, Speed};
 use crate::recording::Executor;
-use crate::resident::{Csr, Options, Resident};
-use crate::steps::Steps;
+use crate::resident::{Options, Resident};
 
 #[cfg(not(feature = "wgpu"))]
 use crate::cpu::Twins as Runner;
@@ -27,7 +26,7 @@ pub struct Gpu {
     choice: Choice,
     about: Option<About>,
     runner: Option<Runner>,
-    rounds: Option<Rounds<Runner>>,
+    resident: Option<Resident<Runner>>,
     options: Options,
 }
 
@@ -38,7 +37,7 @@ impl Gpu {
             choice,
             about: None,
             runner: None,
-            rounds: None,
+            resident: None,
             options: Options::default(),
         }
     }
@@ -52,8 +51,8 @@ impl Gpu {
     }
 
     fn open(&mut self) -> Result<(), GpuError> {
-        if let Some(before) = self.rounds.take() {
-            let mut runner = before.resident.executor;
+        if let Some(before) = self.resident.take() {
+            let mut runner = before.executor;
             runner.reset();
             self.runner = Some(runner);
         }
@@ -61,7 +60,6 @@ impl Gpu {
             return Ok(());
         }
         let (about, runner) = find(&self.choice)?;
-        self.options.is_parallel = about.kind != Kind::Software;
         self.about = Some(about);
         self.runner = Some(runner);
         Ok(())
@@ -81,9 +79,9 @@ impl Gpu {
         Ok(about)
     }
 
-    fn ready(&mut self) -> Result<&mut Rounds<Runner>, DeviceError> {
+    fn ready(&mut self) -> Result<&mut Resident<Runner>, DeviceError> {
         let missing = || DeviceError::Failed("nothing was loaded".to_owned());
-        self.rounds.as_mut().ok_or_else(missing)
+        self.resident.as_mut().ok_or_else(missing)
     }
 }
 
@@ -91,65 +89,23 @@ impl Gpu {
 impl Gpu {
     /// Loses the device in the middle of a task.
     pub(crate) fn lose(&mut self) {
-        if let Some(it) = &mut self.rounds {
-            it.resident.executor.lose();
+        if let Some(it) = &mut self.resident {
+            it.executor.lose();
         }
     }
 }
 
-/// The rounds of a task on an executor.
-pub(crate) struct Rounds<E> {
-    pub(crate) resident: Resident<E>,
-    is_closed: bool,
-}
-
-impl<E: Executor> Rounds<E> {
-    pub(crate) fn load(
-        executor: E,
-        options: Options,
-        task: &Task,
-        dag: &Dag,
-        budget: &Budget,
-    ) -> Result<Self, DeviceError> {
-        let graph = Csr {
-            starts: dag.starts(),
-            targets: dag.targets(),
-        };
-        let mut resident = Resident::load(executor, options, graph, budget)?;
-        resident.load_task(task, budget)?;
-        Ok(Rounds {
-            resident,
-            is_closed: false,
-        })
-    }
-
-    pub(crate) fn close(
-        &mut self,
-        dag: &Dag,
-        new: &[Edge],
-        budget: &Budget,
-    ) -> Result<(), DeviceError> {
-        let steps = if self.is_closed {
-            Steps::above(dag, new.iter().map(|edge| edge.from))
-        } else {
-            Steps::all(dag)
-        };
-        self.is_closed = true;
-        let new = new.iter().map(|edge| (edge.from, edge.to));
-        self.resident.close(&steps, new, budget)
-    }
-
-    /// What it took, as far as the executor's recordings tell.
-    pub(crate) fn note(&self, stats: &mut DeviceStats) {
-        let traffic = self.resident.traffic;
-        stats.bytes_up = traffic.bytes_up;
-        stats.bytes_down = traffic.bytes_down;
-        stats.dispatches = traffic.dispatches;
-        stats.workgroups = traffic.workgroups;
-        stats.occupancy = share(traffic.busy, traffic.turns);
-        (stats.matrix_bytes, stats.bands) = self.resident.size();
-        stats.form = self.resident.used.words();
-    }
+/// What it took, as far as the executor's recordings tell.
+pub(crate) fn note<E: Executor>(resident: &Resident<E>, stats: &mut DeviceStats) {
+    let traffic = resident.traffic;
+    stats.bytes_up = traffic.bytes_up;
+    stats.bytes_down = traffic.bytes_down;
+    stats.dispatches = traffic.dispatches;
+    stats.workgroups = traffic.workgroups;
+    stats.round_trips = traffic.round_trips;
+    stats.occupancy = share(traffic.busy, traffic.turns);
+    (stats.matrix_bytes, stats.bands) = resident.size();
+    stats.form = resident.used.words();
 }
 
 /// A part of a whole; nothing is busy where nothing ran.
@@ -178,11 +134,11 @@ impl Device for Gpu {
         })
     }
 
-    fn load(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Result<(), DeviceError> {
+    fn load(&mut self, task: &Task, dag: &Dag, _: &Budget) -> Result<(), DeviceError> {
         let Some(runner) = self.runner.take() else {
             return Err(DeviceError::Failed("no device is open".to_owned()));
         };
-        self.rounds = Some(Rounds::load(runner, self.options, task, dag, budget)?);
+        self.resident = Some(Resident::new(runner, self.options, dag, Some(task))?);
         Ok(())
     }
 
@@ -191,19 +147,19 @@ impl Device for Gpu {
     }
 
     fn judge(&mut self, budget: &Budget) -> Result<Judgement, DeviceError> {
-        self.ready()?.resident.judge(budget)
+        self.ready()?.judge(budget)
     }
 
     fn open(&mut self, budget: &Budget) -> Result<Vec<u32>, DeviceError> {
-        self.ready()?.resident.open(budget)
+        self.ready()?.open(budget)
     }
 
     fn implied(&mut self, budget: &Budget) -> Result<Vec<PairEdge>, DeviceError> {
-        self.ready()?.resident.implied(budget)
+        self.ready()?.implied(budget)
     }
 
     fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError> {
-        self.ready()?.resident.relatives(budget)
+        self.ready()?.relatives(budget)
     }
 
     fn stats(&self) -> DeviceStats {
@@ -214,9 +170,9 @@ impl Device for Gpu {
             stats.kind = about.kind.to_string();
             stats.driver.clone_from(&about.driver);
         }
-        if let Some(it) = &self.rounds {
-            it.note(&mut stats);
-            stats.time = time(&it.resident.executor);
+        if let Some(it) = &self.resident {
+            note(it, &mut stats);
+            stats.time = time(&it.executor);
         }
         stats
     }

@@ -6,11 +6,10 @@ use std::cell::Cell;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     ClosureForgetsTheEdgeItself,
-    ClosureForgetsNewEdges,
-    WarshallSkipsAPivot,
-    WarshallLeavesThePanel,
+    ClosureForgetsAnEdge,
     PruneForgetsReaders,
     PruneForcesWhatIsImplied,
+    JudgeRowsSwapsTheWay,
     EstimateLosesTheLastBit,
     AnnealLeavesBounds,
     AnnealForgetsTheRest,

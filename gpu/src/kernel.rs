@@ -5,12 +5,8 @@
 pub(crate) enum Kernel {
     Sweep,
     Level,
-    Seed,
-    Column,
-    Pivot,
-    Panel,
-    Rest,
     Judge,
+    JudgeRows,
     Emit,
     Estimate,
     Anneal,
@@ -27,6 +23,28 @@ pub(crate) enum Access {
 
 use Access::{Read, ReadWrite};
 
+/// Band, strips, steps, where their edges start, their edges, and, for `sweep`, where the levels end.
+const CLOSURE_BINDINGS: &[(u32, Access)] = &[
+    (1, ReadWrite),
+    (2, Read),
+    (3, Read),
+    (4, Read),
+    (5, Read),
+    (6, Read),
+];
+
+/// Band, strips, runs, lists, what is impossible; for `judge` and `emit` the open pairs; for `emit` counters and edges.
+const PRUNE_BINDINGS: &[(u32, Access)] = &[
+    (1, Read),
+    (2, Read),
+    (3, Read),
+    (4, Read),
+    (5, ReadWrite),
+    (6, ReadWrite),
+    (7, ReadWrite),
+    (8, ReadWrite),
+];
+
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About {
@@ -41,15 +59,11 @@ pub(crate) struct About {
 impl Kernel {
     /// All of them.
     #[cfg(test)]
-    pub(crate) const ALL: [Kernel; 13] = [
+    pub(crate) const ALL: [Kernel; 9] = [
         Kernel::Sweep,
         Kernel::Level,
-        Kernel::Seed,
-        Kernel::Column,
-        Kernel::Pivot,
-        Kernel::Panel,
-        Kernel::Rest,
         Kernel::Judge,
+        Kernel::JudgeRows,
         Kernel::Emit,
         Kernel::Estimate,
         Kernel::Anneal,
@@ -60,52 +74,16 @@ impl Kernel {
     /// Its line.
     pub(crate) fn about(self) -> About {
         let (file, entry, bindings): (_, _, &[(u32, Access)]) = match self {
-            Kernel::Sweep => (
-                "closure",
-                "sweep",
-                &[
-                    (1, ReadWrite),
-                    (2, Read),
-                    (3, Read),
-                    (4, Read),
-                    (5, Read),
-                    (6, Read),
-                ],
+            Kernel::Sweep => ("closure", "sweep", CLOSURE_BINDINGS),
+            Kernel::Level => ("closure", "level", &CLOSURE_BINDINGS[..5]),
+            Kernel::Judge => ("prune", "judge", &PRUNE_BINDINGS[..6]),
+            Kernel::JudgeRows => ("prune", "judge_rows", &PRUNE_BINDINGS[..5]),
+            Kernel::Emit => ("prune", "emit", PRUNE_BINDINGS),
+            Kernel::Estimate => (
+                "estimate",
+                "estimate",
+                &[(1, Read), (2, Read), (3, ReadWrite)],
             ),
-            Kernel::Level => (
-                "closure",
-                "level",
-                &[(1, ReadWrite), (2, Read), (3, Read), (4, Read), (5, Read)],
-            ),
-            Kernel::Seed => (
-                "warshall",
-                "seed",
-                &[(1, ReadWrite), (2, Read), (3, Read), (4, Read), (5, Read)],
-            ),
-            Kernel::Column => ("warshall", "column", &[(1, ReadWrite), (6, ReadWrite)]),
-            Kernel::Pivot => ("warshall", "pivot", &[(6, ReadWrite)]),
-            Kernel::Panel => ("warshall", "panel", &[(1, ReadWrite), (6, ReadWrite)]),
-            Kernel::Rest => ("warshall", "rest", &[(1, ReadWrite), (6, ReadWrite)]),
-            Kernel::Judge => (
-                "prune",
-                "judge",
-                &[(1, Read), (2, Read), (3, Read), (4, Read), (5, ReadWrite)],
-            ),
-            Kernel::Emit => (
-                "prune",
-                "emit",
-                &[
-                    (1, Read),
-                    (2, Read),
-                    (3, Read),
-                    (4, Read),
-                    (5, ReadWrite),
-                    (6, ReadWrite),
-                    (7, ReadWrite),
-                    (8, ReadWrite),
-                ],
-            ),
-            Kernel::Estimate => ("estimate", "estimate", &[(1, Read), (2, ReadWrite)]),
             Kernel::Anneal => (
                 "anneal",
                 "anneal",
@@ -145,8 +123,7 @@ impl Kernel {
     /// The text of its module, with subgroup operations or without.
     pub(crate) fn source(self, subgroups: bool) -> String {
         match self.about().file {
-            "closure" => [MATRIX, GRAPH, CLOSURE].concat(),
-            "warshall" => [MATRIX, GRAPH, WARSHALL].concat(),
+            "closure" => [MATRIX, CLOSURE].concat(),
             // naga takes subgroup operations without the directive that enables them, and does not know it.
             "prune" if subgroups => [MATRIX, PRUNE, COMPACT_SUBGROUP].concat(),
             "prune" => [MATRIX, PRUNE, COMPACT_PLAIN].concat(),
@@ -157,11 +134,9 @@ impl Kernel {
 }
 
 const MATRIX: &str = include_str!("../../shaders/shared/matrix.wgsl");
-const GRAPH: &str = include_str!("../../shaders/shared/graph.wgsl");
 const COMPACT_PLAIN: &str = include_str!("../../shaders/shared/compact_plain.wgsl");
 const COMPACT_SUBGROUP: &str = include_str!("../../shaders/shared/compact_subgroup.wgsl");
 const CLOSURE: &str = include_str!("../../shaders/closure.wgsl");
-const WARSHALL: &str = include_str!("../../shaders/warshall.wgsl");
 const PRUNE: &str = include_str!("../../shaders/prune.wgsl");
 const ESTIMATE: &str = include_str!("../../shaders/estimate.wgsl");
 const ANNEAL: &str = include_str!("../../shaders/anneal.wgsl");

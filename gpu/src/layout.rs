@@ -59,28 +59,19 @@ numbers! {
 }
 
 numbers! {
-    /// An edge that pruning added, and the one that was added to its source before.
-    Extra { to, next }
+    /// A strip: where its rows start in the band, in quads; the first row that it does not have; the first level of the
+    /// round with a row in it.
+    Strip { base, limit, first_level }
 }
 
 numbers! {
-    /// A node whose row is to be computed, and the last edge that was added to it.
-    Step { node, head }
-}
-
-numbers! {
-    /// A run as nodes, and where its readers are.
-    Run { head_begin, head_commit, last_commit, readers, readers_end, is_unread }
+    /// A run as places, where its readers are, and the runs of its key.
+    Run { head_begin, head_commit, last_commit, readers, readers_end, is_unread, first, end }
 }
 
 params! {
     /// Of `closure`.
     ClosureParams { first_step, first, end, unused }
-}
-
-params! {
-    /// Of `warshall`.
-    WarshallParams { first, end, first_row, unused }
 }
 
 params! {
@@ -109,7 +100,8 @@ pub(crate) type Params = [u32; 8];
 /// The bytes of a kernel's parameters.
 pub(crate) const PARAMS_BYTES: u64 = size_of::<Params>() as u64;
 
-/// The end of a linked list.
+/// No place.
+#[cfg(test)]
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The threads of a workgroup.
@@ -117,12 +109,12 @@ pub(crate) const THREADS: u32 = 256;
 
 /// `prune`: the items are listed pairs.
 pub(crate) const LISTED: u32 = 1;
-/// `prune`: the dispatch is the first that sees its items.
-pub(crate) const FIRST_BAND: u32 = 2;
 /// `prune`: the dispatch is the last that sees its items.
-pub(crate) const LAST_BAND: u32 = 4;
+pub(crate) const LAST_BAND: u32 = 2;
 /// `prune`: list what paths imply.
-pub(crate) const IMPLIED: u32 = 8;
+pub(crate) const IMPLIED: u32 = 4;
+/// `prune`: the listed items are in the upper half of their buffer.
+pub(crate) const UPPER: u32 = 8;
 /// `prune`: set where the pair's first run comes before the second.
 pub(crate) const FIRST_BEFORE: u32 = 1 << 31;
 /// `prune`: places in the counters.
@@ -135,12 +127,7 @@ pub(crate) const MOST_VIOLATED: usize = 60;
 /// `prune`: the length of the counters.
 pub(crate) const COUNTERS: usize = VIOLATED + MOST_VIOLATED;
 
-/// `warshall`: the nodes of a block.
-pub(crate) const BLOCK: u32 = 128;
-/// `warshall`: its words in a row.
-pub(crate) const BLOCK_WORDS: u32 = BLOCK / 32;
-
-/// `anneal`: the threads of a workgroup.
+/// `anneal`, `judge_rows`: the threads of a workgroup.
 pub(crate) const GROUP: u32 = 64;
 /// `anneal`: a node that could have more intervals stays where it is.
 pub(crate) const MOST: u32 = 448;

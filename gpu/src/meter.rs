@@ -21,7 +21,7 @@ pub struct Measured {
     pub kernels: Option<Duration>,
     /// The kernels' names.
     pub form: String,
-    /// Words of 32 bits that were OR-ed, by the formulas of docs/gpu.md; for `warshall` the most that can be.
+    /// Words of 32 bits that were OR-ed, by the formula of docs/gpu.md.
     pub words: u64,
     /// Bytes sent to the device.
     pub bytes_up: u64,
@@ -75,9 +75,8 @@ impl Meter {
         budget: &Budget,
     ) -> Result<Measured, GpuError> {
         use crate::recording::Executor;
-        use crate::resident::{Csr, Options, Resident};
+        use crate::resident::{Options, Resident};
         use crate::self_test::words;
-        use crate::steps::Steps;
 
         let Some(mut hardware) = self.hardware.take() else {
             return Err("the device failed before".to_owned().into());
@@ -85,32 +84,19 @@ impl Meter {
         hardware.reset();
         let options = Options {
             form,
-            is_parallel: self.about.kind != crate::Kind::Software,
             ..Options::default()
         };
-        let graph = Csr {
-            starts: dag.starts(),
-            targets: dag.targets(),
-        };
-        let steps = Steps::all(dag);
         let begun = Instant::now();
-        let mut resident = Resident::load(hardware, options, graph, budget).map_err(words)?;
-        resident
-            .close(&steps, std::iter::empty(), budget)
-            .map_err(words)?;
+        let mut resident = Resident::new(hardware, options, dag, None).map_err(words)?;
+        resident.close(dag, &[], budget).map_err(words)?;
+        resident.flush(budget).map_err(words)?;
         let time = begun.elapsed();
         let (matrix_bytes, bands) = resident.size();
-        let row_words = matrix_bytes / 4 / (dag.n_nodes() as u64).max(1);
-        let rows = if resident.used.warshall {
-            (dag.n_nodes() as u64).pow(2)
-        } else {
-            dag.n_edges() as u64
-        };
         let measured = Measured {
             time,
             kernels: resident.executor.time(),
             form: resident.used.words(),
-            words: rows * row_words,
+            words: resident.ored,
             bytes_up: resident.traffic.bytes_up,
             dispatches: resident.traffic.dispatches,
             workgroups: resident.traffic.workgroups,

@@ -4,98 +4,187 @@ use kingsnake_context::budget::Budget;
 use kingsnake_graph::prune::{DeviceError, Judgement, PairEdge, Task};
 
 use crate::closure::a_thread_each;
+use crate::cost;
 use crate::kernel::Kernel;
 use crate::layout::{
-    COUNTERS, EDGES, FIRST_BAND, FIRST_BEFORE, IMPLIED, LAST_BAND, LISTED, MOST_VIOLATED, OPEN,
-    PruneParams, THREADS, VIOLATED, VIOLATIONS,
+    COUNTERS, EDGES, FIRST_BEFORE, GROUP, IMPLIED, LAST_BAND, LISTED, MOST_VIOLATED, OPEN,
+    PruneParams, Run, THREADS, UPPER, VIOLATED, VIOLATIONS,
 };
-use crate::matrix::Band;
+use crate::list::List;
+use crate::matrix::{Band, Cut};
+use crate::places::Places;
 use crate::recording::{BufferId, Executor, Limits, Load, Recording, Traffic};
-use crate::resident::flat_runs;
 
 /// The first guess at how long lists become; they grow when they turn out longer.
 const ROOM: u64 = 1 << 14;
-
+/// The most edges that are fetched together with the counters, before it is known how many there are.
+const MOST_ALONG: u64 = 1 << 18;
+/// The fewest edges that are fetched so after the first round.
+const LEAST_ALONG: u64 = 1 << 10;
 /// A pair's thread touches about this many words: its runs, a search, readers and bits.
 const WORDS_A_PAIR: u64 = 64;
 
-/// A buffer for a list that may have to grow.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    what: &'static str,
-    buffer: BufferId,
-    /// In words.
-    room: u64,
+/// Which kernel judges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// The one that reads less.
+    #[default]
+    Auto,
+    /// A thread a pair.
+    Pairs,
+    /// A workgroup a run, with the run's rows in workgroup memory.
+    Rows,
 }
 
-impl List {
-    fn new<E: Executor>(
-        executor: &mut E,
-        what: &'static str,
-        words: u64,
-    ) -> Result<Self, DeviceError> {
-        let room = words.max(1);
-        let buffer = executor.create(what, room)?;
-        Ok(List { what, buffer, room })
+/// The matrix that pairs are judged against.
+#[derive(Clone, Copy)]
+pub(crate) struct Closed<'a> {
+    pub(crate) cut: &'a Cut,
+    pub(crate) bands: &'a [Band],
+    pub(crate) strips: BufferId,
+}
+
+/// Who runs what is recorded, and what it takes.
+pub(crate) struct Means<'a, E> {
+    pub(crate) executor: &'a mut E,
+    pub(crate) traffic: &'a mut Traffic,
+    pub(crate) budget: &'a Budget,
+}
+
+impl<E: Executor> Means<'_, E> {
+    pub(crate) fn run(&mut self, recording: &Recording) -> Result<Vec<Vec<u32>>, DeviceError> {
+        self.traffic.add(recording.traffic());
+        self.traffic.round_trips += 1;
+        self.executor.run(recording, self.budget)
     }
 
-    /// Makes room; what was in the list is lost.
-    fn expect<E: Executor>(&mut self, executor: &mut E, words: u64) -> Result<(), DeviceError> {
-        if words > self.room {
-            executor.free(self.buffer);
-            *self = List::new(executor, self.what, words)?;
+    /// Runs a recording that fetches nothing, unless it is empty.
+    pub(crate) fn run_some(&mut self, recording: &Recording) -> Result<(), DeviceError> {
+        if recording.commands.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.run(recording).map(|_| ())
     }
 }
 
 /// The pairs.
 pub(crate) struct Pairs {
-    n_runs: u32,
+    task: Task,
+    judge: Judge,
+    /// The tests that `judge_rows` makes: the runs of its key, for each run; in all, and in whole workgroups.
+    tests: [u64; 2],
     runs: BufferId,
     lists: BufferId,
     /// How many are open. Before the first judgement none is listed: item i is pair i.
     n_open: u32,
     is_listed: bool,
+    /// How many edges the last round forced.
+    n_forced: Option<u64>,
+    /// Which half of `open` the open pairs are listed in.
+    is_upper: bool,
     open: List,
-    next: List,
-    impossible: List,
+    impossible: BufferId,
     edges: List,
     counters: BufferId,
 }
 
 impl Pairs {
-    /// Makes the buffers, and records the uploads.
-    pub(crate) fn load<E: Executor>(
+    /// Makes the buffers. All pairs are open.
+    pub(crate) fn new<E: Executor>(
         executor: &mut E,
-        recording: &mut Recording,
         task: &Task,
+        judge: Judge,
     ) -> Result<Self, DeviceError> {
-        let (runs, lists) = flat_runs(task);
-        let run_words = size_of_val(runs.as_slice()) as u64 / 4;
-        let pairs = Pairs {
-            n_runs: runs.len() as u32,
-            runs: executor.create("the runs", run_words)?,
-            lists: executor.create("the readers", lists.len() as u64)?,
+        let n_runs = task.runs.len() as u64;
+        let n_lists = task.pair_starts.len() + task.readers.len();
+        let flags = 2 * u64::from(task.n_pairs().div_ceil(32));
+        let neighbours = keys(task).map(|key| key.len() as u64);
+        let neighbours: Vec<u64> = neighbours.collect();
+        let group = u64::from(GROUP);
+        Ok(Pairs {
+            judge,
+            tests: [
+                neighbours.iter().map(|n| n * n).sum(),
+                neighbours
+                    .iter()
+                    .map(|n| n * n.next_multiple_of(group))
+                    .sum(),
+            ],
+            runs: executor.create("the runs", n_runs * size_of::<Run>() as u64 / 4)?,
+            lists: executor.create("the readers", n_lists as u64)?,
             n_open: task.n_pairs(),
             is_listed: false,
-            open: List::new(executor, "the open pairs", 1)?,
-            next: List::new(executor, "the open pairs", ROOM)?,
-            impossible: List::new(executor, "the judgement", 16)?,
+            n_forced: None,
+            is_upper: false,
+            open: List::new(executor, "the open pairs", 2 * ROOM)?,
+            impossible: executor.create("the judgement", flags)?,
             edges: List::new(executor, "the forced edges", 2 * ROOM)?,
             counters: executor.create("the counters", COUNTERS as u64)?,
-        };
-        recording.upload(pairs.runs, 0, &runs);
-        recording.upload(pairs.lists, 0, &lists);
-        Ok(pairs)
+            task: task.clone(),
+        })
     }
 
-    /// Records a kernel over all items and bands.
-    fn record(
+    /// Records the upload of the runs, after their nodes got places.
+    pub(crate) fn place(&self, recording: &mut Recording, places: &Places) {
+        let (runs, lists) = placed_runs(&self.task, places);
+        recording.upload(self.runs, 0, &runs);
+        recording.upload(self.lists, 0, &lists);
+    }
+
+    /// How many edges are fetched along with the counters: twice as many as the last round forced, and some more.
+    fn along(&self, mode: u32) -> u64 {
+        let foreseen = match self.n_forced {
+            Some(n_forced) if mode & IMPLIED == 0 => 2 * n_forced + LEAST_ALONG,
+            _ => MOST_ALONG,
+        };
+        foreseen
+            .min(2 * u64::from(self.n_open))
+            .min(MOST_ALONG)
+            .min(self.edges.room / 2)
+    }
+
+    /// Whether a workgroup a run reads less than a thread a pair.
+    fn is_by_rows(&self, cut: &Cut) -> bool {
+        match self.judge {
+            Judge::Auto => cost::rows_pay(&self.task, self.tests[0], self.n_open, cut),
+            Judge::Pairs => false,
+            Judge::Rows => true,
+        }
+    }
+
+    fn buffers(&self, band: &Band, closed: Closed<'_>, kernel: Kernel) -> Vec<BufferId> {
+        let mut buffers = vec![
+            band.buffer,
+            closed.strips,
+            self.runs,
+            self.lists,
+            self.impossible,
+        ];
+        if kernel != Kernel::JudgeRows {
+            buffers.push(self.open.buffer);
+        }
+        if kernel == Kernel::Emit {
+            buffers.extend([self.counters, self.edges.buffer]);
+        }
+        buffers
+    }
+
+    fn params(&self, band: &Band, first: u32, end: u32, mode: u32) -> PruneParams {
+        PruneParams {
+            shape: band.shape,
+            first,
+            end,
+            n_runs: self.task.runs.len() as u32,
+            mode,
+        }
+    }
+
+    /// Records a kernel with a thread a pair, over all open pairs and bands.
+    fn over_pairs(
         &self,
         recording: &mut Recording,
         kernel: Kernel,
-        bands: &[Band],
+        closed: Closed<'_>,
         mode: u32,
         limits: Limits,
     ) {
@@ -103,113 +192,117 @@ impl Pairs {
             .clamp(1, u64::from(limits.groups)) as u32
             * THREADS;
         let listed = if self.is_listed { LISTED } else { 0 };
-        for (at, band) in bands.iter().enumerate() {
-            let is_first = if at == 0 { FIRST_BAND } else { 0 };
-            let is_last = if at + 1 == bands.len() { LAST_BAND } else { 0 };
+        let upper = if self.is_upper { UPPER } else { 0 };
+        for (at, band) in closed.bands.iter().enumerate() {
+            let is_last = at + 1 == closed.bands.len();
+            let last = if is_last { LAST_BAND } else { 0 };
             for first in (0..self.n_open).step_by(most as usize) {
                 let end = self.n_open.min(first.saturating_add(most));
-                let params = PruneParams {
-                    shape: band.shape,
-                    first,
-                    end,
-                    n_runs: self.n_runs,
-                    mode: mode | listed | is_first | is_last,
-                };
-                let mut buffers = vec![
-                    band.buffer,
-                    self.runs,
-                    self.lists,
-                    self.open.buffer,
-                    self.impossible.buffer,
-                ];
-                if kernel == Kernel::Emit {
-                    buffers.extend([self.counters, self.edges.buffer, self.next.buffer]);
-                }
+                let params = self.params(band, first, end, mode | listed | upper | last);
                 let groups = [(end - first).div_ceil(THREADS), 1];
                 let load = Load {
                     work: u64::from(end - first) * WORDS_A_PAIR,
                     ..a_thread_each(end - first)
                 };
+                let buffers = self.buffers(band, closed, kernel);
                 recording.dispatch(kernel, params, &buffers, groups, load);
             }
         }
     }
 
-    /// Runs `emit` until its lists fit, and returns the counters and the edges.
+    /// Records `judge_rows` over all runs and bands.
+    fn over_runs(&self, recording: &mut Recording, closed: Closed<'_>, limits: Limits) {
+        let n_runs = self.task.runs.len() as u32;
+        let [busy, turns] = self.tests;
+        for band in closed.bands {
+            let all = 2 * u64::from(n_runs) * band.row_words() + 8 * busy;
+            let parts = (all / limits.work + 1).min(u64::from(n_runs));
+            let most = n_runs.div_ceil(parts as u32).clamp(1, limits.groups);
+            for first in (0..n_runs).step_by(most as usize) {
+                let end = n_runs.min(first + most);
+                // Parts are told from each other only to keep dispatches short: the first stands for all.
+                let is_first = first == 0;
+                let load = Load {
+                    work: all / parts,
+                    busy: if is_first { busy } else { 0 },
+                    turns: if is_first { turns } else { 0 },
+                };
+                let params = self.params(band, first, end, 0);
+                let buffers = self.buffers(band, closed, Kernel::JudgeRows);
+                recording.dispatch(Kernel::JudgeRows, params, &buffers, [end - first, 1], load);
+            }
+        }
+    }
+
+    /// Runs `emit` until its lists fit, and returns the counters and the edges, sorted.
     fn emit<E: Executor>(
         &mut self,
         mut recording: Recording,
-        executor: &mut E,
-        bands: &[Band],
+        closed: Closed<'_>,
         mode: u32,
-        traffic: &mut Traffic,
-        budget: &Budget,
+        means: &mut Means<'_, E>,
     ) -> Result<(Vec<u32>, Vec<u64>), DeviceError> {
         loop {
+            let along = self.along(mode);
             recording.clear(self.counters);
-            self.record(&mut recording, Kernel::Emit, bands, mode, executor.limits());
+            let limits = means.executor.limits();
+            self.over_pairs(&mut recording, Kernel::Emit, closed, mode, limits);
+            recording.download(self.edges.buffer, 0, 2 * along);
             recording.download(self.counters, 0, COUNTERS as u64);
-            traffic.add(recording.traffic());
-            let mut down = executor.run(&recording, budget)?;
+            let mut down = means.run(&recording)?;
             let counters = down.pop().unwrap_or_default();
+            let mut edges = down.pop().unwrap_or_default();
             let n_edges = u64::from(counters[EDGES]);
             let n_open = u64::from(counters[OPEN]);
-            recording = Recording::default();
-            if 2 * n_edges <= self.edges.room && n_open <= self.next.room {
-                let edges = self.fetch(n_edges, executor, traffic, budget)?;
-                return Ok((counters, edges));
+            if 2 * n_edges <= self.edges.room && 2 * n_open <= self.open.room {
+                edges.truncate(2 * n_edges as usize);
+                if n_edges > along {
+                    edges.extend(self.rest(along, n_edges, means)?);
+                }
+                return Ok((counters, sorted(&edges)));
             }
-            self.edges.expect(executor, 2 * n_edges)?;
-            self.next.expect(executor, n_open)?;
+            recording = Recording::default();
+            self.edges.expect(means.executor, 2 * n_edges)?;
+            // Only the first list can be too long: what stays open is no more than what was.
+            self.open.expect(means.executor, 2 * n_open)?;
         }
     }
 
-    /// Fetches listed edges, sorted.
-    fn fetch<E: Executor>(
+    /// The edges that were not fetched along.
+    fn rest<E: Executor>(
         &self,
+        along: u64,
         n_edges: u64,
-        executor: &mut E,
-        traffic: &mut Traffic,
-        budget: &Budget,
-    ) -> Result<Vec<u64>, DeviceError> {
-        if n_edges == 0 {
-            return Ok(Vec::new());
-        }
+        means: &mut Means<'_, E>,
+    ) -> Result<Vec<u32>, DeviceError> {
         let mut recording = Recording::default();
-        recording.download(self.edges.buffer, 0, 2 * n_edges);
-        traffic.add(recording.traffic());
-        let words = executor.run(&recording, budget)?.pop().unwrap_or_default();
-        let edges = words.chunks_exact(2);
-        let mut edges: Vec<u64> = edges
-            .map(|edge| u64::from(edge[0]) << 32 | u64::from(edge[1]))
-            .collect();
-        edges.sort_unstable();
-        Ok(edges)
+        recording.download(self.edges.buffer, 2 * along, 2 * (n_edges - along));
+        Ok(means.run(&recording)?.pop().unwrap_or_default())
     }
 
-    /// Judges the open pairs, and keeps those that stay open.
+    /// Judges the open pairs after what was recorded, and keeps those that stay open.
     pub(crate) fn judge<E: Executor>(
         &mut self,
-        executor: &mut E,
-        bands: &[Band],
-        traffic: &mut Traffic,
-        budget: &Budget,
+        mut recording: Recording,
+        closed: Closed<'_>,
+        means: &mut Means<'_, E>,
     ) -> Result<Judgement, DeviceError> {
         if self.n_open == 0 {
+            means.run_some(&recording)?;
             return Ok(Judgement::default());
         }
-        let groups = u64::from(self.n_open.div_ceil(THREADS));
-        self.impossible
-            .expect(executor, groups * u64::from(THREADS / 16))?;
-        let mut recording = Recording::default();
-        let limits = executor.limits();
-        self.record(&mut recording, Kernel::Judge, bands, 0, limits);
-        let (counters, edges) = self.emit(recording, executor, bands, 0, traffic, budget)?;
-        std::mem::swap(&mut self.open, &mut self.next);
+        recording.clear(self.impossible);
+        let limits = means.executor.limits();
+        if self.is_by_rows(closed.cut) {
+            self.over_runs(&mut recording, closed, limits);
+        } else {
+            self.over_pairs(&mut recording, Kernel::Judge, closed, 0, limits);
+        }
+        let (counters, edges) = self.emit(recording, closed, 0, means)?;
         self.n_open = counters[OPEN];
         self.is_listed = true;
-        // What stays open is no more than what was.
-        self.next.expect(executor, u64::from(self.n_open))?;
+        self.n_forced = Some(edges.len() as u64);
+        self.is_upper = !self.is_upper;
         let n_violations = (counters[VIOLATIONS] as usize).min(MOST_VIOLATED);
         let mut violations = counters[VIOLATED..VIOLATED + n_violations].to_vec();
         violations.sort_unstable();
@@ -221,28 +314,25 @@ impl Pairs {
         })
     }
 
-    /// The edges of the open pairs that paths imply.
+    /// The edges of the open pairs that paths imply, after what was recorded.
     pub(crate) fn implied<E: Executor>(
         &mut self,
-        executor: &mut E,
-        bands: &[Band],
-        traffic: &mut Traffic,
-        budget: &Budget,
+        recording: Recording,
+        closed: Closed<'_>,
+        means: &mut Means<'_, E>,
     ) -> Result<Vec<PairEdge>, DeviceError> {
         if self.n_open == 0 {
+            means.run_some(&recording)?;
             return Ok(Vec::new());
         }
-        let recording = Recording::default();
-        let (_, edges) = self.emit(recording, executor, bands, IMPLIED, traffic, budget)?;
+        let (_, edges) = self.emit(recording, closed, IMPLIED, means)?;
         Ok(edges.into_iter().map(pair_edge).collect())
     }
 
     /// The open pairs, in order.
     pub(crate) fn list<E: Executor>(
         &mut self,
-        executor: &mut E,
-        traffic: &mut Traffic,
-        budget: &Budget,
+        means: &mut Means<'_, E>,
     ) -> Result<Vec<u32>, DeviceError> {
         if !self.is_listed {
             return Ok((0..self.n_open).collect());
@@ -251,12 +341,60 @@ impl Pairs {
             return Ok(Vec::new());
         }
         let mut recording = Recording::default();
-        recording.download(self.open.buffer, 0, self.n_open.into());
-        traffic.add(recording.traffic());
-        let mut open = executor.run(&recording, budget)?.pop().unwrap_or_default();
+        let half = if self.is_upper { self.open.room / 2 } else { 0 };
+        recording.download(self.open.buffer, half, self.n_open.into());
+        let mut open = means.run(&recording)?.pop().unwrap_or_default();
         open.sort_unstable();
         Ok(open)
     }
+}
+
+/// The runs of each key, as places in the task's runs. A key's last run has no pair of its own.
+fn keys(task: &Task) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut first = 0;
+    (0..task.runs.len()).filter_map(move |run| {
+        let is_last = task.pair_starts[run] == task.pair_starts[run + 1];
+        is_last.then(|| std::mem::replace(&mut first, run + 1)..run + 1)
+    })
+}
+
+/// A task's runs as the kernels read them; readers follow the pair starts in one list.
+fn placed_runs(task: &Task, places: &Places) -> (Vec<Run>, Vec<u32>) {
+    let place = |node: u32| places.of_node[node as usize];
+    let n_starts = task.pair_starts.len() as u32;
+    let end = |at: usize| match task.runs.get(at + 1) {
+        Some(next) => next.readers,
+        None => task.readers.len() as u32,
+    };
+    let mut runs = Vec::with_capacity(task.runs.len());
+    for key in keys(task) {
+        for at in key.clone() {
+            let run = &task.runs[at];
+            runs.push(Run {
+                head_begin: place(run.head_begin),
+                head_commit: place(run.head_commit),
+                last_commit: place(run.last_commit),
+                readers: n_starts + run.readers,
+                readers_end: n_starts + end(at),
+                is_unread: run.is_unread.into(),
+                first: key.start as u32,
+                end: key.end as u32,
+            });
+        }
+    }
+    let mut lists = task.pair_starts.clone();
+    lists.extend(task.readers.iter().map(|&reader| place(reader)));
+    (runs, lists)
+}
+
+/// Listed edges in order, each in one number.
+fn sorted(words: &[u32]) -> Vec<u64> {
+    let edges = words.chunks_exact(2);
+    let mut edges: Vec<u64> = edges
+        .map(|edge| u64::from(edge[0]) << 32 | u64::from(edge[1]))
+        .collect();
+    edges.sort_unstable();
+    edges
 }
 
 fn pair_edge(packed: u64) -> PairEdge {

@@ -59,6 +59,8 @@ pub(crate) struct Traffic {
     pub(crate) workgroups: u64,
     pub(crate) busy: u64,
     pub(crate) turns: u64,
+    /// How often the host waited for the device.
+    pub(crate) round_trips: u64,
 }
 
 impl Traffic {
@@ -69,6 +71,7 @@ impl Traffic {
         self.workgroups += other.workgroups;
         self.busy += other.busy;
         self.turns += other.turns;
+        self.round_trips += other.round_trips;
     }
 }
 

@@ -10,9 +10,9 @@ use kingsnake_graph::reach::Dag;
 
 use crate::adapter::About;
 use crate::closure::Form;
-use crate::device::Rounds;
+use crate::pairs::Judge;
 use crate::recording::Executor;
-use crate::resident::Options;
+use crate::resident::{Options, Resident};
 use crate::sample;
 
 /// A self-test ends after this long.
@@ -46,9 +46,8 @@ pub(crate) fn ask<E: Executor>(
     dag: &Dag,
     budget: &Budget,
 ) -> Result<(Answers, E), DeviceError> {
-    let mut it = Rounds::load(executor, options, task, dag, budget)?;
-    it.close(dag, &[], budget)?;
-    let resident = &mut it.resident;
+    let mut resident = Resident::new(executor, options, dag, Some(task))?;
+    resident.close(dag, &[], budget)?;
     let mut judgement = resident.judge(budget)?;
     if judgement.n_violations > judgement.violations.len() as u64 {
         // Which of many are listed depends on who came first.
@@ -60,23 +59,27 @@ pub(crate) fn ask<E: Executor>(
         implied: resident.implied(budget)?,
         relatives: resident.relatives(budget)?,
     };
-    let mut executor = it.resident.executor;
+    let mut executor = resident.executor;
     executor.reset();
     Ok((answers, executor))
 }
 
-/// The graphs: one deep, one wide, one for each other form.
-fn cases() -> Vec<(Dag, Task, Form)> {
+/// The graphs: one deep, one wide, each with its own kernels.
+fn cases() -> Vec<(Dag, Task, Options)> {
     let mut rng = Rng::new(1);
-    let mut case = |n_nodes, n_edges, span, form| {
-        let dag = sample::dag(n_nodes, n_edges, span, &mut rng);
-        let task = sample::task(n_nodes, 20, 30, &mut rng);
-        (dag, task, form)
+    let mut case = |n_edges, span, form, judge| {
+        let dag = sample::dag(1000, n_edges, span, &mut rng);
+        let task = sample::task(1000, 20, 30, &mut rng);
+        let options = Options {
+            form,
+            judge,
+            ..Options::default()
+        };
+        (dag, task, options)
     };
     vec![
-        case(1000, 3000, 8, Form::Sweep),
-        case(1000, 4000, 1000, Form::Levels),
-        case(300, 900, 20, Form::Warshall),
+        case(3000, 8, Form::Sweep, Judge::Pairs),
+        case(4000, 1000, Form::Levels, Judge::Rows),
     ]
 }
 
@@ -103,11 +106,7 @@ pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, GpuErr
     }
     let mut hardware = Hardware::open(&adapter, about, Opening::default())?;
     let mut test = SelfTest::default();
-    for (dag, task, form) in cases() {
-        let options = Options {
-            form,
-            ..Options::default()
-        };
+    for (dag, task, options) in cases() {
         let begun = Instant::now();
         let asked = ask(hardware, options, &task, &dag, budget);
         test.time += begun.elapsed();
@@ -120,7 +119,7 @@ pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, GpuErr
         let unlimited = Budget::unlimited();
         let (truth, _) = ask(Twins::new(), options, &task, &dag, &unlimited).map_err(words)?;
         if answers != truth {
-            return Err(format!("the answers of {form:?} are wrong").into());
+            return Err(format!("the answers of {:?} are wrong", options.form).into());
         }
         test.n_answers += 4;
     }

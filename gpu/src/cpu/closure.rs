@@ -1,22 +1,38 @@
 //! The twin of `closure`: a row is the union of its successors' rows and bits, level by level.
 
-use super::{params, successors};
+use super::params;
 #[cfg(test)]
 use crate::fault::{self, Fault};
-use crate::layout::{ClosureParams, Params, Shape};
+use crate::layout::{ClosureParams, Params, Shape, Strip};
+
+/// A round's graph.
+struct View<'a> {
+    shape: Shape,
+    strips: &'a [Strip],
+    steps: &'a [u32],
+    starts: &'a [u32],
+    targets: &'a [u32],
+}
 
 pub(super) fn sweep(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
     let of: ClosureParams = params(of);
-    let [band, starts, targets, extras, steps, ends] = bound else {
+    let [band, strips, steps, starts, targets, ends] = bound else {
         return;
     };
+    let view = View {
+        shape: of.shape,
+        strips: bytemuck::cast_slice(strips),
+        steps,
+        starts,
+        targets,
+    };
     for strip in 0..groups[1] {
+        let first_level = view.strips[(of.shape.first_strip + strip) as usize].first_level;
         let mut first = of.first_step;
         for level in of.first..of.end {
             let end = ends[level as usize];
-            for at in first..end {
-                let step = [steps[2 * at as usize], steps[2 * at as usize + 1]];
-                absorb(of.shape, band, strip, step, starts, targets, extras);
+            if level >= first_level {
+                (first..end).for_each(|at| view.absorb(band, strip, at as usize));
             }
             first = end;
         }
@@ -25,44 +41,49 @@ pub(super) fn sweep(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
 
 pub(super) fn level(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
     let of: ClosureParams = params(of);
-    let [band, starts, targets, extras, steps] = bound else {
+    let [band, strips, steps, starts, targets] = bound else {
         return;
     };
+    let view = View {
+        shape: of.shape,
+        strips: bytemuck::cast_slice(strips),
+        steps,
+        starts,
+        targets,
+    };
     for strip in 0..groups[1] {
-        for at in of.first_step..of.end {
-            let step = [steps[2 * at as usize], steps[2 * at as usize + 1]];
-            absorb(of.shape, band, strip, step, starts, targets, extras);
-        }
+        (of.first_step..of.end).for_each(|at| view.absorb(band, strip, at as usize));
     }
 }
 
-fn absorb(
-    shape: Shape,
-    band: &mut [u32],
-    strip: u32,
-    [node, head]: [u32; 2],
-    starts: &[u32],
-    targets: &[u32],
-    extras: &[u32],
-) {
-    let own = shape.row(strip, node);
-    #[cfg(test)]
-    let head = if fault::is(Fault::ClosureForgetsNewEdges) {
-        crate::layout::NONE
-    } else {
-        head
-    };
-    successors(node, head, starts, targets, extras, |target| {
-        let row = shape.row(strip, target);
-        for word in 0..shape.strip_words() {
-            band[own + word] |= band[row + word];
-        }
-        #[cfg(test)]
-        if fault::is(Fault::ClosureForgetsTheEdgeItself) {
+impl View<'_> {
+    fn absorb(&self, band: &mut [u32], strip: u32, step: usize) {
+        let (shape, row) = (self.shape, self.steps[step]);
+        let limit = shape.limit(self.strips, strip);
+        if row >= limit {
             return;
         }
-        if shape.strip_of(target) == Some(strip) {
-            band[own + shape.word_of(target)] |= 1 << (target % 32);
+        let own = shape.row(self.strips, strip, row);
+        let targets = &self.targets[self.starts[step] as usize..self.starts[step + 1] as usize];
+        #[cfg(test)]
+        let targets = match targets.split_last() {
+            Some((_, others)) if fault::is(Fault::ClosureForgetsAnEdge) => others,
+            _ => targets,
+        };
+        for &target in targets {
+            if target < limit {
+                let row = shape.row(self.strips, strip, target);
+                for word in 0..shape.strip_words() {
+                    band[own + word] |= band[row + word];
+                }
+            }
+            #[cfg(test)]
+            if fault::is(Fault::ClosureForgetsTheEdgeItself) {
+                continue;
+            }
+            if shape.strip_of(target) == Some(strip) {
+                band[own + shape.word_of(target)] |= 1 << (target % 32);
+            }
         }
-    });
+    }
 }

@@ -3,19 +3,20 @@
 use super::params;
 #[cfg(test)]
 use crate::fault::{self, Fault};
-use crate::layout::{EstimateParams, Params, THREADS};
+use crate::layout::{EstimateParams, Params, Strip, THREADS};
 
 pub(super) fn estimate(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
     let of: EstimateParams = params(of);
-    let [band, relatives] = bound else {
+    let [band, strips, relatives] = bound else {
         return;
     };
+    let strips: &[Strip] = bytemuck::cast_slice(strips);
     let n_rows = of.shape.n_rows;
     let end = n_rows.min(of.first_row + groups[0] * THREADS);
     for strip in 0..groups[1] {
         let first_column = (of.shape.first_strip + strip) as usize * of.shape.strip_words() * 32;
-        for row in of.first_row..end {
-            let words = &band[of.shape.row(strip, row)..][..of.shape.strip_words()];
+        for row in of.first_row..end.min(of.shape.limit(strips, strip)) {
+            let words = &band[of.shape.row(strips, strip, row)..][..of.shape.strip_words()];
             for (word, &bits) in words.iter().enumerate() {
                 relatives[row as usize] += bits.count_ones();
                 let mut left = bits;

@@ -4,13 +4,12 @@ mod anneal;
 mod closure;
 mod estimate;
 mod prune;
-mod warshall;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::prune::DeviceError;
 
 use crate::kernel::Kernel;
-use crate::layout::{Params, Shape};
+use crate::layout::{Params, Shape, Strip};
 use crate::recording::{BufferId, Command, Dispatch, Executor, Limits, Recording};
 
 /// Runs recordings on this CPU.
@@ -40,12 +39,8 @@ impl Twins {
         match dispatch.kernel {
             Kernel::Sweep => closure::sweep(params, groups, &mut bound),
             Kernel::Level => closure::level(params, groups, &mut bound),
-            Kernel::Seed => warshall::seed(params, &mut bound),
-            Kernel::Column => warshall::column(params, &mut bound),
-            Kernel::Pivot => warshall::pivot(params, &mut bound),
-            Kernel::Panel => warshall::panel(params, groups, &mut bound),
-            Kernel::Rest => warshall::rest(params, groups, &mut bound),
             Kernel::Judge => prune::judge(params, &mut bound),
+            Kernel::JudgeRows => prune::judge_rows(params, groups, &mut bound),
             Kernel::Emit => prune::emit(params, &mut bound),
             Kernel::Estimate => estimate::estimate(params, groups, &mut bound),
             Kernel::Anneal => anneal::anneal(params, &mut bound),
@@ -109,9 +104,15 @@ fn params<P: bytemuck::Pod>(params: Params) -> P {
 }
 
 impl Shape {
-    /// Where a row starts in one strip of the band.
-    fn row(self, strip: u32, row: u32) -> usize {
-        (strip as usize * self.n_rows as usize + row as usize) << self.strip_shift
+    /// Where a row starts in one strip of the band, in words.
+    fn row(self, strips: &[Strip], strip: u32, row: u32) -> usize {
+        let base = 4 * strips[(self.first_strip + strip) as usize].base as usize;
+        base + ((row as usize) << self.strip_shift)
+    }
+
+    /// The first row that a strip of the band does not have.
+    fn limit(self, strips: &[Strip], strip: u32) -> u32 {
+        strips[(self.first_strip + strip) as usize].limit
     }
 
     fn strip_words(self) -> usize {
@@ -130,26 +131,9 @@ impl Shape {
     }
 
     /// Where a bit's word stands in the band, if it is there.
-    fn place(self, row: u32, column: u32) -> Option<usize> {
+    fn place(self, strips: &[Strip], row: u32, column: u32) -> Option<usize> {
         let strip = self.strip_of(column)?;
-        Some(self.row(strip, row) + self.word_of(column))
-    }
-}
-
-/// The targets of a step: the edges before pruning, then those that were added.
-fn successors(
-    node: u32,
-    head: u32,
-    starts: &[u32],
-    targets: &[u32],
-    extras: &[u32],
-    mut visit: impl FnMut(u32),
-) {
-    let range = starts[node as usize] as usize..starts[node as usize + 1] as usize;
-    targets[range].iter().for_each(|&target| visit(target));
-    let mut link = head;
-    while link != crate::layout::NONE {
-        visit(extras[2 * link as usize]);
-        link = extras[2 * link as usize + 1];
+        let is_there = row < self.limit(strips, strip);
+        is_there.then(|| self.row(strips, strip, row) + self.word_of(column))
     }
 }

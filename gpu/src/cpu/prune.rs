@@ -4,22 +4,22 @@ use super::params;
 #[cfg(test)]
 use crate::fault::{self, Fault};
 use crate::layout::{
-    EDGES, FIRST_BAND, FIRST_BEFORE, IMPLIED, LAST_BAND, LISTED, MOST_VIOLATED, OPEN, Params,
-    PruneParams, Run, THREADS, VIOLATED, VIOLATIONS,
+    EDGES, FIRST_BEFORE, IMPLIED, LAST_BAND, LISTED, MOST_VIOLATED, OPEN, Params, PruneParams, Run,
+    Strip, UPPER, VIOLATED, VIOLATIONS,
 };
 
-/// What both kernels read.
+/// What all kernels read.
 struct View<'a> {
     of: PruneParams,
     band: &'a [u32],
+    strips: &'a [Strip],
     runs: &'a [Run],
     lists: &'a [u32],
-    open: &'a [u32],
 }
 
 impl View<'_> {
     fn reaches(&self, row: u32, column: u32) -> bool {
-        let place = self.of.shape.place(row, column);
+        let place = self.of.shape.place(self.strips, row, column);
         place.is_some_and(|place| self.band[place] >> (column % 32) & 1 == 1)
     }
 
@@ -27,11 +27,11 @@ impl View<'_> {
         self.of.shape.strip_of(column).is_some()
     }
 
-    fn pair(&self, item: u32) -> (u32, Run, Run) {
+    fn pair(&self, item: u32, open: &[u32]) -> (u32, Run, Run) {
         let pair = if self.of.mode & LISTED == 0 {
             item
         } else {
-            self.open[item as usize]
+            open[half(open, self.of.mode & UPPER != 0) + item as usize]
         };
         let starts = &self.lists[..self.of.n_runs as usize];
         let first = starts.partition_point(|&start| start <= pair) - 1;
@@ -68,67 +68,88 @@ impl View<'_> {
     }
 }
 
+/// Where a half of the listed pairs starts.
+fn half(open: &[u32], is_upper: bool) -> usize {
+    if is_upper { open.len() / 2 } else { 0 }
+}
+
+/// Notes that a pair cannot be ordered one way: 0 is first to second, 1 second to first.
+fn note(impossible: &mut [u32], pair: u32, way: usize) {
+    impossible[pair as usize / 32 * 2 + way] |= 1 << (pair % 32);
+}
+
 pub(super) fn judge(of: Params, bound: &mut [Vec<u32>]) {
     let of: PruneParams = params(of);
-    let [band, runs, lists, open, impossible] = bound else {
+    let [band, strips, runs, lists, impossible, open] = bound else {
         return;
     };
     let view = View {
         of,
         band,
+        strips: bytemuck::cast_slice(strips),
         runs: bytemuck::cast_slice(runs),
         lists,
-        open,
     };
-    let mut flags = vec![0; ((of.end - of.first).div_ceil(THREADS) * THREADS / 16) as usize];
     for item in of.first..of.end {
-        let (_, one, other) = view.pair(item);
-        let at = (item - of.first) as usize;
+        let (pair, one, other) = view.pair(item, open);
         if view.is_impossible(one, other) {
-            flags[at / 32 * 2] |= 1 << (at % 32);
+            note(impossible, pair, 0);
         }
         if view.is_impossible(other, one) {
-            flags[at / 32 * 2 + 1] |= 1 << (at % 32);
+            note(impossible, pair, 1);
         }
     }
-    let words = impossible.iter_mut().skip(of.first as usize / 16);
-    for (word, flags) in words.zip(flags) {
-        if of.mode & FIRST_BAND == 0 {
-            *word |= flags;
-        } else {
-            *word = flags;
+}
+
+pub(super) fn judge_rows(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
+    let of: PruneParams = params(of);
+    let [band, strips, runs, lists, impossible] = bound else {
+        return;
+    };
+    let view = View {
+        of,
+        band,
+        strips: bytemuck::cast_slice(strips),
+        runs: bytemuck::cast_slice(runs),
+        lists,
+    };
+    for own in of.first..of.first + groups[0] {
+        let run = view.runs[own as usize];
+        for other in (run.first..run.end).filter(|&other| other != own) {
+            if !view.is_impossible(view.runs[other as usize], run) {
+                continue;
+            }
+            let (first, second) = (own.min(other), own.max(other));
+            let pair = view.lists[first as usize] + second - first - 1;
+            #[cfg(test)]
+            let other = if fault::is(Fault::JudgeRowsSwapsTheWay) {
+                own
+            } else {
+                other
+            };
+            note(impossible, pair, usize::from(other == second));
         }
     }
 }
 
 pub(super) fn emit(of: Params, bound: &mut [Vec<u32>]) {
     let of: PruneParams = params(of);
-    let [
-        band,
-        runs,
-        lists,
-        open,
-        impossible,
-        counters,
-        edges,
-        open_out,
-    ] = bound
-    else {
+    let [band, strips, runs, lists, impossible, open, counters, edges] = bound else {
         return;
     };
     let view = View {
         of,
         band,
+        strips: bytemuck::cast_slice(strips),
         runs: bytemuck::cast_slice(runs),
         lists,
-        open,
     };
     let is_implied = of.mode & IMPLIED != 0;
     for item in of.first..of.end {
-        let (pair, one, other) = view.pair(item);
+        let (pair, one, other) = view.pair(item, open);
         let is_constraint = one.is_unread & other.is_unread == 0;
-        let word = item as usize / 32 * 2;
-        let flag = |word: usize| impossible[word] >> (item % 32) & 1 == 1;
+        let word = pair as usize / 32 * 2;
+        let flag = |word: usize| impossible[word] >> (pair % 32) & 1 == 1;
         let (second_before, first_before) = match (is_implied, is_constraint) {
             (true, _) => (true, true),
             (false, true) => (flag(word), flag(word + 1)),
@@ -151,8 +172,10 @@ pub(super) fn emit(of: Params, bound: &mut [Vec<u32>]) {
             continue;
         }
         if is_constraint && !second_before && !first_before {
-            if let Some(place) = open_out.get_mut(counters[OPEN] as usize) {
-                *place = pair;
+            let start = half(open, of.mode & UPPER == 0);
+            let at = counters[OPEN] as usize;
+            if at < open.len() / 2 {
+                open[start + at] = pair;
             }
             counters[OPEN] += 1;
         }

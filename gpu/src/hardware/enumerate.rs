@@ -3,8 +3,8 @@
 use crate::adapter::{About, Kind};
 use crate::layout::THREADS;
 
-/// The workgroup memory that the kernels need: `warshall`, one tile and one square.
-const SHARED_BYTES: u32 = 4 * (128 * 32 + 128 * 4);
+/// The workgroup memory that the kernels need: `anneal`, its lists, is the largest.
+const SHARED_BYTES: u32 = 8 * 448 + 12 * (2 * 448 + 1) + 5 * 4;
 /// The storage buffers of `prune`.
 const STORAGE_BUFFERS: u32 = 8;
 

@@ -17,10 +17,9 @@ use kingsnake_solver::prune::{
 use kingsnake_solver::verdict::Verdict;
 
 use super::hardware;
-use crate::device::Rounds;
 use crate::hardware::Opening;
 use crate::recording::{Executor, Recording};
-use crate::resident::Options;
+use crate::resident::{Options, Resident};
 use crate::{Choice, Form, Gpu, sample};
 
 /// Pruning and the estimate settle the histories of these tests.
@@ -124,8 +123,11 @@ fn a_lost_device_is_a_warning() {
     let task = sample::task(100, 5, 5, &mut rng);
     gpu.lose();
     let budget = Budget::unlimited();
-    let lost = Rounds::load(gpu, Options::default(), &task, &dag, &budget)
-        .and_then(|mut it| it.close(&dag, &[], &budget))
+    let lost = Resident::new(gpu, Options::default(), &dag, Some(&task))
+        .and_then(|mut it| {
+            it.close(&dag, &[], &budget)?;
+            it.judge(&budget)
+        })
         .expect_err("nothing can be computed");
     assert!(matches!(lost, DeviceError::Failed(_)), "{lost:?}");
 }
@@ -214,7 +216,9 @@ fn a_budget_that_ended_stops_a_device() {
         let mut rng = Rng::new(2);
         let dag = sample::dag(100, 300, 30, &mut rng);
         let task = sample::task(100, 5, 5, &mut rng);
-        let stopped = Rounds::load(gpu, Options::default(), &task, &dag, &budget).err();
+        let mut resident = Resident::new(gpu, Options::default(), &dag, Some(&task)).unwrap();
+        resident.close(&dag, &[], &budget).unwrap();
+        let stopped = resident.judge(&budget).err();
         assert_eq!(stopped, Some(DeviceError::Stopped(reason)));
     }
 }

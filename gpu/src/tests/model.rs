@@ -1,24 +1,19 @@
 //! The tables of docs/gpu.md are what `cost` computes: the document cannot say anything else.
 
-use crate::cost::{self, Forms, Level, Speed};
+use crate::cost::{self, Level, Speed};
 use crate::matrix::Cut;
 
 const DOCUMENT: &str = include_str!("../../../docs/gpu.md");
 
 /// Machines by their data sheets, as the document names them.
 const MACHINES: [(&str, Speed); 3] = [
-    ("V100", speed(900e9, 12e9, 640.0, 3e12)),
-    ("laptop GPU", speed(256e9, 12e9, 144.0, 8e11)),
-    ("Apple M2 Pro", speed(200e9, 100e9, 76.0, 5e11)),
+    ("V100", speed(900e9, 12e9, 640.0)),
+    ("laptop GPU", speed(256e9, 12e9, 144.0)),
+    ("Apple M2 Pro", speed(200e9, 100e9, 76.0)),
 ];
 
-const fn speed(bytes: f64, bus: f64, groups: f64, words: f64) -> Speed {
-    Speed {
-        bytes,
-        bus,
-        groups,
-        words,
-    }
+const fn speed(bytes: f64, bus: f64, groups: f64) -> Speed {
+    Speed { bytes, bus, groups }
 }
 
 /// Nodes, edges a node, levels: those of `bench reach`, one that is twice as large, and one that is wide.
@@ -34,14 +29,14 @@ const GRAPHS: [(u32, u32, u32); 6] = [
 /// Additions and multiplications in single precision that a V100 does in a second.
 const V100_OPERATIONS: f64 = 15.7e12;
 
-fn forms(nodes: u32, degree: u32, n_levels: u32, speed: Speed) -> Forms {
+fn closure(nodes: u32, degree: u32, n_levels: u32, speed: Speed) -> f64 {
     let cut = Cut::new(nodes as usize, 1 << 31).unwrap();
     let nodes = f64::from(nodes) / f64::from(n_levels);
     let level = Level {
         nodes,
         rows: nodes * f64::from(degree + 1),
     };
-    Forms::new(&cut, &vec![level; n_levels as usize], speed)
+    cost::closure(&cut, &vec![level; n_levels as usize], speed)
 }
 
 fn on_cpu(nodes: u32, degree: u32) -> f64 {
@@ -69,14 +64,7 @@ fn grouped(number: u32) -> String {
 }
 
 fn prediction((nodes, degree, n_levels): (u32, u32, u32)) -> String {
-    let on_devices = MACHINES.map(|(_, speed)| {
-        let forms = forms(nodes, degree, n_levels, speed);
-        if forms.warshall < forms.closure {
-            format!("{} (`warshall`)", time(forms.warshall))
-        } else {
-            time(forms.closure)
-        }
-    });
+    let on_devices = MACHINES.map(|(_, speed)| time(closure(nodes, degree, n_levels, speed)));
     let n = f64::from(nodes);
     let product = 2.0 * n * n * n / V100_OPERATIONS;
     format!(
@@ -95,8 +83,8 @@ fn crossover(speed: Speed, threads: f64, start: f64) -> Option<u32> {
     (1..=200).map(|thousands| thousands * 1_000).find(|&nodes| {
         let degree = 6;
         let up = 4.0 * f64::from(nodes) * f64::from(3 + degree);
-        let round = forms(nodes, degree, nodes / 18, speed);
-        let on_device = start + up / speed.bus + 3.0 * round.closure.min(round.warshall);
+        let round = closure(nodes, degree, nodes / 18, speed);
+        let on_device = start + up / speed.bus + 3.0 * round;
         on_device < 3.0 * on_cpu(nodes, degree) / threads
     })
 }

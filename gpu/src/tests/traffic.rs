@@ -7,30 +7,25 @@ use kingsnake_solver::prune::{Dag, Task};
 
 use crate::closure::Form;
 use crate::cpu::Twins;
-use crate::device::Rounds;
+use crate::matrix::Cut;
+use crate::pairs::Judge;
+use crate::places::Places;
 use crate::recording::{Executor, Traffic};
-use crate::resident::Options;
+use crate::resident::{Options, Resident};
+use crate::round::Round;
 use crate::sample;
-use crate::steps::Steps;
 
 /// What the formulas are made of, under the names that docs/gpu.md gives them.
 struct Sizes {
     n: u64,
-    m: u64,
-    strips: u64,
+    cut: Cut,
     strip_words: u64,
     bands: u64,
     runs: u64,
     readers: u64,
-    form: Form,
-}
-
-/// The rows that a closure computes: how many there are in each level.
-type Levels = Vec<u64>;
-
-fn levels(steps: &Steps) -> Levels {
-    let all = 0..steps.ends.len();
-    all.map(|level| steps.level(level).len() as u64).collect()
+    /// The runs of each key.
+    keys: Vec<u64>,
+    options: Options,
 }
 
 /// Workgroups of 256 threads for so many items, and their threads.
@@ -39,96 +34,106 @@ fn full(items: u64) -> (u64, u64) {
 }
 
 impl Sizes {
+    fn strips(&self) -> u64 {
+        self.cut.n_strips().into()
+    }
+
     /// The words of a row.
     fn w(&self) -> u64 {
-        self.strips * self.strip_words
+        self.strips() * self.strip_words
     }
 
-    fn load(&self) -> Traffic {
-        Traffic {
-            bytes_up: 4 * (self.n + 1 + self.m)
-                + 24 * self.runs
-                + 4 * (self.runs + 1 + self.readers),
-            ..Traffic::default()
+    /// The runs, in the places that nodes got.
+    fn runs_up(&self) -> u64 {
+        32 * self.runs + 4 * (self.runs + 1 + self.readers)
+    }
+
+    /// `closure`.
+    fn close(&self, round: &Round, is_first: bool) -> Traffic {
+        let levels = 0..round.n_levels();
+        let rows = round.steps.len() as u64;
+        let lanes = 256 / (self.strip_words / 4);
+        let (mut busy, mut in_hand, mut groups) = (0, 0, 0);
+        for level in levels.clone() {
+            let all = round.level(level).len() as u64;
+            groups += all.div_ceil(lanes);
+            for &limit in &self.cut.limits {
+                let rows = round.level(level).map(|at| round.steps[at as usize]);
+                let rows = rows.filter(|&row| row < limit).count() as u64;
+                busy += rows;
+                in_hand += match self.options.form {
+                    Form::Levels => all.next_multiple_of(lanes),
+                    _ => rows.next_multiple_of(lanes),
+                };
+            }
         }
-    }
-
-    /// `closure` or `warshall`, after so many edges were added.
-    fn close(&self, levels: &Levels, added: u64) -> Traffic {
-        let rows: u64 = levels.iter().sum();
-        let lanes = 256 / self.strip_words;
-        let in_hand: u64 = levels.iter().map(|it| it.next_multiple_of(lanes)).sum();
-        let closure = Traffic {
-            bytes_up: 8 * added + 8 * rows + 4 * levels.len() as u64,
-            busy: rows * self.w(),
-            turns: in_hand * self.w(),
-            ..Traffic::default()
+        let (dispatches, workgroups) = match self.options.form {
+            Form::Levels => (self.bands * levels.len() as u64, self.strips() * groups),
+            _ => (self.bands, self.strips()),
         };
-        let (dispatches, workgroups) = match self.form {
-            Form::Levels => (
-                self.bands * levels.len() as u64,
-                self.strips * in_hand / lanes,
-            ),
-            Form::Warshall => return self.warshall(rows, added),
-            _ => (self.bands, self.strips),
-        };
+        let graph = 4 * (2 * rows + 1 + round.targets.len() as u64 + levels.len() as u64);
+        let runs = if is_first { self.runs_up() } else { 0 };
         Traffic {
-            bytes_up: closure.bytes_up + 32 * dispatches,
+            bytes_up: runs + 12 * self.strips() + graph + 32 * dispatches,
             dispatches,
             workgroups,
-            ..closure
+            busy: busy * self.strip_words,
+            turns: in_hand * self.strip_words,
+            ..Traffic::default()
         }
     }
 
-    fn warshall(&self, rows: u64, added: u64) -> Traffic {
-        let blocks = self.n.div_ceil(128);
-        let dispatches = self.bands + blocks * (2 + 2 * self.bands);
-        let (seed, seed_threads) = full(rows);
-        let (column, column_threads) = full(self.n);
-        let w = self.w();
-        let (n, bands) = (self.n, self.bands);
-        Traffic {
-            bytes_up: 8 * added + 8 * rows + 32 * dispatches,
-            bytes_down: 0,
-            dispatches,
-            workgroups: bands * seed + blocks * (column + 1 + self.strips * (1 + column)),
-            // In the columns, the square, the panel and the rest.
-            busy: bands * rows + blocks * n + n + n * w + (blocks * n - n) * w,
-            turns: bands * seed_threads
-                + blocks * (column_threads + 128 + 128 * w + column_threads * w),
-        }
-    }
-
-    /// A kernel of `prune` over so many pairs.
+    /// A kernel of `prune` with a thread a pair.
     fn over_pairs(&self, pairs: u64) -> Traffic {
         let (groups, threads) = full(pairs);
         Traffic {
             bytes_up: 32 * self.bands,
-            bytes_down: 0,
             dispatches: self.bands,
             workgroups: self.bands * groups,
             busy: self.bands * pairs,
             turns: self.bands * threads,
+            ..Traffic::default()
         }
     }
 
-    /// Judges so many pairs, and forces so many edges.
-    fn judge(&self, pairs: u64, forced: u64) -> Traffic {
-        let mut both = self.over_pairs(pairs);
-        both.add(self.implied(pairs, forced));
+    /// `judge_rows`.
+    fn over_runs(&self) -> Traffic {
+        let keys = self.keys.iter();
+        Traffic {
+            bytes_up: 32 * self.bands,
+            dispatches: self.bands,
+            workgroups: self.bands * self.runs,
+            busy: self.bands * keys.clone().map(|n| n * n).sum::<u64>(),
+            turns: self.bands * keys.map(|n| n * n.next_multiple_of(64)).sum::<u64>(),
+            ..Traffic::default()
+        }
+    }
+
+    /// Judges so many pairs, after a round that forced some edges or the first, and forces so many.
+    fn judge(&self, pairs: u64, before: Option<u64>, forced: u64) -> Traffic {
+        let mut both = match self.options.judge {
+            Judge::Rows => self.over_runs(),
+            _ => self.over_pairs(pairs),
+        };
+        let along = before.map_or(2 * pairs, |forced| (2 * forced + 1024).min(2 * pairs));
+        both.add(self.emit(pairs, along, forced));
         both
     }
 
-    fn implied(&self, open: u64, implied: u64) -> Traffic {
+    /// So many edges are fetched along with the counters, if they have room, and the rest after them.
+    fn emit(&self, pairs: u64, along: u64, edges: u64) -> Traffic {
+        let along = along.min(1 << 14);
         Traffic {
-            bytes_down: 256 + 8 * implied,
-            ..self.over_pairs(open)
+            bytes_down: 256 + 8 * along.max(edges),
+            round_trips: 1 + u64::from(edges > along),
+            ..self.over_pairs(pairs)
         }
     }
 
     fn open(open: u64) -> Traffic {
         Traffic {
             bytes_down: 4 * open,
+            round_trips: 1,
             ..Traffic::default()
         }
     }
@@ -139,11 +144,24 @@ impl Sizes {
             bytes_up: 32 * self.bands,
             bytes_down: 8 * self.n,
             dispatches: self.bands,
-            workgroups: self.strips * groups,
-            busy: self.n * self.w(),
+            workgroups: self.strips() * groups,
+            busy: self.cut.limits.iter().map(|&it| u64::from(it)).sum::<u64>() * self.strip_words,
             turns: threads * self.w(),
+            round_trips: 1,
         }
     }
+}
+
+/// How many runs each key has.
+fn keys(task: &Task) -> Vec<u64> {
+    let mut keys = vec![0];
+    for starts in task.pair_starts.windows(2) {
+        *keys.last_mut().unwrap() += 1;
+        if starts[0] == starts[1] {
+            keys.push(0);
+        }
+    }
+    keys
 }
 
 /// What was counted since the last look.
@@ -156,6 +174,7 @@ fn counted(now: Traffic, seen: &mut Traffic) -> Traffic {
         workgroups: now.workgroups - before.workgroups,
         busy: now.busy - before.busy,
         turns: now.turns - before.turns,
+        round_trips: now.round_trips - before.round_trips,
     }
 }
 
@@ -174,56 +193,49 @@ fn expect_formulas<E: Executor>(
     });
     let all: Vec<Edge> = old.chain(new.iter().copied()).collect();
     let second = Dag::new(first.n_nodes(), all.iter()).unwrap();
-    let mut it = Rounds::load(executor, options, task, first, &budget).unwrap();
-    let (n, (matrix_bytes, bands)) = (first.n_nodes() as u64, it.resident.size());
+    let mut it = Resident::new(executor, options, first, Some(task)).unwrap();
+    let cut = Resident::cut(&it.executor, options, first.n_nodes()).unwrap();
     // Graphs of these sizes have the narrowest strips.
     let of = Sizes {
-        n,
-        m: first.n_edges() as u64,
-        strips: matrix_bytes / 32 / n,
+        n: first.n_nodes() as u64,
         strip_words: 8,
-        bands: bands.into(),
+        bands: cut.n_bands().into(),
+        cut,
         runs: task.runs.len() as u64,
         readers: task.readers.len() as u64,
-        form: options.form,
+        keys: keys(task),
+        options,
     };
-    let what = format!("{n} nodes, {:?}, {bands} bands", of.form);
+    let what = format!("{} nodes, {options:?}", of.n);
     let mut seen = Traffic::default();
     let now = &mut seen;
-    assert_eq!(counted(it.resident.traffic, now), of.load(), "{what}");
-
-    let rows = [
-        levels(&Steps::all(first)),
-        levels(&Steps::above(&second, new.iter().map(|edge| edge.from))),
-    ];
     let mut pairs = u64::from(task.n_pairs());
-    for (round, (dag, new)) in [(first, &[][..]), (&second, new)].into_iter().enumerate() {
+    let mut forced = None;
+    for (dag, new) in [(first, &[][..]), (&second, new)] {
         it.close(dag, new, &budget).unwrap();
-        let close = of.close(&rows[round], new.len() as u64);
-        assert_eq!(counted(it.resident.traffic, now), close, "close, {what}");
-        let judgement = it.resident.judge(&budget).unwrap();
-        let judge = of.judge(pairs, judgement.forced.len() as u64);
-        assert_eq!(counted(it.resident.traffic, now), judge, "judge, {what}");
+        let places = it.places.clone().unwrap();
+        let round = if new.is_empty() {
+            Round::first(dag, &places)
+        } else {
+            Round::later(dag, new, &places)
+        };
+        let judgement = it.judge(&budget).unwrap();
+        let mut all = of.close(&round, new.is_empty());
+        let n_forced = judgement.forced.len() as u64;
+        all.add(of.judge(pairs, forced.replace(n_forced), n_forced));
+        assert_eq!(counted(it.traffic, now), all, "a round, {what}");
         pairs = judgement.n_open;
     }
     assert!(pairs > 0, "nothing is open: {what}");
-    it.resident.open(&budget).unwrap();
-    assert_eq!(counted(it.resident.traffic, now), Sizes::open(pairs));
-    let implied = it.resident.implied(&budget).unwrap().len() as u64;
-    let foreseen = of.implied(pairs, implied);
-    assert_eq!(
-        counted(it.resident.traffic, now),
-        foreseen,
-        "implied, {what}"
-    );
-    it.resident.relatives(&budget).unwrap();
+    it.open(&budget).unwrap();
+    assert_eq!(counted(it.traffic, now), Sizes::open(pairs));
+    let implied = it.implied(&budget).unwrap().len() as u64;
+    let foreseen = of.emit(pairs, 2 * pairs, implied);
+    assert_eq!(counted(it.traffic, now), foreseen, "implied, {what}");
+    it.relatives(&budget).unwrap();
     let foreseen = of.estimate();
-    assert_eq!(
-        counted(it.resident.traffic, now),
-        foreseen,
-        "estimate, {what}"
-    );
-    it.resident.executor
+    assert_eq!(counted(it.traffic, now), foreseen, "estimate, {what}");
+    it.executor
 }
 
 /// Runs every graph in every form, whole and in bands.
@@ -232,16 +244,16 @@ fn expect_formulas_of_all<E: Executor>(mut executor: E) {
     for (n_nodes, n_edges, span) in [(100, 300, 10), (500, 1_500, 500), (900, 2_000, 3)] {
         let dag = sample::dag(n_nodes, n_edges, span, &mut rng);
         let task = sample::task(n_nodes, 25, 12, &mut rng);
-        let order = dag.order();
+        let order = Places::new(&dag).nodes;
         let new: Vec<Edge> = (0..7)
             .map(|at| sample::edge(order[at], order[n_nodes - 1 - at]))
             .collect();
-        for form in [Form::Sweep, Form::Levels, Form::Warshall] {
+        for (form, judge) in [(Form::Sweep, Judge::Pairs), (Form::Levels, Judge::Rows)] {
             for most_band_bytes in [None, Some((n_nodes * 32 * 2) as u64)] {
                 let options = Options {
-                    form,
                     most_band_bytes,
-                    is_parallel: false,
+                    form,
+                    judge,
                 };
                 executor = expect_formulas(executor, options, &task, &dag, &new);
                 executor.reset();

@@ -175,7 +175,7 @@ pub struct DeviceStats {
     pub why: String,
     /// What went wrong, so that the CPU answered.
     pub warning: Option<String>,
-    /// The form of the closure kernel: `sweep`, `levels`, both, or `warshall`.
+    /// The form of the closure kernel: `sweep`, `levels`, or both.
     pub form: String,
     /// Bytes sent to the device.
     pub bytes_up: u64,
@@ -185,6 +185,8 @@ pub struct DeviceStats {
     pub dispatches: u64,
     /// The workgroups of all of them.
     pub workgroups: u64,
+    /// How often the host waited for the device.
+    pub round_trips: u64,
     /// The share of their threads' turns that had something to do.
     pub occupancy: f64,
     /// The size of the closure.
