@@ -6,7 +6,7 @@ use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_encodings::{Decide, Faults, Options, Phase, Propagator, PropagatorOptions};
 use kingsnake_graph::decide::{Backend, Decision};
-use support::{Owned, Rng, judge, planted, small};
+use support::{Owned, Random, judge, planted, small};
 
 fn all_options() -> Vec<Options> {
     let mut all = Vec::new();
@@ -31,7 +31,7 @@ fn all_options() -> Vec<Options> {
 }
 
 /// The same question without an estimate, with a good one, and with a bad one.
-fn variants(owned: &Owned, random: &mut Rng) -> [Owned; 3] {
+fn variants(owned: &Owned, random: &mut Random) -> [Owned; 3] {
     [
         owned.clone(),
         owned.clone().estimated(),
@@ -41,7 +41,7 @@ fn variants(owned: &Owned, random: &mut Rng) -> [Owned; 3] {
 
 #[test]
 fn every_option_agrees_with_enumeration() {
-    let mut random = Rng::new(1);
+    let mut random = Random::new(1);
     let options = all_options();
     let (mut n_met, mut n_refuted, mut n_runs) = (0, 0, 0);
     let mut core_sizes = [0usize; 9];
@@ -93,7 +93,7 @@ fn smallest_core(owned: &Owned) -> Vec<u32> {
 
 #[test]
 fn annealing_changes_no_answer() {
-    let mut random = Rng::new(5);
+    let mut random = Random::new(5);
     let (mut n_annealed, mut n_met) = (0, 0);
     let mut check = |owned: &Owned, truth: bool| {
         let mut backend = Propagator::new(&Options::default()).hard_after(1);
@@ -122,7 +122,7 @@ fn annealing_changes_no_answer() {
 
 #[test]
 fn larger_planted_questions_are_decided_as_planted() {
-    let mut random = Rng::new(2);
+    let mut random = Random::new(2);
     for (n_nodes, n_constraints) in [(200, 300), (200, 1500), (600, 3000), (2000, 4000)] {
         for torn in [false, true] {
             let owned = planted(n_nodes, n_constraints, torn, &mut random);
@@ -147,7 +147,7 @@ fn larger_planted_questions_are_decided_as_planted() {
 
 /// How many of the answers the judge rejects when the back end makes these mistakes.
 fn rejected(faults: Faults) -> usize {
-    let mut random = Rng::new(3);
+    let mut random = Random::new(3);
     let mut n_rejected = 0;
     for _ in 0..300 {
         let owned = small(&mut random);
@@ -206,7 +206,7 @@ fn an_order_that_does_not_move_is_noticed() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let mut random = Rng::new(4);
+    let mut random = Random::new(4);
     let owned = planted(400, 3000, false, &mut random);
     for options in all_options() {
         let run = || {

@@ -7,7 +7,7 @@ use crate::Choice;
 
 /// What an adapter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum AdapterKind {
     /// A GPU with memory of its own.
     Discrete,
     /// A GPU that shares the CPU's memory.
@@ -20,14 +20,14 @@ pub enum Kind {
     Software,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for AdapterKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Kind::Discrete => "discrete",
-            Kind::Integrated => "integrated",
-            Kind::Virtual => "virtual",
-            Kind::Other => "other",
-            Kind::Software => "software",
+            AdapterKind::Discrete => "discrete",
+            AdapterKind::Integrated => "integrated",
+            AdapterKind::Virtual => "virtual",
+            AdapterKind::Other => "other",
+            AdapterKind::Software => "software",
         })
     }
 }
@@ -42,7 +42,7 @@ pub struct About {
     /// The interface: `vulkan`, `metal`, `dx12` or `gl`.
     pub backend: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: AdapterKind,
     /// The driver and its version.
     pub driver: String,
     /// The vendor's number on the PCI bus.
@@ -100,7 +100,7 @@ impl Given {
     fn among(self, adapters: &[About]) -> Option<&About> {
         let mut of_vendor: Vec<&About> = adapters
             .iter()
-            .filter(|about| about.vendor == self.vendor && about.kind != Kind::Software)
+            .filter(|about| about.vendor == self.vendor && about.kind != AdapterKind::Software)
             .collect();
         of_vendor.sort_by(|a, b| a.bus.cmp(&b.bus));
         match of_vendor[..] {
@@ -130,7 +130,7 @@ fn pick_among<'a>(
         return Ok(about);
     }
     let meant = adapters.iter().filter(|about| match choice {
-        Choice::Auto => about.kind != Kind::Software,
+        Choice::Auto => about.kind != AdapterKind::Software,
         Choice::Cpu => false,
         Choice::Gpu => true,
         Choice::Named(by) => about.is_meant(by),
@@ -162,7 +162,7 @@ fn pick_among<'a>(
 mod tests {
     use super::*;
 
-    fn about(index: usize, name: &str, kind: Kind, unfit: Option<&str>) -> About {
+    fn about(index: usize, name: &str, kind: AdapterKind, unfit: Option<&str>) -> About {
         About {
             index,
             name: name.to_owned(),
@@ -186,12 +186,17 @@ mod tests {
         let nvidia = |index, bus: &str| About {
             vendor: 0x10de,
             bus: bus.to_owned(),
-            ..about(index, &format!("V100 at {bus}"), Kind::Discrete, None)
+            ..about(
+                index,
+                &format!("V100 at {bus}"),
+                AdapterKind::Discrete,
+                None,
+            )
         };
         let all = [
             nvidia(0, "0000:1e"),
             nvidia(1, "0000:1b"),
-            about(2, "Iris", Kind::Integrated, None),
+            about(2, "Iris", AdapterKind::Integrated, None),
         ];
         let said = |of: &'static str| Given::by(move |name| (name == of).then(|| "1,2".to_owned()));
         let given = said("CUDA_VISIBLE_DEVICES");
@@ -209,10 +214,10 @@ mod tests {
 
     #[test]
     fn auto_never_takes_software_and_prefers_a_discrete_gpu() {
-        let software = about(0, "llvmpipe", Kind::Software, None);
-        let integrated = about(1, "Iris", Kind::Integrated, None);
-        let discrete = about(2, "GeForce", Kind::Discrete, None);
-        let unfit = about(3, "Old", Kind::Discrete, Some("no compute"));
+        let software = about(0, "llvmpipe", AdapterKind::Software, None);
+        let integrated = about(1, "Iris", AdapterKind::Integrated, None);
+        let discrete = about(2, "GeForce", AdapterKind::Discrete, None);
+        let unfit = about(3, "Old", AdapterKind::Discrete, Some("no compute"));
         assert!(pick(&[], &Choice::Auto).is_err());
         assert!(pick(std::slice::from_ref(&software), &Choice::Auto).is_err());
         let all = [software, integrated, discrete, unfit];

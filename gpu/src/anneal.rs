@@ -6,7 +6,7 @@ use kingsnake_graph::cool::{Cooled, Cooler, CoolerSource, Cooling, CoolingSize, 
 use kingsnake_graph::prune::{DeviceError, DeviceStats, Offer};
 
 use crate::Choice;
-use crate::adapter::{About, Kind};
+use crate::adapter::{About, AdapterKind};
 use crate::cost::{self, Speed};
 use crate::device::{find, share, time, weighed};
 use crate::kernel::Kernel;
@@ -336,10 +336,9 @@ impl Cooler for GpuCooler {
         let Offer::Taken(why) = offer else {
             return offer;
         };
-        let shares = self
-            .about
-            .as_ref()
-            .is_some_and(|about| matches!(about.kind, Kind::Software | Kind::Integrated));
+        let shares = self.about.as_ref().is_some_and(|about| {
+            matches!(about.kind, AdapterKind::Software | AdapterKind::Integrated)
+        });
         let bytes = 4 * size.words();
         if let (true, Err(reason)) = (shares, budget.reserve("annealing on the device", bytes)) {
             return Offer::Failed(format!("the device shares the memory: {reason}"));

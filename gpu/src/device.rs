@@ -11,7 +11,7 @@ use kingsnake_graph::prune::{
 use kingsnake_graph::reach::Dag;
 
 use crate::Choice;
-use crate::adapter::{About, Kind};
+use crate::adapter::{About, AdapterKind};
 use crate::cost::{self, Speed};
 use crate::recording::Executor;
 use crate::resident::{Options, Resident};
@@ -72,7 +72,7 @@ impl Gpu {
             return Err(GpuError::NoAdapter);
         };
         let cut = Resident::cut(runner, self.options, task.n_nodes)?;
-        if matches!(about.kind, Kind::Software | Kind::Integrated) {
+        if matches!(about.kind, AdapterKind::Software | AdapterKind::Integrated) {
             let reserved = budget.reserve("the bit matrix", cut.bytes());
             reserved.map_err(|reason| format!("{} shares the memory: {reason}", about.name))?;
         }

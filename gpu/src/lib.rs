@@ -36,7 +36,7 @@ mod tests;
 
 use std::str::FromStr;
 
-pub use adapter::{About, Kind};
+pub use adapter::{About, AdapterKind};
 pub use anneal::GpuCooler;
 pub use closure::Form;
 pub use device::Gpu;

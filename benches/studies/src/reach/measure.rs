@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use kingsnake_gpu::{Form, Kind, Meter};
+use kingsnake_gpu::{AdapterKind, Form, Meter};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::{Clocks, Dag, Dense};
 use kingsnake_solver::session_graph::SessionGraph;
@@ -72,7 +72,8 @@ impl Engine {
 /// The engines for a graph of this size.
 pub fn engines(meter: Option<&Meter>, nodes: u32, software_nodes: u32) -> Vec<Engine> {
     let mut engines = vec![Engine::DenseOne, Engine::DenseAll, Engine::Chains];
-    let takes = |meter: &Meter| meter.about().kind != Kind::Software || nodes <= software_nodes;
+    let takes =
+        |meter: &Meter| meter.about().kind != AdapterKind::Software || nodes <= software_nodes;
     if meter.is_some_and(takes) {
         engines.push(Engine::Gpu);
     }
