@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
+use crate::ordered::Ordered;
 use crate::plan::Plan;
 
 mod evidence;
@@ -39,6 +40,9 @@ pub struct Document {
     anomaly: Option<AnomalyView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     story: Option<StoryView>,
+    /// Of a satisfied history, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tightness: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
     /// With `--all`: every class of anomaly, and what they rule out.
@@ -101,6 +105,9 @@ struct AnomalyView {
 #[derive(Debug, Serialize)]
 struct StoryView {
     headline: String,
+    noticed: String,
+    definition: String,
+    causes: &'static [&'static str],
     lines: Vec<LineView>,
     /// What was done to the database meanwhile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -154,6 +161,9 @@ pub fn document(answer: &Answer) -> Document {
         }),
         story: telling.map(|telling| StoryView {
             headline: telling.story.headline.clone(),
+            noticed: telling.story.noticed.clone(),
+            definition: telling.story.definition.clone(),
+            causes: telling.story.causes,
             lines: telling
                 .story
                 .lines
@@ -165,6 +175,7 @@ pub fn document(answer: &Answer) -> Document {
                 .collect(),
             meanwhile: telling.story.meanwhile.clone(),
         }),
+        tightness: answer.ordered.as_ref().and_then(Ordered::view),
         counterexample,
         all: match (&answer.found, history) {
             (Some(found), Some(history)) => found.view(history),

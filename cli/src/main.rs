@@ -5,10 +5,13 @@
 mod anomalies;
 mod answer;
 mod args;
+mod assumptions;
 mod certificate;
 mod collecting;
 mod commands;
 mod commit_certificate;
+mod directory;
+mod edn;
 mod failure;
 mod hunt;
 mod input;
@@ -18,6 +21,7 @@ mod json;
 mod limits;
 mod many;
 mod memory;
+mod ordered;
 mod output;
 mod page;
 mod picture;
@@ -26,6 +30,7 @@ mod processor;
 mod profile;
 mod progress;
 mod question;
+mod remarks;
 mod study_bar;
 mod study_rules;
 mod switches;
@@ -97,6 +102,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         }
         Command::Explain(mut args) => {
             args.check.history = args.history;
+            args.check.explains = true;
             if args.check.level.level == Some(LevelArg::Auto) {
                 plan::one_level(&args.check.level)?;
             }
@@ -149,6 +155,7 @@ fn check(
     start: Instant,
     words: fn(&Answer, Voice) -> String,
 ) -> anyhow::Result<u8> {
+    assumptions::expect_usable(args)?;
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
         _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),

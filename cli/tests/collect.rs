@@ -102,7 +102,7 @@ fn a_collection_is_checked_at_every_sort_of_level() {
 }
 
 /// Two sessions on two nodes overwrite the same version while a node is paused: a lost update.
-const PAUSED: &str = r#"{"kingsnake":1,"initial":"zero","about":"Two nodes"}
+const PAUSED: &str = r#"{"kingsnake":1,"initial":0,"about":"Two nodes"}
 {"event":{"time":1200,"what":"SIGSTOP of node 2"}}
 {"event":{"time":99000,"what":"SIGCONT of node 2"}}
 {"id":1,"session":0,"begin":1000,"commit":2000,"isolation":"serializable","node":"10.0.0.1:5432","xid":731,"ops":[["r","x",0],["w","x",1]]}

@@ -61,9 +61,9 @@ impl Answer {
     }
 }
 
-/// The levels by name: serializability and snapshot isolation without session order unless the level is about it, the weaker ones with
-/// it; without session order at all, if so told.
-pub fn levels(session_order: bool) -> Vec<Asked> {
+/// The levels by name. A level whose name speaks of sessions or of strength is asked with session order, every other one without it, the
+/// weak ones like serializability; all with it, or none, if so told.
+pub fn levels(session_order: Option<bool>) -> Vec<Asked> {
     let all = [
         (Level::StrictSer, true),
         (Level::StrongSessionSer, true),
@@ -72,14 +72,14 @@ pub fn levels(session_order: bool) -> Vec<Asked> {
         (Level::StrongSessionSi, true),
         (Level::Gsi, false),
         (Level::Si, false),
-        (Level::Pc, true),
-        (Level::Cc, true),
-        (Level::Ra, true),
+        (Level::Pc, false),
+        (Level::Cc, false),
+        (Level::Ra, false),
         (Level::RcSo, true),
-        (Level::Rc, true),
+        (Level::Rc, false),
     ];
     let spec = |(level, by_session): (Level, bool)| {
-        let spec = level.spec(Some(by_session && session_order))?;
+        let spec = level.spec(Some(session_order.unwrap_or(by_session)))?;
         Some(Asked { level, spec })
     };
     all.into_iter().filter_map(spec).collect()

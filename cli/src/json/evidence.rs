@@ -1,6 +1,6 @@
 //! Counterexamples and transactions as JSON.
 
-use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
+use kingsnake_solver::model::{History, Op, Status, Token, TxnId, ValueId};
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Moment, Point, Proof, Split, Step, StepReason,
 };
@@ -47,7 +47,10 @@ pub(super) fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
         (commit < i64::MAX).then_some(commit)
     };
     let last = txns.iter().filter_map(|&txn| commit(txn)).max()?;
-    let by_then = history.txns().filter_map(commit).filter(|&it| it <= last);
+    let committed = history
+        .txns()
+        .filter(|&txn| history.status(txn) == Status::Committed);
+    let by_then = committed.filter_map(commit).filter(|&it| it <= last);
     Some(by_then.count())
 }
 
@@ -194,6 +197,10 @@ fn step_view(history: &History, step: &Step) -> Value {
         StepReason::Begin => json!({"reason": "begin"}),
         StepReason::Session => json!({"reason": "so"}),
         StepReason::RealTime => json!({"reason": "rt"}),
+        StepReason::Stated { edge } => json!({
+            "reason": "given",
+            "name": history.given_edges().get(edge as usize).map(|it| &it.name),
+        }),
         StepReason::Wr { key: of, value } => json!({
             "reason": "wr",
             "key": key(of),

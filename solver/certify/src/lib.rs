@@ -3,6 +3,7 @@
 pub mod adya;
 mod adya_reading;
 pub mod along;
+mod assumed;
 mod clock;
 mod conditions;
 pub mod dependencies;

@@ -7,6 +7,7 @@
 //! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
 use super::Refusal;
+use super::assumed::{check_edges, check_keys};
 use super::clock::window;
 use super::conditions::Conditions;
 use super::dependencies;
@@ -66,6 +67,7 @@ fn replay_with(
     }
     replay.all_are_there()?;
     replay.version_orders()?;
+    replay.assumptions()?;
     if history.n_ops() > GRAPH_OPS {
         return Ok(());
     }
@@ -381,6 +383,19 @@ impl<'h> Replay<'h> {
             }
         }
         Ok(())
+    }
+
+    /// What the user assumes must be so in the order.
+    fn assumptions(&self) -> Result<(), String> {
+        let counts = |txn: TxnId| self.committed_at[txn.index()] != 0;
+        let place = |value: ValueId| Some(self.installed_at[value.index()]).filter(|&at| at != 0);
+        check_keys(self.history, counts, place)?;
+        let (ends, begins) = (&self.committed_at, &self.begun_at);
+        check_edges(
+            self.history,
+            |txn| ends[txn.index()],
+            |txn| begins[txn.index()],
+        )
     }
 
     /// What transactions of unknown end wrote that the order leaves out.

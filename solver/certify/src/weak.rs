@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Refusal;
+use super::assumed::{check_edges, check_keys};
 use super::meaning::{Meaning, Version};
 use super::sorted::SortedKeys;
 use super::weak_reads::{Absent, External, ReadsOf, Wary, externals};
@@ -58,7 +59,8 @@ pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> 
         replay.transaction(txn)?;
     }
     replay.lists(order)?;
-    replay.version_orders()
+    replay.version_orders()?;
+    replay.assumptions()
 }
 
 struct Replay<'h> {
@@ -452,6 +454,22 @@ impl<'h> Replay<'h> {
             }
         }
         Ok(())
+    }
+
+    /// What the user assumes must be so in the order.
+    fn assumptions(&self) -> Result<(), String> {
+        let place = |txn: TxnId| self.place[txn.index()];
+        let mut left: FxHashMap<ValueId, usize> = FxHashMap::default();
+        if !self.history.key_assumptions().is_empty() {
+            for (&key, writers) in &self.writers {
+                for &txn in writers {
+                    left.extend(self.meaning.left(txn, key).map(|it| (it, place(txn))));
+                }
+            }
+        }
+        let counts = |txn: TxnId| place(txn) != 0;
+        check_keys(self.history, counts, |value| left.get(&value).copied())?;
+        check_edges(self.history, place, place)
     }
 
     /// The version orders that came with the history must be those of the order.

@@ -138,6 +138,8 @@ pub enum Because {
 pub enum CommitReason {
     /// They are in one session, in this order.
     Session,
+    /// The user says so, in this one of the orders between transactions.
+    Stated(u32),
     /// The later read this key from the earlier.
     Wr(KeyId),
     /// A version order, or a list that was read, has this key's versions in this order.

@@ -15,7 +15,7 @@ pub use kingsnake_history::weak::{
 
 use kingsnake_certify::weak_cycle::check_cycle;
 
-use kingsnake_relate::visible::{Models, Visible};
+use kingsnake_relate::visible::{Commits, Models, Visible, Why};
 
 use crate::budget::Budget;
 use crate::check::CheckError;
@@ -67,7 +67,13 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
         return Ok(WeakVerdict::Local(findings));
     }
     let models = Models::Uniform(spec.level.into());
-    let graph = Visible::of(&resolved, models, spec.session_order, budget)?;
+    let mut graph = Visible::of(&resolved, models, spec.session_order, budget)?;
+    for (at, edge) in history.given_edges().iter().enumerate() {
+        if let (Some(from), Some(to)) = (resolved.node(edge.from), resolved.node(edge.to)) {
+            let why = Why::Stated(at as u32);
+            graph.edges.push(Commits { from, to, why });
+        }
+    }
     Ok(match cycle::order(resolved.n_txns(), &graph.edges) {
         Ok(order) => {
             WeakVerdict::Satisfied(order.into_iter().map(|node| resolved.txn(node)).collect())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::assumed::shown_by;
 use super::sight::{Sight, sight};
 use super::words::list_showing;
 use crate::certify::Meaning;
@@ -98,7 +99,10 @@ impl Cast<'_, '_> {
                     self.keys.insert(via);
                 }
             }
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => {}
+            StepReason::Begin
+            | StepReason::Session
+            | StepReason::RealTime
+            | StepReason::Stated { .. } => {}
         }
     }
 
@@ -121,7 +125,9 @@ impl Cast<'_, '_> {
                     return;
                 };
                 let orders = self.meaning.history().version_orders().iter();
-                if orders.filter(|order| order.key == key).count() == 0 {
+                if let Some(shown) = shown_by(self.meaning.history(), key, one, two) {
+                    self.txns.extend([shown.earlier, shown.later]);
+                } else if orders.filter(|order| order.key == key).count() == 0 {
                     let shown = list_showing(self.meaning, key, one, two);
                     self.txns.extend(shown.map(|(reader, _)| reader));
                 }

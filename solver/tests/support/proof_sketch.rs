@@ -98,6 +98,7 @@ fn reason(history: &History, reason: StepReason) -> String {
         StepReason::Begin => "begin".to_owned(),
         StepReason::Session => "so".to_owned(),
         StepReason::RealTime => "rt".to_owned(),
+        StepReason::Stated { edge } => format!("given {edge}"),
         StepReason::Wr { key, .. } => format!("wr {}", history.key_name(key)),
         StepReason::Ww { key, fact: why } => format!("ww {} {}", history.key_name(key), fact(why)),
         StepReason::Rw {
