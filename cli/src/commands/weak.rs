@@ -118,7 +118,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
                 words.push_str(&ordered.words(voice));
             }
         }
-        if let (Some(found), Some(history)) = (&found, history) {
+        if let Some(found) = &found {
             words.push_str(&format!("\n{}", found.words(voice)));
             for line in answer.missed() {
                 words.push_str(&format!("{line}\n"));
