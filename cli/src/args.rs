@@ -11,7 +11,7 @@ mod study;
 mod techniques;
 mod values;
 
-pub use assume::{AssumeArgs, KeysArg, UnwrittenArg};
+pub use assume::{AssumeArgs, KeysArg, UnwrittenArg, ValuesArg};
 pub use check::{
     AnnotationsArg, BoundArgs, CheckArgs, CheckManyArgs, ExplainArgs, FailedCasArg, FileArgs,
     LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,

@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use kingsnake_datasets::Parsed;
 use kingsnake_relate::assume::{
-    Unwritten, assume_keys, assume_transaction_order, assume_unwritten,
+    Unwritten, assume_keys, assume_transaction_order, assume_unwritten, expect_unique_values,
 };
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{GivenEdge, History, KeyAssumption, Status, TxnId};
 use rustc_hash::FxHashMap;
 
-use crate::args::{AssumeArgs, CheckArgs, KeysArg, LevelArg, UnwrittenArg};
+use crate::args::{AssumeArgs, CheckArgs, KeysArg, LevelArg, UnwrittenArg, ValuesArg};
 use crate::commands::white_box;
 use crate::plan::quoted_path;
 
@@ -43,6 +43,9 @@ fn expect_searched(args: &CheckArgs) -> Result<()> {
 /// The history with what is assumed of it.
 pub fn assumed(mut parsed: Parsed, args: &AssumeArgs) -> Result<Parsed> {
     let history = &mut parsed.history;
+    if args.values == Some(ValuesArg::Unique) {
+        expect_unique_values(history).context("--values unique")?;
+    }
     match args.unwritten {
         Some(UnwrittenArg::Initial) => assume_unwritten(history, Unwritten::Initial)?,
         Some(UnwrittenArg::Unseen) => assume_unwritten(history, Unwritten::Unseen)?,
@@ -97,6 +100,11 @@ pub fn switches(args: &AssumeArgs) -> Vec<String> {
     }
     if let Some(unwritten) = args.unwritten {
         words.push(format!("--unwritten {}", unwritten.name()));
+    }
+    match args.values {
+        Some(ValuesArg::Unique) => words.push("--values unique".to_owned()),
+        Some(ValuesArg::Any) => words.push("--values any".to_owned()),
+        None => {}
     }
     words
 }

@@ -172,6 +172,13 @@ fn push_name(text: &mut String, history: &History, txn: TxnId) {
     }
 }
 
+/// Whether a file claims each transaction's own level, which has to be set before it is read.
+pub fn is_mixed(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let header = text.lines().next().map(serde_json::from_str::<Header>);
+    header.is_some_and(|it| it.is_ok_and(|it| it.model == Model::Mixed.name()))
+}
+
 /// Reads a certificate for this history.
 pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Claim> {
     let shown = path.display();
@@ -225,7 +232,7 @@ fn parse(text: &str, history: &History) -> Result<Claim> {
             });
             continue;
         }
-        let point = point(line, spec.model, history, &by_name)
+        let point = point(line, spec.has_begins(history), history, &by_name)
             .with_context(|| format!("line {}", at + 1))?;
         order.push(point);
     }
@@ -242,11 +249,11 @@ fn parse(text: &str, history: &History) -> Result<Claim> {
 
 fn point(
     line: &str,
-    model: Model,
+    has_begins: bool,
     history: &History,
     by_name: &FxHashMap<Token, TxnId>,
 ) -> Result<Point> {
-    let (moment, name) = match (model.has_begin(), serde_json::from_str(line)?) {
+    let (moment, name) = match (has_begins, serde_json::from_str(line)?) {
         (false, name @ (Value::Null | Value::Number(_) | Value::String(_))) => {
             (Moment::Whole, name)
         }
@@ -289,9 +296,12 @@ fn txn(name: &Value, history: &History, by_name: &FxHashMap<Token, TxnId>) -> Re
 }
 
 fn model(name: &str) -> Result<Model> {
-    let found = Model::TIMED.into_iter().find(|model| model.name() == name);
+    let models = || Model::ALL.into_iter().chain([Model::Mixed]);
+    let found = models().find(|model| model.name() == name);
     found.with_context(|| {
-        let names = Model::TIMED.map(|model| format!("{:?}", model.name()));
+        let names: Vec<String> = models()
+            .map(|model| format!("{:?}", model.name()))
+            .collect();
         format!("model {name:?}; the models are {}", names.join(", "))
     })
 }

@@ -45,6 +45,11 @@ fn model(name: &str) -> Result<Model, String> {
     let own = Model::MIXED.into_iter().find(|model| model.name() == name);
     let by_alias = || name.parse::<WeakLevel>().ok().map(Model::from);
     own.or_else(by_alias).ok_or_else(|| {
+        if name == Model::Psi.name() {
+            return "psi is a level of whole histories: it is about what every transaction saw, not about one order of commits, so no \
+                    transaction has it beside others of another level; use --level psi"
+                .to_owned();
+        }
         let names: Vec<&str> = Model::MIXED.iter().map(|model| model.name()).collect();
         let names = names.join(", ");
         format!("no transaction can have level {name:?} of its own; the levels are {names}")

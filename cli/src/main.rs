@@ -159,7 +159,9 @@ fn check(
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
         _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),
-        Some(LevelArg::Weak(level)) => commands::weak::run(args, level, voice, start),
+        Some(LevelArg::Weak(level)) if !commands::weak::needs_graph(args) => {
+            commands::weak::run(args, level, voice, start)
+        }
         _ => commands::check::run(args, voice, start, words),
     }
 }

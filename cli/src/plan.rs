@@ -10,7 +10,7 @@ use kingsnake_encodings::{CoolerSource, PropagatorOptions};
 use kingsnake_gpu::{Choice, GpuCooler};
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
-use kingsnake_solver::level::{Level, RealTime, Spec, Times};
+use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
 use kingsnake_workloads::Workload;
 
 use crate::args::{
@@ -80,7 +80,8 @@ impl Plan {
                 Level::Linearizable
             }
             (None, Some(Workload::ListAppend | Workload::RwRegister)) => Level::StrictSer,
-            (Some(LevelArg::One(Level::AsRecorded)), _) => as_recorded(args)?,
+            (Some(LevelArg::One(Level::AsRecorded)), _) => Level::AsRecorded,
+            (Some(LevelArg::Weak(level)), _) => level.into(),
             _ => one_level(&args.level)?,
         };
         Plan::at(level, args)
@@ -383,18 +384,19 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
     }
 }
 
-/// The level of each transaction's own, where what is asked for can be given.
-fn as_recorded(args: &CheckArgs) -> Result<Level> {
-    if args.files.certificate.is_some() {
-        bail!(
-            "--certificate is not written at --level as-recorded; --json, --report, --dot and --svg are"
-        );
+/// The level, where its question is one of cycles in one graph and goes to a solver or a file.
+pub fn questioned_level(args: &LevelArgs) -> Result<Level> {
+    match args.level {
+        Some(LevelArg::One(Level::Psi)) => bail!(
+            "--level psi asks several questions, each with what the last one taught, so there is no one question to write or to prove"
+        ),
+        Some(LevelArg::One(Level::AsRecorded)) => Ok(Level::AsRecorded),
+        _ => one_level(args),
     }
-    Ok(Level::AsRecorded)
 }
 
 /// What recorded isolation levels stand for at a level.
-fn isolation_map(level: Level, args: &LevelArgs) -> Result<Option<IsolationMap>> {
+pub fn isolation_map(level: Level, args: &LevelArgs) -> Result<Option<IsolationMap>> {
     match (level, &args.isolation_map) {
         (Level::AsRecorded, map) => Ok(Some(map.clone().unwrap_or_default())),
         (_, None) => Ok(None),
@@ -420,8 +422,8 @@ pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
         );
     };
     match (spec.real_time, typed(args.real_time)) {
-        (None, Some(true)) if level == Level::AsRecorded => bail!(
-            "--level as-recorded does not look at the clock; use --level strict-ser or strong-si for real-time order"
+        (None, Some(true)) if !matches!(spec.model, Model::Ser | Model::Si | Model::Pc) => bail!(
+            "--level {level} does not look at the clock; use --level strict-ser or strong-si for real-time order"
         ),
         (None, Some(true)) => spec.real_time = Some(RealTime::STRICT),
         (Some(_), Some(false)) => bail!(

@@ -227,3 +227,22 @@ fn a_directory_holds_a_text_a_class_and_a_picture_an_anomaly() {
         .collect();
     assert_eq!(beside.len(), 1, "nothing is left beside it");
 }
+
+#[test]
+fn repeated_values_are_refused_if_they_must_be_unique() {
+    let scratch = Scratch::new();
+    let two = "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",5]]}\n{\"id\":2,\"session\":2,\"ops\":[[\"w\",\"x\",5]]}\n";
+    let path = scratch.put("h.jsonl", two);
+    expect(0, &["check", "-q", &path]);
+    expect(0, &["check", "-q", &path, "--values", "any"]);
+    for level in ["ser", "rc", "auto"] {
+        let said = expect(
+            2,
+            &["check", "-q", &path, "--values", "unique", "--level", level],
+        );
+        let words = "transaction 1 and transaction 2 both wrote 5";
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+    }
+    let unique = corpus("none/lost-update.jsonl");
+    expect(1, &["check", "-q", &unique, "--values", "unique"]);
+}

@@ -1,4 +1,4 @@
-//! `check` at each weak level, and what is refused there.
+//! `check` at each weak level, with every option.
 
 mod run;
 
@@ -55,19 +55,73 @@ fn each_weak_level_is_kept_and_broken_with_its_exit_status() {
 }
 
 #[test]
-fn switches_that_say_nothing_at_a_weak_level_are_refused() {
+fn pictures_anomalies_and_expectations_work_at_weak_levels() {
     let scratch = Scratch::new();
-    let file = scratch.put(
-        "h.jsonl",
-        "{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",1]]}\n",
-    );
-    for level in ["rc", "rc-so", "ra", "cc"] {
-        let more = ["--version-order-share", "0.5"];
-        let mut args = vec!["check", &file, "--level", level];
-        args.extend(more);
+    for (level, weaker, transactions) in BROKEN {
+        let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{transactions}\n");
+        let file = scratch.put(&format!("{level}.jsonl"), text);
+        let files = ["html", "svg", "dot", "json"].map(|it| scratch.path(&format!("{level}.{it}")));
+        let [report, svg, dot, json] = &files;
+        let args = [
+            "check", &file, "--level", level, "--all", "--report", report, "--svg", svg, "--dot",
+            dot, "--json", json,
+        ];
         let (code, said) = status(&args);
-        assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains(more[0]), "{said}");
+        assert_eq!(code, Some(1), "{level}: {said}");
+        for written in &files {
+            let length = std::fs::metadata(written).map(|it| it.len());
+            assert!(length.is_ok_and(|it| it > 50), "{written}");
+        }
+        let (code, said) = status(&[
+            "check",
+            &file,
+            "--level",
+            level,
+            "--version-order-share",
+            "0.5",
+        ]);
+        assert_eq!(code, Some(1), "{level}: {said}");
+        // What is expected decides the exit status.
+        let (code, said) = status(&["check", &file, "--level", level, "--anomalies", "G0"]);
+        assert_eq!(code, Some(0), "{level}: {said}");
+        let args = ["check", &file, "--level", level, "--expect", "serializable"];
+        let (code, said) = status(&args);
+        assert_eq!(
+            code,
+            Some(if level == "rc-so" { 0 } else { 1 }),
+            "{level}: {said}"
+        );
+        if !weaker.is_empty() {
+            let certificate = scratch.path(&format!("{weaker}.certificate"));
+            let args = [
+                "check",
+                &file,
+                "--level",
+                weaker,
+                "--report",
+                report,
+                "--certificate",
+                &certificate,
+            ];
+            let (code, said) = status(&args);
+            assert_eq!(code, Some(0), "{weaker}: {said}");
+            let (code, said) = status(&["verify", &file, &certificate]);
+            assert_eq!(code, Some(0), "{weaker}: {said}");
+        }
+    }
+}
+
+#[test]
+fn session_order_off_is_a_switch_at_each_weak_level() {
+    let scratch = Scratch::new();
+    let text = "{\"kingsnake\":1,\"initial\":0}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",1]]}\n{\"id\":2,\"session\":1,\"ops\":[[\"r\",\"x\",0]]}\n";
+    let file = scratch.put("h.jsonl", text);
+    for level in ["rc-so", "ra", "cc", "pc", "psi"] {
+        let (code, said) = status(&["check", &file, "--level", level]);
+        assert_eq!(code, Some(1), "{level}: {said}");
+        let args = ["check", &file, "--level", level, "--session-order", "off"];
+        let (code, said) = status(&args);
+        assert_eq!(code, Some(0), "{level}: {said}");
     }
 }
 
@@ -77,8 +131,8 @@ fn all_anomalies_are_listed_at_a_weak_level() {
     let (level, _, transactions) = BROKEN[3];
     let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{transactions}\n");
     let file = scratch.put("h.jsonl", text);
-    let (code, said) = status(&["check", &file, "--level", level, "--all"]);
-    assert_eq!(code, Some(1), "{said}");
+    let output = kingsnake(&["check", &file, "--level", level, "--all"]).output();
+    let said = String::from_utf8(output.expect("it runs").stdout).expect("stdout is UTF-8");
     assert!(said.contains("anomalies, the worst first"), "{said}");
     let expected = [
         "check",

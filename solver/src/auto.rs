@@ -72,6 +72,7 @@ pub fn levels(session_order: Option<bool>) -> Vec<Asked> {
         (Level::StrongSessionSi, true),
         (Level::Gsi, false),
         (Level::Si, false),
+        (Level::Psi, false),
         (Level::Pc, false),
         (Level::Cc, false),
         (Level::Ra, false),
@@ -185,9 +186,10 @@ fn imply(
                 let holds = certify::order::replay(history, it.spec, &order);
                 holds.map(|()| Verdict::Satisfied(order))
             }
-            // What a weak transaction missed is no step of a proof at the stronger levels; they are asked before.
+            // What a weak transaction missed is no step of a proof at the stronger levels, and a proof of whole transactions is none of
+            // begins and commits; those levels are asked before.
             Verdict::Violated(counterexample)
-                if it.spec.implies(own.spec) && !own.spec.model.is_weak() =>
+                if it.spec.implies(own.spec) && Model::TIMED.contains(&own.spec.model) =>
             {
                 refuted_at(history, it.spec, counterexample).map(Verdict::Violated)
             }
@@ -217,8 +219,8 @@ fn imply(
 fn order_at(model: Model, certificate: &Certificate) -> Certificate {
     let halves = |&Point { txn, moment }: &Point| {
         match (model, moment) {
-            (weak, Moment::Begin) if weak.is_weak() => [None, None],
-            (weak, Moment::Commit) if weak.is_weak() => [Some(Moment::Whole), None],
+            (whole, Moment::Begin) if !whole.has_begin() => [None, None],
+            (whole, Moment::Commit) if !whole.has_begin() => [Some(Moment::Whole), None],
             (Model::Si | Model::Pc, Moment::Whole) => [Some(Moment::Begin), Some(Moment::Commit)],
             _ => [Some(moment), None],
         }

@@ -8,6 +8,7 @@ use crate::model::History;
 use crate::phases::{self, Check, Exit, Stop};
 use crate::progress::Progress;
 use crate::prune::Device;
+use crate::psi;
 use crate::relate::Polygraph;
 pub use crate::report::{CheckError, CheckStats, Decider, Report};
 use crate::shared::Shared;
@@ -90,6 +91,9 @@ fn settle(
     phases::expect_decidable(check, &polygraph)?;
     if !polygraph.resolved().uncertain().is_empty() {
         return uncertain::settle(check, polygraph.resolved(), engines.backend, context);
+    }
+    if check.spec.model == Model::Psi {
+        return psi::settle(check, &polygraph, engines.backend, context);
     }
     let pruned = phases::prune(check, polygraph, engines.device, context)?;
     let decided = phases::decide(check, pruned, engines.backend, context)?;

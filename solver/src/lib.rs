@@ -17,6 +17,7 @@ mod mixed;
 #[cfg(test)]
 mod mutants;
 pub mod phases;
+mod psi;
 mod report;
 pub mod shared;
 mod techniques;

@@ -93,6 +93,13 @@ fn mixed_levels_agree_with_the_axioms_on_range_queries() {
     );
 }
 
+/// What was made of a version of a run without being atomic comes after the whole run, which is read off and needs no lemma.
+#[test]
+fn a_version_that_was_made_of_a_run_comes_after_all_of_it() {
+    let [no, _] = agree(48_399..48_400, small_mixed, &engines());
+    assert!(no > 0);
+}
+
 /// A million histories; a share of them is in the test above.
 #[test]
 fn mixed_levels_agree_with_the_axioms_on_a_million_histories() {

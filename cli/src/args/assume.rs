@@ -40,6 +40,15 @@ impl UnwrittenArg {
     }
 }
 
+/// What repeated values are, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ValuesArg {
+    /// A read of one may be of any of its writers.
+    Any,
+    /// An error.
+    Unique,
+}
+
 /// What is assumed beyond the history. The verdict is about the level and these assumptions together.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Assumptions")]
@@ -56,6 +65,9 @@ pub struct AssumeArgs {
     /// What a value is that was read and that nobody wrote; `thin-air` unless given.
     #[arg(long, value_name = "MEANING")]
     pub unwritten: Option<UnwrittenArg>,
+    /// Whether values may repeat within a key: `any` unless given, where a read may be of each of its writers; `unique` refuses them.
+    #[arg(long, value_name = "VALUES")]
+    pub values: Option<ValuesArg>,
 }
 
 impl AssumeArgs {

@@ -299,9 +299,10 @@ pub struct CheckArgs {
 }
 
 /// What people also call the levels.
-const ALIASES: [(&str, &[&str]); 9] = [
+const ALIASES: [(&str, &[&str]); 10] = [
     ("linearizable", &["linearizability", "linearisable"]),
     ("pc", &["prefix-consistency", "prefix"]),
+    ("psi", &["parallel-snapshot-isolation"]),
     ("ser", &["serializable", "serializability", "serialisable"]),
     ("strong-session-ser", &["strong-session-serializable"]),
     (

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_datasets::Format;
-use kingsnake_datasets::store::{BugRate, Fault, Isolation};
+use kingsnake_datasets::store::{BugRate, Fault, Isolation, IsolationMix};
 use kingsnake_datasets::workloads::{Distribution, LwtFault, Shapes};
 
 use super::BoundArgs;
@@ -78,6 +78,10 @@ pub struct GenerateArgs {
     /// What the store promises its clients.
     #[arg(long, default_value = "serializable", value_parser = isolations())]
     pub isolation: Isolation,
+    /// What each transaction asks for, in percent, such as `serializable=30,"read committed"=70`; the store keeps each promise, and the
+    /// history records it (check it with --level as-recorded).
+    #[arg(long, value_name = "NAME=SHARE,…", conflicts_with = "isolation")]
+    pub isolation_mix: Option<IsolationMix>,
     /// Do not validate the conditions by which rows were chosen (workloads `emme-predicates`), so that phantoms come through.
     #[arg(long)]
     pub no_predicate_locks: bool,

@@ -28,7 +28,7 @@ use crate::limits::{self, is_stdio, within};
 use crate::ordered;
 use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
-use crate::plan::{Plan, start_threads};
+use crate::plan::{Plan, questioned_level, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{Drawing, Listener};
 use crate::remarks::hints;
@@ -202,6 +202,9 @@ fn answer(
         )
     };
     let is_linearizable = plan.level == Level::Linearizable;
+    if args.files.proof.is_some() && plan.level == Level::Psi {
+        questioned_level(&args.level)?;
+    }
     let (report, proof) = match &args.files.proof {
         _ if is_linearizable => {
             if let Some(path) = &args.files.proof {

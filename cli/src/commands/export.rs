@@ -19,7 +19,7 @@ use crate::input::{files, load};
 use crate::limits::Stopped;
 use crate::output::{Output, expect_apart, fill};
 use crate::picture::short;
-use crate::plan::{one_level, spec, start_threads};
+use crate::plan::{isolation_map, questioned_level, spec, start_threads};
 use crate::progress::Drawing;
 use crate::question::question;
 use crate::voice::{Voice, printable};
@@ -32,8 +32,12 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant, budget: &Budget) -> 
     };
     expect_apart(&files(&args.history, &args.read), &[out])?;
     start_threads(&args.limits)?;
-    let spec = spec(one_level(&args.level)?, &args.level)?;
-    let parsed = load(&args.history, &args.read, budget)?;
+    let level = questioned_level(&args.level)?;
+    let spec = spec(level, &args.level)?;
+    let mut parsed = load(&args.history, &args.read, budget)?;
+    if let Some(map) = isolation_map(level, &args.level)? {
+        map.apply(&mut parsed.history)?;
+    }
     for warning in &parsed.warnings {
         voice.warn(warning);
     }

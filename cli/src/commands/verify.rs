@@ -37,7 +37,12 @@ fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
 
 /// Replays, and says whether the certificate holds.
 pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
-    let parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
+    let mut parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
+    let own_levels = args.level.level == Some(LevelArg::One(Level::AsRecorded));
+    if own_levels || args.level.level.is_none() && certificate::is_mixed(&args.certificate) {
+        let map = args.level.isolation_map.clone().unwrap_or_default();
+        map.apply(&mut parsed.history)?;
+    }
     for warning in &parsed.warnings {
         voice.warn(warning);
     }
@@ -67,6 +72,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let level = &args.level;
     let demanded = match (level.level, level.session_order, level.real_time) {
         (None, None, None) => clocked(claim.spec, level)?,
+        _ if own_levels => spec(Level::AsRecorded, level)?,
         _ => spec(one_level(level)?, level)?,
     };
     let asked = level.level == Some(LevelArg::One(Level::Linearizable));

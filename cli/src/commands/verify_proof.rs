@@ -11,7 +11,7 @@ use kingsnake_solver::prune::Outcome;
 use crate::answer::base_name;
 use crate::args::VerifyProofArgs;
 use crate::input::load;
-use crate::plan::{one_level, spec, start_threads};
+use crate::plan::{isolation_map, questioned_level, spec, start_threads};
 use crate::profile::techniques;
 use crate::progress::Drawing;
 use crate::question::question;
@@ -66,8 +66,12 @@ fn about(
     let Some(history) = &args.history else {
         return Ok(Ok(()));
     };
-    let spec = spec(one_level(&args.level)?, &args.level)?;
-    let parsed = load(history, &args.read, budget)?;
+    let level = questioned_level(&args.level)?;
+    let spec = spec(level, &args.level)?;
+    let mut parsed = load(history, &args.read, budget)?;
+    if let Some(map) = isolation_map(level, &args.level)? {
+        map.apply(&mut parsed.history)?;
+    }
     for warning in &parsed.warnings {
         voice.warn(warning);
     }

@@ -31,6 +31,7 @@ use crate::plan::quoted_path;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
 use crate::words::advice;
+use crate::{memory, processor};
 
 fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
@@ -42,26 +43,24 @@ fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     })
 }
 
+/// Whether what is asked for needs the graph of the other levels: pictures, anomalies of every class, a share of a version order.
+pub fn needs_graph(args: &CheckArgs) -> bool {
+    let (files, all) = (&args.files, &args.all);
+    let pictures = [&files.dot, &files.svg, &files.report];
+    pictures.iter().any(|it| it.is_some())
+        || all.all
+        || !all.expect.is_empty()
+        || !all.anomalies.is_empty()
+        || args.version_order_share.is_some()
+}
+
 /// Checks at a weak level and tells the answer.
 pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> Result<u8> {
     let spec = spec(level, &args.level)?;
     let files = &args.files;
-    for (name, path) in [
-        ("--proof", &files.proof),
-        ("--dot", &files.dot),
-        ("--svg", &files.svg),
-        ("--report", &files.report),
-    ] {
-        if path.is_some() {
-            bail!(
-                "{name} is not written at --level {}; --json and --certificate are",
-                level.name()
-            );
-        }
-    }
-    if args.version_order_share.is_some() {
+    if files.proof.is_some() {
         bail!(
-            "--version-order-share is for levels at which orders of versions are searched; --level {} needs none",
+            "--proof is a solver's, and --level {} asks none; --certificate and --json are written",
             level.name()
         );
     }
@@ -373,8 +372,23 @@ impl Weak<'_> {
             "level": self.spec.level.name(),
             "session_order": self.spec.session_order,
             "decider": "weak",
+            "schema": 1,
+            "kingsnake": env!("CARGO_PKG_VERSION"),
+            "exit_status": self.status(),
             "seconds": start.elapsed().as_secs_f64(),
+            "stats": {
+                "seconds": start.elapsed().as_secs_f64(),
+                "cpu_seconds": processor::seconds(),
+                "peak_memory_bytes": memory::peak(),
+            },
         });
+        if let Some(history) = self.history {
+            document["history"] = json!({
+                "transactions": history.n_txns(),
+                "sessions": history.n_sessions(),
+                "operations": history.n_ops(),
+            });
+        }
         if let Some(told) = self.story() {
             document["anomaly"] = json!(told.name);
             document["noticed"] = json!(told.noticed);
@@ -392,7 +406,12 @@ impl Weak<'_> {
             document["cycle"] = steps.iter().map(|step| step_json(history, step)).collect();
         }
         if let WeakVerdict::Unknown(reason) = self.verdict {
-            document["reason"] = json!(reason.to_string());
+            let kind = match reason {
+                StopReason::Time(_) => "time",
+                StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
+                _ => "other",
+            };
+            document["reason"] = json!({"kind": kind, "words": reason.to_string()});
             document["interrupted"] = json!(matches!(reason, StopReason::Interrupted));
         }
         if let (Some(found), Some(history), Some(fields)) =

@@ -6,12 +6,15 @@
 use kingsnake_history::rng::Rng;
 
 use super::engine::{Open, Store};
+use super::isolation::IsolationMix;
 use super::{Step, Transaction};
 use crate::workloads::Workload;
 
 pub(super) struct Client<'w> {
     id: usize,
     workload: &'w dyn Workload,
+    /// What its transactions ask for, if each asks for its own.
+    mix: Option<&'w IsolationMix>,
     /// The percentage of attempts that roll back by themselves.
     rollbacks: usize,
     rng: Rng,
@@ -28,12 +31,19 @@ struct Current {
 }
 
 impl<'w> Client<'w> {
-    pub(super) fn new(id: usize, workload: &'w dyn Workload, rollbacks: usize, seed: u64) -> Self {
+    pub(super) fn new(
+        id: usize,
+        workload: &'w dyn Workload,
+        mix: Option<&'w IsolationMix>,
+        rollbacks: usize,
+        seed: u64,
+    ) -> Self {
         // The streams of neighbouring clients must not be each other's, shifted.
         let mut mixed = Rng::new(seed ^ (id as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95));
         Client {
             id,
             workload,
+            mix,
             rollbacks,
             rng: Rng::new(mixed.number()),
             current: None,
@@ -72,9 +82,14 @@ impl<'w> Client<'w> {
                 Rng::new(self.rng.number())
             }
         };
-        let transaction = self.workload.transaction(&mut from.clone());
+        let mut stream = from.clone();
+        let transaction = self.workload.transaction(&mut stream);
+        let open = match self.mix {
+            Some(mix) => store.begin_at(mix.draw(&mut stream)),
+            None => store.begin(),
+        };
         self.current = Some(Current {
-            open: store.begin(),
+            open,
             transaction,
             read: 0,
             from,

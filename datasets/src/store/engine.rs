@@ -12,66 +12,15 @@
 //! yet, so `serializable` validates the range itself: a row that somebody else put there since is a phantom.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Instant;
 
 use kingsnake_history::model::Status;
-use thiserror::Error;
 
 use super::bug::{Bug, Bugs};
+use super::isolation::Isolation;
 use super::predicates::Span;
 use super::record::{Event, Record, Row};
 use super::{Key, Step};
-
-/// What the store promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Isolation {
-    /// There is one order in which the transactions could have run, and it agrees with real time.
-    Serializable,
-    /// Everybody reads a snapshot, and writers of one key do not overlap.
-    Snapshot,
-    /// Everybody reads what is committed.
-    ReadCommitted,
-}
-
-/// No isolation has this name.
-#[derive(Clone, Debug, Error)]
-#[error("no isolation {0:?}; there are serializable, snapshot, read-committed")]
-pub struct UnknownIsolation(String);
-
-impl Isolation {
-    /// Every isolation, strongest first.
-    pub const ALL: [Isolation; 3] = [
-        Isolation::Serializable,
-        Isolation::Snapshot,
-        Isolation::ReadCommitted,
-    ];
-
-    /// The name, as typed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Isolation::Serializable => "serializable",
-            Isolation::Snapshot => "snapshot",
-            Isolation::ReadCommitted => "read-committed",
-        }
-    }
-}
-
-impl fmt::Display for Isolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Isolation {
-    type Err = UnknownIsolation;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Isolation::ALL.into_iter().find(|it| it.name() == name);
-        found.ok_or_else(|| UnknownIsolation(name.to_owned()))
-    }
-}
 
 /// A committed write.
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +97,8 @@ impl Pending {
 /// A transaction that has begun.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
+    /// What it was promised.
+    isolation: Isolation,
     snapshot: u64,
     begin: i64,
     /// Keys of which it read what others wrote.
@@ -238,11 +189,17 @@ impl Store {
     }
 
     pub(super) fn begin(&mut self) -> Open {
+        self.begin_at(self.isolation)
+    }
+
+    /// Begins a transaction that is promised this.
+    pub(super) fn begin_at(&mut self, isolation: Isolation) -> Open {
         let mut snapshot = self.n_commits;
         if self.bugs.strikes(Bug::StaleSnapshot) {
             snapshot = snapshot.saturating_sub(self.bugs.lag());
         }
         Open {
+            isolation,
             snapshot,
             begin: self.tick(),
             read: Vec::new(),
@@ -256,7 +213,7 @@ impl Store {
 
     /// What a transaction may see of others now.
     pub(super) fn visible(&self, open: &Open) -> u64 {
-        match self.isolation {
+        match open.isolation {
             Isolation::Serializable | Isolation::Snapshot => open.snapshot,
             Isolation::ReadCommitted => self.n_commits,
         }
@@ -528,7 +485,7 @@ impl Store {
             let mut versions = self.keys.range(low..=high);
             versions.any(|(_, versions)| versions.has_newer(open.snapshot))
         };
-        match self.isolation {
+        match open.isolation {
             Isolation::Serializable => {
                 let is_stale = || {
                     open.read.iter().any(newer)
@@ -578,6 +535,7 @@ impl Store {
         let end = self.tick();
         self.records.push(Record {
             client,
+            isolation: open.isolation,
             status,
             begin: open.begin,
             end,

@@ -8,14 +8,15 @@ mod bug;
 mod client;
 mod engine;
 mod fault;
+mod isolation;
 mod predicates;
 mod record;
 mod run;
 mod table;
 
 pub use bug::{Bug, BugRate, UnknownBug};
-pub use engine::{Isolation, UnknownIsolation};
 pub use fault::{Breaks, Fault, UnknownFault};
+pub use isolation::{Isolation, IsolationMix, NoMix, UnknownIsolation};
 pub use record::Recorded;
 pub use run::{Run, RunError};
 

@@ -8,6 +8,7 @@ use kingsnake_history::model::{
 
 use super::Key;
 use super::engine::INITIAL;
+use super::isolation::Isolation;
 use super::table;
 use crate::workloads::Kind;
 
@@ -70,6 +71,7 @@ pub(super) struct Chosen {
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) client: usize,
+    pub(super) isolation: Isolation,
     pub(super) status: Status,
     pub(super) begin: i64,
     pub(super) end: i64,
@@ -84,6 +86,8 @@ pub(super) struct Record {
 pub struct Recorded {
     pub(super) n_clients: usize,
     pub(super) kind: Kind,
+    /// Whether transactions asked for levels of their own.
+    pub(super) is_mixed: bool,
     /// In the order in which they ended.
     pub(super) records: Vec<Record>,
     pub(super) version_orders: Vec<(Key, Vec<Row>)>,
@@ -114,6 +118,10 @@ impl Recorded {
             builder.begin(sessions[record.client], name, record.status)?;
             if times {
                 builder.times(Some(record.begin), Some(record.end));
+            }
+            if self.is_mixed {
+                let asked = builder.text(record.isolation.recorded());
+                builder.isolation(asked);
             }
             if self.kind == Kind::Table {
                 builder.stamps(stamps(index, record));

@@ -8,8 +8,9 @@ use thiserror::Error;
 
 use super::bug::{BugRate, Bugs};
 use super::client::Client;
-use super::engine::{Clock, Isolation, Store};
+use super::engine::{Clock, Store};
 use super::fault::{Fault, inject};
+use super::isolation::{Isolation, IsolationMix};
 use super::record::Recorded;
 use crate::workloads::{Kind, Workload};
 
@@ -22,6 +23,8 @@ pub struct Run {
     pub n_clients: usize,
     /// What the store promises.
     pub isolation: Isolation,
+    /// What it promises each transaction, in place of one promise to all; then the history records it.
+    pub isolation_mix: Option<IsolationMix>,
     /// What goes wrong once, at a random place.
     pub fault: Option<Fault>,
     /// The store's mistakes.
@@ -46,6 +49,7 @@ impl Default for Run {
             n_txns: 10_000,
             n_clients: 20,
             isolation: Isolation::Serializable,
+            isolation_mix: None,
             fault: None,
             bugs: Vec::new(),
             max_writes_per_key: None,
@@ -110,7 +114,8 @@ impl Run {
         let mut store = Store::new(self.isolation, clock, self.keep_aborted, bugs);
         store.max_writes = self.max_writes_per_key;
         store.predicate_locks = self.predicate_locks;
-        let new_client = |id| Client::new(id, workload, self.rollbacks, self.seed);
+        let mix = self.isolation_mix.as_ref();
+        let new_client = |id| Client::new(id, workload, mix, self.rollbacks, self.seed);
         let mut clients: Vec<Client<'_>> = (0..self.n_clients).map(new_client).collect();
         let mut done = 0;
         if let Some(fault) = self.fault {
@@ -124,6 +129,7 @@ impl Run {
         Ok(Recorded {
             n_clients: self.n_clients,
             kind: workload.kind(),
+            is_mixed: self.isolation_mix.is_some(),
             version_orders: store.version_orders(),
             n_aborted: store.n_aborted,
             records: store.records,

@@ -374,7 +374,11 @@ impl<'h> Checker<'h> {
             // behind: a contradiction that either order shows.
             Fact::Run => {
                 let in_one = roots.0.is_some() && roots.0 == roots.1;
-                families.is_from(newer, before) || in_one && !families.is_from(before, newer)
+                // What was made of a family, and is none of it, comes after all of it.
+                let is_behind = roots.0.is_some_and(|root| families.is_from(newer, root));
+                families.is_from(newer, before)
+                    || in_one && !families.is_from(before, newer)
+                    || !in_one && is_behind
             }
             Fact::Given => before.is_some_and(|before| families.is_given(before, after)),
             Fact::Assumed => {

@@ -10,7 +10,7 @@ use super::Refusal;
 use super::assumed::{check_edges, check_keys};
 use super::meaning::{Meaning, Version};
 use super::sorted::SortedKeys;
-use super::weak_reads::{Absent, External, ReadsOf, Wary, externals};
+use super::weak_reads::{Absent, External, ReadsOf, Wary, externals, repeatable_externals};
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, SessionId, Status, TxnId, ValueId};
 use kingsnake_history::weak::WeakSpec;
@@ -159,7 +159,10 @@ impl<'h> Replay<'h> {
         let ReadsOf {
             externals: reads,
             absents,
-        } = externals(&self.meaning, &self.wary, txn)?;
+        } = match self.spec.model_of(self.history, txn) {
+            Model::Psi => repeatable_externals(&self.meaning, &self.wary, txn)?,
+            _ => externals(&self.meaning, &self.wary, txn)?,
+        };
         for read in &reads {
             if let Some(from) = read.from
                 && !(1..self.place[txn.index()]).contains(&self.place[from.index()])

@@ -77,12 +77,55 @@ pub(super) fn externals<'h>(
     wary: &Wary<'h>,
     txn: TxnId,
 ) -> Result<ReadsOf<'h>, String> {
+    externals_given(meaning, wary, txn, FxHashMap::default())
+}
+
+/// The external reads of a transaction whose reads of a key are all of one version: what one of them shows holds for the others.
+pub(super) fn repeatable_externals<'h>(
+    meaning: &Meaning<'h>,
+    wary: &Wary<'h>,
+    txn: TxnId,
+) -> Result<ReadsOf<'h>, String> {
+    let history = meaning.history();
+    let mut first: FxHashMap<KeyId, Version> = FxHashMap::default();
+    let mut own: FxHashSet<KeyId> = FxHashSet::default();
+    for &op in history.ops(txn) {
+        let shown: Vec<KeyId> = match op {
+            Op::Write { key, .. } => {
+                own.insert(key);
+                continue;
+            }
+            Op::Read { key, .. } => vec![key],
+            Op::Range { range } => {
+                let query = history.range(range);
+                let rows = query.rows.iter().map(|&row| history.value_key(row));
+                rows.chain(wary.keys.within(query)).collect()
+            }
+            Op::Append { .. } | Op::ReadList { .. } => continue,
+        };
+        for key in shown.into_iter().filter(|key| !own.contains(key)) {
+            let seen = sight(history, op, key);
+            let from = seen.and_then(|seen| meaning.version_seen_or(txn, key, &seen, None));
+            if let Some(from) = from {
+                first.entry(key).or_insert(from);
+            }
+        }
+    }
+    externals_given(meaning, wary, txn, first)
+}
+
+fn externals_given<'h>(
+    meaning: &Meaning<'h>,
+    wary: &Wary<'h>,
+    txn: TxnId,
+    first: FxHashMap<KeyId, Version>,
+) -> Result<ReadsOf<'h>, String> {
     let history = meaning.history();
     let mut reading = Reading {
         meaning,
         txn,
         own: FxHashMap::default(),
-        first: FxHashMap::default(),
+        first,
         reads: ReadsOf::default(),
     };
     for (at, &op) in history.ops(txn).iter().enumerate() {

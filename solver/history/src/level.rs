@@ -268,6 +268,8 @@ pub enum Level {
     Gsi,
     /// Snapshot isolation that keeps the real-time order.
     StrongSi,
+    /// Parallel snapshot isolation; the session order is a switch, on unless told otherwise.
+    Psi,
     /// Prefix consistency; the session order is a switch, on unless told otherwise.
     Pc,
     /// Causal consistency; this and the next three are not in [`Level::ALL`]: a sort decides them
@@ -289,7 +291,7 @@ pub enum Level {
 
 impl Level {
     /// Every level.
-    pub const ALL: [Level; 8] = [
+    pub const ALL: [Level; 9] = [
         Level::Ser,
         Level::StrongSessionSer,
         Level::StrictSer,
@@ -297,6 +299,7 @@ impl Level {
         Level::StrongSessionSi,
         Level::Gsi,
         Level::StrongSi,
+        Level::Psi,
         Level::Pc,
     ];
 
@@ -310,6 +313,7 @@ impl Level {
             Level::StrongSessionSi => "strong-session-si",
             Level::Gsi => "gsi",
             Level::StrongSi => "strong-si",
+            Level::Psi => "psi",
             Level::Pc => "pc",
             Level::Linearizable => "linearizable",
             Level::AsRecorded => "as-recorded",
@@ -328,6 +332,7 @@ impl Level {
                 Model::Ser
             }
             Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
+            Level::Psi => Model::Psi,
             Level::Pc => Model::Pc,
             Level::AsRecorded => Model::Mixed,
             Level::Cc => Model::Cc,

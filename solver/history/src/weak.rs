@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::budget::StopReason;
-use crate::level::{Model, UnknownLevel};
+use crate::level::{Level, Model, UnknownLevel};
 use crate::model::{KeyId, TxnId};
 use crate::verdict::Finding;
 
@@ -51,6 +51,17 @@ impl WeakLevel {
     /// Whether a finding breaks the level.
     pub fn is_broken_by(self, finding: &Finding) -> bool {
         finding.breaks(self.into())
+    }
+}
+
+impl From<WeakLevel> for Level {
+    fn from(level: WeakLevel) -> Level {
+        match level {
+            WeakLevel::Rc => Level::Rc,
+            WeakLevel::RcSo => Level::RcSo,
+            WeakLevel::Ra => Level::Ra,
+            WeakLevel::Cc => Level::Cc,
+        }
     }
 }
 

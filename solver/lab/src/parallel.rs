@@ -1,8 +1,11 @@
 //! Parallel snapshot isolation by its axioms (Cerone and Gotsman): is there a visibility VIS inside a total order AR in which every
 //! external read returns the last visible write (EXT), sessions are visible (SESSION), visibility is transitive (TRANSVIS), and of two
 //! writers of a key one sees the other (NOCONFLICT)? All orders and all visibilities are tried.
+//!
+//! The same by its graph: are there version orders such that no cycle of so, wr, ww and at most one rw is left? All version orders are tried,
+//! which reaches somewhat larger histories.
 
-use kingsnake_history::model::{History, TxnId};
+use kingsnake_history::model::{History, KeyId, TxnId};
 
 use super::axioms::Abstract;
 
@@ -14,12 +17,105 @@ pub fn hold(history: &History, session_order: bool) -> Option<bool> {
     if txns.len() > 4 {
         return None;
     }
-    let is_repeatable = |reads: &Vec<(_, Option<usize>)>| {
+    Some(is_repeatable(&of) && some_order(&of, &mut Vec::new()))
+}
+
+/// The same by the graph; `None` for histories that the axioms do not speak of.
+pub fn hold_by_graph(history: &History, session_order: bool) -> Option<bool> {
+    let of = Abstract::of(history, session_order)?;
+    let mut keys: Vec<KeyId> = of.writes.iter().flatten().copied().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    Some(is_repeatable(&of) && some_versions(&of, &keys, &mut Vec::new()))
+}
+
+/// Whether nobody reads a key twice and differently.
+fn is_repeatable(of: &Abstract) -> bool {
+    let is_repeatable = |reads: &Vec<(KeyId, Option<usize>)>| {
         let other =
-            |read: &(_, Option<usize>)| reads.iter().any(|it| it.0 == read.0 && it.1 != read.1);
+            |read: &(KeyId, Option<usize>)| reads.iter().any(|it| it.0 == read.0 && it.1 != read.1);
         !reads.iter().any(other)
     };
-    Some(of.reads.iter().all(is_repeatable) && some_order(&of, &mut Vec::new()))
+    of.reads.iter().all(is_repeatable)
+}
+
+/// Tries every version order of the keys that are left.
+fn some_versions(of: &Abstract, keys: &[KeyId], orders: &mut Vec<(KeyId, Vec<usize>)>) -> bool {
+    let Some((&key, rest)) = keys.split_first() else {
+        return has_no_bad_cycle(of, orders);
+    };
+    let writers: Vec<usize> = (0..of.n_txns)
+        .filter(|&txn| of.writes[txn].contains(&key))
+        .collect();
+    some_permutation(&writers, &mut Vec::new(), &mut |order| {
+        orders.push((key, order.to_vec()));
+        let found = some_versions(of, rest, orders);
+        orders.pop();
+        found
+    })
+}
+
+fn some_permutation(
+    all: &[usize],
+    chosen: &mut Vec<usize>,
+    holds: &mut dyn FnMut(&[usize]) -> bool,
+) -> bool {
+    if chosen.len() == all.len() {
+        return holds(chosen);
+    }
+    all.iter().any(|&next| {
+        if chosen.contains(&next) {
+            return false;
+        }
+        chosen.push(next);
+        let found = some_permutation(all, chosen, holds);
+        chosen.pop();
+        found
+    })
+}
+
+/// Whether (so ∪ wr ∪ ww)⁺ ; rw? is irreflexive.
+fn has_no_bad_cycle(of: &Abstract, orders: &[(KeyId, Vec<usize>)]) -> bool {
+    let n = of.n_txns;
+    let mut before = vec![vec![false; n]; n];
+    for &(earlier, later) in &of.session {
+        before[earlier][later] = true;
+    }
+    for (reader, reads) in of.reads.iter().enumerate() {
+        for writer in reads.iter().filter_map(|read| read.1) {
+            before[writer][reader] = true;
+        }
+    }
+    for (_, order) in orders {
+        for (at, &later) in order.iter().enumerate() {
+            order[..at]
+                .iter()
+                .for_each(|&earlier| before[earlier][later] = true);
+        }
+    }
+    for via in 0..n {
+        for from in 0..n {
+            for to in 0..n {
+                before[from][to] |= before[from][via] && before[via][to];
+            }
+        }
+    }
+    let overwrites = |key: KeyId, from: Option<usize>| {
+        let order = orders.iter().find(|it| it.0 == key);
+        let order = order.map_or(&[][..], |it| &it.1);
+        let start = from.map_or(0, |from| {
+            1 + order.iter().position(|&it| it == from).unwrap_or(0)
+        });
+        order[start..].to_vec()
+    };
+    (0..n).all(|reader| {
+        let reads = &of.reads[reader];
+        !before[reader][reader]
+            && reads.iter().all(|&(key, from)| {
+                let mut later = overwrites(key, from).into_iter();
+                later.all(|it| it == reader || !before[it][reader])
+            })
+    })
 }
 
 fn some_order(of: &Abstract, order: &mut Vec<usize>) -> bool {

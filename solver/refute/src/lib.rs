@@ -21,11 +21,13 @@ mod refute;
 mod relations;
 mod shrink;
 mod stated;
+mod steps;
 mod walk;
 mod world;
 
 pub use every::{every_cycle, widest_spec};
 pub use refute::{NoProof, refute, refute_core};
+pub use steps::Steps;
 
 use kingsnake_graph::decide;
 use kingsnake_history::{budget, level, model, verdict};

@@ -202,6 +202,10 @@ impl KeyOrder {
         if family == 0 {
             return Some((Fact::Initial, 2));
         }
+        // Made of some version of the family, and none of it: no other version comes between two of a family.
+        if self.is_ancestor(family, after) {
+            return Some((Fact::Run, 2));
+        }
         if other != 0 && self.lists.iter().any(|list| list.implies(family, other)) {
             return Some((Fact::Given, 3));
         }

@@ -475,3 +475,42 @@ fn values_read(history: &History, txn: TxnId) -> Vec<ValueId> {
     }
     values
 }
+
+/// Two transactions wrote one value of a key, or one wrote what was there initially.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error(
+    "key {key}: {first} and {second} both wrote {value}; values must differ within a key, so that a read says whose it was"
+)]
+pub struct RepeatedValue {
+    key: String,
+    value: String,
+    first: String,
+    second: String,
+}
+
+/// Complains about the first value that two transactions wrote, or that one wrote and that was there initially.
+pub fn expect_unique_values(history: &History) -> Result<(), RepeatedValue> {
+    let mut writers: FxHashMap<ValueId, TxnId> = FxHashMap::default();
+    for txn in history.txns() {
+        for &op in history.ops(txn) {
+            let (Op::Write { key, value } | Op::Append { key, value }) = op else {
+                continue;
+            };
+            let other = writers.insert(value, txn).filter(|&other| other != txn);
+            let first = match other {
+                Some(other) => format!("transaction {}", history.txn_name(other)),
+                None if history.is_initial(value) && matches!(op, Op::Write { .. }) => {
+                    "the initial state".to_owned()
+                }
+                None => continue,
+            };
+            return Err(RepeatedValue {
+                key: history.key_name(key),
+                value: history.value_name(value),
+                first,
+                second: format!("transaction {}", history.txn_name(txn)),
+            });
+        }
+    }
+    Ok(())
+}

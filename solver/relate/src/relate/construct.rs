@@ -54,6 +54,8 @@ pub fn construct_within(
     budget: &Budget,
 ) -> Result<Polygraph, StopReason> {
     let Shape { combine, unread } = shape.into();
+    // Of two writers of a key one happened before the other, whoever reads: that order is a path for others.
+    let unread = unread && spec.model != Model::Psi;
     let n_txns = resolved.n_txns();
     let places = Places::of(history, &resolved, spec);
     let n_txn_nodes = n_txns * places.width() as usize;

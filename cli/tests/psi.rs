@@ -1,0 +1,149 @@
+//! `check --level psi`: parallel snapshot isolation.
+
+mod run;
+
+use std::path::PathBuf;
+
+use run::{Scratch, run};
+
+fn file(name: &str) -> String {
+    let corpus = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/psi"));
+    let path = corpus.join(name);
+    path.to_str().expect("the path is text").to_owned()
+}
+
+#[test]
+fn every_file_of_the_corpus_has_the_verdict_of_its_directory() {
+    for (directory, status) in [("holds", 0), ("violated", 1)] {
+        let mut n_files = 0;
+        for entry in std::fs::read_dir(file(directory)).expect("the corpus is there") {
+            let path = entry.expect("it can be read").path();
+            let path = path.to_str().expect("text");
+            let said = run(&["check", path, "--level", "psi"]);
+            assert_eq!(
+                said.status, status,
+                "{path}: {}{}",
+                said.stdout, said.stderr
+            );
+            n_files += 1;
+        }
+        assert!(n_files >= 3, "{directory}");
+    }
+}
+
+#[test]
+fn its_neighbours_in_the_lattice_answer_differently() {
+    let fork = file("holds/long-fork-of-sessions.jsonl");
+    for (level, status) in [("psi", 0), ("cc", 0), ("pc", 1), ("si", 1)] {
+        assert_eq!(
+            run(&["check", &fork, "--level", level, "-q"]).status,
+            status,
+            "{level}"
+        );
+    }
+    let both = file("holds/prefix-and-parallel-not-snapshot.jsonl");
+    for (level, status) in [("psi", 0), ("pc", 0), ("si", 1)] {
+        assert_eq!(
+            run(&["check", &both, "--level", level, "-q"]).status,
+            status,
+            "{level}"
+        );
+    }
+    let said = run(&["check", &both, "--level", "auto"]);
+    assert!(
+        said.stdout.contains("strongest: psi, pc"),
+        "{}",
+        said.stdout
+    );
+}
+
+#[test]
+fn a_no_says_what_was_seen_and_missed() {
+    let path = file("violated/write-skew-with-a-common-write.jsonl");
+    let said = run(&["check", &path, "--level", "psi"]);
+    assert!(
+        said.stdout.contains("parallel snapshot isolation"),
+        "{}",
+        said.stdout
+    );
+    assert!(said.stdout.contains("contradiction"), "{}", said.stdout);
+}
+
+#[test]
+fn session_order_is_a_switch() {
+    let scratch = Scratch::new();
+    let text =
+        "{\"session\":1,\"ops\":[[\"w\",\"x\",1]]}\n{\"session\":1,\"ops\":[[\"r\",\"x\",null]]}\n";
+    let path = &scratch.put("sessions.jsonl", text);
+    assert_eq!(run(&["check", path, "--level", "psi", "-q"]).status, 1);
+    let off = [
+        "check",
+        path,
+        "--level",
+        "psi",
+        "-q",
+        "--session-order",
+        "off",
+    ];
+    assert_eq!(run(&off).status, 0);
+}
+
+#[test]
+fn a_certificate_is_written_and_replayed() {
+    let scratch = Scratch::new();
+    let certificate = &scratch.path("certificate.json");
+    let path = file("holds/long-fork-of-sessions.jsonl");
+    let said = run(&[
+        "check",
+        &path,
+        "--level",
+        "psi",
+        "-q",
+        "--certificate",
+        certificate,
+    ]);
+    assert_eq!(said.status, 0, "{}", said.stderr);
+    let said = run(&["verify", &path, certificate]);
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("certificate holds"), "{}", said.stdout);
+    // No order of a long fork is a serial one.
+    let said = run(&["verify", &path, certificate, "--level", "ser"]);
+    assert_eq!(said.status, 1, "{}{}", said.stdout, said.stderr);
+}
+
+#[test]
+fn what_has_no_meaning_there_is_refused_with_a_reason() {
+    let path = file("holds/write-skew.jsonl");
+    let said = run(&["check", &path, "--level", "psi", "--real-time", "on"]);
+    assert_eq!(said.status, 2);
+    assert!(
+        said.stderr.contains("does not look at the clock"),
+        "{}",
+        said.stderr
+    );
+    let said = run(&["export", &path, "--level", "psi", "--to", "gnf"]);
+    assert_eq!(said.status, 2, "{}", said.stdout);
+    assert!(said.stderr.contains("several questions"), "{}", said.stderr);
+    let map = ["--level", "as-recorded", "--isolation-map", "*=psi"];
+    let said = run(&[&["check", path.as_str()], &map[..]].concat());
+    assert_eq!(said.status, 2);
+    assert!(said.stderr.contains("psi"), "{}", said.stderr);
+}
+
+#[test]
+fn pictures_are_drawn() {
+    let path = file("violated/lost-update.jsonl");
+    let scratch = Scratch::new();
+    let files = ["psi.html", "psi.svg", "psi.dot"].map(|it| scratch.path(it));
+    let [report, svg, dot] = &files;
+    let said = run(&[
+        "check", &path, "--level", "psi", "-q", "--report", report, "--svg", svg, "--dot", dot,
+    ]);
+    assert_eq!(said.status, 1, "{}", said.stderr);
+    for written in &files {
+        assert!(
+            std::fs::metadata(written).is_ok_and(|it| it.len() > 100),
+            "{written}"
+        );
+    }
+}

@@ -1,0 +1,463 @@
+//! What is known at parallel snapshot isolation: *D*, the edges of so, wr and ww; beside it the rw edges, which are no part of D; and the
+//! pairs of runs whose order is open.
+//!
+//! A history satisfies the level iff every pair has an order such that D has no cycle and no rw edge t → u has u ⇝ t in D (Cerone and
+//! Gotsman). So *a* ≪ *b* is impossible at once iff *b*'s head reaches *a*'s last writer, or a reader of *a*, or if some rw edge
+//! t → u has u ⇝ *a* and *b* ⇝ t. Edges are only appended, so what was known before a round is a prefix.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::budget::{Budget, StopReason};
+use crate::prune::{Clocks, Dag, Dense};
+use crate::relate::{Edge, Polygraph, Reason, reasons};
+use kingsnake_graph::Orders;
+
+/// How many pairs of an open pair and an rw edge are looked at in a round; beyond that the third rule is left to the search.
+const LOOKED_AT: u64 = 50_000_000;
+
+/// How many edges that close a cycle are tried for the shortest.
+const TRIED: usize = 64;
+
+/// Two runs of a key, the first before the second; by their places among all runs.
+pub(super) type Pair = (u32, u32);
+
+/// How many of the edges of D and of the rw edges there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct End {
+    edges: usize,
+    rw: usize,
+}
+
+/// An order that is forced because its opposite contradicts what was known before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forced {
+    pub(super) pair: Pair,
+    /// What was known then.
+    pub(super) end: End,
+}
+
+/// An edge, and the order of runs that it rests on, if it rests on one.
+pub(super) type Link = (Edge, Option<Pair>);
+
+/// The state.
+#[derive(Clone)]
+pub(super) struct Known<'a> {
+    polygraph: &'a Polygraph,
+    /// The transactions alone: helpers of gaps are no part of D.
+    n_nodes: usize,
+    chains: Vec<Range<u32>>,
+    edges: Vec<Link>,
+    rw: Vec<Link>,
+    pub(super) open: Vec<Pair>,
+    pub(super) forced: Vec<Forced>,
+}
+
+/// Reachability in D.
+pub(super) enum Reach {
+    Dense(Dense),
+    Clocks(Clocks),
+}
+
+impl Reach {
+    fn of(chains: &[Range<u32>], dag: &Dag, budget: &Budget) -> Result<Self, StopReason> {
+        let n_nodes = dag.n_nodes();
+        let bytes = Clocks::bytes(n_nodes, chains.len());
+        if bytes < Dense::bytes(n_nodes) {
+            budget.reserve("the clocks", bytes)?;
+            return Ok(Reach::Clocks(Clocks::new(dag, chains)));
+        }
+        budget.reserve("the bit matrix", Dense::bytes(n_nodes))?;
+        Ok(Reach::Dense(Dense::new(dag)))
+    }
+
+    #[inline]
+    pub(super) fn reaches(&self, from: u32, to: u32) -> bool {
+        match self {
+            Reach::Dense(dense) => dense.reaches(from, to),
+            Reach::Clocks(clocks) => clocks.reaches(from, to),
+        }
+    }
+
+    #[inline]
+    fn is_or_reaches(&self, from: u32, to: u32) -> bool {
+        from == to || self.reaches(from, to)
+    }
+}
+
+impl<'a> Known<'a> {
+    /// What the graph of a history says before anything is forced.
+    pub(super) fn new(polygraph: &'a Polygraph, budget: &Budget) -> Result<Self, StopReason> {
+        let n_nodes = polygraph.resolved().n_txns();
+        let is_txn = |edge: &Edge| (edge.from as usize) < n_nodes && edge.reason != reasons::GAP;
+        let is_rw = |edge: &Edge| matches!(edge.reason, Reason::Rw { .. });
+        let direct = polygraph.edges().iter().filter(|it| is_txn(it));
+        let (mut rw, edges): (Vec<Edge>, Vec<Edge>) = direct.partition(|it| is_rw(it));
+        rw.extend(through_gaps(polygraph, n_nodes));
+        let orders = polygraph.runs();
+        budget.reserve("the list of pairs", orders.n_pairs().saturating_mul(8))?;
+        let mut open = Vec::new();
+        for key in 0..orders.n_keys() {
+            let runs = orders.range(key);
+            let runs = runs.start as u32..runs.end as u32;
+            open.extend(
+                runs.clone()
+                    .flat_map(|a| (a + 1..runs.end).map(move |b| (a, b))),
+            );
+        }
+        let link = |edge: Edge| (edge, None);
+        let chains = polygraph.problem().chains.iter().cloned();
+        Ok(Known {
+            polygraph,
+            n_nodes,
+            chains: chains.filter(|it| it.end as usize <= n_nodes).collect(),
+            edges: edges.into_iter().map(link).collect(),
+            rw: rw.into_iter().map(link).collect(),
+            open,
+            forced: Vec::new(),
+        })
+    }
+
+    pub(super) fn polygraph(&self) -> &'a Polygraph {
+        self.polygraph
+    }
+
+    pub(super) fn n_nodes(&self) -> usize {
+        self.n_nodes
+    }
+
+    pub(super) fn chains(&self) -> &[Range<u32>] {
+        &self.chains
+    }
+
+    pub(super) fn orders(&self) -> &'a Orders {
+        self.polygraph.runs()
+    }
+
+    /// The edges of D.
+    pub(super) fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        self.edges.iter().map(|link| link.0)
+    }
+
+    /// The rw edges.
+    pub(super) fn rw(&self) -> &[Link] {
+        &self.rw
+    }
+
+    pub(super) fn end(&self) -> End {
+        End {
+            edges: self.edges.len(),
+            rw: self.rw.len(),
+        }
+    }
+
+    /// Forgets edges, before any order is taken.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(Edge) -> bool) {
+        self.edges.retain(|link| is_kept(link.0));
+        self.rw.retain(|link| is_kept(link.0));
+    }
+
+    /// Takes more edges, before any order is taken.
+    pub(super) fn extend(&mut self, edges: Vec<Edge>) {
+        for edge in edges {
+            let links = match edge.reason {
+                Reason::Rw { .. } => &mut self.rw,
+                _ => &mut self.edges,
+            };
+            links.push((edge, None));
+        }
+    }
+
+    /// Takes an order for granted.
+    pub(super) fn assume(&mut self, pair: Pair) {
+        self.open.retain(|&it| it != pair && it != (pair.1, pair.0));
+        self.add(pair);
+    }
+
+    fn add(&mut self, pair: Pair) {
+        for edge in self.orders().edges(pair.0, pair.1) {
+            let links = match edge.reason {
+                Reason::Rw { .. } => &mut self.rw,
+                _ => &mut self.edges,
+            };
+            links.push((edge, Some(pair)));
+        }
+    }
+
+    /// D as a graph without cycles, and reachability in it; `None` where it has a cycle.
+    pub(super) fn reach(&self, budget: &Budget) -> Result<Option<(Dag, Reach)>, StopReason> {
+        let edges: Vec<Edge> = self.edges().collect();
+        let Ok(dag) = Dag::new(self.n_nodes, edges.iter()) else {
+            return Ok(None);
+        };
+        let reach = Reach::of(&self.chains, &dag, budget)?;
+        Ok(Some((dag, reach)))
+    }
+
+    /// Forces orders, for so many rounds. Whether what is known does not contradict itself.
+    pub(super) fn prune(
+        &mut self,
+        rounds: Option<usize>,
+        budget: &Budget,
+    ) -> Result<bool, StopReason> {
+        for round in 0.. {
+            budget.check()?;
+            let Some((_, reach)) = self.reach(budget)? else {
+                return Ok(false);
+            };
+            if self.rw.iter().any(|(it, _)| reach.reaches(it.to, it.from)) {
+                return Ok(false);
+            }
+            if rounds.is_some_and(|rounds| round >= rounds) {
+                return Ok(true);
+            }
+            let end = self.end();
+            let forced = self.judge(&reach);
+            if forced.is_empty() {
+                return Ok(true);
+            }
+            for pair in forced {
+                self.add(pair);
+                self.forced.push(Forced { pair, end });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes the pairs of which one order is impossible from those that are open. Where both are, what is taken is a contradiction.
+    fn judge(&mut self, reach: &Reach) -> Vec<Pair> {
+        let mut open = std::mem::take(&mut self.open);
+        let by_rw = (open.len() as u64).saturating_mul(self.rw.len() as u64) < LOOKED_AT;
+        let mut forced = Vec::new();
+        open.retain(|&(a, b)| {
+            if self.is_impossible((b, a), reach, by_rw) {
+                forced.push((a, b));
+            } else if self.is_impossible((a, b), reach, by_rw) {
+                forced.push((b, a));
+            } else {
+                return true;
+            }
+            false
+        });
+        self.open = open;
+        forced
+    }
+
+    fn is_impossible(&self, (a, b): Pair, reach: &Reach, by_rw: bool) -> bool {
+        let orders = self.orders();
+        let (from, to) = (orders.run(a).last_commit, orders.run(b).install);
+        if reach.is_or_reaches(to, from) {
+            return true;
+        }
+        let mut readers = orders.readers(a).iter().filter(|&&reader| reader != to);
+        readers.any(|&reader| reach.reaches(to, reader))
+            || by_rw
+                && self.rw.iter().any(|(rw, _)| {
+                    reach.is_or_reaches(to, rw.from) && reach.is_or_reaches(rw.to, from)
+                })
+    }
+
+    /// A short cycle of what is known with at most one rw edge; `None` if there is none.
+    pub(super) fn cycle(&self, budget: &Budget) -> Result<Option<Vec<Link>>, StopReason> {
+        let closing: Vec<Link> = match self.reach(budget)? {
+            None => self.on_cycles(),
+            Some((_, reach)) => {
+                let closes = |(rw, _): &&Link| reach.reaches(rw.to, rw.from);
+                self.rw.iter().filter(closes).copied().collect()
+            }
+        };
+        let ways = Ways::new(self, self.end());
+        let found = closing.into_iter().take(TRIED).filter_map(|link| {
+            let tree = ways.tree(link.0.to, Way::Ahead);
+            let cost = tree.cost(link.0.from)?;
+            Some((cost, [vec![link], tree.path(&ways, link.0.from)].concat()))
+        });
+        Ok(found.min_by_key(|it| it.0).map(|it| it.1))
+    }
+
+    /// The edges of D between transactions that some cycle comes before and some cycle comes after.
+    fn on_cycles(&self) -> Vec<Link> {
+        let ends = |it: &Link| (it.0.from, it.0.to);
+        let ahead = self.left(ends);
+        let back = self.left(|it| (it.0.to, it.0.from));
+        let is_left = |node: u32| ahead[node as usize] && back[node as usize];
+        let edges = self.edges.iter().copied();
+        edges
+            .filter(|(it, _)| is_left(it.from) && is_left(it.to))
+            .collect()
+    }
+
+    /// Which nodes are left when nodes that nothing leads to are taken away.
+    fn left(&self, ends: impl Fn(&Link) -> (u32, u32)) -> Vec<bool> {
+        let mut out = vec![Vec::new(); self.n_nodes];
+        let mut n_into = vec![0_u32; out.len()];
+        for (from, to) in self.edges.iter().map(ends) {
+            out[from as usize].push(to);
+            n_into[to as usize] += 1;
+        }
+        let nodes = 0..out.len() as u32;
+        let mut free: Vec<u32> = nodes.filter(|&it| n_into[it as usize] == 0).collect();
+        while let Some(node) = free.pop() {
+            for &next in &out[node as usize] {
+                n_into[next as usize] -= 1;
+                if n_into[next as usize] == 0 {
+                    free.push(next);
+                }
+            }
+        }
+        n_into.into_iter().map(|n_into| n_into > 0).collect()
+    }
+
+    /// A cycle that an order closes with what was known at some end: its own edge first.
+    pub(super) fn closes(&self, pair: Pair, end: End) -> Option<Vec<Link>> {
+        let ways = Ways::new(self, end);
+        let of = |edge: Edge| (edge, Some(pair));
+        let edges: Vec<Link> = self.orders().edges(pair.0, pair.1).map(of).collect();
+        let ww = *edges.first()?;
+        let ahead = ways.tree(ww.0.to, Way::Ahead);
+        let one = edges
+            .iter()
+            .filter_map(|link| Some((ahead.cost(link.0.from)?, link)));
+        if let Some((_, &link)) = one.min_by_key(|it| it.0) {
+            return Some([vec![link], ahead.path(&ways, link.0.from)].concat());
+        }
+        let back = ways.tree(ww.0.from, Way::Back);
+        let three = self.rw[..end.rw]
+            .iter()
+            .filter_map(|rw| Some((ahead.cost(rw.0.from)? + back.cost(rw.0.to)?, rw)));
+        let &rw = three.min_by_key(|it| it.0)?.1;
+        let there = ahead.path(&ways, rw.0.from);
+        let here = back.path(&ways, rw.0.to);
+        Some([vec![ww], there, vec![rw], here].concat())
+    }
+}
+
+/// The rw edges of what range queries found absent, from the readers themselves: through helpers a path would count none.
+fn through_gaps(polygraph: &Polygraph, n_nodes: usize) -> Vec<Edge> {
+    let is_helper = |node: u32| node as usize >= n_nodes;
+    let mut out: FxHashMap<u32, Vec<Edge>> = FxHashMap::default();
+    let mut starts = Vec::new();
+    for &edge in polygraph.edges() {
+        if is_helper(edge.from) {
+            out.entry(edge.from).or_default().push(edge);
+        } else if edge.reason == reasons::GAP {
+            starts.push(edge);
+        }
+    }
+    let mut found = Vec::new();
+    for start in starts {
+        let mut open = vec![start.to];
+        while let Some(helper) = open.pop() {
+            for &edge in out.get(&helper).into_iter().flatten() {
+                if is_helper(edge.to) {
+                    open.push(edge.to);
+                } else if edge.to != start.from {
+                    found.push(Edge {
+                        from: start.from,
+                        ..edge
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// D as it was at some end, for short paths.
+struct Ways<'k> {
+    edges: &'k [Link],
+    out: Vec<Vec<u32>>,
+    into: Vec<Vec<u32>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Ahead,
+    Back,
+}
+
+/// The cheapest paths from a node, or to it.
+struct Tree {
+    root: u32,
+    way: Way,
+    /// The cost, and the edge on the way.
+    best: Vec<(u32, u32)>,
+}
+
+impl<'k> Ways<'k> {
+    fn new(known: &'k Known<'_>, end: End) -> Self {
+        let edges = &known.edges[..end.edges];
+        let mut out = vec![Vec::new(); known.n_nodes];
+        let mut into = out.clone();
+        for (at, (edge, _)) in edges.iter().enumerate() {
+            out[edge.from as usize].push(at as u32);
+            into[edge.to as usize].push(at as u32);
+        }
+        Ways { edges, out, into }
+    }
+
+    /// What an edge costs on a path: orders need explaining.
+    fn cost((edge, pair): &Link) -> u32 {
+        match (edge.reason, pair) {
+            (_, Some(_)) => 5,
+            (Reason::Ww { .. }, None) => 3,
+            _ => 2,
+        }
+    }
+
+    /// Cheapest paths (Dijkstra).
+    fn tree(&self, root: u32, way: Way) -> Tree {
+        let mut best = vec![(u32::MAX, u32::MAX); self.out.len()];
+        best[root as usize].0 = 0;
+        let mut queue = BinaryHeap::from([Reverse((0, root))]);
+        while let Some(Reverse((cost, node))) = queue.pop() {
+            if cost > best[node as usize].0 {
+                continue;
+            }
+            let edges = match way {
+                Way::Ahead => &self.out[node as usize],
+                Way::Back => &self.into[node as usize],
+            };
+            for &at in edges {
+                let link = &self.edges[at as usize];
+                let next = match way {
+                    Way::Ahead => link.0.to,
+                    Way::Back => link.0.from,
+                };
+                let there = cost + Ways::cost(link);
+                if there < best[next as usize].0 {
+                    best[next as usize] = (there, at);
+                    queue.push(Reverse((there, next)));
+                }
+            }
+        }
+        Tree { root, way, best }
+    }
+}
+
+impl Tree {
+    fn cost(&self, node: u32) -> Option<u32> {
+        let (cost, _) = self.best[node as usize];
+        (cost != u32::MAX).then_some(cost)
+    }
+
+    /// The path between the root and a node, in the direction of its edges.
+    fn path(&self, ways: &Ways<'_>, mut node: u32) -> Vec<Link> {
+        let mut path = Vec::new();
+        while node != self.root {
+            let link = ways.edges[self.best[node as usize].1 as usize];
+            path.push(link);
+            node = match self.way {
+                Way::Ahead => link.0.from,
+                Way::Back => link.0.to,
+            };
+        }
+        if self.way == Way::Ahead {
+            path.reverse();
+        }
+        path
+    }
+}

@@ -1,0 +1,119 @@
+//! Parallel snapshot isolation, exactly: `known` forces orders by reachability, `search` asks a back end for the rest, `prove` explains a no.
+//!
+//! What snapshot isolation explains is explained here, too, so its order is tried first (technique `witness`): it is found at once in what
+//! good databases do. docs/levels.md has the definition.
+
+mod known;
+mod prove;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use known::Known;
+use rustc_hash::FxHashMap;
+use search::Found;
+
+use crate::budget::Budget;
+use crate::context::Context;
+use crate::decide::Backend;
+use crate::level::{Model, Spec};
+use crate::phases::{self, Check, Exit, Refuted};
+use crate::progress::Phase;
+use crate::relate::Polygraph;
+use crate::report::{CheckError, Decider};
+use crate::verdict::{Moment, Point};
+use kingsnake_refute::NoProof;
+
+/// What is checked, and within which limits.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    check: &'a Check<'a>,
+    budget: &'a Budget,
+}
+
+/// Settles a history at parallel snapshot isolation: an order of commits that explains it.
+pub(crate) fn settle(
+    check: &Check<'_>,
+    polygraph: &Polygraph,
+    backend: &mut dyn Backend,
+    context: &mut Context<'_>,
+) -> Result<(Decider, Vec<Point>), Exit> {
+    if check.techniques.witness
+        && !polygraph.runs().is_empty()
+        && let Some(order) = by_snapshots(check, polygraph, backend, context)?
+    {
+        return Ok((Decider::Witness, order));
+    }
+    context.begin(Phase::Prune)?;
+    let budget = context.budget;
+    let scene = Scene { check, budget };
+    let mut known = Known::new(polygraph, budget)?;
+    let (mut decider, mut blamed) = (Decider::Prune, FxHashMap::default());
+    if known.prune(check.techniques.prune_rounds, budget)? {
+        context.stats.n_open = known.open.len();
+        if !known.open.is_empty() {
+            decider = Decider::Backend;
+        }
+        context.begin(Phase::Decide)?;
+        match search::search(&scene, &known, backend, context)? {
+            Found::Order(order) => {
+                let points = order.into_iter().filter_map(|it| polygraph.point(it));
+                return Ok((decider, points.collect()));
+            }
+            Found::No(found) => blamed = found,
+        }
+    }
+    context.go_on(Phase::Explain);
+    let fresh = Known::new(polygraph, budget)?;
+    Err(match prove::prove(fresh, check.history, blamed, budget) {
+        Ok(proof) => Refuted::Proof(decider, proof).into(),
+        Err(NoProof::Stopped(reason)) => reason.into(),
+        Err(NoProof::NotFound) => Refuted::NoProof(decider).into(),
+    })
+}
+
+/// The commits of an order that explains the history at snapshot isolation, if there is one.
+fn by_snapshots(
+    check: &Check<'_>,
+    polygraph: &Polygraph,
+    backend: &mut dyn Backend,
+    context: &mut Context<'_>,
+) -> Result<Option<Vec<Point>>, Exit> {
+    let stronger = Check {
+        spec: Spec {
+            model: Model::Si,
+            ..check.spec
+        },
+        ..*check
+    };
+    let stats = context.stats.clone();
+    let found = phases::relate(&stronger, polygraph.resolved().clone(), context)
+        .and_then(|graph| phases::prune(&stronger, graph, None, context))
+        .and_then(|pruned| phases::decide(&stronger, pruned, backend, context));
+    let decided = match found {
+        Ok(decided) => decided,
+        Err(Exit::Refuted(_)) => {
+            context.stats.n_nodes = stats.n_nodes;
+            context.stats.n_known_edges = stats.n_known_edges;
+            context.stats.n_pairs = stats.n_pairs;
+            return Ok(None);
+        }
+        Err(stop) => return Err(stop),
+    };
+    let commits = phases::order(&decided)?.into_iter();
+    let commits = commits.filter(|point| point.moment == Moment::Commit);
+    let whole = commits.map(|point| Point {
+        moment: Moment::Whole,
+        ..point
+    });
+    Ok(Some(whole.collect()))
+}
+
+/// A back end's choices have a cycle.
+fn cyclic() -> CheckError {
+    CheckError::Uncertified {
+        decider: Decider::Backend.name(),
+        answer: "satisfied",
+        why: kingsnake_certify::Refusal::Order("the choices have a cycle".to_owned()),
+    }
+}

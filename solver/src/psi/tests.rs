@@ -1,0 +1,222 @@
+//! Parallel snapshot isolation against brute force, and mutants that the comparison catches.
+
+use kingsnake_lab::parallel;
+use kingsnake_lab::random::{sketch, small, small_mixed, small_parallel, small_rows};
+
+use kingsnake_graph::{Orders, RunOf};
+
+use crate::agreement::{Exhaustive, Outcome, engines, judge};
+use crate::budget::Budget;
+use crate::check::{CheckError, Decider, Techniques, check, settle_graph};
+use crate::level::{Model, Spec};
+use crate::model::History;
+use crate::progress::Silent;
+use crate::relate::{Edge, Polygraph, Reason, construct};
+use crate::resolve::resolve_for;
+use crate::verdict::{Counterexample, Verdict};
+
+fn spec(session_order: bool) -> Spec {
+    Spec {
+        model: Model::Psi,
+        session_order,
+        real_time: None,
+    }
+}
+
+/// Sites and arbitrary reads take turns.
+fn draw(seed: u64) -> History {
+    if seed.is_multiple_of(4) {
+        small_mixed(seed)
+    } else {
+        small_parallel(seed)
+    }
+}
+
+/// What was met: violated, satisfied; by search; satisfied and not snapshot isolation; proofs by cases.
+#[derive(Debug, Default)]
+struct Tally {
+    verdicts: [usize; 2],
+    searched: [usize; 2],
+    only_psi: usize,
+    by_cases: usize,
+}
+
+fn agree(seeds: std::ops::Range<u64>, engines: &[Techniques]) -> Tally {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let history = draw(seed);
+        for session_order in [true, false] {
+            let Some(truth) = parallel::hold_by_graph(&history, session_order) else {
+                continue;
+            };
+            tally.verdicts[usize::from(truth)] += 1;
+            let si = kingsnake_lab::axioms::hold(&history, session_order, &|_| Model::Si);
+            tally.only_psi += usize::from(truth && si == Some(false));
+            for techniques in engines {
+                let (backend, budget) = (&mut Exhaustive::default(), Budget::unlimited());
+                let spec = spec(session_order);
+                let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
+                let report = match report {
+                    Ok(report) => report,
+                    Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
+                };
+                let said = matches!(report.verdict, Verdict::Satisfied(_));
+                assert_eq!(said, truth, "seed {seed}, {spec}\n{}", sketch(&history));
+                if report.decider == Decider::Backend {
+                    tally.searched[usize::from(said)] += 1;
+                }
+                if let Verdict::Violated(Counterexample::Cyclic(proof)) = &report.verdict {
+                    tally.by_cases += usize::from(proof.splits().next().is_some());
+                }
+            }
+        }
+    }
+    tally
+}
+
+#[test]
+fn every_technique_agrees_with_brute_force_at_parallel_snapshot_isolation() {
+    let engines = engines();
+    let tally = agree(0..3_000, &engines);
+    println!("{tally:?}, {} engines", engines.len());
+    assert!(
+        tally.verdicts[0].min(tally.verdicts[1]) > 1_000,
+        "{tally:?}"
+    );
+    assert!(tally.searched[0].min(tally.searched[1]) > 100, "{tally:?}");
+    assert!(tally.only_psi > 10 && tally.by_cases > 100, "{tally:?}");
+}
+
+type Damage = fn(&mut Polygraph);
+
+/// What was overwritten is forgotten: every order without a cycle of so, wr and ww is believed.
+fn forget_overwrites(polygraph: &mut Polygraph) {
+    let problem = polygraph.problem_mut();
+    let is_rw = |edge: &Edge| matches!(edge.reason, Reason::Rw { .. });
+    problem.edges.retain(|edge| !is_rw(edge));
+    let old = std::mem::take(&mut problem.orders);
+    for key in 0..old.n_keys() {
+        let runs = old.of(key).iter().map(|run| RunOf {
+            head: run.head,
+            last: run.last,
+            install: run.install,
+            commit: run.commit,
+            last_commit: run.last_commit,
+            is_free: false,
+            readers: [],
+        });
+        problem.orders.push_key(old.key(key), runs);
+    }
+}
+
+/// What is overwritten happened before: cycles with several rw steps are forbidden, as at serializability.
+fn overwrites_happen_before(polygraph: &mut Polygraph) {
+    for edge in &mut polygraph.problem_mut().edges {
+        if let Reason::Rw { before, after } = edge.reason {
+            edge.reason = Reason::Ww { before, after };
+        }
+    }
+}
+
+/// Two writers of a key need no order.
+fn forget_conflicts(polygraph: &mut Polygraph) {
+    let problem = polygraph.problem_mut();
+    problem.orders = Orders::default();
+    let is_ww = |edge: &Edge| matches!(edge.reason, Reason::Ww { .. });
+    problem.edges.retain(|edge| !is_ww(edge));
+}
+
+#[test]
+fn wrong_graphs_of_parallel_snapshot_isolation_are_caught() {
+    let damages: [(&str, Damage); 3] = [
+        ("forgetting overwrites", forget_overwrites),
+        ("overwrites in D", overwrites_happen_before),
+        ("forgetting conflicts", forget_conflicts),
+    ];
+    for (what, damage) in damages {
+        let is_caught = |seed: &u64| {
+            let history = draw(*seed);
+            let spec = spec(seed.is_multiple_of(2));
+            let (Some(truth), Ok(resolved)) = (
+                parallel::hold_by_graph(&history, spec.session_order),
+                resolve_for(&history, spec, &Budget::unlimited()),
+            ) else {
+                return false;
+            };
+            if !resolved.broken(&history, spec).is_empty() {
+                return false;
+            }
+            let mut polygraph = construct(&history, resolved, spec, true);
+            damage(&mut polygraph);
+            let backend = &mut Exhaustive::default();
+            let techniques = Techniques {
+                witness: false,
+                ..Techniques::default()
+            };
+            let answer = settle_graph(&history, polygraph, &techniques, backend);
+            matches!(judge(truth, answer), Outcome::Wrong(_))
+        };
+        let seed = (0..60_000).find(is_caught);
+        println!("{what}: caught by history {seed:?}");
+        assert!(seed.is_some(), "{what}: not caught");
+    }
+}
+
+/// A hundred thousand histories; a share of them is in the first test.
+#[test]
+fn parallel_snapshot_isolation_agrees_with_brute_force_on_a_hundred_thousand_histories() {
+    if std::env::var_os("KINGSNAKE_LONG").is_none() {
+        return;
+    }
+    let searching = Techniques {
+        witness: false,
+        ..Techniques::default()
+    };
+    let tally = agree(10_000..110_000, &[Techniques::default(), searching]);
+    println!("{tally:?}");
+}
+
+/// Brute force knows registers only. Every answer has been checked again, so it is compared with those of its neighbours.
+#[test]
+fn parallel_snapshot_isolation_over_rows_lists_and_ranges_lies_between_its_neighbours() {
+    let mut counts = [0; 2];
+    for seed in 0..4_000 {
+        let history = if seed % 2 == 0 {
+            small_rows(seed)
+        } else {
+            small(seed)
+        };
+        let answer = |model, techniques: &Techniques| {
+            let (backend, budget) = (&mut Exhaustive::default(), Budget::unlimited());
+            let spec = Spec {
+                model,
+                ..spec(seed % 3 == 0)
+            };
+            let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
+            match report {
+                Ok(report) => Some(matches!(report.verdict, Verdict::Satisfied(_))),
+                Err(CheckError::Resolve(_)) => None,
+                Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
+            }
+        };
+        let all = Techniques::default();
+        let searching = Techniques {
+            witness: false,
+            ..Techniques::default()
+        };
+        let own = answer(Model::Psi, &searching);
+        let neighbours = (answer(Model::Si, &all), own, answer(Model::Cc, &all));
+        let (Some(si), Some(psi), Some(cc)) = neighbours else {
+            continue;
+        };
+        assert_eq!(answer(Model::Psi, &all), own, "seed {seed}");
+        let told = sketch(&history);
+        assert!(
+            (!si || psi) && (!psi || cc),
+            "seed {seed}: {si} {psi} {cc}\n{told}"
+        );
+        counts[usize::from(psi)] += 1;
+    }
+    println!("violated and satisfied {counts:?}");
+    assert!(counts[0].min(counts[1]) > 300, "{counts:?}");
+}
