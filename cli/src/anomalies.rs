@@ -23,25 +23,31 @@ pub struct Found {
     pub anomalies: Anomalies,
     /// The models that are ruled out.
     pub boundary: Boundary,
+    /// The story of each class's example.
+    pub stories: Vec<Story>,
 }
 
-/// Finds every class of anomaly.
-pub fn find(history: &History, budget: &Budget) -> Result<Result<Found, StopReason>> {
+/// Finds every class of anomaly. What the history means is read once, by the caller.
+pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, StopReason>> {
+    let history = meaning.history();
     let resolved = match resolve(history, budget) {
         Ok(resolved) => resolved,
         Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
         Err(error) => return Err(error.into()),
     };
-    let meaning = Meaning::of(history);
-    let mut collector = Collector::new(&meaning);
+    let mut collector = Collector::new(meaning);
     collector.add_findings(resolved.findings());
     let cycles = every_cycle(history, &resolved, budget, &mut |pattern, steps| {
         collector.add_cycle(pattern, steps);
     });
     Ok(cycles.map(|is_complete| {
         let anomalies = collector.finish(is_complete);
+        let spec = widest_spec(history);
+        let examples = anomalies.classes.iter();
+        let stories = examples.map(|class| story_by(meaning, spec, &class.example));
         Found {
             boundary: anomalies.boundary(),
+            stories: stories.collect(),
             anomalies,
         }
     }))
@@ -105,22 +111,21 @@ impl Expected {
     }
 }
 
-/// The story of a class's example.
-pub fn class_story(meaning: &Meaning<'_>, class: &AnomalyClass) -> Story {
-    story_by(meaning, widest_spec(meaning.history()), &class.example)
-}
-
 impl Found {
+    /// The classes, the worst first, each with the story of its example.
+    pub fn classes(&self) -> impl Iterator<Item = (&AnomalyClass, &Story)> {
+        self.anomalies.classes.iter().zip(&self.stories)
+    }
+
     /// The classes in words, and what they rule out.
-    pub fn words(&self, history: &History, voice: Voice) -> String {
+    pub fn words(&self, voice: Voice) -> String {
         let mut out = String::new();
         if self.anomalies.classes.is_empty() {
             let _ = writeln!(out, "anomalies: none");
         } else {
             let _ = writeln!(out, "anomalies, the worst first:\n");
         }
-        let meaning = Meaning::of(history);
-        for class in &self.anomalies.classes {
+        for (class, told) in self.classes() {
             let called: Vec<String> = class
                 .patterns
                 .iter()
@@ -131,7 +136,6 @@ impl Found {
                 .collect();
             let name = voice.paint.bad(&format!("{:<24}", class.name));
             let _ = writeln!(out, "  {name} {:>6}  {}", class.count, called.join(", "));
-            let told = class_story(&meaning, class);
             for line in &told.lines {
                 let indent = "  ".repeat(line.depth);
                 let _ = writeln!(out, "      {indent}{}", printable(&line.text));
@@ -158,13 +162,9 @@ impl Found {
 
     /// The fields of the JSON document.
     pub fn view(&self, history: &History) -> Map<String, Value> {
-        let meaning = Meaning::of(history);
         let classes: Vec<Value> = self
-            .anomalies
-            .classes
-            .iter()
-            .map(|class| {
-                let told = class_story(&meaning, class);
+            .classes()
+            .map(|(class, told)| {
                 let lines: Vec<&str> = told.lines.iter().map(|it| it.text.as_str()).collect();
                 let txns: Vec<String> =
                     told.txns.iter().map(|&txn| history.txn_name(txn)).collect();

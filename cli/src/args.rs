@@ -22,7 +22,7 @@ pub use generate::{GenerateArgs, GranularityArg};
 pub use solve::SolveArgs;
 pub use study::{AblateArgs, BenchCommand, EncodingsArgs, ReachArgs};
 pub use techniques::{
-    DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs,
+    DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
 
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
 use kingsnake_workloads::Workload;
+
+use crate::switches::explained;
 
 use values::formats;
 
@@ -301,7 +303,7 @@ pub fn techniques() -> clap::builder::StyledStr {
     let mut command = Typed::command();
     command.build();
     let check = command.find_subcommand("check").cloned();
-    let mut check = check.unwrap_or_default().mut_args(|arg| {
+    let mut check = explained(check.unwrap_or_default()).mut_args(|arg| {
         let hides = arg.is_hide_set() || !is_technique(&arg);
         arg.hide(hides)
     });

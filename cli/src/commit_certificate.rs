@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 use kingsnake_solver::model::{History, Token, TxnId};
-use kingsnake_solver::weak::WeakSpec;
+use kingsnake_solver::weak::{WeakLevel, WeakSpec};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -84,8 +84,8 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Claim
         "{shown}: line 1: certificate version {}; this program reads version 1",
         header.kingsnake_certificate
     );
-    let level = header.level.parse();
-    let level = level.map_err(|why: String| anyhow::anyhow!("{shown}: line 1: {why}"))?;
+    let level = header.level.parse::<WeakLevel>();
+    let level = level.map_err(|why| anyhow::anyhow!("{shown}: line 1: {why}"))?;
     let by_name: FxHashMap<String, TxnId> = history
         .txns()
         .map(|txn| (name(history, txn), txn))

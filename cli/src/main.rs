@@ -33,6 +33,7 @@ mod question;
 mod remarks;
 mod study_bar;
 mod study_rules;
+mod switches;
 mod telling;
 mod voice;
 mod words;
@@ -131,7 +132,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         }
         Command::Solve(args) => {
             limits::command(&args.limits.bounds.clone(), start, move |budget| {
-                commands::solve::run(&args, voice, budget)
+                commands::solve::run(&args, voice, start, budget)
             })
         }
         Command::Generate(args) => limits::command(&args.bounds.clone(), start, move |_| {

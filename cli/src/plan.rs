@@ -20,6 +20,7 @@ use crate::args::{
 use crate::assumptions;
 use crate::isolation::IsolationMap;
 use crate::profile::{reachability_name, search, techniques};
+use crate::switches::{Kept, SWITCHES};
 
 /// A check, ready to run.
 #[derive(Clone, Debug)]
@@ -121,7 +122,7 @@ impl Plan {
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
         let techniques = &self.techniques;
-        vec![
+        let mut rows = vec![
             ("history", self.history.display().to_string()),
             (
                 "format",
@@ -177,29 +178,22 @@ impl Plan {
             ("phase", self.search.phase.name().to_owned()),
             ("decide", self.search.decide.name().to_owned()),
             ("propagate", self.search.propagate.to_string()),
-            ("minimise", switch(self.search.minimise)),
-            ("anneal", switch(self.search.anneal)),
             ("seed", self.seed.to_string()),
             (
                 "reachability",
                 reachability_name(techniques.reachability).to_owned(),
             ),
             ("device", self.device.to_string()),
-            ("prune", switch(techniques.prune_rounds != Some(0))),
             (
                 "prune-rounds",
                 techniques
                     .prune_rounds
                     .map_or("to the fixpoint".to_owned(), |n| n.to_string()),
             ),
-            ("combine", switch(techniques.combine)),
-            ("coalesce", switch(techniques.coalesce)),
-            ("unread", switch(techniques.unread)),
-            ("merge", switch(techniques.merge)),
-            ("linear", switch(techniques.linear)),
-            ("estimate", switch(techniques.estimate)),
-            ("witness", switch(techniques.witness)),
             ("heuristic", techniques.heuristic.name().to_owned()),
+        ];
+        rows.extend(self.techniques_on().map(|(name, on)| (name, switch(on))));
+        rows.extend([
             (
                 "timeout",
                 self.timeout
@@ -215,7 +209,21 @@ impl Plan {
                 self.threads
                     .map_or("one a core".to_owned(), |it| it.to_string()),
             ),
-        ]
+        ]);
+        rows
+    }
+
+    /// Every switch of the table, and whether it is on.
+    fn techniques_on(&self) -> impl Iterator<Item = (&'static str, bool)> + '_ {
+        let (mut techniques, mut search) = (self.techniques.clone(), self.search);
+        SWITCHES.iter().map(move |switch| {
+            let on = match switch.kept {
+                Kept::Techniques(field) => *field(&mut techniques),
+                Kept::Search(field) => *field(&mut search),
+                Kept::Rounds => techniques.prune_rounds != Some(0),
+            };
+            (switch.name, on)
+        })
     }
 
     /// A command line that repeats the run, with everything that was left open now said.
@@ -329,17 +337,8 @@ impl Plan {
         if techniques.heuristic != Heuristic::Off {
             words.push(format!("--heuristic {}", techniques.heuristic.name()));
         }
-        for (name, on) in [
-            ("combine", techniques.combine),
-            ("coalesce", techniques.coalesce),
-            ("unread", techniques.unread),
-            ("merge", techniques.merge),
-            ("linear", techniques.linear),
-            ("estimate", techniques.estimate),
-            ("witness", techniques.witness),
-            ("minimise", self.search.minimise),
-            ("anneal", self.search.anneal),
-        ] {
+        // The number of rounds says whether there is pruning.
+        for (name, on) in self.techniques_on().filter(|it| it.0 != "prune") {
             words.push(format!("--{}{name}", if on { "" } else { "no-" }));
         }
         if let Some(limit) = self.timeout {

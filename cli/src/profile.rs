@@ -1,16 +1,15 @@
 //! What each profile switches on: techniques, and how the default back end searches. What was typed overrides it.
 
+use clap::ValueEnum;
 use kingsnake_encodings::{Decide, Phase, PropagatorOptions};
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::prune::Reachability;
 
 use crate::args::{
-    DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs,
+    DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
-
-/// Rounds of pruning in the King Cobra study.
-const KING_COBRA_ROUNDS: usize = 5;
+use crate::switches::{Kept, SWITCHES, setting};
 
 impl Profile {
     /// The name, as typed.
@@ -21,100 +20,85 @@ impl Profile {
             Profile::Kingsnake => "kingsnake",
         }
     }
+}
 
-    fn techniques(self) -> Techniques {
-        let all = Techniques::default();
-        let rounds = match self {
-            Profile::Cobra => 1,
-            Profile::KingCobra => KING_COBRA_ROUNDS,
-            Profile::Kingsnake => return all,
-        };
-        Techniques {
-            unread: false,
-            merge: false,
-            linear: false,
-            estimate: false,
-            witness: false,
-            reachability: Reachability::Dense,
-            prune_rounds: Some(rounds),
-            ..all
-        }
-    }
-
-    fn search(self) -> PropagatorOptions {
-        match self {
-            Profile::Cobra | Profile::KingCobra => PropagatorOptions {
-                phase: Phase::None,
-                decide: Decide::Vsids,
-                anneal: false,
-                ..PropagatorOptions::default()
-            },
-            Profile::Kingsnake => PropagatorOptions::default(),
-        }
-    }
+/// What was typed, or else the value that the profile has in the table.
+fn setting_of<T: ValueEnum>(typed: Option<T>, name: &str, profile: Profile) -> Option<T> {
+    typed.or_else(|| T::from_str(setting(name, profile), false).ok())
 }
 
 /// The techniques that were asked for.
 pub fn techniques(args: &TechniqueArgs) -> Techniques {
-    let profile = args.profile.techniques();
-    let switches = &args.switches;
-    let mut rounds = match args.prune_rounds {
-        Some(Rounds::AtMost(rounds)) => Some(rounds),
-        Some(Rounds::Fixpoint) => None,
-        None => profile.prune_rounds,
-    };
-    if switches.prune() == Some(false) {
-        rounds = Some(0);
-    }
-    Techniques {
-        combine: switches.combine().unwrap_or(profile.combine),
-        unread: switches.unread().unwrap_or(profile.unread),
-        coalesce: switches.coalesce().unwrap_or(profile.coalesce),
-        merge: switches.merge().unwrap_or(profile.merge),
-        linear: switches.linear().unwrap_or(profile.linear),
-        estimate: switches.estimate().unwrap_or(profile.estimate),
-        witness: switches.witness().unwrap_or(profile.witness),
-        heuristic: match args.heuristic {
-            HeuristicArg::Off => Heuristic::Off,
-            HeuristicArg::Viper => Heuristic::Viper,
-            HeuristicArg::Incremental => Heuristic::Incremental,
+    let profile = args.profile;
+    let rounds_of = || rounds(setting("prune-rounds", profile)).ok();
+    let mut techniques = Techniques {
+        heuristic: match setting_of(args.heuristic, "heuristic", profile) {
+            Some(HeuristicArg::Off) | None => Heuristic::Off,
+            Some(HeuristicArg::Viper) => Heuristic::Viper,
+            Some(HeuristicArg::Incremental) => Heuristic::Incremental,
         },
-        reachability: match args.reachability {
-            Some(ReachabilityArg::Auto) => Reachability::Auto,
+        reachability: match setting_of(args.reachability, "reachability", profile) {
+            Some(ReachabilityArg::Auto) | None => Reachability::Auto,
             Some(ReachabilityArg::Dense) => Reachability::Dense,
             Some(ReachabilityArg::Chains) => Reachability::Chains,
-            None => profile.reachability,
         },
-        prune_rounds: rounds,
+        prune_rounds: match args.prune_rounds.or_else(rounds_of) {
+            Some(Rounds::AtMost(rounds)) => Some(rounds),
+            Some(Rounds::Fixpoint) | None => None,
+        },
+        ..Techniques::default()
+    };
+    for switch in &SWITCHES {
+        let said = args.switches.said(switch.name);
+        match switch.kept {
+            Kept::Techniques(field) => {
+                *field(&mut techniques) = said.unwrap_or(switch.of(profile));
+            }
+            Kept::Rounds if said == Some(false) => techniques.prune_rounds = Some(0),
+            Kept::Rounds | Kept::Search(_) => {}
+        }
     }
+    techniques
 }
 
 /// How the default back end is to search.
 pub fn search(args: &TechniqueArgs) -> PropagatorOptions {
-    let profile = args.profile.search();
-    let switches = &args.switches;
-    let decide = args.decide.map(|it| match it {
-        DecideArg::Repair => Decide::Repair,
-        DecideArg::SurestFirst => Decide::SurestFirst,
-        DecideArg::Position => Decide::Position,
-        DecideArg::Vsids => Decide::Vsids,
-    });
-    PropagatorOptions {
-        phase: match args.phase {
+    let profile = args.profile;
+    let usual = PropagatorOptions::default();
+    let mut search = PropagatorOptions {
+        phase: match setting_of(args.phase, "phase", profile) {
             Some(PhaseArg::Estimate) => Phase::Estimate,
             Some(PhaseArg::Topological) => Phase::Topological,
             Some(PhaseArg::None) => Phase::None,
             Some(PhaseArg::Random) => Phase::Random,
-            None => profile.phase,
+            None => usual.phase,
         },
-        decide: decide.unwrap_or(profile.decide),
-        // A better order to repair is of use only to who repairs one.
-        anneal: switches
-            .anneal()
-            .unwrap_or(decide.map_or(profile.anneal, |it| it == Decide::Repair)),
-        minimise: switches.minimise().unwrap_or(profile.minimise),
-        propagate: args.propagate.unwrap_or(profile.propagate),
+        decide: match setting_of(args.decide, "decide", profile) {
+            Some(DecideArg::Repair) => Decide::Repair,
+            Some(DecideArg::SurestFirst) => Decide::SurestFirst,
+            Some(DecideArg::Position) => Decide::Position,
+            Some(DecideArg::Vsids) => Decide::Vsids,
+            None => usual.decide,
+        },
+        propagate: args.propagate.unwrap_or_else(|| {
+            let value = setting("propagate", profile).parse();
+            value.unwrap_or(usual.propagate)
+        }),
+        ..usual
+    };
+    for switch in &SWITCHES {
+        if let Kept::Search(field) = switch.kept {
+            *field(&mut search) = match args.switches.said(switch.name) {
+                Some(on) => on,
+                // Annealing only helps back ends that repair an order.
+                None if switch.name == "anneal" && args.decide.is_some() => {
+                    search.decide == Decide::Repair
+                }
+                None => switch.of(profile),
+            };
+        }
     }
+    search
 }
 
 /// The name of a way to keep reachability, as typed.

@@ -66,7 +66,7 @@ fn translated(root: &Path, words: &str) -> Vec<String> {
 #[test]
 fn elle_clis_list_of_files_has_its_exit_codes() {
     let Some(root) = cli_data() else {
-        println!("skipped 31 lines: no shared data");
+        println!("SKIPPED: 31 lines of Elle, no shared data beside the checkout");
         return;
     };
     let list = std::fs::read_to_string(root.join("INDEX.txt")).unwrap();
@@ -92,7 +92,7 @@ fn elle_clis_list_of_files_has_its_exit_codes() {
 #[test]
 fn workloads_are_recognised_by_their_operations() {
     let Some(root) = cli_data() else {
-        println!("skipped: no shared data");
+        println!("SKIPPED: no shared data beside the checkout");
         return;
     };
     for (path, workload, code) in [

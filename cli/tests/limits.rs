@@ -60,7 +60,7 @@ fn expect_within(document: &Value, limit: u64) {
             println!("limit {} MB, peak {} MB", limit / MB, peak / MB);
             assert!(peak <= limit + limit / 10, "{peak} bytes, limit {limit}");
         }
-        None => println!("skipped: the system does not tell the process's size"),
+        None => println!("SKIPPED: the system does not tell the process's size"),
     }
 }
 

@@ -114,7 +114,7 @@ fn model(name: &str) -> Option<&'static str> {
 #[test]
 fn the_anomalies_that_elle_finds_are_found() {
     let Ok(index) = std::fs::read_to_string(Path::new(TESTS).join("INDEX.edn")) else {
-        eprintln!("skipped: {TESTS} is not here");
+        eprintln!("SKIPPED: {TESTS} is not here");
         return;
     };
     let mut n_compared = 0;

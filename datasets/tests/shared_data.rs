@@ -17,7 +17,7 @@ fn shared(path: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: {} is not here", path.display());
+    eprintln!("SKIPPED: {} is not here", path.display());
     None
 }
 

@@ -41,7 +41,7 @@ fn every_row_of_the_table_holds_at_every_weak_level() {
         let name = fields.next().expect("a row names a file");
         let path = path(name);
         if !path.exists() {
-            eprintln!("skipped, not there: {name}");
+            eprintln!("SKIPPED: {name} is not here");
             n_absent += 1;
             continue;
         }

@@ -98,7 +98,7 @@ mod tests {
         });
         match grown {
             Some(grown) => assert!(grown > 48 << 20, "{grown}"),
-            None => eprintln!("skipped: the system does not tell the process's size"),
+            None => eprintln!("SKIPPED: the system does not tell the process's size"),
         }
     }
 }

@@ -1,13 +1,22 @@
 //! Problems with choices, guarded edges and clauses: every back end against brute force over all assignments.
 
+use std::path::Path;
+
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_context::rng::Rng;
 use kingsnake_encodings::export::{Instance, gnf};
 use kingsnake_encodings::import::Gnf;
-use kingsnake_encodings::{BACKENDS, Options, backend};
-use kingsnake_graph::decide::{Decision, Origin, Side};
-use kingsnake_graph::prune::{Outcome, PruneOptions, PruneStats, Reachability, Variable, prune};
+use kingsnake_encodings::proof::{self, Proving, instance_path};
+use kingsnake_encodings::{BACKENDS, Decide, Options, PropagatorOptions, backend};
+use kingsnake_graph::decide::{Backend, Decision, Origin, Side};
+use kingsnake_graph::heuristic::{self, Heuristic};
+use kingsnake_graph::prune::{
+    Device, DeviceError, DeviceStats, Judgement, Offer, Outcome, PairEdge, PruneOptions,
+    PruneStats, Pruned, Reachability, Relatives, Task, Variable, prune, prune_on,
+};
+use kingsnake_graph::reach::Dag;
+use kingsnake_graph::witness::witness;
 use kingsnake_graph::{Edge, Literal, Problem, RunOf};
 
 /// A random problem: a few nodes and known edges, two keys with up to three runs, variables, choices, guarded edges, clauses.
@@ -382,6 +391,181 @@ fn what_is_exported_as_gnf_is_read_back_with_the_same_answer() {
     }
     println!("{counts:?}");
     assert!(counts[0] > 50 && counts[1] > 300, "{counts:?}");
+}
+
+/// What is left of a problem, where pruning alone does not refute it.
+fn asked(problem: &Problem, options: PruneOptions) -> Option<Pruned> {
+    let (mut stats, budget) = (PruneStats::default(), Budget::unlimited());
+    match prune(problem.clone(), options, &mut stats, &budget, &mut Silent) {
+        Ok(Outcome::Pruned(pruned)) => Some(pruned),
+        Ok(Outcome::Contradiction(_)) => None,
+        Err(reason) => panic!("{reason}"),
+    }
+}
+
+/// Whether these sides leave no cycle.
+fn leaves_no_cycle(pruned: &Pruned, sides: &[Side]) -> bool {
+    let chosen = sides.iter().enumerate();
+    let chosen = chosen.flat_map(|(at, &side)| pruned.constraints.side(at, side));
+    let edges = pruned.question().known().chain(chosen.copied());
+    let edges: Vec<(u32, u32)> = edges.map(|it| (it.from, it.to)).collect();
+    is_acyclic(pruned.dag.n_nodes(), &edges)
+}
+
+#[test]
+fn the_witness_every_heuristic_and_every_way_to_search_take_choices() {
+    let (mut n_witnessed, mut counts) = (0, [0; 2]);
+    for seed in 0..1_500_usize {
+        let problem = problem(&mut Rng::new(seed as u64));
+        let truth = can_be_met(&problem);
+        let usual = PruneOptions {
+            rounds: [Some(0), Some(1)][seed % 2],
+            linear: false,
+            ..PruneOptions::default()
+        };
+        let Some(pruned) = asked(&problem, usual) else {
+            assert!(!truth, "seed {seed}");
+            continue;
+        };
+        if let Some(sides) = witness(pruned.question()) {
+            assert!(truth && leaves_no_cycle(&pruned, &sides), "seed {seed}");
+            n_witnessed += 1;
+        }
+        let options = Options {
+            propagator: PropagatorOptions {
+                decide: Decide::ALL[seed % 4],
+                anneal: seed % 3 > 0,
+                minimise: seed % 5 > 0,
+                propagate: [0, 8][seed / 4 % 2],
+                ..PropagatorOptions::default()
+            },
+            ..Options::default()
+        };
+        for heuristic in [Heuristic::Off, Heuristic::Viper, Heuristic::Incremental] {
+            let mut backend = backend(BACKENDS[0], &options).expect("the default");
+            let (question, budget) = (pruned.question(), Budget::unlimited());
+            let decision = if heuristic == Heuristic::Off {
+                let decided = backend.decide(question, &budget, &mut Silent);
+                decided.expect("it decides").0
+            } else {
+                let backend = &mut *backend;
+                let decided =
+                    heuristic::decide(heuristic, question, &[], backend, &budget, &mut Silent);
+                decided.expect("it decides").0
+            };
+            let said = match decision {
+                Decision::Choices(sides) => {
+                    assert!(leaves_no_cycle(&pruned, &sides), "seed {seed}");
+                    true
+                }
+                Decision::Core(_) => false,
+                Decision::Unknown(reason) => panic!("{reason}"),
+            };
+            assert_eq!(said, truth, "seed {seed}, {}", heuristic.name());
+            counts[usize::from(said)] += 1;
+        }
+    }
+    println!("{n_witnessed} by the witness, {counts:?} by back ends");
+    assert!(
+        n_witnessed > 50 && counts[0] > 200 && counts[1] > 200,
+        "{n_witnessed}, {counts:?}"
+    );
+}
+
+#[test]
+fn a_proof_is_written_of_choices_that_cannot_be_made() {
+    let path = std::env::temp_dir().join(format!("kingsnake-logic-{}.lrat", std::process::id()));
+    let mut n_proved = 0;
+    for seed in 0..800 {
+        let problem = problem(&mut Rng::new(seed));
+        let unpruned = PruneOptions {
+            rounds: Some(0),
+            ..PruneOptions::default()
+        };
+        let pruned = match asked(&problem, unpruned) {
+            Some(pruned) if !can_be_met(&problem) => pruned,
+            _ => continue,
+        };
+        let inner = backend(BACKENDS[0], &Options::default()).expect("the default");
+        let mut proving = Proving::new(inner, path.clone(), Vec::new(), 0);
+        let decided = proving.decide(pruned.question(), &Budget::unlimited(), &mut Silent);
+        assert!(matches!(decided, Ok((Decision::Core(_), _))), "seed {seed}");
+        proving.written().expect("a proof").expect("it was checked");
+        let read = |path: &Path| std::fs::read_to_string(path).expect("it was written");
+        let instance = proof::Instance::read(&read(&instance_path(&path))).expect("as written");
+        proof::check(&instance, &read(&path)).expect("as checked when it was written");
+        proof::same_question(&instance, &pruned.question()).expect("the same question");
+        n_proved += 1;
+    }
+    let _ = std::fs::remove_file(instance_path(&path));
+    let _ = std::fs::remove_file(&path);
+    println!("{n_proved} proofs");
+    assert!(n_proved > 50, "{n_proved}");
+}
+
+/// A device that must not be asked.
+struct Unasked;
+
+impl Device for Unasked {
+    fn offer(&mut self, _: &Task, _: &Dag, _: &Budget) -> Offer {
+        unreachable!("the CPU prunes problems with choices")
+    }
+
+    fn load(&mut self, _: &Task, _: &Dag, _: &Budget) -> Result<(), DeviceError> {
+        unreachable!("nothing was offered")
+    }
+
+    fn close(&mut self, _: &Dag, _: &[Edge], _: &Budget) -> Result<(), DeviceError> {
+        unreachable!("nothing was offered")
+    }
+
+    fn judge(&mut self, _: &Budget) -> Result<Judgement, DeviceError> {
+        unreachable!("nothing was offered")
+    }
+
+    fn open(&mut self, _: &Budget) -> Result<Vec<u32>, DeviceError> {
+        unreachable!("nothing was offered")
+    }
+
+    fn implied(&mut self, _: &Budget) -> Result<Vec<PairEdge>, DeviceError> {
+        unreachable!("nothing was offered")
+    }
+
+    fn relatives(&mut self, _: &Budget) -> Result<Relatives, DeviceError> {
+        unreachable!("nothing was offered")
+    }
+
+    fn stats(&self) -> DeviceStats {
+        DeviceStats::default()
+    }
+}
+
+#[test]
+fn a_device_is_not_asked_about_choices_and_the_statistics_say_why() {
+    let mut n_told = 0;
+    for seed in 0..200 {
+        let problem = problem(&mut Rng::new(seed));
+        if problem.logic.is_empty() {
+            continue;
+        }
+        let (mut stats, budget) = (PruneStats::default(), Budget::unlimited());
+        let options = PruneOptions {
+            linear: false,
+            ..PruneOptions::default()
+        };
+        let mut device = Unasked;
+        prune_on(
+            Some(&mut device),
+            problem,
+            options,
+            &mut stats,
+            &budget,
+            &mut Silent,
+        )
+        .expect("there is time");
+        n_told += usize::from(stats.device.why == "the CPU prunes problems with choices");
+    }
+    assert!(n_told > 50, "{n_told}");
 }
 
 #[test]

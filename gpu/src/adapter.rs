@@ -1,12 +1,13 @@
 //! The adapters of this machine, and which one is meant.
 
+use crate::GpuError;
 use std::fmt;
 
 use crate::Choice;
 
 /// What an adapter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum AdapterKind {
     /// A GPU with memory of its own.
     Discrete,
     /// A GPU that shares the CPU's memory.
@@ -19,14 +20,14 @@ pub enum Kind {
     Software,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for AdapterKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Kind::Discrete => "discrete",
-            Kind::Integrated => "integrated",
-            Kind::Virtual => "virtual",
-            Kind::Other => "other",
-            Kind::Software => "software",
+            AdapterKind::Discrete => "discrete",
+            AdapterKind::Integrated => "integrated",
+            AdapterKind::Virtual => "virtual",
+            AdapterKind::Other => "other",
+            AdapterKind::Software => "software",
         })
     }
 }
@@ -41,7 +42,7 @@ pub struct About {
     /// The interface: `vulkan`, `metal`, `dx12` or `gl`.
     pub backend: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: AdapterKind,
     /// The driver and its version.
     pub driver: String,
     /// The vendor's number on the PCI bus.
@@ -99,7 +100,7 @@ impl Given {
     fn among(self, adapters: &[About]) -> Option<&About> {
         let mut of_vendor: Vec<&About> = adapters
             .iter()
-            .filter(|about| about.vendor == self.vendor && about.kind != Kind::Software)
+            .filter(|about| about.vendor == self.vendor && about.kind != AdapterKind::Software)
             .collect();
         of_vendor.sort_by(|a, b| a.bus.cmp(&b.bus));
         match of_vendor[..] {
@@ -110,7 +111,7 @@ impl Given {
 }
 
 /// The adapter that a choice means: the best that fits, or why there is none.
-pub(crate) fn pick<'a>(adapters: &'a [About], choice: &Choice) -> Result<&'a About, String> {
+pub(crate) fn pick<'a>(adapters: &'a [About], choice: &Choice) -> Result<&'a About, GpuError> {
     pick_among(adapters, choice, Given::by(|name| std::env::var(name).ok()))
 }
 
@@ -118,9 +119,9 @@ fn pick_among<'a>(
     adapters: &'a [About],
     choice: &Choice,
     given: Option<Given>,
-) -> Result<&'a About, String> {
+) -> Result<&'a About, GpuError> {
     if adapters.is_empty() {
-        return Err("no adapter was found".to_owned());
+        return Err(GpuError::NoAdapter);
     }
     if matches!(choice, Choice::Auto | Choice::Gpu)
         && let Some(about) = given.and_then(|given| given.among(adapters))
@@ -129,7 +130,7 @@ fn pick_among<'a>(
         return Ok(about);
     }
     let meant = adapters.iter().filter(|about| match choice {
-        Choice::Auto => about.kind != Kind::Software,
+        Choice::Auto => about.kind != AdapterKind::Software,
         Choice::Cpu => false,
         Choice::Gpu => true,
         Choice::Named(by) => about.is_meant(by),
@@ -141,12 +142,18 @@ fn pick_among<'a>(
             .map(|about| format!("{} {} ({})", about.index, about.name, about.backend))
             .collect();
         return Err(match choice {
-            Choice::Named(by) => format!("no adapter is called {by:?}: {}", names.join(", ")),
-            _ => "no GPU was found, only software".to_owned(),
+            Choice::Named(by) => GpuError::Unknown {
+                name: by.clone(),
+                known: names.join(", "),
+            },
+            _ => GpuError::OnlySoftware,
         });
     };
     match &best.unfit {
-        Some(why) => Err(format!("{} cannot run the kernels: {why}", best.name)),
+        Some(why) => Err(GpuError::Unfit {
+            name: best.name.clone(),
+            why: why.clone(),
+        }),
         None => Ok(best),
     }
 }
@@ -155,7 +162,7 @@ fn pick_among<'a>(
 mod tests {
     use super::*;
 
-    fn about(index: usize, name: &str, kind: Kind, unfit: Option<&str>) -> About {
+    fn about(index: usize, name: &str, kind: AdapterKind, unfit: Option<&str>) -> About {
         About {
             index,
             name: name.to_owned(),
@@ -179,12 +186,17 @@ mod tests {
         let nvidia = |index, bus: &str| About {
             vendor: 0x10de,
             bus: bus.to_owned(),
-            ..about(index, &format!("V100 at {bus}"), Kind::Discrete, None)
+            ..about(
+                index,
+                &format!("V100 at {bus}"),
+                AdapterKind::Discrete,
+                None,
+            )
         };
         let all = [
             nvidia(0, "0000:1e"),
             nvidia(1, "0000:1b"),
-            about(2, "Iris", Kind::Integrated, None),
+            about(2, "Iris", AdapterKind::Integrated, None),
         ];
         let said = |of: &'static str| Given::by(move |name| (name == of).then(|| "1,2".to_owned()));
         let given = said("CUDA_VISIBLE_DEVICES");
@@ -202,10 +214,10 @@ mod tests {
 
     #[test]
     fn auto_never_takes_software_and_prefers_a_discrete_gpu() {
-        let software = about(0, "llvmpipe", Kind::Software, None);
-        let integrated = about(1, "Iris", Kind::Integrated, None);
-        let discrete = about(2, "GeForce", Kind::Discrete, None);
-        let unfit = about(3, "Old", Kind::Discrete, Some("no compute"));
+        let software = about(0, "llvmpipe", AdapterKind::Software, None);
+        let integrated = about(1, "Iris", AdapterKind::Integrated, None);
+        let discrete = about(2, "GeForce", AdapterKind::Discrete, None);
+        let unfit = about(3, "Old", AdapterKind::Discrete, Some("no compute"));
         assert!(pick(&[], &Choice::Auto).is_err());
         assert!(pick(std::slice::from_ref(&software), &Choice::Auto).is_err());
         let all = [software, integrated, discrete, unfit];

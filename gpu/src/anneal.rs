@@ -1,11 +1,12 @@
 //! Cools a line on a device: records the turns of all colours, sweep by sweep, and fetches the best points in the end.
 
+use crate::GpuError;
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::cool::{Cooled, Cooler, CoolerSource, Cooling, CoolingSize, colour_at};
 use kingsnake_graph::prune::{DeviceError, DeviceStats, Offer};
 
 use crate::Choice;
-use crate::adapter::{About, Kind};
+use crate::adapter::{About, AdapterKind};
 use crate::cost::{self, Speed};
 use crate::device::{find, share, time, weighed};
 use crate::kernel::Kernel;
@@ -298,14 +299,14 @@ impl GpuCooler {
         CoolerSource::new(move || Box::new(GpuCooler::new(choice.clone())))
     }
 
-    fn open(&mut self) -> Result<&About, String> {
+    fn open(&mut self) -> Result<&About, GpuError> {
         if self.runner.is_none() {
             let (about, runner) = find(&self.choice)?;
             self.about = Some(about);
             self.runner = Some(runner);
         }
         let about = self.about.as_ref();
-        about.ok_or_else(|| "no adapter was found".to_owned())
+        about.ok_or(GpuError::NoAdapter)
     }
 
     /// Whether the device pays for a line of this size, and why.
@@ -326,17 +327,18 @@ impl Cooler for GpuCooler {
             Choice::Auto => self.weigh(size),
             Choice::Gpu | Choice::Named(_) => {
                 let asked = format!("--device {} asked for it", self.choice);
-                self.open()
-                    .map_or_else(Offer::Failed, |_| Offer::Taken(asked))
+                self.open().map_or_else(
+                    |why| Offer::Failed(why.to_string()),
+                    |_| Offer::Taken(asked),
+                )
             }
         };
         let Offer::Taken(why) = offer else {
             return offer;
         };
-        let shares = self
-            .about
-            .as_ref()
-            .is_some_and(|about| matches!(about.kind, Kind::Software | Kind::Integrated));
+        let shares = self.about.as_ref().is_some_and(|about| {
+            matches!(about.kind, AdapterKind::Software | AdapterKind::Integrated)
+        });
         let bytes = 4 * size.words();
         if let (true, Err(reason)) = (shares, budget.reserve("annealing on the device", bytes)) {
             return Offer::Failed(format!("the device shares the memory: {reason}"));

@@ -5,7 +5,7 @@ use kingsnake_graph::cool::CoolingSize;
 use kingsnake_graph::prune::Task;
 use kingsnake_graph::reach::Dag;
 
-use crate::adapter::Kind;
+use crate::adapter::AdapterKind;
 use crate::matrix::Cut;
 use crate::steps::Steps;
 
@@ -27,12 +27,12 @@ pub(crate) struct Speed {
 
 impl Speed {
     /// A small adapter of a kind.
-    pub(crate) fn of(kind: Kind) -> Self {
+    pub(crate) fn of(kind: AdapterKind) -> Self {
         let (bytes, bus, groups) = match kind {
-            Kind::Discrete => (300e9, 6e9, 150.0),
-            Kind::Integrated => (40e9, 10e9, 40.0),
-            Kind::Virtual | Kind::Other => (100e9, 3e9, 80.0),
-            Kind::Software => (0.2e9, 2e9, 2.0),
+            AdapterKind::Discrete => (300e9, 6e9, 150.0),
+            AdapterKind::Integrated => (40e9, 10e9, 40.0),
+            AdapterKind::Virtual | AdapterKind::Other => (100e9, 3e9, 80.0),
+            AdapterKind::Software => (0.2e9, 2e9, 2.0),
         };
         Speed { bytes, bus, groups }
     }

@@ -1,5 +1,6 @@
 //! The solver's device: finds an adapter when a task is offered, and keeps the task resident over the rounds.
 
+use crate::GpuError;
 use std::time::Duration;
 
 use kingsnake_context::budget::Budget;
@@ -10,7 +11,7 @@ use kingsnake_graph::prune::{
 use kingsnake_graph::reach::Dag;
 
 use crate::Choice;
-use crate::adapter::{About, Kind};
+use crate::adapter::{About, AdapterKind};
 use crate::cost::{self, Speed};
 use crate::recording::Executor;
 use crate::resident::{Options, Resident};
@@ -49,7 +50,7 @@ impl Gpu {
         self
     }
 
-    fn open(&mut self) -> Result<(), String> {
+    fn open(&mut self) -> Result<(), GpuError> {
         if let Some(before) = self.resident.take() {
             let mut runner = before.executor;
             runner.reset();
@@ -65,13 +66,13 @@ impl Gpu {
     }
 
     /// The adapter and whether the matrix fits, or why not.
-    fn prepare(&mut self, task: &Task, budget: &Budget) -> Result<&About, String> {
+    fn prepare(&mut self, task: &Task, budget: &Budget) -> Result<&About, GpuError> {
         self.open()?;
         let (Some(about), Some(runner)) = (&self.about, &self.runner) else {
-            return Err("no adapter was found".to_owned());
+            return Err(GpuError::NoAdapter);
         };
         let cut = Resident::cut(runner, self.options, task.n_nodes)?;
-        if matches!(about.kind, Kind::Software | Kind::Integrated) {
+        if matches!(about.kind, AdapterKind::Software | AdapterKind::Integrated) {
             let reserved = budget.reserve("the bit matrix", cut.bytes());
             reserved.map_err(|reason| format!("{} shares the memory: {reason}", about.name))?;
         }
@@ -122,7 +123,7 @@ impl Device for Gpu {
                 let asked = format!("--device {} asked for it", self.choice);
                 return match self.prepare(task, budget) {
                     Ok(_) => Offer::Taken(asked),
-                    Err(why) => Offer::Failed(why),
+                    Err(why) => Offer::Failed(why.to_string()),
                 };
             }
         }
@@ -190,7 +191,7 @@ pub(crate) fn time(_: &Runner) -> Option<Duration> {
 
 /// Opens the adapter that a choice means.
 #[cfg(feature = "wgpu")]
-pub(crate) fn find(choice: &Choice) -> Result<(About, Runner), String> {
+pub(crate) fn find(choice: &Choice) -> Result<(About, Runner), GpuError> {
     use crate::hardware::{Opening, enumerate};
     let (adapters, abouts): (Vec<_>, Vec<_>) = enumerate().into_iter().unzip();
     let about = crate::adapter::pick(&abouts, choice)?;
@@ -200,15 +201,15 @@ pub(crate) fn find(choice: &Choice) -> Result<(About, Runner), String> {
 
 /// Opens the adapter that a choice means.
 #[cfg(not(feature = "wgpu"))]
-pub(crate) fn find(_: &Choice) -> Result<(About, Runner), String> {
-    Err("this kingsnake was built without GPU support".to_owned())
+pub(crate) fn find(_: &Choice) -> Result<(About, Runner), GpuError> {
+    Err(GpuError::NotBuilt)
 }
 
 /// Takes a task where a device pays, given how long the CPU takes. Only where that is long is a device looked for: its name, and how
 /// long it takes.
 pub(crate) fn weighed(
     on_cpu: f64,
-    device: impl FnOnce() -> Result<(String, f64), String>,
+    device: impl FnOnce() -> Result<(String, f64), GpuError>,
 ) -> Offer {
     let cpu = lasting(on_cpu);
     if cost::is_hopeless(on_cpu) {
@@ -218,7 +219,7 @@ pub(crate) fn weighed(
     }
     let (name, on_device) = match device() {
         Ok(found) => found,
-        Err(why) => return Offer::Declined(why),
+        Err(why) => return Offer::Declined(why.to_string()),
     };
     let gpu = lasting(on_device);
     if cost::pays(on_device, on_cpu) {

@@ -13,6 +13,7 @@ mod closure;
 mod cost;
 mod cpu;
 mod device;
+mod error;
 #[cfg(test)]
 mod fault;
 #[cfg(feature = "wgpu")]
@@ -35,10 +36,11 @@ mod tests;
 
 use std::str::FromStr;
 
-pub use adapter::{About, Kind};
+pub use adapter::{About, AdapterKind};
 pub use anneal::GpuCooler;
 pub use closure::Form;
 pub use device::Gpu;
+pub use error::GpuError;
 pub use meter::{Measured, Meter};
 pub use self_test::{SelfTest, self_test};
 
@@ -57,16 +59,16 @@ pub enum Choice {
 }
 
 impl FromStr for Choice {
-    type Err = String;
+    type Err = GpuError;
 
-    fn from_str(typed: &str) -> Result<Self, String> {
+    fn from_str(typed: &str) -> Result<Self, GpuError> {
         match typed {
             "auto" => Ok(Choice::Auto),
             "cpu" => Ok(Choice::Cpu),
             "gpu" => Ok(Choice::Gpu),
             _ => match typed.strip_prefix("gpu:") {
                 Some(name) if !name.is_empty() => Ok(Choice::Named(name.to_owned())),
-                _ => Err("expected auto, cpu, gpu, or gpu:<name or index>".to_owned()),
+                _ => Err(GpuError::Choice),
             },
         }
     }
@@ -84,12 +86,12 @@ impl std::fmt::Display for Choice {
 }
 
 /// Whether an adapter that was asked for by name is there; else which are. Other choices are always met, if need be by the CPU.
-pub fn expect(choice: &Choice) -> Result<(), String> {
+pub fn expect(choice: &Choice) -> Result<(), GpuError> {
     if !matches!(choice, Choice::Named(_)) {
         return Ok(());
     }
     if !cfg!(feature = "wgpu") {
-        return Err("this kingsnake was built without GPU support".to_owned());
+        return Err(GpuError::NotBuilt);
     }
     adapter::pick(&adapters(), choice).map(|_| ())
 }

@@ -1,5 +1,6 @@
 //! Measures the closure on a device, for benchmarks: what it took, and what went over the bus.
 
+use crate::GpuError;
 use std::time::Duration;
 
 #[cfg(feature = "wgpu")]
@@ -46,7 +47,7 @@ pub struct Meter {
 impl Meter {
     /// Opens the device that a choice means.
     #[cfg(feature = "wgpu")]
-    pub fn open(choice: &Choice) -> Result<Self, String> {
+    pub fn open(choice: &Choice) -> Result<Self, GpuError> {
         let (about, hardware) = crate::device::find(choice)?;
         Ok(Meter {
             about,
@@ -56,8 +57,8 @@ impl Meter {
 
     /// Opens the device that a choice means.
     #[cfg(not(feature = "wgpu"))]
-    pub fn open(_: &Choice) -> Result<Self, String> {
-        Err("this kingsnake was built without GPU support".to_owned())
+    pub fn open(_: &Choice) -> Result<Self, GpuError> {
+        Err(GpuError::NotBuilt)
     }
 
     /// The device.
@@ -67,13 +68,18 @@ impl Meter {
 
     /// Loads a graph and computes its closure.
     #[cfg(feature = "wgpu")]
-    pub fn closure(&mut self, dag: &Dag, form: Form, budget: &Budget) -> Result<Measured, String> {
+    pub fn closure(
+        &mut self,
+        dag: &Dag,
+        form: Form,
+        budget: &Budget,
+    ) -> Result<Measured, GpuError> {
         use crate::recording::Executor;
         use crate::resident::{Options, Resident};
         use crate::self_test::words;
 
         let Some(mut hardware) = self.hardware.take() else {
-            return Err("the device failed before".to_owned());
+            return Err("the device failed before".to_owned().into());
         };
         hardware.reset();
         let options = Options {
@@ -104,7 +110,7 @@ impl Meter {
 
     /// Loads a graph and computes its closure.
     #[cfg(not(feature = "wgpu"))]
-    pub fn closure(&mut self, _: &Dag, _: Form, _: &Budget) -> Result<Measured, String> {
-        Err("this kingsnake was built without GPU support".to_owned())
+    pub fn closure(&mut self, _: &Dag, _: Form, _: &Budget) -> Result<Measured, GpuError> {
+        Err(GpuError::NotBuilt)
     }
 }

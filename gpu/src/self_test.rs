@@ -1,5 +1,6 @@
 //! A short comparison of an adapter with the CPU twins, on random graphs.
 
+use crate::GpuError;
 use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::Budget;
@@ -84,7 +85,7 @@ fn cases() -> Vec<(Dag, Task, Options)> {
 
 /// Compares an adapter with the twins, as far as two seconds go.
 #[cfg(feature = "wgpu")]
-pub fn self_test(about: &About) -> Result<SelfTest, String> {
+pub fn self_test(about: &About) -> Result<SelfTest, GpuError> {
     compare(
         about,
         &Budget::unlimited().with_timeout(Instant::now(), LIMIT),
@@ -92,16 +93,16 @@ pub fn self_test(about: &About) -> Result<SelfTest, String> {
 }
 
 #[cfg(feature = "wgpu")]
-pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, String> {
+pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, GpuError> {
     use crate::cpu::Twins;
     use crate::hardware::{self, Hardware, Opening};
 
     let found = hardware::enumerate().into_iter().nth(about.index);
     let Some((adapter, _)) = found.filter(|it| it.1 == *about) else {
-        return Err("the adapter is gone".to_owned());
+        return Err("the adapter is gone".to_owned().into());
     };
     if let Some(why) = &about.unfit {
-        return Err(why.clone());
+        return Err(why.clone().into());
     }
     let mut hardware = Hardware::open(&adapter, about, Opening::default())?;
     let mut test = SelfTest::default();
@@ -112,13 +113,13 @@ pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, String
         let (answers, back) = match asked {
             Ok(asked) => asked,
             Err(DeviceError::Stopped(_)) => return Ok(test),
-            Err(DeviceError::Failed(why)) => return Err(why),
+            Err(DeviceError::Failed(why)) => return Err(why.into()),
         };
         hardware = back;
         let unlimited = Budget::unlimited();
         let (truth, _) = ask(Twins::new(), options, &task, &dag, &unlimited).map_err(words)?;
         if answers != truth {
-            return Err(format!("the answers of {:?} are wrong", options.form));
+            return Err(format!("the answers of {:?} are wrong", options.form).into());
         }
         test.n_answers += 4;
     }
@@ -128,8 +129,8 @@ pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, String
 
 /// Compares an adapter with the twins.
 #[cfg(not(feature = "wgpu"))]
-pub fn self_test(_: &About) -> Result<SelfTest, String> {
-    Err("this kingsnake was built without GPU support".to_owned())
+pub fn self_test(_: &About) -> Result<SelfTest, GpuError> {
+    Err(GpuError::NotBuilt)
 }
 
 pub(crate) fn words(error: DeviceError) -> String {

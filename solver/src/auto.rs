@@ -5,7 +5,7 @@
 //! is derived again at the stronger one.
 
 use crate::budget::{Budget, StopReason};
-use crate::certify;
+use crate::certify::{self, Refusal};
 use crate::check::{CheckError, CheckStats, Decider, Engines, Report, Techniques, check_on};
 use crate::context::Context;
 use crate::level::{Level, Model, Spec};
@@ -235,13 +235,14 @@ fn refuted_at(
     history: &History,
     spec: Spec,
     counterexample: &Counterexample,
-) -> Result<Counterexample, String> {
+) -> Result<Counterexample, Refusal> {
     match counterexample {
         Counterexample::Local(findings) => {
             let breaks = |it: &&Finding| it.breaks(spec.model_of(history, it.txn));
             let findings: Vec<Finding> = findings.iter().filter(breaks).cloned().collect();
             if findings.is_empty() {
-                return Err("what was found is allowed at this level".to_owned());
+                let why = "what was found is allowed at this level".to_owned();
+                return Err(Refusal::Refutation(why));
             }
             certify::refutation::check_findings(history, &findings)?;
             Ok(Counterexample::Local(findings))
@@ -251,7 +252,10 @@ fn refuted_at(
             certify::refutation::check_proof(history, spec, &proof)?;
             Ok(Counterexample::Cyclic(proof))
         }
-        Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
+        Counterexample::Stuck(_) => {
+            let why = "only registers get stuck".to_owned();
+            Err(Refusal::Refutation(why))
+        }
         Counterexample::EitherWay {
             txn,
             lost,

@@ -128,9 +128,9 @@ fn conclude(
     found: Result<(Decider, Vec<Point>), Exit>,
     context: &mut Context<'_>,
 ) -> Result<(Decider, Verdict), CheckError> {
-    let claimed = phases::explain(check, found, context);
-    let certified = claimed.and_then(|(decider, claim)| {
-        phases::certify(check, decider, claim, context).map(|verdict| (decider, verdict))
+    let explained = phases::explain(check, found, context);
+    let certified = explained.and_then(|(decider, evidence)| {
+        phases::certify(check, decider, evidence, context).map(|verdict| (decider, verdict))
     });
     match certified {
         Ok(answer) => Ok(answer),

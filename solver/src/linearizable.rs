@@ -4,6 +4,7 @@ use kingsnake_certify::linearizable::{Demand, moments, replay, stuck};
 use kingsnake_linearizable::{Answer, Engine, Options, Violation, check};
 
 use crate::budget::{Budget, StopReason};
+use crate::certify::Refusal;
 use crate::certify::refutation::{check_findings, check_proof};
 use crate::context::Context;
 use crate::level::Spec;
@@ -71,7 +72,7 @@ pub fn check_linearizable(
     })
 }
 
-fn uncertified(decider: Decider, answer: &'static str, why: String) -> CheckError {
+fn uncertified(decider: Decider, answer: &'static str, why: Refusal) -> CheckError {
     CheckError::Uncertified {
         decider: decider.name(),
         answer,
@@ -103,7 +104,7 @@ fn violated(
                     possible,
                     concurrent: concurrent(history, spec, key, last),
                 })),
-                Err(why) if why.starts_with("more than") => {
+                Err(why @ Refusal::TooMany(_)) => {
                     let words = format!(
                         "the search finds no order for key {}, but checking that again took {why}",
                         history.key_name(key)

@@ -3,8 +3,8 @@
 
 use crate::budget::StopReason;
 use crate::certify;
+use crate::certify::Refusal;
 use crate::certify::counterexample::check_counterexample;
-use crate::certify::refutation::Refusal;
 use crate::context::Context;
 use crate::decide::{Backend, Decision, Side};
 use crate::heuristic::{self, Heuristic};
@@ -98,7 +98,7 @@ impl From<CheckError> for Stop {
 }
 
 /// An answer that is not checked again yet.
-pub enum Claim {
+pub enum Evidence {
     /// This order explains the history.
     Order(Vec<Point>),
     /// Nothing does, and this is why.
@@ -190,11 +190,11 @@ pub fn prune(
     let (budget, progress) = (context.budget, &mut *context.progress);
     match prune_on(device, polygraph, options, stats, budget, progress)? {
         Outcome::Contradiction(found) => {
-            context.stats.n_pruned_edges = found.polygraph.edges().len();
+            context.stats.n_pruned_edges = found.problem.edges().len();
             Err(Refuted::Contradiction(decider, found).into())
         }
         Outcome::Pruned(pruned) => {
-            context.stats.n_pruned_edges = pruned.polygraph.edges().len();
+            context.stats.n_pruned_edges = pruned.problem.edges().len();
             context.stats.n_open = pruned.constraints.len();
             Ok(pruned)
         }
@@ -245,7 +245,7 @@ pub fn decide(
         })
     };
     if pruned.constraints.is_empty() {
-        return by(by_pruning(check, &pruned.polygraph), pruned, Vec::new());
+        return by(by_pruning(check, &pruned.problem), pruned, Vec::new());
     }
     context.begin(Phase::Decide)?;
     if check.techniques.witness
@@ -273,7 +273,7 @@ fn ask(
     let (decision, stats) = match check.techniques.heuristic {
         Heuristic::Off => backend.decide(question, budget, progress),
         heuristic => {
-            let chains = pruned.polygraph.sessions();
+            let chains = pruned.problem.sessions();
             heuristic::decide(heuristic, question, &chains, backend, budget, progress).map(
                 |(decision, stats, assumed)| {
                     context.stats.heuristic = Some(assumed);
@@ -294,14 +294,13 @@ pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
         pruned,
         sides,
     } = decided;
-    let order = chosen_order(pruned, sides).map_err(|Cyclic| CheckError::Uncertified {
-        decider: decider.name(),
-        answer: "satisfied",
-        why: "the choices have a cycle".to_owned(),
+    let order = chosen_order(pruned, sides).map_err(|Cyclic| {
+        let why = Refusal::Order("the choices have a cycle".to_owned());
+        uncertified(*decider, "satisfied", why)
     })?;
     let points = order.into_iter();
     Ok(points
-        .filter_map(|node| pruned.polygraph.point(node))
+        .filter_map(|node| pruned.problem.point(node))
         .collect())
 }
 
@@ -321,17 +320,17 @@ pub fn explain(
     check: &Check<'_>,
     found: Result<(Decider, Vec<Point>), Exit>,
     context: &mut Context<'_>,
-) -> Result<(Decider, Claim), Stop> {
+) -> Result<(Decider, Evidence), Stop> {
     let refuted = match found {
-        Ok((decider, order)) => return Ok((decider, Claim::Order(order))),
+        Ok((decider, order)) => return Ok((decider, Evidence::Order(order))),
         Err(Exit::Refuted(refuted)) => *refuted,
         Err(Exit::Stop(stop)) => return Err(stop),
     };
     let (history, budget) = (check.history, context.budget);
     let (decider, proof) = match refuted {
         Refuted::Findings(findings) => {
-            let claim = Claim::Violated(Counterexample::Local(findings));
-            return Ok((Decider::Resolve, claim));
+            let evidence = Evidence::Violated(Counterexample::Local(findings));
+            return Ok((Decider::Resolve, evidence));
         }
         Refuted::Proof(decider, proof) => (decider, Ok(proof)),
         Refuted::NoProof(decider) => (decider, Err(NoProof::NotFound)),
@@ -346,10 +345,10 @@ pub fn explain(
         }
     };
     match proof {
-        Ok(proof) => Ok((decider, Claim::Violated(Counterexample::Cyclic(proof)))),
+        Ok(proof) => Ok((decider, Evidence::Violated(Counterexample::Cyclic(proof)))),
         Err(NoProof::Stopped(reason)) => Err(reason.into()),
         Err(NoProof::NotFound) => {
-            let why = "its reasons cannot be found again".to_owned();
+            let why = Refusal::Refutation("its reasons cannot be found again".to_owned());
             Err(uncertified(decider, "violated", why).into())
         }
     }
@@ -359,18 +358,18 @@ pub fn explain(
 pub fn certify(
     check: &Check<'_>,
     decider: Decider,
-    claim: Claim,
+    evidence: Evidence,
     context: &mut Context<'_>,
 ) -> Result<Verdict, Stop> {
     context.go_on(Phase::Certify);
-    match claim {
-        Claim::Order(order) => replay(check, decider, Certificate { order }),
-        Claim::Violated(counterexample) => {
+    match evidence {
+        Evidence::Order(order) => replay(check, decider, Certificate { order }),
+        Evidence::Violated(counterexample) => {
             let (history, spec) = (check.history, check.spec);
             match check_counterexample(history, spec, &counterexample, context.budget) {
                 Ok(()) => Ok(Verdict::Violated(counterexample)),
                 Err(Refusal::Stopped(reason)) => Err(reason.into()),
-                Err(Refusal::Wrong(why)) => Err(uncertified(decider, "violated", why).into()),
+                Err(why) => Err(uncertified(decider, "violated", why).into()),
             }
         }
     }
@@ -389,7 +388,7 @@ fn replay(check: &Check<'_>, decider: Decider, order: Certificate) -> Result<Ver
     Ok(Verdict::Satisfied(order))
 }
 
-fn uncertified(decider: Decider, answer: &'static str, why: String) -> CheckError {
+fn uncertified(decider: Decider, answer: &'static str, why: Refusal) -> CheckError {
     CheckError::Uncertified {
         decider: decider.name(),
         answer,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::certify::Refusal;
 use crate::decide::{DecideError, DecideStats};
 use crate::heuristic::HeuristicStats;
 use crate::level::Spec;
@@ -122,6 +123,6 @@ pub enum CheckError {
         /// What it was.
         answer: &'static str,
         /// What is wrong with it.
-        why: String,
+        why: Refusal,
     },
 }

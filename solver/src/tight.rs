@@ -54,7 +54,7 @@ pub fn tightness(
     };
     let mut nodes = vec![u32::MAX; history.n_txns()];
     for node in 0..pruned.dag.n_nodes() as u32 {
-        if let Some(point) = pruned.polygraph.point(node)
+        if let Some(point) = pruned.problem.point(node)
             && point.moment != Moment::Begin
         {
             nodes[point.txn.index()] = node;
@@ -97,7 +97,7 @@ fn settled(history: &History, pruned: &Pruned, certificate: &Certificate) -> Opt
         }
     }
     let place = |node: u32| {
-        let point = pruned.polygraph.point(node)?;
+        let point = pruned.problem.point(node)?;
         Some(places[point.txn.index()][usize::from(point.moment != Moment::Begin)])
     };
     let mut edges: Vec<Edge> = pruned.question().known().collect();

@@ -70,7 +70,8 @@ fn complaint(spec: Spec, from: Point, to: Point, reason: StepReason) -> String {
         to: from,
         reason: StepReason::Session,
     };
-    check_proof(&history(), spec, &Proof::Cycle(vec![there, back])).unwrap_err()
+    let refusal = check_proof(&history(), spec, &Proof::Cycle(vec![there, back])).unwrap_err();
+    refusal.to_string()
 }
 
 /// Whether the claim itself is what is wrong, and not the way back.
@@ -230,7 +231,8 @@ fn an_assumption_holds_only_in_its_own_case() {
         one_first: cycle(0, 4),
         other_first: cycle(4, 0),
     };
-    let complaint = check_proof(&history(), ser, &not_a_writer).unwrap_err();
+    let complaint = check_proof(&history(), ser, &not_a_writer);
+    let complaint = complaint.unwrap_err().to_string();
     assert!(complaint.contains("wrote no version"), "{complaint}");
 }
 

@@ -5,8 +5,9 @@
 
 #[path = "support/pessimist.rs"]
 mod pessimist;
+#[path = "support/proof_sketch.rs"]
+mod proof_sketch;
 
-use insta::assert_snapshot;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
 use kingsnake_solver::level::{Level, Spec};
@@ -15,6 +16,21 @@ use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
 use kingsnake_tell as tell;
 use pessimist::Pessimist;
+
+/// A violation as it is told, and what was proved.
+struct Told {
+    words: String,
+    proof: String,
+}
+
+/// Compares the words with one snapshot and the proof with the next.
+macro_rules! assert_snapshot {
+    ($told:expr $(,)?) => {{
+        let told: Told = $told;
+        insta::assert_snapshot!(told.words);
+        insta::assert_snapshot!(told.proof);
+    }};
+}
 
 /// A history from lines `session transaction [aborted|unknown] [begin-commit]: operations`, where an operation is `r x 1`,
 /// `w x 1`, `a x 1` or `l x 1,2`, and a line `order x 1,2` gives a version order. Every key begins with 0.
@@ -88,11 +104,11 @@ fn spec(level: Level) -> Spec {
 }
 
 /// The story of a violated history.
-fn tell(level: Level, sketch: &str) -> String {
+fn tell(level: Level, sketch: &str) -> Told {
     tell_with(spec(level), sketch)
 }
 
-fn tell_with(spec: Spec, sketch: &str) -> String {
+fn tell_with(spec: Spec, sketch: &str) -> Told {
     let history = history(sketch);
     let techniques = Techniques::default();
     let budget = Budget::unlimited();
@@ -108,7 +124,10 @@ fn tell_with(spec: Spec, sketch: &str) -> String {
     let Verdict::Violated(counterexample) = report.verdict else {
         panic!("{:?}", report.verdict);
     };
-    tell::story(&history, spec, &counterexample).to_text()
+    Told {
+        words: tell::story(&history, spec, &counterexample).to_text(),
+        proof: proof_sketch::sketch(&history, &counterexample),
+    }
 }
 
 fn without_sessions(level: Level) -> Spec {
@@ -336,8 +355,17 @@ fn local_anomalies() {
             "a 1: w x 1\n b 2 aborted: w x 2\n order x 1,2",
         ),
     ];
-    let stories = cases.map(|(title, sketch)| format!("# {title}\n{}", tell(Level::Ser, sketch)));
-    assert_snapshot!(stories.join("\n"));
+    let told = cases.map(|(title, sketch)| (title, tell(Level::Ser, sketch)));
+    let words = told
+        .each_ref()
+        .map(|(title, it)| format!("# {title}\n{}", it.words));
+    let proofs = told
+        .each_ref()
+        .map(|(title, it)| format!("# {title}\n{}", it.proof));
+    assert_snapshot!(Told {
+        words: words.join("\n"),
+        proof: proofs.join("\n"),
+    });
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::progress::{Estimate, Progress};
 use crate::row::{Heading, Row, row};
 use crate::slurm::Returned;
 use crate::start::{Caller, Mode};
-use crate::switches::check_line;
+use crate::switches::cell_line;
 use crate::{histories, machine, report, slurm, words};
 
 /// How a study is run.
@@ -156,7 +156,7 @@ impl<'a> Runner<'a> {
             check: point.check.clone(),
             seed: cell.seed,
             repeat: cell.repeat,
-            line: check_line(&check, &history.display().to_string(), cell.repeat),
+            line: cell_line(&check, &history.display().to_string(), cell.repeat),
         }
     }
 

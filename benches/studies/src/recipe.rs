@@ -198,7 +198,7 @@ pub struct Skip {
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Bars, lines, a cactus or phases.
-    pub kind: Kind,
+    pub kind: FigureKind,
     /// The axis that runs along the picture; for a cactus nothing.
     pub x: Option<Spanned<String>>,
     /// The axis that is told apart by colour; for phases nothing.
@@ -216,7 +216,7 @@ pub struct Figure {
 /// The form of a picture.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FigureKind {
     /// Grouped bars.
     Bars,
     /// Lines with median and spread.

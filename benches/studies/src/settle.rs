@@ -10,7 +10,7 @@ use toml::Spanned;
 use crate::blame::Page;
 use crate::design::{Drawn, Label, Labels, Origin, Point, Runs, Shown, Source, WORKLOAD, listed};
 use crate::embedded;
-use crate::recipe::{Axis, Experiment, Figure, Kind, Recipe, Skip, Words, Workload};
+use crate::recipe::{Axis, Experiment, Figure, FigureKind, Recipe, Skip, Words, Workload};
 use crate::rules::Rules;
 use crate::switches::{Filler, expect_check, expect_generate, plain};
 use kingsnake_text::grouped;
@@ -375,14 +375,14 @@ impl<'a> Settler<'a> {
     fn drawn(&self, figure: &Figure, shown: &Shown, shown_span: Range<usize>) -> Result<Drawn> {
         let axis = |name| self.axis(name, &shown.axes);
         let (x, series) = match (&figure.x, &figure.series, figure.kind) {
-            (None, Some(series), Kind::Cactus) => (None, axis(series)?),
-            (Some(x), _, Kind::Cactus) => {
+            (None, Some(series), FigureKind::Cactus) => (None, axis(series)?),
+            (Some(x), _, FigureKind::Cactus) => {
                 let words = "a cactus has no `x`: it counts instances";
                 return Err(self.page.blame(x.span(), words));
             }
             // The phases are its colours.
-            (Some(x), None, Kind::Phases) => (Some(axis(x)?), axis(x)?),
-            (_, Some(series), Kind::Phases) => {
+            (Some(x), None, FigureKind::Phases) => (Some(axis(x)?), axis(x)?),
+            (_, Some(series), FigureKind::Phases) => {
                 let words = "a figure of phases has no `series`: the phases are its colours";
                 return Err(self.page.blame(series.span(), words));
             }
@@ -393,7 +393,7 @@ impl<'a> Settler<'a> {
                     return Err(self.page.blame(x.span(), words));
                 }
                 let numbers = shown.axes[at].values.iter().all(|it| it.number.is_some());
-                if kind == Kind::Lines && !numbers {
+                if kind == FigureKind::Lines && !numbers {
                     let words = "lines need an axis of numbers";
                     return Err(self.page.blame(x.span(), words));
                 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use crate::blame::Page;
 use crate::design::listed;
@@ -68,8 +69,41 @@ pub fn generate_line(words: &[String], to: &str, seed: u32) -> Vec<String> {
     line
 }
 
+/// What is run on a file: `kingsnake solve` on an instance in `MonoSAT`'s format, `kingsnake check` on a history.
+pub fn cell_line(words: &[String], file: &str, seed: u32) -> Vec<String> {
+    if is_instance(Path::new(file)) {
+        solve_line(words, file, seed)
+    } else {
+        check_line(words, file, seed)
+    }
+}
+
+/// Whether a file is an instance of acyclicity and no history.
+pub fn is_instance(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|it| it.eq_ignore_ascii_case("gnf"))
+}
+
+/// What `kingsnake solve` is told: of a check's words those that it has as well. An instance has no level and no order to try first.
+fn solve_line(words: &[String], instance: &str, seed: u32) -> Vec<String> {
+    let mut line = vec!["solve".to_owned(), instance.to_owned()];
+    let shared = ["--backend", "--timeout", "--memory-limit", "--threads"];
+    for (at, word) in words.iter().enumerate() {
+        let name = word.split('=').next().unwrap_or_default();
+        if word == "--no-prune" {
+            line.push(word.clone());
+        } else if shared.contains(&name) {
+            line.push(word.clone());
+            let value = words.get(at + 1).filter(|_| name == word);
+            line.extend(value.cloned());
+        }
+    }
+    line.extend(["--seed".to_owned(), seed.to_string(), "--json".to_owned()]);
+    line
+}
+
 /// What `kingsnake check` is told.
-pub fn check_line(words: &[String], history: &str, seed: u32) -> Vec<String> {
+fn check_line(words: &[String], history: &str, seed: u32) -> Vec<String> {
     let mut line = vec!["check".to_owned(), history.to_owned()];
     line.extend(words.iter().cloned());
     line.extend(["--seed".to_owned(), seed.to_string(), "--json".to_owned()]);

@@ -21,6 +21,9 @@ pub struct SolveArgs {
     /// Ask the back end about the whole instance: prune nothing first.
     #[arg(long)]
     pub no_prune: bool,
+    /// Print one JSON document in place of the words.
+    #[arg(long)]
+    pub json: bool,
     /// How far to go.
     #[command(flatten)]
     pub limits: LimitArgs,

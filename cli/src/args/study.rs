@@ -118,7 +118,7 @@ pub struct ReachArgs {
 /// `kingsnake bench encodings`.
 #[derive(Clone, Debug, Args)]
 pub struct EncodingsArgs {
-    /// Histories to take in place of the built-in set.
+    /// Histories, or instances in `MonoSAT`'s format (FILE.gnf), to take in place of the built-in set.
     pub histories: Vec<PathBuf>,
     /// The back ends to compare, the base of the ratios first; all unless given.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = BackendParser)]

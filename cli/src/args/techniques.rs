@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches, ValueEnum};
 use kingsnake_gpu::Choice;
+
+use crate::switches::SWITCHES;
 
 /// A set of techniques.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -61,7 +63,7 @@ pub enum ReachabilityArg {
 pub enum HeuristicArg {
     /// None.
     Off,
-    /// Those that a long way backwards speaks for; all over again with a longer way at every no.
+    /// A side whose opposite runs at least k places backwards. On UNSAT, double k and start again.
     Viper,
     /// The same, but the solver keeps what it has learned, and only what it blames is given up.
     Incremental,
@@ -90,8 +92,8 @@ pub struct TechniqueArgs {
     #[arg(long, value_name = "WHERE", default_value_t)]
     pub device: Choice,
     /// Which sides of constraints are assumed, from a topological order, before the solver is asked.
-    #[arg(long, value_name = "WHICH", default_value = "off")]
-    pub heuristic: HeuristicArg,
+    #[arg(long, value_name = "WHICH")]
+    pub heuristic: Option<HeuristicArg>,
     /// Where the first guess of a constraint comes from (cadical/propagator).
     #[arg(long, value_name = "WHENCE")]
     pub phase: Option<PhaseArg>,
@@ -100,7 +102,7 @@ pub struct TechniqueArgs {
     pub decide: Option<DecideArg>,
     /// Rule out sides that a decision makes impossible, as far as looking at so many nodes each way shows
     /// (cadical/propagator); 0, which is not at all, unless given.
-    #[arg(long, value_name = "NODES")]
+    #[arg(long, value_name = "N")]
     pub propagate: Option<usize>,
     /// The switches.
     #[command(flatten)]
@@ -116,7 +118,8 @@ pub enum Rounds {
     Fixpoint,
 }
 
-fn rounds(typed: &str) -> Result<Rounds, String> {
+/// Reads a number of rounds, as typed.
+pub fn rounds(typed: &str) -> Result<Rounds, String> {
     match typed.parse() {
         Ok(rounds) => Ok(Rounds::AtMost(rounds)),
         Err(_) if typed == "fixpoint" => Ok(Rounds::Fixpoint),
@@ -124,40 +127,56 @@ fn rounds(typed: &str) -> Result<Rounds, String> {
     }
 }
 
-/// Declares a pair of options for each technique: `--no-name`, and `--name`, which takes it back; the last one counts.
-macro_rules! switches {
-    ($($on:ident $off:ident $about:literal)*) => {
-        /// Techniques that are on or off.
-        #[derive(Clone, Debug, Args)]
-        #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
-        pub struct SwitchArgs {$(
-            #[doc = $about]
-            #[arg(long, overrides_with = stringify!($on))]
-            $off: bool,
-            #[arg(long, hide = true, overrides_with = stringify!($off))]
-            $on: bool,
-        )*}
-
-        impl SwitchArgs {$(
-            /// On or off, if it was said.
-            pub fn $on(&self) -> Option<bool> {
-                (self.$on || self.$off).then_some(self.$on)
-            }
-        )*}
-    };
+/// Techniques that are on or off: `--no-name`, and `--name`, which takes it back; the last one counts. The table is
+/// [`SWITCHES`].
+#[derive(Clone, Debug, Default)]
+pub struct SwitchArgs {
+    said: [Option<bool>; SWITCHES.len()],
 }
 
-switches! {
-    combine no_combine "Do not infer version order from read-modify-writes."
-    coalesce no_coalesce "Make a constraint for each reader, not for each pair of runs of versions."
-    unread no_unread "Make a constraint even of two versions that nobody read, as Cobra does."
-    merge no_merge "Make a constraint for each key, not for each pair of transactions."
-    prune no_prune "Do not settle any constraint by reachability."
-    linear no_linear "Compute reachability even where every key is ordered already."
-    estimate no_estimate "Do not estimate positions."
-    witness no_witness "Do not try the estimated order before asking the solver."
-    minimise no_minimise "Learn from any short cycle, not from one with the fewest decided edges (cadical/propagator)."
-    anneal no_anneal "Do not anneal where repairing the first order is hard (cadical/propagator)."
+impl SwitchArgs {
+    /// On or off, if it was said.
+    pub fn said(&self, name: &str) -> Option<bool> {
+        let at = SWITCHES.iter().position(|it| it.name == name)?;
+        self.said[at]
+    }
+}
+
+impl FromArgMatches for SwitchArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let said = SWITCHES.each_ref().map(|it| {
+            let (on, off) = (matches.get_flag(it.name), matches.get_flag(it.no));
+            (on || off).then_some(on)
+        });
+        Ok(SwitchArgs { said })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for SwitchArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        SWITCHES.iter().fold(command, |command, it| {
+            let switched_off = clap::Arg::new(it.no)
+                .long(it.no)
+                .help(it.help)
+                .action(ArgAction::SetTrue)
+                .overrides_with(it.name);
+            let switched_on = clap::Arg::new(it.name)
+                .long(it.name)
+                .hide(true)
+                .action(ArgAction::SetTrue)
+                .overrides_with(it.no);
+            command.arg(switched_off).arg(switched_on)
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
 }
 
 /// Knows the back ends' names, and those that two of them make.

@@ -133,6 +133,8 @@ struct Survey {
     plan: Plan,
     asked: Vec<Asked>,
     answers: Vec<Answer>,
+    /// For each answer the anomaly, which level's answer implies it, or why it is not known.
+    whys: Vec<String>,
     /// The part of the command line that is about the levels.
     switches: String,
     /// Every class of anomaly, unless the budget ended first.
@@ -187,6 +189,7 @@ impl Survey {
             plan: Plan::at(Level::Ser, &args)?,
             asked,
             answers: Vec::new(),
+            whys: Vec::new(),
             switches,
             found: None,
             expected: Expected::parse(&args.all.expect, &args.all.anomalies)?,
@@ -233,7 +236,9 @@ impl Survey {
         let trouble = troubles.into_iter().next();
         let mut warnings: Vec<String> = parsed.warnings.clone();
         warnings.extend(trouble);
-        match anomalies::find(&parsed.history, budget)? {
+        let meaning = Meaning::of(&parsed.history);
+        self.whys = self.answers.iter().map(|it| why(&meaning, it)).collect();
+        match anomalies::find(&meaning, budget)? {
             Ok(found) => self.found = Some(found),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
@@ -310,21 +315,14 @@ impl Survey {
             return out;
         }
         out.push('\n');
-        let meaning = Meaning::of(history);
-        for (it, answer) in self.rows() {
+        for ((it, answer), why) in self.rows().zip(&self.whys) {
             let word = format!("{:<10}", word(answer));
             let word = match answer.holds() {
                 Some(true) => voice.paint.good(&word),
                 Some(false) => voice.paint.bad(&word),
                 None => voice.paint.open(&word),
             };
-            let why = why(&meaning, answer);
-            let _ = writeln!(
-                out,
-                "  {:<18}  {word}  {}",
-                it.level.name(),
-                printable(&why)
-            );
+            let _ = writeln!(out, "  {:<18}  {word}  {}", it.level.name(), printable(why));
         }
         let n_checked = self
             .rows()
@@ -336,7 +334,7 @@ impl Survey {
         );
         let _ = writeln!(out, "\n{}", self.models().words());
         if let Some(found) = &self.found {
-            out.push_str(&found.words(history, voice));
+            out.push_str(&found.words(voice));
         }
         for line in self.missed() {
             let _ = writeln!(out, "{line}");
@@ -347,13 +345,13 @@ impl Survey {
 
     fn page(&self, parsed: &Parsed, warnings: &[String], time: Duration) -> String {
         let history = &parsed.history;
-        let meaning = Meaning::of(history);
-        let rows = self.rows().map(|(it, answer)| page::Row {
+        let rows = self.rows().zip(&self.whys);
+        let rows = rows.map(|((it, answer), why)| page::Row {
             level: it.level.name().to_owned(),
             words: it.spec.to_string(),
             holds: answer.holds(),
             verdict: word(answer),
-            why: why(&meaning, answer),
+            why: why.clone(),
         });
         page::page(&page::Survey {
             history,
@@ -377,10 +375,10 @@ impl Survey {
 
     fn document(&self, parsed: &Parsed, time: Duration) -> Value {
         let history = &parsed.history;
-        let meaning = Meaning::of(history);
         let levels: Vec<Value> = self
             .rows()
-            .map(|(it, answer)| {
+            .zip(&self.whys)
+            .map(|((it, answer), why)| {
                 let (implied_by, decider) = match answer {
                     Answer::Implied { by, .. } => (Some(by.name()), None),
                     Answer::Checked(report) => (None, Some(report.decider.name())),
@@ -390,7 +388,7 @@ impl Survey {
                     "name": it.level.name(),
                     "words": it.spec.to_string(),
                     "verdict": word(answer),
-                    "why": why(&meaning, answer),
+                    "why": why,
                     "implied_by": implied_by,
                     "decider": decider,
                 })

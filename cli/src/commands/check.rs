@@ -9,6 +9,7 @@ use kingsnake_encodings::Options;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
+use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
@@ -246,7 +247,7 @@ fn answer(
     }
     let mut found = None;
     if args.wants_anomalies() {
-        match anomalies::find(&parsed.history, budget)? {
+        match anomalies::find(&Meaning::of(&parsed.history), budget)? {
             Ok(all) => found = Some(all),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
@@ -348,8 +349,8 @@ fn deliver(
     // What goes to stdout by request stands alone there.
     if !outputs(files).any(|it| is_stdio(it.path)) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
-        if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
-            let mut text = format!("\n{}", found.words(history, voice));
+        if let Some(found) = &answer.found {
+            let mut text = format!("\n{}", found.words(voice));
             for line in answer.missed() {
                 text.push_str(&line);
                 text.push('\n');

@@ -63,7 +63,7 @@ fn describe(words: &mut String, about: &About) {
             count(test.n_answers, "answer"),
             lasting(test.time)
         ),
-        Err(why) => format!("failed: {}", printable(&why)),
+        Err(why) => format!("failed: {}", printable(&why.to_string())),
     };
     let _ = writeln!(words, "  self-test {tested}");
 }

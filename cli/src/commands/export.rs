@@ -60,7 +60,7 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant, budget: &Budget) -> 
     let written = fill(&args.out, |out| match &outcome {
         Outcome::Pruned(pruned) => write_pruned(pruned, history, args, &about, budget, out),
         Outcome::Contradiction(found) => {
-            write_contradiction(&found.polygraph, history, args, &about, out)
+            write_contradiction(&found.problem, history, args, &about, out)
         }
     });
     match written {
@@ -107,7 +107,7 @@ fn write_pruned(
     budget: &Budget,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
-    let name = |node| name(&pruned.polygraph, history, node);
+    let name = |node| name(&pruned.problem, history, node);
     if args.to == ExportFormat::Dimacs {
         let question = pruned.question();
         return export::dimacs(&question, &args.encoding, &name, about, budget, out);

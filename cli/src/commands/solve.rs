@@ -4,17 +4,21 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use kingsnake_encodings::import::Gnf;
 use kingsnake_encodings::{BACKENDS, Options};
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::decide::{Decision, Origin, Side};
+use kingsnake_solver::decide::{DecideStats, Decision, Origin, Side};
 use kingsnake_solver::problem::{Outcome, Problem, Pruned, prune};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::{PruneOptions, PruneStats, Variable};
+use serde_json::{Value, json};
 
 use crate::args::SolveArgs;
+use crate::json::{reason_kind, rounds, solver};
+use crate::processor;
 use crate::voice::{Voice, complain, say};
 
 /// What was found, in the instance's own terms.
@@ -25,8 +29,16 @@ enum Solved {
     Unknown(StopReason),
 }
 
+/// What it took.
+#[derive(Default)]
+struct Took {
+    prune: PruneStats,
+    n_open: usize,
+    decide: Option<DecideStats>,
+}
+
 /// Decides the instance.
-pub fn run(args: &SolveArgs, voice: Voice, budget: &Budget) -> Result<u8> {
+pub fn run(args: &SolveArgs, voice: Voice, start: Instant, budget: &Budget) -> Result<u8> {
     let name = args.instance.display();
     let text = text(&args.instance).with_context(|| format!("cannot read {name}"))?;
     let gnf = Gnf::read(&text).map_err(|error| anyhow!("{name}: {error}"))?;
@@ -35,11 +47,17 @@ pub fn run(args: &SolveArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         seed: args.seed,
         ..Options::default()
     };
-    let solved = match solve(gnf.problem(), &args.backend, rounds, &options, budget)? {
+    let mut took = Took::default();
+    let solved = solve(
+        gnf.problem(),
+        &args.backend,
+        rounds,
+        &options,
+        budget,
+        &mut took,
+    )?;
+    let solved = match solved {
         Solved::Core(_) => confirmed(&gnf, &args.backend, &options, budget)?,
-        solved => solved,
-    };
-    match solved {
         Solved::Model(mut model) => {
             gnf.complete(&mut model);
             if let Err(why) = gnf.check(&model) {
@@ -48,33 +66,103 @@ pub fn run(args: &SolveArgs, voice: Voice, budget: &Budget) -> Result<u8> {
                     args.backend
                 );
             }
-            let values = model.iter().enumerate().map(|(at, &value)| {
-                let sign = if value { "" } else { "-" };
-                format!("{sign}{} ", at + 1)
-            });
-            let model = if voice.quiet {
-                String::new()
-            } else {
-                format!("v {}0\n", values.collect::<String>())
-            };
-            say(&format!("satisfiable\n{model}"))?;
-            Ok(0)
+            Solved::Model(model)
         }
-        Solved::Core(core) => {
-            let core: Vec<String> = core.iter().map(|it| (it + 1).to_string()).collect();
-            let core = if voice.quiet {
-                String::new()
-            } else {
-                format!("core {} 0\n", core.join(" "))
-            };
-            say(&format!("unsatisfiable\n{core}"))?;
-            Ok(1)
-        }
-        Solved::Unknown(reason) => {
-            complain(&format!("unknown: {reason}"));
-            Ok(3)
-        }
+        solved @ Solved::Unknown(_) => solved,
+    };
+    if args.json {
+        let document = document(args, &solved, &took, start.elapsed().as_secs_f64());
+        say(&format!("{document}\n"))?;
+    } else {
+        tell(&solved, voice)?;
     }
+    Ok(match solved {
+        Solved::Model(_) => 0,
+        Solved::Core(_) => 1,
+        Solved::Unknown(_) => 3,
+    })
+}
+
+/// A model as signed numbers.
+fn literals(model: &[bool]) -> Vec<i64> {
+    let signed = |(at, &value): (usize, &bool)| {
+        let number = at as i64 + 1;
+        if value { number } else { -number }
+    };
+    model.iter().enumerate().map(signed).collect()
+}
+
+fn numbers(core: &[u32]) -> Vec<i64> {
+    core.iter().map(|&it| i64::from(it) + 1).collect()
+}
+
+/// The answer in words.
+fn tell(solved: &Solved, voice: Voice) -> Result<()> {
+    let line = |word: &str, numbers: Vec<i64>| {
+        if voice.quiet {
+            return String::new();
+        }
+        let numbers = numbers.iter().map(|it| format!("{it} "));
+        format!("{word} {}0\n", numbers.collect::<String>())
+    };
+    match solved {
+        Solved::Model(model) => say(&format!("satisfiable\n{}", line("v", literals(model))))?,
+        Solved::Core(core) => say(&format!("unsatisfiable\n{}", line("core", numbers(core))))?,
+        Solved::Unknown(reason) => complain(&format!("unknown: {reason}")),
+    }
+    Ok(())
+}
+
+/// The answer as a document, with the fields of a check's (docs/json.md) that an instance has.
+fn document(args: &SolveArgs, solved: &Solved, took: &Took, seconds: f64) -> Value {
+    let (verdict, reason) = match solved {
+        Solved::Model(_) => ("satisfied", Value::Null),
+        Solved::Core(_) => ("violated", Value::Null),
+        Solved::Unknown(reason) => {
+            let words = reason.to_string();
+            (
+                "unknown",
+                json!({"kind": reason_kind(reason), "words": words}),
+            )
+        }
+    };
+    let decider = if took.decide.is_some() {
+        "backend"
+    } else {
+        "prune"
+    };
+    let mut document = json!({
+        "kingsnake": env!("CARGO_PKG_VERSION"),
+        "verdict": verdict,
+        "reason": reason,
+        "decider": decider,
+        "command": command(args),
+        "plan": {"backend": args.backend, "seed": args.seed.to_string()},
+        "stats": {
+            "seconds": seconds,
+            "cpu_seconds": processor::seconds(),
+            "open_constraints": took.n_open,
+            "rounds": rounds(&took.prune),
+            "solver": took.decide.as_ref().map(solver),
+        },
+    });
+    match solved {
+        Solved::Model(model) => document["model"] = json!(literals(model)),
+        Solved::Core(core) => document["core"] = json!(numbers(core)),
+        Solved::Unknown(_) => {}
+    }
+    document
+}
+
+/// A command line that repeats the run.
+fn command(args: &SolveArgs) -> String {
+    let (instance, seed) = (args.instance.display().to_string(), args.seed.to_string());
+    let mut words = vec!["solve".to_owned(), instance, "--backend".to_owned()];
+    words.extend([args.backend.clone(), "--seed".to_owned(), seed]);
+    if args.no_prune {
+        words.push("--no-prune".to_owned());
+    }
+    kingsnake_studies::command(&words)
 }
 
 fn text(path: &Path) -> std::io::Result<String> {
@@ -92,13 +180,13 @@ fn solve(
     rounds: Option<usize>,
     options: &Options,
     budget: &Budget,
+    took: &mut Took,
 ) -> Result<Solved> {
     let prune_options = PruneOptions {
         rounds,
         ..PruneOptions::default()
     };
-    let mut stats = PruneStats::default();
-    let pruned = match prune(problem, prune_options, &mut stats, budget, &mut Silent) {
+    let pruned = match prune(problem, prune_options, &mut took.prune, budget, &mut Silent) {
         Ok(Outcome::Pruned(pruned)) => pruned,
         Ok(Outcome::Contradiction(_)) => return Ok(Solved::Core(Vec::new())),
         Err(reason) => return Ok(Solved::Unknown(reason)),
@@ -110,7 +198,12 @@ fn solve(
             backend.name()
         );
     }
-    let (decision, _) = backend.decide(pruned.question(), budget, &mut Silent)?;
+    took.n_open = pruned.constraints.len();
+    if pruned.constraints.is_empty() {
+        return Ok(Solved::Model(model(&pruned, &[])));
+    }
+    let (decision, stats) = backend.decide(pruned.question(), budget, &mut Silent)?;
+    took.decide = Some(stats);
     Ok(match decision {
         Decision::Choices(choices) => Solved::Model(model(&pruned, &choices)),
         Decision::Core(core) => Solved::Core(variables(&pruned, &core)),
@@ -137,7 +230,8 @@ fn confirmed(gnf: &Gnf, backend: &str, options: &Options, budget: &Budget) -> Re
     // The first two of the table decide any question.
     let other = BACKENDS.iter().find(|&&name| name != backend);
     let other = other.copied().unwrap_or(BACKENDS[0]);
-    match solve(gnf.problem(), other, Some(0), options, budget)? {
+    let took = &mut Took::default();
+    match solve(gnf.problem(), other, Some(0), options, budget, took)? {
         Solved::Model(_) => {
             bail!("internal error: {backend} says unsatisfiable, and {other} found a model")
         }

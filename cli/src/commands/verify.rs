@@ -109,7 +109,10 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         ),
         Err(why) => {
             let verdict = voice.paint.bad("certificate does not hold");
-            (format!("{verdict}: {subject}\n{}", printable(&why)), 1)
+            (
+                format!("{verdict}: {subject}\n{}", printable(&why.to_string())),
+                1,
+            )
         }
     };
     say(&format!("{words}\n")).context("cannot write to stdout")?;

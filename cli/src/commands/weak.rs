@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
@@ -74,7 +75,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             let parsed = assumed(parsed, &args.assume)?;
             let verdict = check(&parsed.history, spec, &budget)?;
             let found = if args.wants_anomalies() {
-                anomalies::find(&parsed.history, &budget)?.ok()
+                anomalies::find(&Meaning::of(&parsed.history), &budget)?.ok()
             } else {
                 None
             };
@@ -116,8 +117,8 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
                 words.push_str(&ordered.words(voice));
             }
         }
-        if let (Some(found), Some(history)) = (&found, history) {
-            words.push_str(&format!("\n{}", found.words(history, voice)));
+        if let Some(found) = &found {
+            words.push_str(&format!("\n{}", found.words(voice)));
             for line in answer.missed() {
                 words.push_str(&format!("{line}\n"));
             }
@@ -180,7 +181,10 @@ pub fn verify(args: &VerifyArgs, claim: &Claim, history: &History, voice: Voice)
         Err(why) => {
             let verdict = voice.paint.bad("certificate does not hold");
             (
-                format!("{verdict}: {spec} ({subject})\n{}", printable(&why)),
+                format!(
+                    "{verdict}: {spec} ({subject})\n{}",
+                    printable(&why.to_string())
+                ),
                 1,
             )
         }

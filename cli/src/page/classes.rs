@@ -1,18 +1,16 @@
 //! A section for each class of anomaly: its name, how often it was found, one example as a story and as a picture.
 
-use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::model::History;
 use maud::{Markup, html};
 
 use super::story;
 use super::terms::Terms;
-use crate::anomalies::{Found, class_story};
+use crate::anomalies::Found;
 use crate::picture;
 use crate::voice::count;
 
 /// The sections, and what the anomalies rule out.
 pub fn sections(history: &History, found: &Found, terms: &Terms) -> Markup {
-    let meaning = Meaning::of(history);
     let list = |names: &kingsnake_solver::lattice::Names| {
         let names: Vec<&str> = names.iter().copied().collect();
         names.join(", ")
@@ -27,8 +25,7 @@ pub fn sections(history: &History, found: &Found, terms: &Terms) -> Markup {
                     p.soft { "And " (count(found.boundary.also_not.len(), "model")) " that imply them: " (list(&found.boundary.also_not)) "." }
                 }
             }
-            @for (at, class) in found.anomalies.classes.iter().enumerate() {
-                @let told = class_story(&meaning, class);
+            @for (at, (class, told)) in found.classes().enumerate() {
                 @let labels = kingsnake_tell::Labels::new(history, &told.txns);
                 details.class open[at == 0] {
                     summary { strong { (terms.explain(class.name)) } " " span.soft { "× " (class.count) } " " (told.name.short) }

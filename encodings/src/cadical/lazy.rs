@@ -16,7 +16,7 @@ use rustsat::types::{Lit, TernaryVal};
 
 use super::core::shrink;
 use super::solver::Cadical;
-use super::watched::{Said, solve, telling, watch};
+use super::watched::{Said, reduced, solve, telling, watch};
 use crate::Options;
 use crate::cnf::{Sink, share};
 use crate::reduce::{Arena, Failed, Graph, reduce};
@@ -231,12 +231,10 @@ impl Lazy {
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
         let started = Instant::now();
-        let arena = match reduce(question, budget) {
+        let arena = match reduced(question, budget, stats)? {
             Ok(arena) => arena,
-            Err(Failed::Stopped(reason)) => return Ok(Decision::Unknown(reason)),
-            Err(Failed::Cyclic) => return Err("the known graph has a cycle".to_owned()),
+            Err(reason) => return Ok(Decision::Unknown(reason)),
         };
-        stats.edges = (arena.known.len() + arena.demands.len()) as u64;
         stats.variables = arena.constraints.len() as u64;
         stats.clauses = arena.impossible.len() as u64;
         stats.encode = started.elapsed();

@@ -13,10 +13,10 @@ use rustsat::types::{Lit, TernaryVal};
 
 use super::core::shrink;
 use super::solver::Cadical;
-use super::watched::{Said, solve, telling, watch};
+use super::watched::{Said, reduced, solve, telling, watch};
 use crate::Options;
 use crate::cnf::{Encoding, Meaning, Sink, share, shared_size};
-use crate::reduce::{Arena, Failed, reduce};
+use crate::reduce::Arena;
 
 /// A back end that puts the question in one piece.
 pub(crate) struct Plain<E> {
@@ -45,12 +45,10 @@ impl<E: Encoding> Plain<E> {
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
         let started = Instant::now();
-        let arena = match reduce(question, budget) {
+        let arena = match reduced(question, budget, stats)? {
             Ok(arena) => arena,
-            Err(Failed::Stopped(reason)) => return Ok(Decision::Unknown(reason)),
-            Err(Failed::Cyclic) => return Err("the known graph has a cycle".to_owned()),
+            Err(reason) => return Ok(Decision::Unknown(reason)),
         };
-        stats.edges = (arena.known.len() + arena.demands.len()) as u64;
         let mut solver = Cadical::new(self.seed);
         watch(&mut solver, budget, Some(events), arena.constraints.len());
         let built = E::plan(&arena, budget).and_then(|plan| {

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Event, Progress};
-use kingsnake_graph::decide::DecideStats;
+use kingsnake_graph::decide::{DecideStats, Question};
 use rustsat::solvers::{
     ControlSignal, GetInternalStats, SolveIncremental, SolverResult, Terminate,
 };
 use rustsat::types::Lit;
 
 use super::solver::Cadical;
+use crate::reduce::{Arena, Failed, reduce};
 
 /// How often somebody is told about progress.
 const EVERY: Duration = Duration::from_millis(100);
@@ -103,4 +104,20 @@ pub(super) fn telling<T: Send>(
             .join()
             .unwrap_or_else(|_| Err("the search panicked".to_owned()))
     })
+}
+
+/// The part of a question that a plain solver is asked, and its size in the statistics; or why the budget ended.
+pub(super) fn reduced(
+    question: &Question<'_>,
+    budget: &Budget,
+    stats: &mut DecideStats,
+) -> Result<Result<Arena, StopReason>, String> {
+    match reduce(question, budget) {
+        Ok(arena) => {
+            stats.edges = (arena.known.len() + arena.demands.len()) as u64;
+            Ok(Ok(arena))
+        }
+        Err(Failed::Stopped(reason)) => Ok(Err(reason)),
+        Err(Failed::Cyclic) => Err("the known graph has a cycle".to_owned()),
+    }
 }

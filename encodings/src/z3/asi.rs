@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 
 use kingsnake_graph::decide::Side;
-use z3::ast::{Bool, Int};
+use z3::ast::Bool;
 
-use super::gsi::Installed;
+use super::gsi::{Installed, times};
 use super::session::{Halt, Session};
 use super::sides::Taken;
 use super::{Asked, Encoding, Stated};
@@ -24,13 +24,8 @@ pub(super) const ENCODING: Encoding = Encoding {
 };
 
 fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
-    let times: Vec<Int> = (0..asked.question.n_nodes as u32)
-        .map(Int::new_const)
-        .collect();
+    let times = times(asked, session)?;
     let before = |from: usize, to: usize| times[from].lt(&times[to]);
-    for (from, to) in asked.known() {
-        session.assert(&before(from, to))?;
-    }
     let taken = Taken::new(asked, session)?;
     let first_rw = 3 * asked.chosen.len() as u32;
     let mut rw: HashMap<(usize, usize), Bool> = HashMap::new();

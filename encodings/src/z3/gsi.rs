@@ -20,14 +20,19 @@ pub(super) const ENCODING: Encoding = Encoding {
     only_si: true,
 };
 
-fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
-    let times: Vec<Int> = (0..asked.question.n_nodes as u32)
-        .map(Int::new_const)
-        .collect();
-    let before = |from: usize, to: usize| times[from].lt(&times[to]);
+/// A time for each node, with the known edges stated over them.
+pub(super) fn times(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Vec<Int>, Halt> {
+    let nodes = 0..asked.question.n_nodes as u32;
+    let times: Vec<Int> = nodes.map(Int::new_const).collect();
     for (from, to) in asked.known() {
-        session.assert(&before(from, to))?;
+        session.assert(&times[from].lt(&times[to]))?;
     }
+    Ok(times)
+}
+
+fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+    let times = times(asked, session)?;
+    let before = |from: usize, to: usize| times[from].lt(&times[to]);
     let n = asked.chosen.len();
     let demands: Vec<Bool> = (0..n as u32).map(Bool::new_const).collect();
     let mut either = Vec::with_capacity(n);

@@ -1,6 +1,6 @@
 //! The adapters that wgpu finds on this machine, and whether the kernels can run on them.
 
-use crate::adapter::{About, Kind};
+use crate::adapter::{About, AdapterKind};
 use crate::layout::THREADS;
 
 /// The workgroup memory that the kernels need: `anneal`, its lists, is the largest.
@@ -43,11 +43,11 @@ fn about(index: usize, adapter: &wgpu::Adapter) -> About {
         name: info.name,
         backend: info.backend.to_string(),
         kind: match info.device_type {
-            wgpu::DeviceType::DiscreteGpu => Kind::Discrete,
-            wgpu::DeviceType::IntegratedGpu => Kind::Integrated,
-            wgpu::DeviceType::VirtualGpu => Kind::Virtual,
-            wgpu::DeviceType::Cpu => Kind::Software,
-            wgpu::DeviceType::Other => Kind::Other,
+            wgpu::DeviceType::DiscreteGpu => AdapterKind::Discrete,
+            wgpu::DeviceType::IntegratedGpu => AdapterKind::Integrated,
+            wgpu::DeviceType::VirtualGpu => AdapterKind::Virtual,
+            wgpu::DeviceType::Cpu => AdapterKind::Software,
+            wgpu::DeviceType::Other => AdapterKind::Other,
         },
         driver: format!("{} {}", info.driver, info.driver_info)
             .trim()

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::prune::DeviceError;
 
-use crate::adapter::{About, Kind};
+use crate::adapter::{About, AdapterKind};
 use crate::kernel::{Access, Kernel};
 use crate::layout::PARAMS_BYTES;
 use crate::recording::{BufferId, Command, Executor, Limits, Recording};
@@ -85,7 +85,7 @@ impl Hardware {
         }));
         // The CPU ORs about a hundred times fewer words in a second, and a GPU's watchdog waits about two.
         let work = match about.kind {
-            Kind::Software => 1 << 25,
+            AdapterKind::Software => 1 << 25,
             _ => 1 << 32,
         };
         Ok(Hardware {

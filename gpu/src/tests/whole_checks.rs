@@ -68,7 +68,7 @@ fn prune_with(
     let found = match outcome {
         Outcome::Contradiction(it) => Found {
             is_contradiction: true,
-            edges: it.polygraph.edges().to_vec(),
+            edges: it.problem.edges().to_vec(),
             round_ends: it.round_ends,
             sides: Vec::new(),
             estimate: Vec::new(),
@@ -81,7 +81,7 @@ fn prune_with(
             });
             Found {
                 is_contradiction: false,
-                edges: it.polygraph.edges().to_vec(),
+                edges: it.problem.edges().to_vec(),
                 round_ends: it.round_ends,
                 sides: all.collect(),
                 estimate: it.estimate,

@@ -2,6 +2,7 @@
 //!
 //! The state is the last value of each key. Conditions on numbers are answered by an index of the rows that are there now.
 
+use kingsnake_certify::Refusal;
 use std::collections::BTreeSet;
 
 use kingsnake_certify::along as certify;
@@ -60,7 +61,9 @@ pub fn along(history: &History, which: &Along, budget: &Budget) -> Result<AlongR
     if again != found {
         return Err(AdyaError::Uncertified {
             answer: "of the replay",
-            why: format!("it found {found:?}, and the second replay {again:?}"),
+            why: Refusal::Order(format!(
+                "it found {found:?}, and the second replay {again:?}"
+            )),
         });
     }
     Ok(AlongReport {

@@ -1,5 +1,6 @@
 //! The check on a given certificate: versions, reads, predicates, then the cycles that the level forbids, worst first.
 
+use kingsnake_certify::Refusal;
 use kingsnake_certify::adya as certify;
 use kingsnake_history::adya::{Mismatch, Phenomenon, PlLevel, PlVerdict, Refutation, Step};
 use kingsnake_history::budget::Budget;
@@ -163,7 +164,7 @@ fn forbidden(
             Some(steps) if !steps.is_empty() => Ok(Err((phenomenon, steps))),
             _ => Err(AdyaError::Uncertified {
                 answer: "refuted",
-                why: "a step of the cycle has no reason".to_owned(),
+                why: Refusal::Refutation("a step of the cycle has no reason".to_owned()),
             }),
         }
     };
@@ -245,7 +246,7 @@ fn start_ordered(
     let reason = |link: Link| {
         sources.step(link).ok_or_else(|| AdyaError::Uncertified {
             answer: "refuted",
-            why: "a step has no reason".to_owned(),
+            why: Refusal::Refutation("a step has no reason".to_owned()),
         })
     };
     if let Some(link) = graph.links(FLOW).find(|it| !precedes(it.0, it.1)) {

@@ -1,5 +1,6 @@
 //! Why a history has no certificate that could be checked.
 
+use kingsnake_certify::Refusal;
 use kingsnake_history::budget::StopReason;
 use thiserror::Error;
 
@@ -102,7 +103,7 @@ pub enum AdyaError {
         /// What it was.
         answer: &'static str,
         /// What is wrong with it.
-        why: String,
+        why: Refusal,
     },
 }
 

@@ -23,7 +23,7 @@ const DATA: &str = concat!(
 fn collected(name: &str) -> Option<History> {
     let path = Path::new(DATA).join(name);
     let Ok(file) = std::fs::File::open(&path) else {
-        eprintln!("skipped: {} is not there", path.display());
+        eprintln!("SKIPPED: {} is not there", path.display());
         return None;
     };
     let mut text = String::new();

@@ -9,11 +9,16 @@ use kingsnake_history::adya::{
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
+use crate::Refusal;
 use crate::adya_reading::Reading;
 use crate::graphs::is_cycle;
 
 /// Makes sure that an order of all counted transactions shows the level.
-pub fn check_order(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), String> {
+pub fn check_order(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Refusal> {
+    explain(history, level, order).map_err(Refusal::Order)
+}
+
+fn explain(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), String> {
     let reading = Reading::new(history)?;
     let mut place = vec![None; history.n_txns()];
     for (at, txn) in order.iter().enumerate() {
@@ -244,7 +249,11 @@ pub fn check_refutation(
     history: &History,
     level: PlLevel,
     refutation: &Refutation,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
+    refute(history, level, refutation).map_err(Refusal::Refutation)
+}
+
+fn refute(history: &History, level: PlLevel, refutation: &Refutation) -> Result<(), String> {
     let reading = Reading::new(history)?;
     match refutation {
         Refutation::Findings(found) if level.forbids_g1() && !found.is_empty() => {

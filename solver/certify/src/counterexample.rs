@@ -1,6 +1,7 @@
 //! Checks a counterexample of any kind. Where it has cases of what took effect, each is checked in the history that the case is about.
 
-use super::refutation::{Refusal, check_findings, check_proof_within};
+use super::Refusal;
+use super::refutation::{check_findings, check_proof_within};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::Spec;
 use kingsnake_history::model::{History, Status};
@@ -14,11 +15,9 @@ pub fn check_counterexample(
     budget: &Budget,
 ) -> Result<(), Refusal> {
     match counterexample {
-        Counterexample::Local(findings) => {
-            check_findings(history, findings).map_err(Refusal::Wrong)
-        }
+        Counterexample::Local(findings) => check_findings(history, findings),
         Counterexample::Cyclic(proof) => check_proof_within(history, spec, proof, budget),
-        Counterexample::Stuck(_) => Err(Refusal::Wrong("only registers get stuck".to_owned())),
+        Counterexample::Stuck(_) => Err(Refusal::Refutation("only registers get stuck".to_owned())),
         Counterexample::EitherWay {
             txn,
             lost,
@@ -26,7 +25,7 @@ pub fn check_counterexample(
         } => {
             if txn.index() >= history.n_txns() || history.status(*txn) != Status::Unknown {
                 let why = "cases of a transaction whose end is known".to_owned();
-                return Err(Refusal::Wrong(why));
+                return Err(Refusal::Refutation(why));
             }
             for (status, case) in [(Status::Aborted, lost), (Status::Committed, took_effect)] {
                 check_counterexample(&history.with_status(*txn, status), spec, case, budget)?;

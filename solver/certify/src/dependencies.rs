@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Refusal;
 use super::graphs::on_a_cycle;
 use super::meaning::Meaning;
 use kingsnake_history::level::{Model, Spec};
@@ -16,7 +17,12 @@ use kingsnake_history::verdict::{Certificate, Moment};
 const LONGEST: usize = 256;
 
 /// Checks that the dependencies of an order have no cycle. The error names a transaction on one.
-pub fn check(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
+pub fn check(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Refusal> {
+    sort(history, spec, certificate).map_err(Refusal::Order)
+}
+
+/// The same, as words.
+pub(super) fn sort(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
     let order = certificate.order.iter();
     let commits = order.filter(|point| point.moment != Moment::Begin);
     let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();

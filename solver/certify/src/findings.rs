@@ -1,5 +1,6 @@
 //! Checks the anomalies that need no cycle: re-derives each from the operations that it names.
 
+use super::Refusal;
 use super::assumed::is_stale;
 use super::meaning::{Meaning, Version, read_by, written, written_by};
 use super::rows::{Sight, covers, is_hidden, is_nothing, sight};
@@ -7,9 +8,9 @@ use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 /// Checks findings; the error names the first that does not hold.
-pub fn check_findings(history: &History, findings: &[Finding]) -> Result<(), String> {
+pub fn check_findings(history: &History, findings: &[Finding]) -> Result<(), Refusal> {
     if findings.is_empty() {
-        return Err("no finding at all".to_owned());
+        return Err(Refusal::Refutation("no finding at all".to_owned()));
     }
     let scene = Scene {
         meaning: Meaning::of(history),
@@ -17,12 +18,12 @@ pub fn check_findings(history: &History, findings: &[Finding]) -> Result<(), Str
     };
     for finding in findings {
         if scene.shows(finding) != Some(true) {
-            return Err(format!(
+            return Err(Refusal::Refutation(format!(
                 "transaction {}, operation {}: no {:?}",
                 history.txn_name(finding.txn),
                 finding.op,
                 finding.anomaly
-            ));
+            )));
         }
     }
     Ok(())

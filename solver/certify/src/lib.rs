@@ -14,6 +14,7 @@ mod graphs;
 pub mod linearizable;
 mod meaning;
 pub mod order;
+mod refusal;
 pub mod refutation;
 mod rows;
 mod sorted;
@@ -24,3 +25,4 @@ mod weak_reads;
 mod weak_sees;
 
 pub use meaning::Meaning;
+pub use refusal::Refusal;

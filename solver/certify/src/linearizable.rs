@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::Refusal;
 use kingsnake_history::model::{History, KeyId, Op, Outcome, Status, TxnId, ValueId};
 
 /// What is asked of an order.
@@ -50,7 +51,11 @@ fn shows(history: &History, state: Option<ValueId>, value: ValueId) -> bool {
 }
 
 /// Runs an order. The error says what does not hold.
-pub fn replay(history: &History, demand: Demand, order: &[Moment]) -> Result<(), String> {
+pub fn replay(history: &History, demand: Demand, order: &[Moment]) -> Result<(), Refusal> {
+    explain(history, demand, order).map_err(Refusal::Order)
+}
+
+fn explain(history: &History, demand: Demand, order: &[Moment]) -> Result<(), String> {
     let name = |txn: TxnId| format!("operation {}", history.txn_name(txn));
     let mut store: Vec<Option<ValueId>> = vec![None; history.n_keys()];
     let mut is_there = vec![false; history.n_txns()];
@@ -149,7 +154,8 @@ pub fn stuck(
     key: KeyId,
     last: TxnId,
     most: usize,
-) -> Result<Vec<Option<ValueId>>, String> {
+) -> Result<Vec<Option<ValueId>>, Refusal> {
+    let wrong = |why: &str| Err(Refusal::Refutation(why.to_owned()));
     let calls = calls(history, demand, key);
     let mut events: Vec<(i64, bool, u32)> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
@@ -175,7 +181,7 @@ pub fn stuck(
         while let Some((state, done)) = fresh.pop() {
             n_visited += 1;
             if n_visited > most {
-                return Err(format!("more than {most} configurations"));
+                return Err(Refusal::TooMany(most));
             }
             if done.contains(&call) {
                 let rest = done.into_iter().filter(|&it| it != call).collect();
@@ -197,7 +203,7 @@ pub fn stuck(
         under_way.retain(|&it| it != call);
         if configurations.is_empty() {
             if calls[call as usize].txn != last {
-                return Err("an earlier operation is the one that no order reaches".to_owned());
+                return wrong("an earlier operation is the one that no order reaches");
             }
             let mut states: Vec<Option<ValueId>> =
                 reached.into_iter().map(|(state, _)| state).collect();
@@ -206,10 +212,10 @@ pub fn stuck(
             return Ok(states);
         }
         if calls[call as usize].txn == last {
-            return Err("an order explains all that had ended by then".to_owned());
+            return wrong("an order explains all that had ended by then");
         }
     }
-    Err("the operation is none of that key, or never ended".to_owned())
+    wrong("the operation is none of that key, or never ended")
 }
 
 /// The state after a call, if the state before it gives what it saw.

@@ -6,6 +6,7 @@
 //! ask only for the order of commits (`weak`). Where the clock counts, each point must find a true time in its window that is not
 //! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
+use super::Refusal;
 use super::assumed::{check_edges, check_keys};
 use super::clock::window;
 use super::conditions::Conditions;
@@ -31,8 +32,8 @@ struct Cell {
 }
 
 /// Checks that an order explains the history at a level. The error says what does not hold.
-pub fn replay(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
-    replay_with(history, spec, certificate, true)
+pub fn replay(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Refusal> {
+    replay_with(history, spec, certificate, true).map_err(Refusal::Order)
 }
 
 /// The same, whatever the results of aggregates over rows.
@@ -40,8 +41,8 @@ pub fn replay_without_aggregates(
     history: &History,
     spec: Spec,
     certificate: &Certificate,
-) -> Result<(), String> {
-    replay_with(history, spec, certificate, false)
+) -> Result<(), Refusal> {
+    replay_with(history, spec, certificate, false).map_err(Refusal::Order)
 }
 
 fn replay_with(
@@ -76,15 +77,15 @@ fn replay_with(
 /// Checks the graph of an order, at the levels at which every transaction has the same edges.
 fn check_graph(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
     match spec.model {
-        Model::Ser | Model::Si | Model::Pc => dependencies::check(history, spec, certificate),
+        Model::Ser | Model::Si | Model::Pc => dependencies::sort(history, spec, certificate),
         _ => Ok(()),
     }
 }
 
 /// Checks that an order explains the history at a level, by replaying it and by its graph, however large it is.
-pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), String> {
+pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Refusal> {
     replay(history, spec, certificate)?;
-    check_graph(history, spec, certificate)
+    check_graph(history, spec, certificate).map_err(Refusal::Order)
 }
 
 /// The transactions of an order of whole transactions.

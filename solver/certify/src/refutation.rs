@@ -5,6 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Refusal;
 use super::clock::window;
 use super::families::Families;
 pub use super::findings::check_findings;
@@ -12,27 +13,14 @@ use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::weak_reads::Wary;
 use super::weak_sees::{reads_from, sees};
-use kingsnake_history::budget::{Budget, StopReason};
+use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::verdict::{Fact, Moment, Proof, Source, Split, Step, StepReason, Visit};
 
-/// Why a proof is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The budget ended before it was checked.
-    Stopped(StopReason),
-    /// What is wrong with it.
-    Wrong(String),
-}
-
 /// Checks a proof; the error says what is wrong with it.
-pub fn check_proof(history: &History, spec: Spec, proof: &Proof) -> Result<(), String> {
-    match check_proof_within(history, spec, proof, &Budget::unlimited()) {
-        Ok(()) => Ok(()),
-        Err(Refusal::Wrong(why)) => Err(why),
-        Err(Refusal::Stopped(reason)) => Err(reason.to_string()),
-    }
+pub fn check_proof(history: &History, spec: Spec, proof: &Proof) -> Result<(), Refusal> {
+    check_proof_within(history, spec, proof, &Budget::unlimited())
 }
 
 /// Checks a proof, as long as the budget lasts. Linear in the history and the proof.
@@ -44,13 +32,15 @@ pub fn check_proof_within(
 ) -> Result<(), Refusal> {
     let keys: FxHashSet<KeyId> = proof.keys().into_iter().collect();
     if keys.iter().any(|key| key.index() >= history.n_keys()) {
-        return Err(Refusal::Wrong("a key that the history lacks".to_owned()));
+        return Err(Refusal::Refutation(
+            "a key that the history lacks".to_owned(),
+        ));
     }
     let mut checker = Checker::new(Meaning::of(history), spec, |key| keys.contains(&key));
-    budget.check().map_err(Refusal::Stopped)?;
+    budget.check()?;
     for visit in proof.visits() {
-        budget.check().map_err(Refusal::Stopped)?;
-        checker.visit(visit).map_err(Refusal::Wrong)?;
+        budget.check()?;
+        checker.visit(visit).map_err(Refusal::Refutation)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Refusal;
 use super::assumed::{check_edges, check_keys};
 use super::meaning::{Meaning, Version};
 use super::sorted::SortedKeys;
@@ -15,13 +16,13 @@ use kingsnake_history::model::{History, KeyId, Op, SessionId, Status, TxnId, Val
 use kingsnake_history::weak::WeakSpec;
 
 /// Checks that an order of commits explains the history at a weak level.
-pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), String> {
+pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), Refusal> {
     let spec = Spec {
         model: spec.level.into(),
         session_order: spec.session_order,
         real_time: None,
     };
-    replay_commits(history, spec, order)
+    replay_commits(history, spec, order).map_err(Refusal::Order)
 }
 
 /// Checks that an order of commits gives the reads of every weak transaction, and of every transaction at parallel snapshot isolation,

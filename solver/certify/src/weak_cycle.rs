@@ -1,5 +1,6 @@
 //! Checks a cycle of commits at a weak level: re-derives every step from the reads.
 
+use super::Refusal;
 use super::assumed::is_founded;
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
@@ -8,7 +9,11 @@ use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::weak::{Because, CommitReason, CommitStep, WeakLevel, WeakSpec};
 
 /// Checks that the steps of a cycle follow from the history and the level.
-pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), String> {
+pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), Refusal> {
+    follow(history, spec, steps).map_err(Refusal::Refutation)
+}
+
+fn follow(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), String> {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return Err("an empty cycle".to_owned());
     };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::level::UnknownLevel;
 use crate::model::{KeyId, Token, TxnId, ValueId};
 use crate::verdict::Finding;
 
@@ -59,11 +60,14 @@ impl fmt::Display for PlLevel {
 }
 
 impl FromStr for PlLevel {
-    type Err = ();
+    type Err = UnknownLevel;
 
-    fn from_str(name: &str) -> Result<Self, ()> {
+    fn from_str(name: &str) -> Result<Self, UnknownLevel> {
         let found = PlLevel::ALL.into_iter().find(|it| it.name() == name);
-        found.ok_or(())
+        found.ok_or_else(|| {
+            let names = PlLevel::ALL.map(PlLevel::name);
+            UnknownLevel::Adya(name.to_owned(), names.join(", "))
+        })
     }
 }
 

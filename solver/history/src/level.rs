@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use thiserror::Error;
+
 use crate::model::{History, TxnId};
 
 /// What a transaction's level demands of its reads and writes (docs/theory.md).
@@ -365,8 +367,22 @@ impl fmt::Display for Level {
     }
 }
 
+/// There is no level of that name: what was given, and the names that there are.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UnknownLevel {
+    /// Among all levels.
+    #[error("no level {0:?}; the levels are {1}")]
+    Level(String, String),
+    /// Among the weak ones.
+    #[error("no weak level {0:?}; they are {1}")]
+    Weak(String, String),
+    /// Among Adya's.
+    #[error("no level {0:?} of Adya's; they are {1}")]
+    Adya(String, String),
+}
+
 impl FromStr for Level {
-    type Err = String;
+    type Err = UnknownLevel;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let others = [Level::Linearizable, Level::AsRecorded];
@@ -374,7 +390,7 @@ impl FromStr for Level {
         levels.find(|level| level.name() == name).ok_or_else(|| {
             let levels = Level::ALL.into_iter().chain(others);
             let names: Vec<_> = levels.map(Level::name).collect();
-            format!("no level {name:?}; the levels are {}", names.join(", "))
+            UnknownLevel::Level(name.to_owned(), names.join(", "))
         })
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::budget::StopReason;
-use crate::level::{Level, Model};
+use crate::level::{Level, Model, UnknownLevel};
 use crate::model::{KeyId, TxnId};
 use crate::verdict::Finding;
 
@@ -88,14 +88,14 @@ impl fmt::Display for WeakLevel {
 }
 
 impl FromStr for WeakLevel {
-    type Err = String;
+    type Err = UnknownLevel;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let mut levels = WeakLevel::ALL.into_iter();
         let found = levels.find(|level| level.names().contains(&name));
         found.ok_or_else(|| {
             let names = WeakLevel::ALL.map(WeakLevel::name);
-            format!("no weak level {name:?}; they are {}", names.join(", "))
+            UnknownLevel::Weak(name.to_owned(), names.join(", "))
         })
     }
 }

@@ -55,6 +55,8 @@ mod verdict;
 use std::path::Path;
 
 pub use checker::{Checker, Error};
+/// Why an answer is not accepted when it is checked again.
+pub use kingsnake_certify::Refusal;
 pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
 pub use kingsnake_gpu::Choice as DeviceChoice;
 pub use kingsnake_gpu::Gpu;

@@ -1,5 +1,6 @@
 //! The three-valued verdict, and what can be said about a violation.
 
+use kingsnake_certify::Refusal;
 use std::fmt;
 
 use kingsnake_history::budget::StopReason;
@@ -97,4 +98,4 @@ impl Violation<'_> {
 /// A certificate that does not hold, and why.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the certificate does not hold: {0}")]
-pub struct Unverified(pub String);
+pub struct Unverified(pub Refusal);

@@ -295,7 +295,7 @@ mod tests {
         if found.round_ends.len() == 1 {
             return 0;
         }
-        let mut graph = KnownGraph::new(&found.polygraph, &found.round_ends);
+        let mut graph = KnownGraph::new(&found.problem, &found.round_ends);
         let component = cyclic_components(&graph);
         let mut n_lemmas = 0;
         let mut stamp = 0;

@@ -61,7 +61,7 @@ pub fn refute(
     history: &History,
     budget: &Budget,
 ) -> Result<Proof, NoProof> {
-    let polygraph = &contradiction.polygraph;
+    let polygraph = &contradiction.problem;
     if let Some(step) = before_the_initial_state(polygraph, history) {
         return Ok(Proof::Cycle(vec![step]));
     }
@@ -156,7 +156,7 @@ pub fn refute_core(
     history: &History,
     budget: &Budget,
 ) -> Result<Proof, NoProof> {
-    let polygraph = &pruned.polygraph;
+    let polygraph = &pruned.problem;
     let mut ends = BTreeSet::new();
     for edge in core_edges(pruned, core) {
         ends.extend([edge.from, edge.to]);

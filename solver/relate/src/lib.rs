@@ -7,5 +7,4 @@ pub mod relate;
 pub mod resolve;
 pub mod visible;
 
-use kingsnake_graph::decide;
 use kingsnake_history::{budget, level, model, progress, verdict};

@@ -7,53 +7,16 @@ pub use kingsnake_graph::prune::{
 pub use kingsnake_graph::reach::{Clocks, Cyclic, Dag, Dense};
 
 use crate::budget::{Budget, StopReason};
-use crate::decide::{Constraints, Question};
 use crate::progress::Progress;
 use crate::relate::Polygraph;
 use kingsnake_graph::prune as graph;
 
 /// No order explains the history.
-#[derive(Clone, Debug)]
-pub struct Contradiction {
-    /// The polygraph with every edge that became known.
-    pub polygraph: Polygraph,
-    /// Where each round's edges end in `polygraph.edges()`; the first entry is the end of what was known before pruning.
-    /// An edge added in a round was forced by the edges of the rounds before it.
-    pub round_ends: Vec<usize>,
-}
-
+pub type Contradiction = graph::Contradiction<Polygraph>;
 /// An acyclic known graph and the constraints still open.
-#[derive(Clone, Debug)]
-pub struct Pruned {
-    /// The polygraph with every edge that became known.
-    pub polygraph: Polygraph,
-    /// As in [`Contradiction`].
-    pub round_ends: Vec<usize>,
-    /// The known graph.
-    pub dag: Dag,
-    /// What is open.
-    pub constraints: Constraints,
-    /// What became of each variable of the problem's logic.
-    pub variables: Vec<Variable>,
-    /// The position estimate, or empty.
-    pub estimate: Vec<f32>,
-}
-
-impl Pruned {
-    /// What a back end is asked.
-    pub fn question(&self) -> Question<'_> {
-        Question::new(&self.dag, &self.constraints, &self.estimate)
-    }
-}
-
+pub type Pruned = graph::Pruned<Polygraph>;
 /// What pruning ended with.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// A cycle of known edges.
-    Contradiction(Contradiction),
-    /// An acyclic graph.
-    Pruned(Pruned),
-}
+pub type Outcome = graph::Outcome<Polygraph>;
 
 /// Prunes to the fixpoint, or as long as the options allow, on this CPU.
 pub fn prune(
@@ -77,24 +40,8 @@ pub fn prune_on(
 ) -> Result<Outcome, StopReason> {
     let problem = std::mem::take(&mut polygraph.problem);
     let outcome = graph::prune_on(device, problem, options, stats, budget, progress)?;
-    Ok(match outcome {
-        graph::Outcome::Contradiction(found) => {
-            polygraph.problem = found.problem;
-            Outcome::Contradiction(Contradiction {
-                polygraph,
-                round_ends: found.round_ends,
-            })
-        }
-        graph::Outcome::Pruned(pruned) => {
-            polygraph.problem = pruned.problem;
-            Outcome::Pruned(Pruned {
-                polygraph,
-                round_ends: pruned.round_ends,
-                dag: pruned.dag,
-                constraints: pruned.constraints,
-                variables: pruned.variables,
-                estimate: pruned.estimate,
-            })
-        }
-    })
+    Ok(outcome.map(|problem| {
+        polygraph.problem = problem;
+        polygraph
+    }))
 }

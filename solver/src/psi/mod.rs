@@ -114,6 +114,6 @@ fn cyclic() -> CheckError {
     CheckError::Uncertified {
         decider: Decider::Backend.name(),
         answer: "satisfied",
-        why: "the choices have a cycle".to_owned(),
+        why: kingsnake_certify::Refusal::Order("the choices have a cycle".to_owned()),
     }
 }

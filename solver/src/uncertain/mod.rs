@@ -116,7 +116,7 @@ fn choices(
             open: &state.candidates[read],
         })
         .collect();
-    let mut polygraph = pruned.polygraph.clone();
+    let mut polygraph = pruned.problem.clone();
     let reaches = |from: u32, to: u32| reach.reaches(from, to);
     let first = add_choices(&mut polygraph, &reads, &reaches);
     (polygraph, first)

@@ -108,7 +108,7 @@ pub(super) fn narrow(
             Outcome::Contradiction(found) => return Ok(Narrowed::Contradiction(found)),
             Outcome::Pruned(pruned) => pruned,
         };
-        let reach = Reach::of(&pruned.polygraph, &pruned.dag, scene)?;
+        let reach = Reach::of(&pruned.problem, &pruned.dag, scene)?;
         let n_before = state.taken.len();
         if round < ROUNDS
             && let Some(dead) = rule_out(scene, base, &pruned, &reach, state)?
@@ -148,7 +148,7 @@ fn rule_out(
     reach: &Reach,
     state: &mut State,
 ) -> Result<Option<usize>, StopReason> {
-    let places = pruned.polygraph.places();
+    let places = pruned.problem.places();
     let open: Vec<usize> = (0..state.candidates.len())
         .filter(|&read| state.candidates[read].len() > 1)
         .collect();

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use kingsnake_gpu::{Form, Kind, Meter};
+use kingsnake_gpu::{AdapterKind, Form, Meter};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::{Clocks, Dag, Dense};
 use kingsnake_solver::session_graph::SessionGraph;
@@ -72,7 +72,8 @@ impl Engine {
 /// The engines for a graph of this size.
 pub fn engines(meter: Option<&Meter>, nodes: u32, software_nodes: u32) -> Vec<Engine> {
     let mut engines = vec![Engine::DenseOne, Engine::DenseAll, Engine::Chains];
-    let takes = |meter: &Meter| meter.about().kind != Kind::Software || nodes <= software_nodes;
+    let takes =
+        |meter: &Meter| meter.about().kind != AdapterKind::Software || nodes <= software_nodes;
     if meter.is_some_and(takes) {
         engines.push(Engine::Gpu);
     }
@@ -132,7 +133,9 @@ pub fn measure(
         Engine::Chains => Ok(chains(dag, &graph.chains)),
         Engine::Gpu => {
             let meter = meter.ok_or("there is no device")?;
-            let found = meter.closure(dag, Form::Auto, &Budget::unlimited())?;
+            let found = meter
+                .closure(dag, Form::Auto, &Budget::unlimited())
+                .map_err(|why| why.to_string())?;
             Ok(Measurement {
                 time: found.time,
                 first: None,

@@ -4,7 +4,7 @@ use super::combinations;
 use crate::design::{Drawn, Shown, Study};
 use crate::figure::{Bars, Cactus, Line, Lines, Stack};
 use crate::phases::{self, PARTS};
-use crate::recipe::Kind;
+use crate::recipe::FigureKind;
 use crate::row::Row;
 use crate::settle::slug;
 use crate::summary::{Spread, spread};
@@ -114,7 +114,7 @@ impl Artist<'_> {
             .unwrap_or(&self.shown.axes[x].name);
         let y_label = figure.measure.label();
         let n_along = self.shown.axes[x].values.len();
-        if figure.kind == Kind::Phases {
+        if figure.kind == FigureKind::Phases {
             return self.phases(id, title, x_label, x, at);
         }
         let n_series = self.shown.axes[series].values.len();
@@ -123,7 +123,7 @@ impl Artist<'_> {
             at[series] = of;
             self.spread(&at)
         };
-        if figure.kind == Kind::Bars {
+        if figure.kind == FigureKind::Bars {
             let spreads = (0..n_along)
                 .map(|along| (0..n_series).map(|of| spread_at(along, of)).collect())
                 .collect();

@@ -13,6 +13,8 @@ mod mariadb;
 mod postgres;
 #[cfg(feature = "postgres")]
 mod postgres_conditions;
+#[cfg(feature = "postgres")]
+mod postgres_session;
 #[cfg(feature = "redb")]
 mod redb;
 #[cfg(feature = "sqlite")]

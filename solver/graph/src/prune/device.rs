@@ -4,6 +4,7 @@
 //! Pairs are numbered: run by run, and for each run its later neighbours of the same key in turn.
 
 use std::time::Duration;
+use thiserror::Error;
 
 use crate::edge::Edge;
 use crate::problem::Problem;
@@ -132,11 +133,13 @@ pub struct Relatives {
 }
 
 /// Why a device gave no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DeviceError {
     /// The budget ended.
+    #[error("{0}")]
     Stopped(StopReason),
     /// The device failed; the CPU can answer.
+    #[error("{0}")]
     Failed(String),
 }
 

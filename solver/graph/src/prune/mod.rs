@@ -64,19 +64,19 @@ pub struct PruneStats {
 
 /// The known edges have a cycle, or a clause has no literal left that could hold.
 #[derive(Clone, Debug)]
-pub struct Contradiction {
-    /// The problem with every edge that became known.
-    pub problem: Problem,
-    /// Where each round's edges end in `problem.edges`; the first entry is the end of what was known before pruning.
+pub struct Contradiction<P = Problem> {
+    /// The problem with every edge that became known; `P` may keep beside it what its nodes stand for.
+    pub problem: P,
+    /// Where each round's edges end in the problem's; the first entry is the end of what was known before pruning.
     /// An edge added in a round was forced by the edges of the rounds before it.
     pub round_ends: Vec<usize>,
 }
 
 /// An acyclic known graph and the constraints still open.
 #[derive(Clone, Debug)]
-pub struct Pruned {
-    /// The problem with every edge that became known.
-    pub problem: Problem,
+pub struct Pruned<P = Problem> {
+    /// As in [`Contradiction`].
+    pub problem: P,
     /// As in [`Contradiction`].
     pub round_ends: Vec<usize>,
     /// The known graph.
@@ -89,7 +89,7 @@ pub struct Pruned {
     pub estimate: Vec<f32>,
 }
 
-impl Pruned {
+impl<P> Pruned<P> {
     /// What a back end is asked.
     pub fn question(&self) -> Question<'_> {
         Question::new(&self.dag, &self.constraints, &self.estimate)
@@ -107,9 +107,29 @@ pub enum Variable {
 
 /// What pruning ended with.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum Outcome<P = Problem> {
     /// A cycle of known edges.
-    Contradiction(Contradiction),
+    Contradiction(Contradiction<P>),
     /// An acyclic graph.
-    Pruned(Pruned),
+    Pruned(Pruned<P>),
+}
+
+impl<P> Outcome<P> {
+    /// The same of another way to keep the problem.
+    pub fn map<Q>(self, keep: impl FnOnce(P) -> Q) -> Outcome<Q> {
+        match self {
+            Outcome::Contradiction(found) => Outcome::Contradiction(Contradiction {
+                problem: keep(found.problem),
+                round_ends: found.round_ends,
+            }),
+            Outcome::Pruned(pruned) => Outcome::Pruned(Pruned {
+                problem: keep(pruned.problem),
+                round_ends: pruned.round_ends,
+                dag: pruned.dag,
+                constraints: pruned.constraints,
+                variables: pruned.variables,
+                estimate: pruned.estimate,
+            }),
+        }
+    }
 }
