@@ -2,7 +2,7 @@
 # make test    all tests, with their total
 # make test-certificates  100,000 random certificates of each kind against brute force
 # make long    the engines of linearizability against brute force on more than a million histories
-# make lint    rustfmt, clippy and rustdoc, warnings denied
+# make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
 # make release the program with link-time optimisation, in target/release
 # make python  the Python wheel in out/wheels, built with maturin and tested
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
@@ -30,6 +30,7 @@ long: setup
 
 # Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
 lint: setup
+	scripts/wrap-docs --check
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p kingsnake-cli --no-default-features -- -D warnings

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use kingsnake_refute::{every_cycle, widest_spec};
+use kingsnake_solver::auto::Asked;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::{self, Boundary, Names};
@@ -197,11 +198,27 @@ impl Found {
 }
 
 /// The model that a level is, where the lattice has it.
-pub fn model_of(level: Level) -> Option<&'static str> {
-    // The table's read committed is Adya's, which is weaker than `rc`; its others do not say how sessions count.
-    let is_weak = matches!(level, Level::Cc | Level::Ra | Level::RcSo | Level::Rc);
-    let model = lattice::model(level.name()).filter(|_| !is_weak);
-    model.map(|model| model.name)
+fn model_of(level: Level) -> Option<&'static str> {
+    lattice::model(level.name()).map(|model| model.name)
+}
+
+/// Whether a history that breaks a level breaks the lattice's model of that name: not where the level asks for more, as `rc` does, which is
+/// stronger than Adya's read committed, and as levels do that are asked with session or real-time order and have none by name.
+fn rules_out(asked: Asked) -> bool {
+    let has_sessions = matches!(
+        asked.level,
+        Level::StrictSer | Level::StrongSessionSer | Level::StrongSi | Level::StrongSessionSi
+    );
+    let is_plain = !asked.spec.session_order && asked.spec.real_time.is_none();
+    asked.level != Level::Rc && (has_sessions || is_plain)
+}
+
+/// The models that a history breaks which breaks a level.
+pub fn broken_by(asked: Asked) -> Names {
+    match model_of(asked.level).filter(|_| rules_out(asked)) {
+        Some(model) => lattice::implying_models([model]),
+        None => Names::new(),
+    }
 }
 
 /// What is known of every model: those that hold, those that are ruled out, and the rest.
@@ -217,15 +234,13 @@ pub struct Models {
 
 impl Models {
     /// From the levels that were decided and the anomalies that were found.
-    pub fn new(decided: impl Iterator<Item = (Level, bool)>, found: Option<&Found>) -> Self {
+    pub fn new(decided: impl Iterator<Item = (Asked, bool)>, found: Option<&Found>) -> Self {
         let mut models = Models::default();
-        for (level, holds) in decided {
-            match (model_of(level), holds) {
+        for (asked, holds) in decided {
+            match (model_of(asked.level), holds) {
                 (Some(name), true) => models.hold.extend(lattice::implied_models(name)),
-                // These are asked with session order, of which the table's do not speak.
-                (Some(_), false) if matches!(level, Level::Pc | Level::Psi) => {}
-                (Some(name), false) => models.ruled_out.extend(lattice::implying_models([name])),
-                (None, _) => {}
+                (_, false) => models.ruled_out.extend(broken_by(asked)),
+                (None, true) => {}
             }
         }
         if let Some(found) = found {

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::Checked;
+use kingsnake_solver::auto::Asked;
 use kingsnake_solver::check::{CheckStats, Decider};
-use kingsnake_solver::lattice::{self, Names};
+use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, Status, visible};
 use kingsnake_solver::verdict::Verdict;
 
-use crate::anomalies::{Expected, Found, model_of};
+use crate::anomalies::{Expected, Found, broken_by};
+use crate::ordered::Ordered;
 use crate::plan::Plan;
 use crate::telling::Telling;
 use crate::voice::count;
@@ -29,6 +31,10 @@ pub struct Answer {
     pub stats: CheckStats,
     /// What happened, if the level is violated.
     pub telling: Option<Telling>,
+    /// The order and how tight it is, if the level is satisfied and that was asked for.
+    pub ordered: Option<Ordered>,
+    /// What in the log may have been taken for this answer by mistake.
+    pub hints: Vec<String>,
     /// Every class of anomaly, if that was asked for.
     pub found: Option<Found>,
     /// What was expected; where something was, it sets the exit status.
@@ -57,8 +63,12 @@ impl Answer {
 
     /// What was expected and is not so.
     pub fn missed(&self) -> Vec<String> {
-        let violated = match (&self.verdict, model_of(self.plan.level)) {
-            (Verdict::Violated(_), Some(model)) => lattice::implying_models([model]),
+        let asked = Asked {
+            level: self.plan.level,
+            spec: self.plan.spec,
+        };
+        let violated = match &self.verdict {
+            Verdict::Violated(_) => broken_by(asked),
             _ => Names::new(),
         };
         let found = self.found.as_ref();

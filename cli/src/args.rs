@@ -1,5 +1,6 @@
 //! What was typed. What will run is the [`plan`](crate::plan).
 
+mod assume;
 mod cells;
 mod check;
 mod collect;
@@ -10,6 +11,7 @@ mod study;
 mod techniques;
 mod values;
 
+pub use assume::{AssumeArgs, KeysArg, UnwrittenArg, ValuesArg};
 pub use check::{
     AnnotationsArg, BoundArgs, CheckArgs, CheckManyArgs, ExplainArgs, FailedCasArg, FileArgs,
     LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
@@ -149,6 +151,9 @@ pub struct ReadArgs {
     /// Take the rows that predicates returned as plain reads, and ignore which rows their conditions should have chosen.
     #[arg(long)]
     pub no_predicates: bool,
+    /// Refuse, with exit status 2, a history that `kingsnake lint` would remark on, such as one without a transaction.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 fn workloads() -> impl TypedValueParser<Value = Workload> {
@@ -169,6 +174,9 @@ pub struct VerifyArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// What is assumed beyond it.
+    #[command(flatten)]
+    pub assume: AssumeArgs,
     /// How far to go.
     #[command(flatten)]
     pub bounds: BoundArgs,
@@ -202,8 +210,12 @@ pub struct VerifyProofArgs {
 /// `kingsnake lint`.
 #[derive(Clone, Debug, Args)]
 pub struct LintArgs {
-    /// The history: a file, a directory of logs, or `-` for stdin.
-    pub history: PathBuf,
+    /// The histories, each a file, a directory of logs, or `-` for stdin.
+    #[arg(required = true, value_name = "HISTORY")]
+    pub histories: Vec<PathBuf>,
+    /// Write the remarks as JSON, to stdout in place of the words unless a file is given.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,

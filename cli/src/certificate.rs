@@ -180,10 +180,9 @@ pub fn is_mixed(path: &Path) -> bool {
 }
 
 /// Reads a certificate for this history.
-pub fn read(path: &Path, history: &History) -> Result<Claim> {
+pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Claim> {
     let shown = path.display();
-    let bytes = std::fs::read(path).with_context(|| format!("{shown}"))?;
-    let Ok(text) = std::str::from_utf8(&bytes) else {
+    let Ok(text) = std::str::from_utf8(bytes) else {
         bail!("{shown}: not UTF-8, so no certificate");
     };
     parse(text, history).with_context(|| format!("{shown}"))

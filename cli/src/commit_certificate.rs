@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use kingsnake_solver::model::{History, Token, TxnId};
 use kingsnake_solver::weak::WeakSpec;
 use rustc_hash::FxHashMap;
@@ -66,10 +66,9 @@ pub fn write(history: &History, spec: WeakSpec, order: &[TxnId]) -> String {
 }
 
 /// Reads a certificate of commits for this history; `None` if the file is of another kind.
-pub fn read(path: &Path, history: &History) -> Result<Option<Claim>> {
+pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Claim>> {
     let shown = path.display();
-    let bytes = std::fs::read(path).with_context(|| format!("{shown}"))?;
-    let Ok(text) = std::str::from_utf8(&bytes) else {
+    let Ok(text) = std::str::from_utf8(bytes) else {
         return Ok(None);
     };
     let mut lines = text.lines().enumerate();

@@ -24,7 +24,12 @@ fn document_of(error: &Error) -> Value {
     if let Some(error) = error.downcast_ref::<ReadError>() {
         document["error"]["file"] = error.file().display().to_string().into();
         match error.place() {
-            Place::Line(line) => document["error"]["line"] = line.into(),
+            Place::Line(line) => {
+                document["error"]["line"] = line.into();
+                if let Some(column) = error.column() {
+                    document["error"]["column"] = column.into();
+                }
+            }
             Place::Offset(offset) => document["error"]["byte"] = offset.into(),
             Place::Whole => {}
         }

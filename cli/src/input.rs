@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
 use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
@@ -11,6 +11,7 @@ use kingsnake_workloads::Workload;
 use crate::args::ReadArgs;
 use crate::limits::{Stopped, is_stdio};
 use crate::plan::Plan;
+use crate::remarks::remarks;
 
 /// Reads a history, from stdin for `-`, unless the budget ends first.
 pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
@@ -41,6 +42,17 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     }
     if args.no_predicates {
         parsed.history.forget_predicates();
+    }
+    if args.strict {
+        let mut found = parsed.warnings.clone();
+        found.extend(remarks(&parsed.history));
+        if !found.is_empty() {
+            bail!(
+                "{}: refused by --strict: {}",
+                path.display(),
+                found.join("; ")
+            );
+        }
     }
     Ok(parsed)
 }

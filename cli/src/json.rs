@@ -3,7 +3,7 @@
 use kingsnake_encodings::proof::instance_path;
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::level::Spec;
-use kingsnake_solver::model::{History, Op, Token, TxnId, ValueId};
+use kingsnake_solver::model::{History, Op, Status, Token, TxnId, ValueId};
 use kingsnake_solver::prune::DeviceStats;
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Moment, Point, Proof, Split, Step, StepReason, Verdict,
@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, status_word};
+use crate::ordered::Ordered;
 use crate::plan::Plan;
 use crate::processor;
 
@@ -36,6 +37,9 @@ pub struct Document {
     anomaly: Option<AnomalyView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     story: Option<StoryView>,
+    /// Of a satisfied history, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tightness: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
     /// With `--all`: every class of anomaly, and what they rule out.
@@ -98,6 +102,9 @@ struct AnomalyView {
 #[derive(Debug, Serialize)]
 struct StoryView {
     headline: String,
+    noticed: String,
+    definition: String,
+    causes: &'static [&'static str],
     lines: Vec<LineView>,
     /// What was done to the database meanwhile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -255,6 +262,9 @@ pub fn document(answer: &Answer) -> Document {
         }),
         story: telling.map(|telling| StoryView {
             headline: telling.story.headline.clone(),
+            noticed: telling.story.noticed.clone(),
+            definition: telling.story.definition.clone(),
+            causes: telling.story.causes,
             lines: telling
                 .story
                 .lines
@@ -266,6 +276,7 @@ pub fn document(answer: &Answer) -> Document {
                 .collect(),
             meanwhile: telling.story.meanwhile.clone(),
         }),
+        tightness: answer.ordered.as_ref().and_then(Ordered::view),
         counterexample,
         all: match (&answer.found, history) {
             (Some(found), Some(history)) => found.view(history),
@@ -448,7 +459,10 @@ fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
         (commit < i64::MAX).then_some(commit)
     };
     let last = txns.iter().filter_map(|&txn| commit(txn)).max()?;
-    let by_then = history.txns().filter_map(commit).filter(|&it| it <= last);
+    let committed = history
+        .txns()
+        .filter(|&txn| history.status(txn) == Status::Committed);
+    let by_then = committed.filter_map(commit).filter(|&it| it <= last);
     Some(by_then.count())
 }
 
@@ -522,6 +536,16 @@ fn op_view(history: &History, op: Op, is_insert: bool) -> Value {
 pub fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
     match counterexample {
         Counterexample::Cyclic(proof) => proof_view(history, proof),
+        Counterexample::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => json!({
+            "kind": "either way",
+            "transaction": txn_name(history, *txn),
+            "lost": counterexample_view(history, lost),
+            "took_effect": counterexample_view(history, took_effect),
+        }),
         Counterexample::Stuck(stuck) => json!({
             "kind": "stuck",
             "key": token(history, history.key_token(stuck.key)),
@@ -595,6 +619,10 @@ fn step_view(history: &History, step: &Step) -> Value {
         StepReason::Begin => json!({"reason": "begin"}),
         StepReason::Session => json!({"reason": "so"}),
         StepReason::RealTime => json!({"reason": "rt"}),
+        StepReason::Stated { edge } => json!({
+            "reason": "given",
+            "name": history.given_edges().get(edge as usize).map(|it| &it.name),
+        }),
         StepReason::Wr { key: of, value } => json!({
             "reason": "wr",
             "key": key(of),

@@ -5,10 +5,13 @@
 mod anomalies;
 mod answer;
 mod args;
+mod assumptions;
 mod certificate;
 mod collecting;
 mod commands;
 mod commit_certificate;
+mod directory;
+mod edn;
 mod failure;
 mod hunt;
 mod input;
@@ -18,6 +21,7 @@ mod json;
 mod limits;
 mod many;
 mod memory;
+mod ordered;
 mod output;
 mod page;
 mod picture;
@@ -26,6 +30,7 @@ mod processor;
 mod profile;
 mod progress;
 mod question;
+mod remarks;
 mod study_bar;
 mod study_rules;
 mod telling;
@@ -33,7 +38,7 @@ mod voice;
 mod words;
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, FromArgMatches};
 
@@ -80,7 +85,9 @@ fn main() -> ExitCode {
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.voice);
     if typed.leash {
-        kingsnake_studies::stay_on_leash();
+        // A collector removes its servers and tables.
+        let tidies_up = matches!(typed.command, Command::Collect(_));
+        kingsnake_studies::stay_on_leash(tidies_up.then_some(Duration::from_secs(20)));
     }
     match typed.command {
         Command::Check(args) if args.help_techniques => {
@@ -94,6 +101,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         }
         Command::Explain(mut args) => {
             args.check.history = args.history;
+            args.check.explains = true;
             if args.check.level.level == Some(LevelArg::Auto) {
                 plan::one_level(&args.check.level)?;
             }
@@ -146,6 +154,7 @@ fn check(
     start: Instant,
     words: fn(&Answer, Voice) -> String,
 ) -> anyhow::Result<u8> {
+    assumptions::expect_usable(args)?;
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
         _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),

@@ -14,9 +14,10 @@ use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
 use kingsnake_workloads::Workload;
 
 use crate::args::{
-    CheckArgs, Command, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch, TimesArg,
-    Typed,
+    AssumeArgs, CheckArgs, Command, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch,
+    TimesArg, Typed,
 };
+use crate::assumptions;
 use crate::isolation::IsolationMap;
 use crate::profile::{reachability_name, search, techniques};
 
@@ -35,6 +36,8 @@ pub struct Plan {
     pub no_version_order: bool,
     /// Which share of the given versions counts, if not all.
     pub version_order_share: Option<f64>,
+    /// What is assumed beyond the history.
+    pub assume: AssumeArgs,
     /// The level by name.
     pub level: Level,
     /// The level's ingredients.
@@ -92,6 +95,7 @@ impl Plan {
             version_order: args.read.version_order.clone(),
             no_version_order: args.read.no_version_order,
             version_order_share: args.version_order_share,
+            assume: args.assume.clone(),
             level,
             spec: spec(level, &args.level)?,
             isolation_map: isolation_map(level, &args.level)?,
@@ -135,6 +139,13 @@ impl Plan {
             (
                 "version-order-share",
                 self.version_order_share.unwrap_or(1.0).to_string(),
+            ),
+            (
+                "assumptions",
+                match assumptions::switches(&self.assume).as_slice() {
+                    [] => "none".to_owned(),
+                    switches => switches.join(" "),
+                },
             ),
             ("level", self.level.to_string()),
             ("session-order", switch(self.spec.session_order)),
@@ -297,6 +308,7 @@ impl Plan {
         if let Some(share) = self.version_order_share {
             words.push(format!("--version-order-share {share}"));
         }
+        words.extend(assumptions::switches(&self.assume));
         let techniques = &self.techniques;
         let rounds = techniques.prune_rounds;
         let rounds = rounds.map_or("fixpoint".to_owned(), |rounds| rounds.to_string());

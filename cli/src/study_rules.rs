@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue};
 use kingsnake_encodings::Options;
 use kingsnake_studies::{Refusal, Rules};
 
-use crate::args::{Command, Typed};
+use crate::args::{Command, LevelArg, Typed};
 use crate::plan::Plan;
 
 /// The rules of this program.
@@ -17,6 +17,13 @@ impl Rules for CommandLine {
             return Ok(None);
         };
         args.check.history = args.histories.remove(0);
+        // These are not searched, so there is no plan and no back end that could refuse.
+        if matches!(
+            args.check.level.level,
+            Some(LevelArg::Weak(_) | LevelArg::Pl(_) | LevelArg::Auto)
+        ) {
+            return Ok(None);
+        }
         let plan = Plan::new(&args.check).map_err(|error| refusal(&error))?;
         let backend = kingsnake_encodings::backend(&plan.backend, &Options::default());
         let backend = backend.map_err(|error| refusal(&error))?;

@@ -3,7 +3,7 @@
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_solver::verdict::Counterexample;
-use kingsnake_tell::{AnomalyName, Labels, Story, story};
+use kingsnake_tell::{AnomalyName, LINEARIZABLE, Labels, Story, story};
 
 /// A violation, told.
 #[derive(Clone, Debug)]
@@ -26,6 +26,7 @@ pub fn tell_linearizable(
     let mut telling = tell(history, spec, counterexample);
     let story = &mut telling.story;
     story.headline = story.headline.replace(&spec.to_string(), promise);
+    LINEARIZABLE.clone_into(&mut story.definition);
     let begins = story.txns.iter().map(|&txn| history.interval(txn).begin);
     let origin = begins.filter(|&it| it > i64::MIN).min().unwrap_or(0);
     for (&txn, words) in story.txns.iter().zip(&mut story.operations) {
@@ -133,12 +134,15 @@ pub fn full_op(history: &History, txn: TxnId, at: usize) -> String {
 /// The keys that a counterexample is about.
 fn keys(counterexample: &Counterexample) -> Vec<KeyId> {
     let mut keys = Vec::new();
-    match counterexample {
-        Counterexample::Local(findings) => {
-            keys.extend(findings.iter().map(|finding| finding.key));
+    for leaf in counterexample.leaves() {
+        match leaf {
+            Counterexample::Local(findings) => {
+                keys.extend(findings.iter().map(|finding| finding.key));
+            }
+            Counterexample::Cyclic(proof) => keys.extend(proof.keys()),
+            Counterexample::Stuck(stuck) => keys.push(stuck.key),
+            Counterexample::EitherWay { .. } => {}
         }
-        Counterexample::Cyclic(proof) => return proof.keys(),
-        Counterexample::Stuck(stuck) => keys.push(stuck.key),
     }
     keys.sort_unstable();
     keys.dedup();

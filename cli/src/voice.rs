@@ -41,6 +41,15 @@ impl Voice {
             complain(&format!("warning: {words}"));
         }
     }
+
+    /// Says what in the log may have been taken for the answer by mistake, on stderr.
+    pub fn hint(self, words: &str) {
+        if !self.quiet {
+            complain(&format!(
+                "hint: the log may be wrong, not the database: {words}"
+            ));
+        }
+    }
 }
 
 /// Says it on stdout. A closed pipe is no error; a full disk is.

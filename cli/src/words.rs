@@ -55,15 +55,37 @@ fn proof(out: &mut String, answer: &Answer) {
     }
 }
 
-/// The answer as `explain` gives it: also every operation of the transactions involved, and what the words mean.
+/// What the level promises, and what usually breaks it.
+pub fn advice(definition: &str, causes: &[&str], voice: Voice) -> String {
+    let mut out = format!(
+        "\n{}\n  {definition}\n\n{}\n",
+        voice.paint.strong("What was promised"),
+        voice.paint.strong("Typical causes")
+    );
+    for cause in causes {
+        let _ = writeln!(out, "  - {cause}");
+    }
+    out
+}
+
+/// The answer as `explain` gives it: also what was promised, typical causes, and every operation of the transactions involved; of a
+/// satisfied history the order and how tight it is.
 pub fn long(answer: &Answer, voice: Voice) -> String {
     let mut out = brief(answer, voice);
-    let (Some(telling), Some(history)) = (&answer.telling, answer.history()) else {
-        return out;
-    };
     if voice.quiet {
         return out;
     }
+    if let Some(ordered) = &answer.ordered {
+        out.push_str(&ordered.words(voice));
+    }
+    let (Some(telling), Some(history)) = (&answer.telling, answer.history()) else {
+        return out;
+    };
+    out.push_str(&advice(
+        &telling.story.definition,
+        telling.story.causes,
+        voice,
+    ));
     let _ = writeln!(
         out,
         "\n{}",
@@ -120,7 +142,8 @@ fn story(out: &mut String, answer: &Answer, voice: Voice) {
     };
     let story = &telling.story;
     let _ = writeln!(out, "{}", voice.paint.strong(&printable(&story.headline)));
-    let _ = writeln!(out, "{}\n", printable(&story.about));
+    let _ = writeln!(out, "{}", printable(&story.about));
+    let _ = writeln!(out, "{}\n", printable(&story.noticed));
     for line in &story.lines {
         let _ = writeln!(
             out,

@@ -65,6 +65,83 @@ fn sqlite_is_collected_and_checked_in_one_command() {
 }
 
 #[test]
+fn a_collection_is_checked_at_every_sort_of_level() {
+    let scratch = Scratch::new();
+    for (workload, level, words) in [
+        ("register", "linearizable", "linearizable"),
+        ("mini", "ra", "read atomic"),
+        ("mini", "cc", "causal consistency"),
+        ("mini", "pc", "prefix consistency"),
+        ("rmw", "auto", "strict-ser"),
+        ("append", "ser", "serializable"),
+    ] {
+        let out = scratch.path(&format!("{workload}-{level}"));
+        let said = expect(
+            0,
+            &[
+                "collect",
+                "sqlite",
+                "--txns",
+                "400",
+                "--workload",
+                workload,
+                "--out",
+                &out,
+                "--check",
+                level,
+            ],
+        );
+        for words in [words, "checked in"] {
+            assert!(said.stdout.contains(words), "{level}: {}", said.stdout);
+        }
+        let summary = std::fs::read_to_string(std::path::Path::new(&out).join("summary.json"))
+            .expect("there is a summary");
+        let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+        assert!(summary.to_string().contains(level), "{level}: {summary}");
+    }
+}
+
+/// Two sessions on two nodes overwrite the same version while a node is paused: a lost update.
+const PAUSED: &str = r#"{"kingsnake":1,"initial":0,"about":"Two nodes"}
+{"event":{"time":1200,"what":"SIGSTOP of node 2"}}
+{"event":{"time":99000,"what":"SIGCONT of node 2"}}
+{"id":1,"session":0,"begin":1000,"commit":2000,"isolation":"serializable","node":"10.0.0.1:5432","xid":731,"ops":[["r","x",0],["w","x",1]]}
+{"id":2,"session":1,"begin":1100,"commit":3000,"isolation":"serializable","node":"10.0.0.2:5432","name":"b-17","ops":[["r","x",0],["w","x",2]]}
+"#;
+
+#[test]
+fn a_story_tells_nodes_names_and_faults_and_they_survive_a_round_trip() {
+    let scratch = Scratch::new();
+    let file = scratch.path("paused.jsonl");
+    std::fs::write(&file, PAUSED).expect("the file can be written");
+    let page = scratch.path("paused.html");
+    let again = scratch.path("again.jsonl");
+    expect(0, &["convert", &file, &again]);
+    let rewritten = std::fs::read_to_string(&again).expect("it was written");
+    for words in ["10.0.0.2:5432", "b-17", "731", "SIGSTOP of node 2"] {
+        assert!(rewritten.contains(words), "{words}: {rewritten}");
+    }
+    let mut stories = Vec::new();
+    for file in [&file, &again] {
+        let said = expect(1, &["check", file, "--level", "ser", "--report", &page]);
+        for words in [
+            "on 10.0.0.1:5432 at serializable, xid 731",
+            "on 10.0.0.2:5432 at serializable, b-17 to the database",
+            "SIGSTOP of node 2, 0.000000 s after the first of them began",
+        ] {
+            assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
+        }
+        // It happened after the last of them ended.
+        assert!(!said.stdout.contains("SIGCONT"), "{}", said.stdout);
+        let html = std::fs::read_to_string(&page).expect("there is a page");
+        assert!(html.contains("SIGSTOP of node 2"));
+        let story = said.stdout.split("Counterexample").nth(1);
+        stories.push(story.map(str::to_owned));
+    }
+    assert_eq!(stories[0], stories[1]);
+}
+
+#[test]
 fn the_adapter_of_sqlite_passes_its_control() {
     let said = expect(0, &["collect", "sqlite", "--self-test"]);
     assert_eq!(said.stdout.matches(": found").count(), 3, "{}", said.stdout);
@@ -222,4 +299,41 @@ fn hunt_cells_run_one_by_one(file: &str, out: &str) {
     assert!(merged.stdout.starts_with("4/4"), "{}", merged.stdout);
     let rows = std::fs::read_to_string(std::path::Path::new(out).join("rows.jsonl"));
     assert_eq!(rows.expect("there are rows").lines().count(), 4);
+}
+
+/// The processes whose command line holds this text.
+fn n_running(text: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").expect("there are processes");
+    let lines = entries
+        .flatten()
+        .filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+    lines
+        .filter(|it| String::from_utf8_lossy(it).contains(text))
+        .count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_hunt_leaves_no_collector_behind() {
+    let scratch = Scratch::new();
+    let file = scratch.path("long.toml");
+    let recipe = "name = 'Long'\ntxns = 100000000\nseeds = 1\n[[database]]\nname = 'sqlite'\nisolation = ['serializable']\nworkload = ['rmw']\n";
+    std::fs::write(&file, recipe).expect("the file can be written");
+    let out = scratch.path("endless-hunt");
+    let mut hunt = kingsnake(&["hunt", &file, "--out", &out])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let until = |wanted: usize| {
+        let since = Instant::now();
+        while n_running(&out) != wanted {
+            let is_late = since.elapsed() > Duration::from_secs(60);
+            assert!(!is_late, "{} processes, not {wanted}", n_running(&out));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until(2);
+    hunt.kill().expect("the hunt can be killed");
+    hunt.wait().expect("the hunt ends");
+    until(0);
 }

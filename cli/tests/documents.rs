@@ -94,6 +94,10 @@ fn the_document_has_the_fields_that_are_documented_and_no_others() {
                 &corpus("strict-ser/serial.jsonl"),
             ],
         ),
+        json(
+            0,
+            &["explain", "--json", &corpus("strict-ser/serial.jsonl")],
+        ),
         json(3, &["check", "--json", &open, "--timeout", "0"]),
     ] {
         collect_fields(&document, "", &mut seen);

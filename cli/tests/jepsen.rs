@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test may fail in this way.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -260,17 +261,118 @@ fn transactions_over_two_keys_are_refused_by_name() {
 
 #[test]
 fn a_search_that_takes_too_long_is_unknown() {
-    // Many concurrent writes of few values, and reads that fit none of their orders soon.
+    // Concurrent writes of few values, and reads afterwards of which the second fits none of their orders: every set of
+    // writes and values that could have come so far is tried, which are too many.
     let mut text = "{\"kingsnake\":1}\n".to_owned();
-    for at in 0..40 {
-        text.push_str(&format!("{{\"id\":{at},\"session\":{at},\"begin\":0,\"commit\":1000,\"ops\":[[\"cas\",\"x\",{},{}]]}}\n", at % 7, (at * 3 + 1) % 7));
+    let mut op = |id: usize, begin: usize, end: usize, op: &str| {
+        let _ = writeln!(
+            text,
+            "{{\"id\":{id},\"session\":{id},\"begin\":{begin},\"commit\":{end},\"ops\":[{op}]}}"
+        );
+    };
+    for at in 0..60 {
+        let (old, new) = (at % 7, (at * 3 + 1) % 7);
+        op(at, at, 1_000 + at, &format!("[\"cas\",\"x\",{old},{new}]"));
     }
-    text.push_str(
-        "{\"id\":100,\"session\":100,\"begin\":0,\"commit\":1000,\"ops\":[[\"w\",\"x\",0]]}\n",
-    );
+    for at in 60..90 {
+        op(at, at, 1_000 + at, &format!("[\"w\",\"x\",{}]", at % 7));
+    }
+    op(100, 2_000, 2_001, "[\"r\",\"x\",3]");
+    op(101, 2_002, 2_003, "[\"r\",\"x\",4]");
     let (_kept, path) = file(&text);
-    let code = status(&["check", &path, "--level", "linearizable", "--timeout", "2"]);
-    assert!([0, 1, 3].contains(&code), "{code}");
+    let args = ["check", &path, "--level", "linearizable", "--timeout", "1"];
+    let said = kingsnake(&args);
+    let words = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert_eq!(said.status.code(), Some(3), "{words}");
+    assert!(
+        words.starts_with("unknown") && words.contains("1 s"),
+        "{words}"
+    );
+    let args = [
+        "check",
+        &path,
+        "--level",
+        "linearizable",
+        "--memory-limit",
+        "30M",
+    ];
+    assert_eq!(status(&args), 3);
+}
+
+/// Transactions of jepsen.independent: each key has a history, and so keys, of its own.
+#[test]
+fn independent_transactions_have_keys_of_their_own() {
+    let event = |kind: &str, time: usize, process: usize, group: usize, txn: &str| {
+        format!(
+            "{{:type :{kind}, :f :txn, :value [{group} {txn}], :time {time}, :process {process}, :index {time}}}\n"
+        )
+    };
+    // The same lost update twice over: of one history it would be four transactions that overwrite one version.
+    let lost = |group: usize, is_lost: bool| {
+        let time = 10 * group;
+        let second = if is_lost { "nil" } else { "1" };
+        [
+            event("invoke", time, 2 * group, group, "[[:r :x nil] [:w :x 1]]"),
+            event("ok", time + 1, 2 * group, group, "[[:r :x nil] [:w :x 1]]"),
+            event(
+                "invoke",
+                time + 2,
+                2 * group + 1,
+                group,
+                "[[:r :x nil] [:w :x 2]]",
+            ),
+            event(
+                "ok",
+                time + 3,
+                2 * group + 1,
+                group,
+                &format!("[[:r :x {second}] [:w :x 2]]"),
+            ),
+        ]
+        .concat()
+    };
+    let (kept, path) = file("");
+    let edn = kept.path().join("independent.edn");
+    std::fs::write(&edn, lost(1, false) + &lost(2, false)).unwrap();
+    let edn = edn.to_str().unwrap();
+    drop(path);
+    for level in ["ser", "si", "strict-ser"] {
+        assert_eq!(status(&["check", edn, "--level", level]), 0, "{level}");
+    }
+    std::fs::write(edn, lost(1, false) + &lost(2, true)).unwrap();
+    let said = kingsnake(&["check", edn, "--level", "ser"]);
+    let words = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert_eq!(said.status.code(), Some(1), "{words}");
+    assert!(words.contains("2/:x") && !words.contains("1/:x"), "{words}");
+    assert!(words.contains("Lost update"), "{words}");
+}
+
+#[test]
+fn a_counter_within_its_bounds_need_not_be_linearizable() {
+    // Two additions that last, and two reads one after the other: 2 and then 1 lie within the bounds.
+    let text = "{:type :invoke, :f :add, :value 1, :process 0, :time 0, :index 0}
+{:type :invoke, :f :add, :value 1, :process 1, :time 1, :index 1}
+{:type :invoke, :f :read, :value nil, :process 2, :time 2, :index 2}
+{:type :ok, :f :read, :value 2, :process 2, :time 3, :index 3}
+{:type :invoke, :f :read, :value nil, :process 2, :time 4, :index 4}
+{:type :ok, :f :read, :value 1, :process 2, :time 5, :index 5}
+{:type :ok, :f :add, :value 1, :process 0, :time 6, :index 6}
+{:type :ok, :f :add, :value 1, :process 1, :time 7, :index 7}
+";
+    let kept = tempfile::tempdir().unwrap();
+    let path = kept.path().join("counter.edn");
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(status(&["check", path, "--workload", "counter"]), 0);
+    let args = ["check", path, "--workload", "counter", "--linearizable"];
+    assert_eq!(status(&args), 1);
+    assert!(stdout(&args).contains("no order of the additions"));
+    std::fs::write(
+        path,
+        text.replace(":ok, :f :read, :value 1", ":ok, :f :read, :value 2"),
+    )
+    .unwrap();
+    assert_eq!(status(&args), 0);
 }
 
 #[test]

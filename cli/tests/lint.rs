@@ -52,6 +52,15 @@ fn each_mistake_is_named_with_what_to_write() {
              {\"id\":2,\"session\":2,\"begin\":3,\"commit\":4,\"ops\":[[\"r\",\"x\",0]]}\n",
             "no two transactions overlap",
         ),
+        (
+            "{\"kingsnake\":1,\"initial\":0}\n{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\",null],[\"w\",\"x\",1]]}\n",
+            "1 read of null, although every key begins with 0",
+        ),
+        (
+            "{\"kingsnake\":1,\"initial\":0}\n{\"id\":1700000000000,\"session\":1,\"ops\":[[\"r\",\"x\",0]]}\n\
+             {\"id\":1700000000017,\"session\":2,\"ops\":[[\"r\",\"x\",0]]}\n",
+            "every id looks like a time, such as 1700000000000",
+        ),
     ] {
         let said = remarks(body);
         assert!(said.contains(words), "{words}: {said}");
@@ -61,6 +70,117 @@ fn each_mistake_is_named_with_what_to_write() {
             "one remark for one mistake: {said}"
         );
     }
+}
+
+#[test]
+fn a_verdict_that_smells_of_a_logging_mistake_comes_with_a_hint() {
+    let scratch = Scratch::new();
+    for (body, status, words) in [
+        (
+            "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\",0]]}\n",
+            1,
+            "{\"kingsnake\":1,\"initial\":0}",
+        ),
+        (
+            "{\"kingsnake\":1,\"initial\":0}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",1]]}\n\
+             {\"id\":2,\"session\":2,\"ops\":[[\"r\",\"x\",\"1\"]]}\n",
+            1,
+            "1 and \"1\" both occur",
+        ),
+        ("{\"kingsnake\":1}\n", 0, "there is no transaction"),
+        (
+            // The lines of session 1 stand in the opposite order of their times.
+            "{\"kingsnake\":1,\"initial\":0}\n\
+             {\"id\":2,\"session\":1,\"begin\":30,\"commit\":40,\"ops\":[[\"r\",\"x\",1],[\"w\",\"x\",2]]}\n\
+             {\"id\":1,\"session\":1,\"begin\":10,\"commit\":20,\"ops\":[[\"r\",\"x\",0],[\"w\",\"x\",1]]}\n",
+            1,
+            "one transaction at a time",
+        ),
+    ] {
+        let history = scratch.put("h.jsonl", body);
+        let said = expect(status, &["check", &history]);
+        assert!(
+            said.stderr.contains("hint: the log may be wrong"),
+            "{}",
+            said.stderr
+        );
+        assert!(said.stderr.contains(words), "{words}: {}", said.stderr);
+        let said = expect(2, &["check", &history, "--strict"]);
+        assert!(
+            said.stderr.contains("refused by --strict"),
+            "{}",
+            said.stderr
+        );
+    }
+    // A database's own fault has none.
+    let said = expect(1, &["check", &corpus("none/lost-update.jsonl")]);
+    assert!(!said.stderr.contains("hint"), "{}", said.stderr);
+    expect(1, &["check", &corpus("none/lost-update.jsonl"), "--strict"]);
+}
+
+#[test]
+fn errors_say_where_and_what_to_write() {
+    let scratch = Scratch::new();
+    for (body, words) in [
+        (
+            "{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\",0]]}\n",
+            "the header is missing: add this as the first line: {\"kingsnake\":1,\"initial\":0}",
+        ),
+        (
+            "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\"]]}\n",
+            "line 2, column 36: found `]]}`, expected `,`: a read needs a key and a value, as in [\"r\",\"x\",1]",
+        ),
+        (
+            "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\"]]}\n",
+            "a write needs a key and a value",
+        ),
+        (
+            "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"rl\",\"x\"]]}\n",
+            "a read of a list needs a key and a list",
+        ),
+        (
+            "{\"kingsnake\":1}\n\u{feff}{\"id\":1,\"session\":1,\"ops\":[]}\n",
+            "a byte-order mark in the middle of the file",
+        ),
+    ] {
+        let history = scratch.put("h.jsonl", body);
+        let said = expect(2, &["check", &history]);
+        assert!(said.stderr.contains(words), "{words}\n{}", said.stderr);
+    }
+    let said = expect(2, &["check", &scratch.path("h.jsonl"), "--json"]);
+    assert!(said.stdout.contains("\"column\": 1"), "{}", said.stdout);
+}
+
+#[test]
+fn null_is_spelt_as_in_the_file_and_texts_are_quoted_where_numbers_look_the_same() {
+    let scratch = Scratch::new();
+    let ours = scratch.put(
+        "h.jsonl",
+        "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",1],[\"w\",\"y\",1]]}\n\
+         {\"id\":2,\"session\":2,\"ops\":[[\"r\",\"x\",1],[\"r\",\"y\",null]]}\n",
+    );
+    let said = expect(1, &["check", &ours]).stdout;
+    assert!(
+        said.contains("read y = null") && !said.contains("nil"),
+        "{said}"
+    );
+    let edn = scratch.put(
+        "h.edn",
+        "{:type :ok, :f :txn, :value [[:w :x 1] [:w :y 1]], :process 0}\n\
+         {:type :ok, :f :txn, :value [[:r :x 1] [:r :y nil]], :process 1}\n",
+    );
+    let said = expect(1, &["check", &edn]).stdout;
+    assert!(said.contains("= nil") && !said.contains("null"), "{said}");
+    let both = scratch.put(
+        "both.jsonl",
+        "{\"kingsnake\":1}\n{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",1]]}\n\
+         {\"id\":2,\"session\":2,\"ops\":[[\"r\",\"x\",\"1\"]]}\n",
+    );
+    let said = expect(1, &["check", &both]).stdout;
+    assert!(
+        said.contains("read x = \"1\", which nobody wrote"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -106,6 +106,68 @@ fn a_dash_is_stdin_and_stdout() {
 }
 
 #[test]
+fn a_dash_is_stdin_and_stdout_of_the_other_commands_too() {
+    let skew = corpus(SKEW);
+    let text = std::fs::read_to_string(&skew).expect("the corpus is there");
+    let (_, order, _) = piped(
+        &["check", "-", "--level", "si", "--certificate", "-"],
+        &text,
+    );
+    assert_eq!(piped(&["verify", &skew, "-"], &order).0, Some(0));
+    assert_eq!(piped(&["verify", "-", "-"], &order).0, Some(2));
+    let generated = expect(0, &["generate", "mini", "--txns", "50", "--out", "-"]).stdout;
+    assert!(generated.starts_with("{\"kingsnake\":1"), "{generated}");
+    assert_eq!(piped(&["check", "-"], &generated).0, Some(0));
+    let (_, question, _) = piped(&["export", "-", "--to", "gnf", "--out", "-"], &text);
+    assert!(
+        piped(&["solve", "-"], &question)
+            .1
+            .contains("unsatisfiable")
+    );
+    for option in ["--report", "--svg", "--dot", "--junit"] {
+        let said = expect(1, &["check", &skew, option, "-"]).stdout;
+        assert!(
+            !said.starts_with("violated"),
+            "{option} has stdout alone: {said}"
+        );
+    }
+    let said = expect(1, &["check", &skew, "--junit", "-"]).stdout;
+    roxmltree::Document::parse(&said).expect("nothing but XML");
+    assert!(!std::path::Path::new("-").exists(), "no file has this name");
+}
+
+#[test]
+fn lint_takes_several_histories_and_writes_json() {
+    let scratch = Scratch::new();
+    let empty = scratch.put("empty.jsonl", "{\"kingsnake\":1}\n");
+    let said = expect(1, &["lint", &corpus(SKEW), &empty, "--json"]).stdout;
+    let document: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(document[0]["remarks"], serde_json::json!([]));
+    assert_eq!(
+        document[1]["remarks"].as_array().map(Vec::len),
+        Some(1),
+        "{said}"
+    );
+    let said = expect(2, &["lint", "no/such/file", "--json"]).stdout;
+    assert!(said.contains("\"verdict\": \"error\""), "{said}");
+}
+
+#[test]
+fn texts_are_numbered_for_readers_that_know_numbers_only() {
+    let scratch = Scratch::new();
+    let text = scratch.path("skew.txt");
+    let said = expect(0, &["convert", &corpus(SKEW), &text]);
+    assert!(said.stderr.contains("numbered from 1"), "{}", said.stderr);
+    for level in ["ser", "si"] {
+        let as_before = expect(
+            i32::from(level == "ser"),
+            &["check", &corpus(SKEW), "--level", level],
+        );
+        expect(as_before.status, &["check", &text, "--level", level]);
+    }
+}
+
+#[test]
 fn convert_takes_the_format_from_the_ending_and_leaves_out_what_it_is_told() {
     let scratch = Scratch::new();
     let timed = scratch.put(

@@ -195,6 +195,21 @@ fn names_with_line_ends_and_marks_of_direction_are_spelt_out_everywhere() {
 }
 
 #[test]
+fn a_picture_for_graphviz_calls_keys_as_the_words_do() {
+    let scratch = Scratch::new();
+    let history = std::fs::read_to_string(corpus("none/lost-update.jsonl")).expect("the corpus");
+    let history = scratch.put("h.jsonl", history.replace("\"x\"", "7"));
+    let dot = scratch.path("d");
+    let said = expect(1, &["check", &history, "--dot", &dot]);
+    assert!(said.stdout.contains("read k7 = 0"), "{}", said.stdout);
+    let drawn = scratch.get("d");
+    assert!(
+        drawn.contains("read k7 = 0") && drawn.contains("ww k7"),
+        "{drawn}"
+    );
+}
+
+#[test]
 fn labels_for_graphviz_are_cut() {
     let scratch = Scratch::new();
     let history = std::fs::read_to_string(corpus("none/lost-update.jsonl")).expect("the corpus");

@@ -132,13 +132,42 @@ fn session_order_off_is_a_switch_at_each_weak_level() {
 }
 
 #[test]
+fn all_anomalies_are_listed_at_a_weak_level() {
+    let scratch = Scratch::new();
+    let (level, _, transactions) = BROKEN[3];
+    let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{transactions}\n");
+    let file = scratch.put("h.jsonl", text);
+    let output = kingsnake(&["check", &file, "--level", level, "--all"]).output();
+    let said = String::from_utf8(output.expect("it runs").stdout).expect("stdout is UTF-8");
+    assert!(said.contains("anomalies, the worst first"), "{said}");
+    let expected = [
+        "check",
+        &file,
+        "--level",
+        level,
+        "--expect",
+        "read-committed",
+    ];
+    assert_eq!(status(&expected).0, Some(0));
+}
+
+#[test]
 fn auto_says_which_weak_levels_hold() {
     let scratch = Scratch::new();
     let (_, _, transactions) = BROKEN[3];
     let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{transactions}\n");
     let file = scratch.put("h.jsonl", text);
-    let output = kingsnake(&["check", "--json", "--level", "auto", &file]).output();
-    let output = output.expect("it runs");
+    let args = [
+        "check",
+        "--json",
+        "--level",
+        "auto",
+        &file,
+        "--session-order",
+        "on",
+    ];
+    let mut output = kingsnake(&args);
+    let output = output.output().expect("it runs");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let rows = document["levels"].as_array().expect("levels");
     let verdict = |name: &str| {
@@ -148,4 +177,11 @@ fn auto_says_which_weak_levels_hold() {
     assert_eq!(verdict("cc"), "violated");
     assert_eq!(verdict("ra"), "satisfied");
     assert_eq!(verdict("rc"), "satisfied");
+    // Only the session breaks it, and without being told auto asks for these levels as for ser and si, without session order.
+    let output = kingsnake(&["check", "--json", "--level", "auto", &file]).output();
+    let document: serde_json::Value =
+        serde_json::from_slice(&output.expect("it runs").stdout).expect("it is JSON");
+    let rows = document["levels"].as_array().expect("levels");
+    let row = rows.iter().find(|row| row["name"] == "cc");
+    assert_eq!(row.expect("it has a row")["verdict"], "satisfied");
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use kingsnake_history::budget::Budget;
 
 use crate::error::{Place, Problem, ReadError};
+use crate::source::BYTE_ORDER_MARK;
 
 /// The bytes of one file and its name.
 #[derive(Clone, Copy)]
@@ -59,6 +60,15 @@ impl<'a> Input<'a> {
         ReadError::new(self.file, Place::Line(self.line(at)), problem)
     }
 
+    /// An error at a place in a line, found by its byte.
+    pub(crate) fn error_in_column(self, at: usize, problem: impl Into<Problem>) -> ReadError {
+        let before = &self.bytes[..at.min(self.bytes.len())];
+        let line = before.rsplit(|&byte| byte == b'\n').next();
+        let before = String::from_utf8_lossy(line.unwrap_or(before));
+        self.error_in_line(at, problem)
+            .in_column(before.chars().count() + 1)
+    }
+
     /// An error at a byte.
     pub(crate) fn error_at(self, at: usize, problem: impl Into<Problem>) -> ReadError {
         ReadError::new(self.file, Place::Offset(at), problem)
@@ -95,6 +105,10 @@ impl<'a> Input<'a> {
         let line = near.split(|&byte| byte == b'\n').next().unwrap_or(near);
         if line.is_empty() {
             return "the end of the line".to_owned();
+        }
+        if line.starts_with(BYTE_ORDER_MARK) {
+            return "a byte-order mark in the middle of the file (were two files put together?)"
+                .to_owned();
         }
         let shown = &line[..line.len().min(SHOWN)];
         let dots = if line.len() > SHOWN { "…" } else { "" };
@@ -219,7 +233,7 @@ impl<'a> Cursor<'a> {
     #[cold]
     pub(crate) fn wrong(&self, expected: &str) -> ReadError {
         let found = self.input.found(self.at);
-        self.input.error_in_line(
+        self.input.error_in_column(
             self.at,
             Problem::Syntax {
                 found,

@@ -62,6 +62,8 @@ pub enum Problem {
 struct Details {
     file: PathBuf,
     place: Place,
+    /// In the line, counted from 1.
+    column: Option<usize>,
     problem: Problem,
 }
 
@@ -74,8 +76,20 @@ impl ReadError {
         ReadError(Box::new(Details {
             file: file.to_owned(),
             place,
+            column: None,
             problem: problem.into(),
         }))
+    }
+
+    /// The same, at a column of its line.
+    pub(crate) fn in_column(mut self, column: usize) -> Self {
+        self.0.column = Some(column);
+        self
+    }
+
+    /// Which character of the line, counted from 1, if that is known.
+    pub fn column(&self) -> Option<usize> {
+        self.0.column
     }
 
     /// The file.
@@ -107,6 +121,7 @@ impl fmt::Display for ReadError {
         let Details {
             file,
             place,
+            column,
             problem,
         } = &*self.0;
         write!(out, "{}", file.display())?;
@@ -114,6 +129,9 @@ impl fmt::Display for ReadError {
             Place::Whole => {}
             Place::Line(line) => write!(out, ", line {line}")?,
             Place::Offset(offset) => write!(out, ", byte {offset}")?,
+        }
+        if let Some(column) = column {
+            write!(out, ", column {column}")?;
         }
         write!(out, ": {problem}")
     }

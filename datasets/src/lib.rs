@@ -186,12 +186,15 @@ fn content<'a>(format: Format, file: &Path, bytes: &'a [u8]) -> Result<&'a [u8],
 }
 
 fn finish(
-    builder: HistoryBuilder,
+    mut builder: HistoryBuilder,
     file: &Path,
     format: Format,
     warnings: Vec<String>,
     bytes: u64,
 ) -> Result<Parsed, ReadError> {
+    if matches!(format, Format::JepsenEdn | Format::Viper) {
+        builder.spell_nil("nil");
+    }
     let history = builder
         .finish()
         .map_err(|error| ReadError::new(file, Place::Whole, error))?;

@@ -174,9 +174,36 @@ pub(crate) fn recognise(input: Input<'_>) -> Result<Format, ReadError> {
     by_text(cursor).ok_or_else(|| {
         let found = input.found(cursor.at);
         let all = Format::names(&Format::ALL);
-        let message = format!("found {found}, which begins none of the formats {all}");
+        let mut message = format!("found {found}, which begins none of the formats {all}");
+        if has_our_fields(cursor) {
+            message = format!(
+                "found {found}; the header is missing: add this as the first line: {HEADER}"
+            );
+        }
         input.error_in_line(cursor.at, Problem::Unrecognised(message))
     })
+}
+
+/// What a file of ours begins with, as one would write it by hand.
+const HEADER: &str = "{\"kingsnake\":1,\"initial\":0}, with what every key holds before the test, or {\"kingsnake\":1} if keys are absent then";
+
+/// Whether the first object is a transaction of ours.
+fn has_our_fields(mut cursor: Cursor<'_>) -> bool {
+    let mut names = || -> Result<Vec<String>, ReadError> {
+        let mut names = Vec::new();
+        let mut first = true;
+        cursor.json_punct(b'{')?;
+        while cursor.json_more(&mut first, b'}')? {
+            names.push(cursor.json_text()?.into_owned());
+            cursor.json_punct(b':')?;
+            cursor.json_skip()?;
+        }
+        Ok(names)
+    };
+    let names = names().unwrap_or_default();
+    names
+        .iter()
+        .any(|name| matches!(name.as_str(), "ops" | "session"))
 }
 
 /// A record S and, after it, another record, with or without a time.

@@ -19,7 +19,7 @@ const MAP_FROM: u64 = 64 * 1024;
 /// How much is read between two looks at the budget.
 const PIECE: u64 = 1 << 20;
 
-const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+pub(crate) const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 

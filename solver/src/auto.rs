@@ -9,7 +9,7 @@ use crate::certify;
 use crate::check::{CheckError, CheckStats, Decider, Engines, Report, Techniques, check_on};
 use crate::context::Context;
 use crate::level::{Level, Model, Spec};
-use crate::model::History;
+use crate::model::{History, Status};
 use crate::phases::{self, Stop};
 use crate::progress::Progress;
 use crate::verdict::{
@@ -61,9 +61,9 @@ impl Answer {
     }
 }
 
-/// The levels by name: serializability and snapshot isolation without session order unless the level is about it, the weaker ones with
-/// it; without session order at all, if so told.
-pub fn levels(session_order: bool) -> Vec<Asked> {
+/// The levels by name. A level whose name speaks of sessions or of strength is asked with session order, every other one without it, the
+/// weak ones like serializability; all with it, or none, if so told.
+pub fn levels(session_order: Option<bool>) -> Vec<Asked> {
     let all = [
         (Level::StrictSer, true),
         (Level::StrongSessionSer, true),
@@ -72,15 +72,15 @@ pub fn levels(session_order: bool) -> Vec<Asked> {
         (Level::StrongSessionSi, true),
         (Level::Gsi, false),
         (Level::Si, false),
-        (Level::Psi, true),
-        (Level::Pc, true),
-        (Level::Cc, true),
-        (Level::Ra, true),
+        (Level::Psi, false),
+        (Level::Pc, false),
+        (Level::Cc, false),
+        (Level::Ra, false),
         (Level::RcSo, true),
-        (Level::Rc, true),
+        (Level::Rc, false),
     ];
     let spec = |(level, by_session): (Level, bool)| {
-        let spec = level.spec(Some(by_session && session_order))?;
+        let spec = level.spec(Some(session_order.unwrap_or(by_session)))?;
         Some(Asked { level, spec })
     };
     all.into_iter().filter_map(spec).collect()
@@ -96,7 +96,9 @@ pub fn auto(
     progress: &mut dyn Progress,
 ) -> Result<Vec<Answer>, CheckError> {
     let mut shared = match phases::share(history, &mut Context::new(budget, progress)) {
-        Ok(shared) => shared,
+        Ok(shared) => Some(shared),
+        // Each level tries what may have taken effect.
+        Err(Stop::Error(CheckError::Resolve(error))) if error.unsettled().is_some() => None,
         Err(Stop::Budget(reason)) => {
             let stopped = |it: &Asked| Answer::Checked(Box::new(stopped(it.spec, reason.clone())));
             return Ok(asked.iter().map(stopped).collect());
@@ -115,16 +117,10 @@ pub fn auto(
             continue;
         }
         let spec = asked[at].spec;
-        let lent = Engines {
-            device: match &mut engines.device {
-                Some(device) => Some(&mut **device),
-                None => None,
-            },
-            backend: &mut *engines.backend,
-        };
+        let lent = engines.lend();
         let report = check_on(
             history,
-            Some(&mut shared),
+            shared.as_mut(),
             spec,
             techniques,
             lent,
@@ -135,7 +131,9 @@ pub fn auto(
         answers[at] = Some(Answer::Checked(Box::new(report)));
         let kind = |spec: Spec| (spec.model, spec.session_order);
         let mut open = asked.iter().zip(&answers).filter(|it| it.1.is_none());
-        if !open.any(|(it, _)| kind(it.spec) == kind(spec)) {
+        if !open.any(|(it, _)| kind(it.spec) == kind(spec))
+            && let Some(shared) = &mut shared
+        {
             shared.forget(spec);
         }
     }
@@ -254,6 +252,18 @@ fn refuted_at(
             Ok(Counterexample::Cyclic(proof))
         }
         Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
+        Counterexample::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => {
+            let at = |status, case| refuted_at(&history.with_status(*txn, status), spec, case);
+            Ok(Counterexample::EitherWay {
+                txn: *txn,
+                lost: Box::new(at(Status::Aborted, lost)?),
+                took_effect: Box::new(at(Status::Committed, took_effect)?),
+            })
+        }
     }
 }
 

@@ -6,9 +6,12 @@
 
 #[cfg(test)]
 mod agreement;
+#[cfg(test)]
+mod assumptions;
 pub mod auto;
 pub mod check;
 mod context;
+mod either_way;
 pub mod linearizable;
 #[cfg(test)]
 mod mixed;
@@ -19,6 +22,7 @@ mod psi;
 mod report;
 pub mod shared;
 mod techniques;
+pub mod tight;
 mod uncertain;
 pub mod weak;
 
@@ -26,7 +30,7 @@ pub use context::Context;
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
 pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
-pub use kingsnake_relate::{prune, relate, resolve};
+pub use kingsnake_relate::{assume, prune, relate, resolve};
 
 /// Problems that do not come from a history.
 pub mod problem {

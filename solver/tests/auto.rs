@@ -18,6 +18,11 @@ use kingsnake_solver::verdict::Verdict;
 use kingsnake_solver::weak::{WeakLevel, WeakSpec};
 use pessimist::Pessimist;
 
+/// As each level's name says, or no session order at all.
+fn asked_with(session_order: bool) -> Option<bool> {
+    (!session_order).then_some(false)
+}
+
 fn ask(history: &History, session_order: bool, budget: &Budget) -> Result<Vec<Answer>, CheckError> {
     let mut engines = Engines {
         device: None,
@@ -25,7 +30,7 @@ fn ask(history: &History, session_order: bool, budget: &Budget) -> Result<Vec<An
     };
     auto(
         history,
-        &levels(session_order),
+        &levels(asked_with(session_order)),
         &Techniques::default(),
         &mut engines,
         budget,
@@ -59,7 +64,7 @@ fn every_answer_is_the_oracles_whether_checked_or_implied() {
     for seed in 0..6_000 {
         let history = small(seed);
         for session_order in [true, false] {
-            let asked = levels(session_order);
+            let asked = levels(asked_with(session_order));
             let answers = match ask(&history, session_order, &Budget::unlimited()) {
                 Ok(answers) => answers,
                 // The stand-in for a solver says no where it does not know, and is found out.

@@ -82,6 +82,7 @@ fn class(steps: &[Step]) -> String {
         .filter_map(|step| match step.reason {
             StepReason::Begin => None,
             StepReason::Session => Some("so"),
+            StepReason::Stated { .. } => Some("given"),
             StepReason::RealTime => Some("rt"),
             StepReason::Wr { .. } => Some("wr"),
             StepReason::Ww { .. } => Some("ww"),

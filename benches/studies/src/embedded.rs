@@ -43,6 +43,11 @@ pub const BUILT_IN: &[(&str, &str, &str)] = &[
         include_str!("../sweep.toml"),
     ),
     (
+        "weak",
+        "benches/studies/weak.toml",
+        include_str!("../weak.toml"),
+    ),
+    (
         "viper",
         "benches/studies/viper.toml",
         include_str!("../viper.toml"),

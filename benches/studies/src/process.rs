@@ -164,10 +164,15 @@ fn was_asked_to_stop(_: ExitStatus) -> bool {
     false
 }
 
-/// Ends this process when its stdin closes: its parent is gone.
-pub fn stay_on_leash() {
-    std::thread::spawn(|| {
+/// Ends this process when its stdin closes: its parent is gone. One that has something to tidy up is first asked to stop, and has
+/// this long.
+pub fn stay_on_leash(tidies_up: Option<Duration>) {
+    std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        if let Some(time) = tidies_up {
+            let _ = signal_hook::low_level::raise(signal_hook::consts::SIGTERM);
+            std::thread::sleep(time);
+        }
         std::process::exit(3);
     });
 }

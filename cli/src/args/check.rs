@@ -9,6 +9,7 @@ use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::weak::WeakLevel;
 
+use super::assume::AssumeArgs;
 use super::cells::CellArgs;
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
@@ -127,6 +128,14 @@ pub struct FileArgs {
     /// Write one JSON document, to stdout in place of the words unless a file is given.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub json: Option<PathBuf>,
+    /// Write Elle's result map (`:valid?`, `:anomaly-types`, `:anomalies`, `:not`, `:also-not`), to stdout in place of the words unless a
+    /// file is given; looks for all anomalies, as --all does.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub edn: Option<PathBuf>,
+    /// Write every anomaly into a directory: a text a class, a picture an anomaly, a page for each list whose reads disagree, and an
+    /// index; looks for all anomalies, as --all does.
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
     /// Draw the counterexample for Graphviz.
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
@@ -151,7 +160,8 @@ pub struct WorkloadArgs {
     /// How many keys a read has, for `long-fork`.
     #[arg(long, value_name = "N")]
     pub group_size: Option<usize>,
-    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`.
+    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`; that one order explains every read, for
+    /// `counter`.
     #[arg(long)]
     pub linearizable: bool,
 }
@@ -169,6 +179,19 @@ pub struct AllArgs {
     /// Exit with 1 only if one of these anomalies, or a worse one, is there, such as `G1,lost-update`.
     #[arg(long, value_name = "ANOMALY", value_delimiter = ',')]
     pub anomalies: Vec<String>,
+}
+
+impl CheckArgs {
+    /// Whether every class of anomaly is looked for.
+    pub fn wants_anomalies(&self) -> bool {
+        let AllArgs {
+            all,
+            expect,
+            anomalies,
+        } = &self.all;
+        let is_written = self.files.edn.is_some() || self.files.directory.is_some();
+        *all || is_written || !expect.is_empty() || !anomalies.is_empty()
+    }
 }
 
 /// `kingsnake check`.
@@ -230,6 +253,9 @@ pub struct CheckArgs {
     /// The history: a file, a directory of logs, or `-` for stdin.
     #[arg(skip)]
     pub history: PathBuf,
+    /// Whether the answer is told at length.
+    #[arg(skip)]
+    pub explains: bool,
     /// What is checked.
     #[command(flatten)]
     pub level: LevelArgs,
@@ -249,6 +275,9 @@ pub struct CheckArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// What is assumed beyond it.
+    #[command(flatten)]
+    pub assume: AssumeArgs,
     /// What a workload's rule needs to know.
     #[command(flatten)]
     pub workload: WorkloadArgs,

@@ -19,10 +19,12 @@ use kingsnake_solver::verdict::{Counterexample, Verdict};
 use kingsnake_tell::name_by;
 use serde_json::{Value, json};
 
-use super::check::expect_outputs;
+use super::check::{expect_outputs, write_anomalies};
 use crate::anomalies::{self, Expected, Found, Models};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArgs, Switch};
+use crate::assumptions::assumed;
+use crate::directory::Head;
 use crate::input::{load, thinned};
 use crate::limits::{self, is_stdio, within};
 use crate::memory;
@@ -65,9 +67,9 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     for warning in &warnings {
         voice.warn(warning);
     }
-    let (file, report) = (files.json.clone(), files.report.clone());
+    let (file, report, files) = (files.json.clone(), files.report.clone(), files.clone());
     within(&limits::for_writing(&budget, bounds), move || {
-        if ![&file, &report]
+        if ![&file, &report, &files.edn]
             .iter()
             .any(|it| it.as_deref().is_some_and(is_stdio))
         {
@@ -80,6 +82,16 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             text.push('\n');
             put(path, &text)?;
         }
+        let strongest = match survey.strongest().as_slice() {
+            [] => "no level is known to hold".to_owned(),
+            names => format!("strongest: {}", names.join(", ")),
+        };
+        let head = Head {
+            verdict: strongest,
+            status: survey.status(),
+            command: &survey.command(),
+        };
+        write_anomalies(&parsed.history, survey.found.as_ref(), &files, &head)?;
         if let Some(path) = &report {
             put(path, &survey.page(&parsed, &warnings, start.elapsed()))?;
         }
@@ -131,10 +143,12 @@ struct Survey {
 impl Survey {
     fn new(args: &CheckArgs) -> Result<Self> {
         let mut args = args.clone();
-        let session_order = args.level.session_order != Some(Switch::Off);
+        let session_order = args.level.session_order.map(|it| it == Switch::On);
         let mut switches = String::from(" --level auto");
-        if !session_order {
-            switches.push_str(" --session-order off");
+        match session_order {
+            None => {}
+            Some(true) => switches.push_str(" --session-order on"),
+            Some(false) => switches.push_str(" --session-order off"),
         }
         let mut asked = levels(session_order);
         if let Some(switch) = args.level.real_time {
@@ -189,6 +203,7 @@ impl Survey {
         let plan = &self.plan;
         progress.event(Event::Phase(Phase::Parse));
         let parsed = thinned(load(&args.history, &args.read, budget)?, plan);
+        let parsed = assumed(parsed, &plan.assume)?;
         let options = Options {
             seed: plan.seed,
             propagator: plan.search,
@@ -252,7 +267,7 @@ impl Survey {
     /// What is known of every model.
     fn models(&self) -> Models {
         let decided = self.rows();
-        let decided = decided.filter_map(|(it, answer)| Some((it.level, answer.holds()?)));
+        let decided = decided.filter_map(|(it, answer)| Some((*it, answer.holds()?)));
         Models::new(decided, self.found.as_ref())
     }
 

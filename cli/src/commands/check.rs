@@ -13,23 +13,30 @@ use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::linearizable::check_linearizable;
+use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Event, Phase, Progress};
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
-use crate::anomalies::{self, Expected};
+use crate::anomalies::{self, Expected, Found};
 use crate::answer::Answer;
 use crate::args::{CheckArgs, FileArgs};
+use crate::assumptions::assumed;
 use crate::input::{self, load, thinned};
 use crate::limits::{self, is_stdio, within};
+use crate::ordered;
 use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
 use crate::plan::{Plan, questioned_level, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{Drawing, Listener};
+use crate::remarks::hints;
 use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, complain, say};
-use crate::{certificate, json, memory, page};
+use crate::{certificate, directory, edn, json, memory, page};
+
+/// Longer orders are not judged: that takes time in the square of their length.
+const MOST_POINTS: usize = 200_000;
 
 /// Checks, and tells the answer in the words that `words` finds.
 pub fn run(
@@ -82,10 +89,14 @@ pub fn run(
     }
     answer.expected = expected;
     let (status, verdict, files) = (answer.status(), answer.word(), args.files.clone());
+    let explains = args.explains;
     let writing = limits::for_writing(&budget, bounds);
     let delivered = within(&writing, move || {
-        let answer = told(answer);
+        let answer = told(answer, explains || files.report.is_some());
         deliver(&answer, &files, voice, words)?;
+        for hint in &answer.hints {
+            voice.hint(hint);
+        }
         // The process ends here; giving a million transactions back one by one would only take time.
         std::mem::forget(answer);
         Ok(())
@@ -110,6 +121,9 @@ pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
         path,
     });
     let outputs: Vec<Output<'_>> = outputs(&args.files).chain(instance).collect();
+    if let Some(path) = &args.files.directory {
+        directory::expect_usable(path)?;
+    }
     expect_apart(&input::files(&args.history, &args.read), &outputs)
 }
 
@@ -127,6 +141,8 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         decider: Decider::Nobody,
         stats: CheckStats::default(),
         telling: None,
+        ordered: None,
+        hints: Vec::new(),
         found: None,
         expected: Expected::default(),
         proof: None,
@@ -149,7 +165,7 @@ fn answer(
     marks.begin(Phase::Parse);
     progress.event(Event::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
-    let mut parsed: Parsed = thinned(parsed, &plan);
+    let mut parsed: Parsed = assumed(thinned(parsed, &plan), &plan.assume)?;
     if let Some(map) = &plan.isolation_map {
         map.apply(&mut parsed.history)?;
     }
@@ -229,8 +245,7 @@ fn answer(
         spend(&mut phases, name, time);
     }
     let mut found = None;
-    let expects = !args.all.expect.is_empty() || !args.all.anomalies.is_empty();
-    if args.all.all || expects {
+    if args.wants_anomalies() {
         match anomalies::find(&parsed.history, budget)? {
             Ok(all) => found = Some(all),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
@@ -243,6 +258,8 @@ fn answer(
         decider: report.decider,
         stats: report.stats,
         telling: None,
+        ordered: None,
+        hints: Vec::new(),
         found,
         expected: Expected::default(),
         proof,
@@ -255,7 +272,14 @@ fn answer(
 }
 
 /// The answer with its words. The verdict stands already; this is no part of the time that it took.
-fn told(mut answer: Answer) -> Answer {
+fn told(mut answer: Answer, orders: bool) -> Answer {
+    if let (Verdict::Satisfied(certificate), Some(parsed)) = (&answer.verdict, &answer.parsed) {
+        let n_points = certificate.order.len();
+        if orders && n_points <= MOST_POINTS {
+            let ordered = ordered::ordered(&parsed.history, answer.plan.spec, certificate);
+            answer.ordered = Some(ordered);
+        }
+    }
     if let (Verdict::Violated(counterexample), Some(parsed)) = (&answer.verdict, &answer.parsed) {
         let begun = Instant::now();
         let (history, spec) = (&parsed.history, answer.plan.spec);
@@ -267,6 +291,10 @@ fn told(mut answer: Answer) -> Answer {
         answer.telling = Some(telling);
         spend(&mut answer.phases, Phase::Explain.name(), begun.elapsed());
         answer.time += begun.elapsed();
+    }
+    if let Some(parsed) = &answer.parsed {
+        let name = answer.telling.as_ref().map(|it| it.name);
+        answer.hints = hints(&parsed.history, &answer.verdict, name);
     }
     answer
 }
@@ -301,6 +329,7 @@ fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
         ("--certificate", &args.certificate),
         ("--proof", &args.proof),
         ("--json", &args.json),
+        ("--edn", &args.edn),
         ("--dot", &args.dot),
         ("--svg", &args.svg),
         ("--report", &args.report),
@@ -332,6 +361,14 @@ fn deliver(
         let mut text = serde_json::to_string_pretty(&json::document(answer))?;
         text.push('\n');
         put(path, &text)?;
+    }
+    if let Some(history) = answer.history() {
+        let head = directory::Head {
+            verdict: format!("{}: {}", answer.word(), answer.plan.promise()),
+            status: answer.status(),
+            command: &answer.plan.short_command(),
+        };
+        write_anomalies(history, answer.found.as_ref(), files, &head)?;
     }
     if let Some(path) = &files.certificate {
         match (&answer.verdict, answer.history()) {
@@ -372,6 +409,22 @@ fn deliver(
     }
     if let Some(path) = &files.report {
         put(path, &page::page(answer, scene.as_ref()))?;
+    }
+    Ok(())
+}
+
+/// Writes Elle's map and the directory of anomalies, where they were asked for.
+pub fn write_anomalies(
+    history: &History,
+    found: Option<&Found>,
+    files: &FileArgs,
+    head: &directory::Head<'_>,
+) -> Result<()> {
+    if let Some(path) = &files.edn {
+        put(path, &edn::document(history, found, head.status))?;
+    }
+    if let (Some(path), Some(found)) = (&files.directory, found) {
+        directory::write(path, history, found, head)?;
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ fn by_name(to: &Path) -> Format {
 }
 
 /// A writer needs a file, which may be binary; stdout gets its bytes.
-fn to_stdout(history: &History, format: Format, voice: Voice) -> Result<u8> {
+pub fn to_stdout(history: &History, format: Format, voice: Voice) -> Result<u8> {
     if format == Format::Cobra {
         bail!("Cobra's logs are a directory and cannot be written to stdout");
     }

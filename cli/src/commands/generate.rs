@@ -10,8 +10,9 @@ use kingsnake_datasets::workloads::{self, Granularity, Lwt, Parameters};
 use kingsnake_solver::model::History;
 use serde_json::json;
 
-use super::convert::expect_target;
+use super::convert::{expect_target, to_stdout};
 use crate::args::{GenerateArgs, GranularityArg};
+use crate::limits::is_stdio;
 use crate::output::{Output, expect_apart, put};
 use crate::voice::{Voice, count, printable, say};
 
@@ -72,11 +73,9 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
     if !args.inline_version_order {
         history.retain_versions(|_| false);
     }
-    for note in kingsnake_datasets::write(&history, args.format, &args.out)? {
-        voice.warn(&note);
-    }
+    written(args, &history, voice)?;
     tell_json(args, &history, recorded.n_aborted(), start)?;
-    if !voice.quiet && !says_json(args) {
+    if !voice.quiet && !fills_stdout(args) {
         let words = format!(
             "{} ({}): {} on {}, {}, {}, {}, {}; {} aborted",
             args.out.display(),
@@ -97,9 +96,21 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
     Ok(0)
 }
 
-/// Whether stdout gets JSON in place of words.
-fn says_json(args: &GenerateArgs) -> bool {
-    args.json.as_deref() == Some(Path::new("-"))
+/// Writes the history, to stdout for `-`.
+fn written(args: &GenerateArgs, history: &History, voice: Voice) -> Result<()> {
+    if is_stdio(&args.out) {
+        to_stdout(history, args.format, voice)?;
+        return Ok(());
+    }
+    for note in kingsnake_datasets::write(history, args.format, &args.out)? {
+        voice.warn(&note);
+    }
+    Ok(())
+}
+
+/// Whether stdout gets the history or JSON in place of words.
+fn fills_stdout(args: &GenerateArgs) -> bool {
+    is_stdio(&args.out) || args.json.as_deref().is_some_and(is_stdio)
 }
 
 /// What was generated, as JSON.
@@ -142,11 +153,9 @@ fn run_lwt(args: &GenerateArgs, voice: Voice, start: Instant) -> Result<u8> {
         seed: args.seed,
     };
     let history = lwt.history()?;
-    for note in kingsnake_datasets::write(&history, args.format, &args.out)? {
-        voice.warn(&note);
-    }
+    written(args, &history, voice)?;
     tell_json(args, &history, 0, start)?;
-    if !voice.quiet && !says_json(args) {
+    if !voice.quiet && !fills_stdout(args) {
         let words = format!(
             "{} ({}): lwt, {}, {}, {}\n",
             args.out.display(),

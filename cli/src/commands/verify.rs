@@ -1,5 +1,7 @@
 //! `kingsnake verify`: replays a certificate against a history. Uses nothing of the search that found it.
 
+use std::io::Read;
+
 use anyhow::{Context, Result, ensure};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::linearizable::{self, Demand, moments};
@@ -9,15 +11,33 @@ use kingsnake_solver::level::Level;
 use super::weak;
 use crate::answer::base_name;
 use crate::args::{FailedCasArg, LevelArg, VerifyArgs};
+use crate::assumptions::assumed;
 use crate::certificate;
 use crate::commit_certificate;
 use crate::input::load;
+use crate::limits::is_stdio;
 use crate::plan::{clocked, one_level, promise, spec};
 use crate::voice::{Voice, count, printable, say};
 
+/// The certificate, from stdin for `-`.
+fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
+    let path = &args.certificate;
+    let bytes = if is_stdio(path) {
+        ensure!(
+            !is_stdio(&args.history),
+            "the history and the certificate cannot both come from stdin"
+        );
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    bytes.with_context(|| path.display().to_string())
+}
+
 /// Replays, and says whether the certificate holds.
 pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
-    let mut parsed = load(&args.history, &args.read, budget)?;
+    let mut parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
     let own_levels = args.level.level == Some(LevelArg::One(Level::AsRecorded));
     if own_levels || args.level.level.is_none() && certificate::is_mixed(&args.certificate) {
         let map = args.level.isolation_map.clone().unwrap_or_default();
@@ -27,7 +47,8 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         voice.warn(warning);
     }
     let history = &parsed.history;
-    if let Some(claim) = commit_certificate::read(&args.certificate, history)? {
+    let bytes = certificate_bytes(args)?;
+    if let Some(claim) = commit_certificate::read(&args.certificate, &bytes, history)? {
         ensure!(
             history.all_predicates().is_empty(),
             "{} has conditions over rows, which verify does not evaluate at the weak levels; replay an order with `check --along FILE`",
@@ -41,7 +62,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         }
         return weak::verify(args, &claim, history, voice);
     }
-    let claim = certificate::read(&args.certificate, history)?;
+    let claim = certificate::read(&args.certificate, &bytes, history)?;
     if !claim.same_history {
         voice.warn(&format!(
             "{} was made for another history; it is replayed against this one all the same",

@@ -1,28 +1,36 @@
 //! `kingsnake check` and `verify` at the weak levels: one sort decides, so there is nothing to plan.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
-use kingsnake_solver::model::{History, KeyId, TxnId};
-use kingsnake_solver::verdict::Counterexample;
+use kingsnake_solver::model::{History, KeyId, Status, TxnId};
+use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
 use kingsnake_solver::weak::{
     Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay,
 };
-use kingsnake_tell::commit_story;
+use kingsnake_tell::{commit_story, definition};
 use serde_json::{Value, json};
 
-use super::check::expect_outputs;
+use super::check::{expect_outputs, write_anomalies};
+use crate::anomalies::{self, Expected, Found};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
+use crate::assumptions::assumed;
 use crate::commit_certificate::{Claim, write};
+use crate::directory::Head;
 use crate::input::load;
 use crate::limits::{self, within};
+use crate::ordered::{Ordered, ordered};
 use crate::output::put;
+use crate::plan::quoted_path;
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
+use crate::words::advice;
+use crate::{memory, processor};
 
 fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
@@ -55,6 +63,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             level.name()
         );
     }
+    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
     let bounds = &args.limits.bounds;
     let budget = limits::budget(bounds, start)?;
@@ -62,14 +71,20 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         let (args, budget) = (args.clone(), budget.clone());
         move || {
             let parsed = load(&args.history, &args.read, &budget)?;
+            let parsed = assumed(parsed, &args.assume)?;
             let verdict = check(&parsed.history, spec, &budget)?;
-            Ok((parsed, verdict))
+            let found = if args.wants_anomalies() {
+                anomalies::find(&parsed.history, &budget)?.ok()
+            } else {
+                None
+            };
+            Ok((parsed, verdict, found))
         }
     };
-    let (parsed, verdict) = match within(&budget, work) {
-        Ok((parsed, verdict)) => (Some(parsed), verdict),
+    let (parsed, verdict, found) = match within(&budget, work) {
+        Ok((parsed, verdict, found)) => (Some(parsed), verdict, found),
         Err(error) => match limits::stopped(&error) {
-            Some(reason) => (None, WeakVerdict::Unknown(reason.clone())),
+            Some(reason) => (None, WeakVerdict::Unknown(reason.clone()), None),
             None => return Err(error),
         },
     };
@@ -78,12 +93,16 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
     }
     let history = parsed.as_ref().map(|parsed| &parsed.history);
     let answer = Weak {
+        explains: args.explains,
         spec,
         history,
         verdict: &verdict,
         subject: subject(&args.history, history),
+        found: found.as_ref(),
+        expected,
     };
-    if files.json.as_deref() != Some(Path::new("-")) {
+    let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    if !is_stdout(&files.json) && !is_stdout(&files.edn) {
         let mut words = answer.words(voice);
         if !voice.quiet {
             words.push_str(&format!(
@@ -91,8 +110,31 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
                 answer.how(),
                 lasting(start.elapsed())
             ));
+            if args.explains
+                && let Some(ordered) = answer.ordered()
+            {
+                words.push_str(&ordered.words(voice));
+            }
+        }
+        if let (Some(found), Some(history)) = (&found, history) {
+            words.push_str(&format!("\n{}", found.words(history, voice)));
+            for line in answer.missed() {
+                words.push_str(&format!("{line}\n"));
+            }
         }
         say(&words).context("cannot write to stdout")?;
+    }
+    if let Some(history) = history {
+        let name = level.name();
+        let head = Head {
+            verdict: format!("{}: {}", answer.word(), spec),
+            status: answer.status(),
+            command: &format!(
+                "kingsnake check {} --level {name}",
+                quoted_path(&args.history)
+            ),
+        };
+        write_anomalies(history, found.as_ref(), files, &head)?;
     }
     if let Some(path) = &files.json {
         put(path, &format!("{:#}\n", answer.json(start)))?;
@@ -159,28 +201,58 @@ fn subject(path: &Path, history: Option<&History>) -> String {
     }
 }
 
+/// What happened, in words.
+struct Told {
+    name: String,
+    about: String,
+    noticed: String,
+    lines: Vec<String>,
+    operations: Vec<String>,
+    causes: &'static [&'static str],
+}
+
 /// A finished check.
 struct Weak<'a> {
+    /// Whether it is told at length.
+    explains: bool,
     spec: WeakSpec,
     history: Option<&'a History>,
     verdict: &'a WeakVerdict,
     subject: String,
+    /// Every class of anomaly, where they were looked for.
+    found: Option<&'a Found>,
+    expected: Expected,
 }
 
 impl Weak<'_> {
     fn word(&self) -> &'static str {
         match self.verdict {
             WeakVerdict::Satisfied(_) => "satisfied",
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => "violated",
             WeakVerdict::Unknown(_) => "unknown",
+            _ => "violated",
         }
     }
 
+    /// What was expected and is not so.
+    fn missed(&self) -> Vec<String> {
+        let found = self.found;
+        found.map_or(Vec::new(), |found| {
+            self.expected.missed(found, &Names::new())
+        })
+    }
+
     fn status(&self) -> u8 {
+        if !self.expected.is_empty() {
+            return match self.found {
+                None => 3,
+                Some(_) if !self.missed().is_empty() => 1,
+                Some(found) => 3 * u8::from(!found.anomalies.is_complete),
+            };
+        }
         match self.verdict {
             WeakVerdict::Satisfied(_) => 0,
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => 1,
             WeakVerdict::Unknown(_) => 3,
+            _ => 1,
         }
     }
 
@@ -188,6 +260,7 @@ impl Weak<'_> {
         match self.verdict {
             WeakVerdict::Satisfied(_) | WeakVerdict::Cycle(_) => "one topological sort decided",
             WeakVerdict::Local(_) => "some reads cannot have happened at this level",
+            WeakVerdict::EitherWay { .. } => "each case was decided by itself",
             WeakVerdict::Unknown(_) => "nobody decided",
         }
     }
@@ -195,8 +268,8 @@ impl Weak<'_> {
     fn words(&self, voice: Voice) -> String {
         let word = match self.verdict {
             WeakVerdict::Satisfied(_) => voice.paint.good(self.word()),
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => voice.paint.bad(self.word()),
             WeakVerdict::Unknown(_) => voice.paint.open(self.word()),
+            _ => voice.paint.bad(self.word()),
         };
         let mut words = format!("{word}: {} ({})\n", self.spec, self.subject);
         if voice.quiet {
@@ -205,28 +278,92 @@ impl Weak<'_> {
         if let WeakVerdict::Unknown(reason) = self.verdict {
             words.push_str(&format!("{}\n", printable(&reason.to_string())));
         }
-        let Some((name, lines, operations)) = self.story() else {
+        let Some(told) = self.story() else {
             return words;
         };
-        words.push_str(&format!("{}\n\n", voice.paint.strong(&printable(&name))));
-        for line in lines {
+        words.push_str(&format!("{}\n", voice.paint.strong(&printable(&told.name))));
+        words.push_str(&format!("{}\n{}\n\n", told.about, printable(&told.noticed)));
+        for line in told.lines {
             words.push_str(&format!("  {}\n", printable(&line)));
         }
         words.push_str("\nThe transactions:\n");
-        for line in operations {
+        for line in told.operations {
             words.push_str(&format!("  {}\n", printable(&line)));
+        }
+        if self.explains {
+            words.push_str(&advice(&self.definition(), told.causes, voice));
         }
         words.push('\n');
         words
     }
 
-    /// The name of what happened, its story, and what the transactions did; `None` where nothing went wrong.
-    fn story(&self) -> Option<(String, Vec<String>, Vec<String>)> {
-        let history = self.history?;
-        match self.verdict {
+    /// The level as the ingredients that all levels share.
+    fn ingredients(&self) -> Spec {
+        Spec {
+            model: self.spec.level.into(),
+            session_order: self.spec.session_order,
+            real_time: None,
+        }
+    }
+
+    /// What the level promises.
+    fn definition(&self) -> String {
+        definition(self.ingredients())
+    }
+
+    /// The order of commits and how tight it is, where the level is satisfied.
+    fn ordered(&self) -> Option<Ordered> {
+        let (WeakVerdict::Satisfied(order), Some(history)) = (self.verdict, self.history) else {
+            return None;
+        };
+        let order = order.iter().map(|&txn| Point {
+            txn,
+            moment: Moment::Whole,
+        });
+        let certificate = Certificate {
+            order: order.collect(),
+        };
+        Some(ordered(history, self.ingredients(), &certificate))
+    }
+
+    /// What happened; `None` where nothing went wrong.
+    fn story(&self) -> Option<Told> {
+        self.story_of(self.history?, self.verdict)
+    }
+
+    fn story_of(&self, history: &History, verdict: &WeakVerdict) -> Option<Told> {
+        match verdict {
+            WeakVerdict::EitherWay {
+                txn,
+                lost,
+                took_effect,
+            } => {
+                let who = history.txn_name(*txn);
+                let mut told = self.story_of(&history.with_status(*txn, Status::Aborted), lost)?;
+                let history = history.with_status(*txn, Status::Committed);
+                let took_effect = self.story_of(&history, took_effect)?;
+                let indented =
+                    |lines: Vec<String>| lines.into_iter().map(|line| format!("  {line}"));
+                let mut lines = vec![format!("Suppose that {who} did not take effect:")];
+                lines.extend(indented(told.lines));
+                lines.push(format!("Suppose that {who} took effect:"));
+                lines.extend(indented(took_effect.lines));
+                told.lines = lines;
+                told.operations.extend(took_effect.operations);
+                told.operations.sort();
+                told.operations.dedup();
+                Some(told)
+            }
             WeakVerdict::Cycle(steps) => {
                 let story = commit_story(history, steps);
-                Some((story.name.to_owned(), story.lines, story.operations))
+                Some(Told {
+                    name: story.name.to_owned(),
+                    about: story.about.to_owned(),
+                    noticed: story.noticed,
+                    lines: story.lines,
+                    operations: story.operations,
+                    causes: story.causes,
+                })
             }
             WeakVerdict::Local(findings) => {
                 // What a finding says does not depend on the level.
@@ -236,12 +373,15 @@ impl Weak<'_> {
                     real_time: None,
                 };
                 let telling = tell(history, spec, &Counterexample::Local(findings.clone()));
-                let lines = telling.story.lines.into_iter().map(|line| line.text);
-                Some((
-                    telling.name.short.to_owned(),
-                    lines.collect(),
-                    telling.story.operations,
-                ))
+                let story = telling.story;
+                Some(Told {
+                    name: telling.name.short.to_owned(),
+                    about: story.about,
+                    noticed: story.noticed,
+                    lines: story.lines.into_iter().map(|line| line.text).collect(),
+                    operations: story.operations,
+                    causes: story.causes,
+                })
             }
             WeakVerdict::Satisfied(_) | WeakVerdict::Unknown(_) => None,
         }
@@ -253,19 +393,52 @@ impl Weak<'_> {
             "level": self.spec.level.name(),
             "session_order": self.spec.session_order,
             "decider": "weak",
+            "schema": 1,
+            "kingsnake": env!("CARGO_PKG_VERSION"),
+            "exit_status": self.status(),
             "seconds": start.elapsed().as_secs_f64(),
+            "stats": {
+                "seconds": start.elapsed().as_secs_f64(),
+                "cpu_seconds": processor::seconds(),
+                "peak_memory_bytes": memory::peak(),
+            },
         });
-        if let Some((name, lines, operations)) = self.story() {
-            document["anomaly"] = json!(name);
-            document["story"] = json!(lines);
-            document["transactions"] = json!(operations);
+        if let Some(history) = self.history {
+            document["history"] = json!({
+                "transactions": history.n_txns(),
+                "sessions": history.n_sessions(),
+                "operations": history.n_ops(),
+            });
+        }
+        if let Some(told) = self.story() {
+            document["anomaly"] = json!(told.name);
+            document["noticed"] = json!(told.noticed);
+            document["definition"] = json!(self.definition());
+            document["causes"] = json!(told.causes);
+            document["story"] = json!(told.lines);
+            document["transactions"] = json!(told.operations);
+        }
+        if self.explains
+            && let Some(tightness) = self.ordered().and_then(|it| it.view())
+        {
+            document["tightness"] = tightness;
         }
         if let (WeakVerdict::Cycle(steps), Some(history)) = (self.verdict, self.history) {
             document["cycle"] = steps.iter().map(|step| step_json(history, step)).collect();
         }
         if let WeakVerdict::Unknown(reason) = self.verdict {
-            document["reason"] = json!(reason.to_string());
+            let kind = match reason {
+                StopReason::Time(_) => "time",
+                StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
+                _ => "other",
+            };
+            document["reason"] = json!({"kind": kind, "words": reason.to_string()});
             document["interrupted"] = json!(matches!(reason, StopReason::Interrupted));
+        }
+        if let (Some(found), Some(history), Some(fields)) =
+            (self.found, self.history, document.as_object_mut())
+        {
+            fields.extend(found.view(history));
         }
         document
     }
@@ -276,6 +449,10 @@ fn step_json(history: &History, step: &CommitStep) -> Value {
     let key = |key: KeyId| history.key_name(key);
     let reason = match &step.reason {
         CommitReason::Session => json!({"reason": "so"}),
+        CommitReason::Stated(edge) => json!({
+            "reason": "given",
+            "name": history.given_edges().get(*edge as usize).map(|it| &it.name),
+        }),
         CommitReason::Wr(it) => json!({"reason": "wr", "key": key(*it)}),
         CommitReason::Given(it) => json!({"reason": "ww", "key": key(*it)}),
         CommitReason::Vis {

@@ -13,6 +13,7 @@ use kingsnake_solver::level::{Level, Model, Spec};
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
+use kingsnake_tell::pl_definition;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -231,13 +232,20 @@ fn certified(
             status: 0,
             verdict: "satisfied",
             headline: format!("satisfied: the certificate shows {level}"),
-            story: Vec::new(),
+            story: if args.explains {
+                in_order(history, level, order)
+            } else {
+                Vec::new()
+            },
             data: json!({ "sizes": sizes(&report), "order": names(history, order) }),
             decider: "certificate",
         }),
         PlVerdict::Refuted(why) => {
             let name = teller.name(why);
             let mut story = teller.refutation(why);
+            if args.explains {
+                story.push(pl_definition(level).to_owned());
+            }
             let mut data = json!({
                 "sizes": sizes(&report),
                 "anomaly": name,
@@ -380,6 +388,22 @@ fn read_order(history: &History, path: &Path) -> Result<Vec<TxnId>> {
             })
         })
         .collect()
+}
+
+/// What the level promises, and the order that shows it.
+fn in_order(history: &History, level: PlLevel, order: &[TxnId]) -> Vec<String> {
+    const LISTED: usize = 40;
+    let mut names = names(history, &order[..order.len().min(LISTED)]);
+    if order.len() > LISTED {
+        names.push(format!("and {} more", order.len() - LISTED));
+    }
+    vec![
+        pl_definition(level).to_owned(),
+        format!(
+            "An order that the recorded versions and reads allow: {}",
+            names.join(", ")
+        ),
+    ]
 }
 
 fn names(history: &History, order: &[TxnId]) -> Vec<String> {

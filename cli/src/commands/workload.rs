@@ -41,7 +41,7 @@ pub fn run(args: &CheckArgs, workload: Workload, voice: Voice, start: Instant) -
         group_size: args.workload.group_size,
         linearizable: args.workload.linearizable,
     };
-    let report = check(workload, &log, &asked).context("the workload has no rule")??;
+    let report = check(workload, &log, &asked, &budget).context("the workload has no rule")??;
     let answer = Answer {
         workload,
         log: &log,
@@ -203,6 +203,8 @@ fn deliver(answer: &Answer<'_>, files: &FileArgs, voice: Voice) -> Result<()> {
         (&files.certificate, "certificate"),
         (&files.proof, "proof"),
         (&files.dot, "graph"),
+        (&files.edn, "map of anomalies"),
+        (&files.directory, "directory"),
     ] {
         if let Some(path) = path {
             let path = path.display();

@@ -291,15 +291,16 @@ enum Failure {
     Complaint(String),
 }
 
-/// Runs this program with other words. A collector ends its servers when it is asked to stop, so it is asked, not killed.
+/// Runs this program with other words. A collector ends its servers when it is asked to stop, so it is asked, not killed; it asks
+/// itself when its stdin closes, which it does however this process ends.
 fn run(words: &[String], stop: &AtomicBool) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Complaint(error.to_string());
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
     command
         .args(words)
-        .arg("--quiet")
-        .stdin(Stdio::null())
+        .args(["--quiet", "--leash"])
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     // A Ctrl-C on the terminal is for the hunt, which asks its children.

@@ -85,7 +85,9 @@ pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u
     let json = args.check.files.json.as_deref();
     let mut lines = Lines {
         bar: StudyBar::new(voice),
-        is_silent: json.is_some_and(is_stdio) || args.many.annotations.is_some(),
+        is_silent: json.is_some_and(is_stdio)
+            || args.many.annotations.is_some()
+            || args.many.junit.as_deref().is_some_and(is_stdio),
     };
     let options = many.options(args, json.is_some());
     match batch(&many, &options, &stop, &mut lines)? {

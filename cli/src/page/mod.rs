@@ -51,6 +51,7 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
             (transactions(answer, history, telling, it))
         }
         @if let Verdict::Satisfied(certificate) = &answer.verdict {
+            @if let Some(ordered) = &answer.ordered { (ordered.section()) }
             (run::certificate(answer, certificate.order.len()))
         }
         @if let (Some(found), Some(history)) = (&answer.found, answer.history()) {
@@ -84,6 +85,7 @@ fn head(answer: &Answer, terms: &Terms) -> Markup {
             p.how { (terms.explain(&sentence(&answer.how()))) " " span.time { (lasting(answer.time)) } }
             @if let Some(words) = answer.about_unknown() { p.how { (sentence(&words)) } }
             @for warning in answer.parsed.iter().flat_map(|parsed| &parsed.warnings) { p.warning { (warning) } }
+            @for hint in &answer.hints { p.warning { "The log may be wrong, not the database: " (hint) } }
         }
     }
 }

@@ -80,7 +80,9 @@
     for (const bar of bars) {
       const from = Math.max(-5, share(number(bar.dataset.b, -Infinity)));
       const to = Math.min(105, share(number(bar.dataset.e, Infinity)));
-      bar.hidden = to < 0 || from > 100;
+      const gone = to < 0 || from > 100;
+      if (gone && bar === document.activeElement) lanes.focus({ preventScroll: true }); // Keys go on working.
+      bar.hidden = gone;
       bar.style.left = from + "%";
       bar.style.width = Math.max(0, to - from) + "%";
       bar.classList.toggle("thin", ((to - from) / 100) * width < 22);

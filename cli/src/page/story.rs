@@ -17,7 +17,13 @@ pub fn section(telling: &Telling, terms: &Terms) -> Markup {
             h2 { "What happened" }
             p.headline { (terms.explain(&story.headline)) }
             p { (terms.explain(&story.about)) }
+            p.noticed { b { "What the application notices: " } (terms.explain(&story.noticed)) }
             (lines(&story.lines, terms))
+            p.definition { b { "What was promised: " } (terms.explain(&story.definition)) }
+            details.causes {
+                summary { "Typical causes" }
+                ul { @for cause in story.causes { li { (terms.explain(cause)) } } }
+            }
         }
     }
 }

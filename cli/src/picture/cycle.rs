@@ -131,7 +131,10 @@ fn key(reason: StepReason) -> Option<KeyId> {
         | StepReason::Ww { key, .. }
         | StepReason::Rw { key, .. }
         | StepReason::Vis { key, .. } => Some(key),
-        StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
+        StepReason::Begin
+        | StepReason::Session
+        | StepReason::RealTime
+        | StepReason::Stated { .. } => None,
     }
 }
 
@@ -141,6 +144,7 @@ pub fn kind(reason: StepReason) -> Kind {
         StepReason::Begin => Kind::Bc,
         StepReason::Session => Kind::So,
         StepReason::RealTime => Kind::Rt,
+        StepReason::Stated { .. } => Kind::Given,
         StepReason::Wr { .. } => Kind::Wr,
         StepReason::Ww { .. } => Kind::Ww,
         StepReason::Rw { .. } => Kind::Rw,
@@ -179,7 +183,11 @@ fn arrow(source: Source<'_>, step: &Step, from: usize, to: usize) -> Arrow {
     );
     if let Some(key) = key(step.reason) {
         full.push_str(", key ");
-        full.push_str(&source.history.key_name(key));
+        let (label, name) = (source.labels.key(key), source.history.key_name(key));
+        full.push_str(&label);
+        if name.len() > label.len() {
+            full.push_str(&format!(" ({name})"));
+        }
     }
     Arrow {
         from: (from, step.from.moment),

@@ -38,7 +38,7 @@ pub fn draw(scene: &Scene) -> String {
                 }
                 for line in &card.lines {
                     words.push('\n');
-                    words.push_str(&short(&line.full, LONGEST));
+                    words.push_str(&short(&line.words, LONGEST));
                 }
                 if card.n_more > 0 {
                     let _ = write!(words, "\n+ {} more", card.n_more);
@@ -107,6 +107,7 @@ fn colour(kind: Kind) -> &'static str {
         Kind::Ww => "#b34700",
         Kind::Rw => "#8f2f77",
         Kind::Vis => "#2e6b3a",
+        Kind::Given => "#5b5b8f",
         Kind::Anomaly => "#b3261e",
     }
 }

@@ -76,7 +76,9 @@ pub struct Moments {
 pub struct Line {
     /// As it is drawn.
     pub text: String,
-    /// In full.
+    /// The same uncut, in the story's names.
+    pub words: String,
+    /// With its names in full.
     pub full: String,
     /// Whether an arrow is about it.
     pub is_marked: bool,
@@ -112,6 +114,8 @@ pub enum Kind {
     Rw,
     /// A weak transaction saw one and read from the other.
     Vis,
+    /// The user says so.
+    Given,
     /// Begin before commit.
     Bc,
     /// An anomaly without a cycle.
@@ -128,6 +132,7 @@ impl Kind {
             Kind::Ww => "ww",
             Kind::Rw => "rw",
             Kind::Vis => "vis",
+            Kind::Given => "given",
             Kind::Bc => "bc",
             Kind::Anomaly => "bad",
         }
@@ -147,6 +152,7 @@ impl Kind {
             Kind::Ww => "wrote first, the other overwrote it",
             Kind::Rw => "read what the other then overwrote",
             Kind::Vis => "was seen by a transaction that read from the other",
+            Kind::Given => "comes first by an order that was given",
             Kind::Bc => "begins before it commits",
             Kind::Anomaly => "the operation that it is about",
         }
@@ -197,6 +203,18 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
         Counterexample::Cyclic(proof) => {
             let (panels, hidden) = leaves(from, proof);
             Scene { panels, hidden }
+        }
+        Counterexample::EitherWay {
+            lost, took_effect, ..
+        } => {
+            let [mut one, mut other] = [lost, took_effect].map(|it| scene(history, labels, it));
+            one.panels.append(&mut other.panels);
+            let hidden = one.panels.len().saturating_sub(MOST_PANELS);
+            one.panels.truncate(MOST_PANELS);
+            Scene {
+                panels: one.panels,
+                hidden: hidden + one.hidden + other.hidden,
+            }
         }
         Counterexample::Stuck(stuck) => {
             panels.push(found::stuck_panel(from, stuck));
@@ -289,8 +307,10 @@ fn lines(
             continue;
         }
         *left -= 1;
+        let words = op_words(from.labels, from.history, txn, at, keys);
         lines.push(Line {
-            text: short(&op_words(from.labels, from.history, txn, at, keys), 32),
+            text: short(&words, 32),
+            words,
             full: full_op(from.history, txn, at),
             is_marked,
         });

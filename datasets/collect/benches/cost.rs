@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kingsnake_collect::{Cell, Database, Load, OrderBy, Request, Run, Target, adapter};
-use kingsnake_datasets::workloads::Kind;
+use kingsnake_datasets::store::Step;
+use kingsnake_datasets::workloads::{Kind, Parameters, find};
 use kingsnake_history::rng::Rng;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -31,28 +32,48 @@ fn database(directory: &Path) -> Box<dyn Database> {
     adapter("sqlite").unwrap().connect(&target).unwrap()
 }
 
-/// Two different keys, each read and then written: the workload `rmw`, with nothing recorded.
+/// The transactions of the workload `rmw`, with nothing recorded. In a thread, as a session is: a process of one thread has
+/// cheaper locks and system calls, whoever runs in it.
 fn bare() -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());
     let load = Load::new("rmw", Some(KEYS), None).unwrap();
     database.prepare(load.initially()).unwrap();
+    let start = processor();
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("bare".to_owned());
+        thread
+            .spawn_scoped(scope, || bare_loop(&*database))
+            .unwrap();
+    });
+    processor().checked_sub(start).unwrap()
+}
+
+fn bare_loop(database: &dyn Database) {
+    let parameters = Parameters {
+        n_keys: Some(KEYS),
+        n_ops: Some(2),
+        ..Parameters::default()
+    };
+    let workload = find("blindw-rmw").unwrap().make(&parameters).unwrap();
     let mut session = database.open(0).unwrap();
     let mut rng = Rng::new(1);
     let mut value = 0;
-    let start = processor();
     for _ in 0..TXNS {
+        let mut steps = workload.transaction(&mut rng);
         session.begin().unwrap();
-        let first = rng.below(KEYS);
-        let second = (first + 1 + rng.below(KEYS - 1)) % KEYS;
-        for key in [first as i64, second as i64] {
-            session.read(key).unwrap();
-            value += 1;
-            session.write(key, Cell { value, beside: 0 }).unwrap();
+        while let Some(step) = steps.next(0) {
+            match step {
+                Step::Read(key) => drop(session.read(key).unwrap()),
+                Step::Write(key, beside) => {
+                    value += 1;
+                    session.write(key, Cell { value, beside }).unwrap();
+                }
+                other => panic!("{other:?} is not of this workload"),
+            }
         }
         session.commit().unwrap();
     }
-    processor().checked_sub(start).unwrap()
 }
 
 fn request(directory: &Path, sessions: usize, txns: u64) -> Request<'_> {
@@ -103,17 +124,26 @@ fn median(mut times: Vec<Duration>) -> f64 {
 
 fn main() {
     // One after the other, so that a busy machine disturbs both alike.
-    let pairs: Vec<(Duration, Duration)> = (0..9).map(|_| (bare(), recorded())).collect();
+    let pairs: Vec<(Duration, Duration)> = (0..15).map(|_| (bare(), recorded())).collect();
+    let mut ratios: Vec<f64> = pairs
+        .iter()
+        .map(|(bare, recorded)| recorded.as_secs_f64() / bare.as_secs_f64())
+        .collect();
+    ratios.sort_by(f64::total_cmp);
     let (bare, recorded): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     let (bare, recorded) = (median(bare), median(recorded));
     println!(
         "bare loop: {:.1} µs of processor time a transaction",
         bare / TXNS as f64 * 1e6
     );
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     println!(
-        "recorded:  {:.1} µs, {:+.1} %",
+        "recorded:  {:.1} µs, {:+.1} % (pairs: {:+.1} %, {:+.1} %, {:+.1} % at the quartiles)",
         recorded / TXNS as f64 * 1e6,
-        (recorded / bare - 1.0) * 100.0
+        percent(recorded / bare),
+        percent(ratios[ratios.len() / 4]),
+        percent(ratios[ratios.len() / 2]),
+        percent(ratios[ratios.len() * 3 / 4]),
     );
     let (all, running) = (0..3).map(|_| whole()).min().unwrap();
     println!(

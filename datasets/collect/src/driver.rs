@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -108,6 +109,9 @@ struct Shared<'a> {
     trouble: Mutex<Option<String>>,
 }
 
+/// How often progress is told.
+const WATCH: Duration = Duration::from_millis(250);
+
 /// Keys from here on are of rows that were inserted; those below were there at first.
 const FIRST_INSERTED: Key = 1 << 32;
 
@@ -154,27 +158,33 @@ pub fn run(
         .collect::<io::Result<_>>()?;
     let start = Instant::now();
     std::thread::scope(|scope| {
+        // Nobody sends: the channel is closed when the last client drops its end, also where it panics.
+        let (end, ended) = channel::<()>();
         let clients: Vec<_> = journals
             .into_iter()
             .enumerate()
             .map(|(number, journal)| {
                 let client = Client::new(&shared, number, journal);
-                scope.spawn(move || client.work())
+                let end = end.clone();
+                let thread = std::thread::Builder::new().name(format!("session {number}"));
+                thread.spawn_scoped(scope, move || {
+                    let _end = end;
+                    client.work()
+                })
             })
-            .collect();
-        let mut last = Instant::now();
-        while !clients
-            .iter()
-            .all(std::thread::ScopedJoinHandle::is_finished)
-        {
-            std::thread::sleep(Duration::from_millis(2));
-            if run.limit.is_some_and(|limit| start.elapsed() >= limit) {
+            .collect::<io::Result<_>>()?;
+        drop(end);
+        let mut limit = run.limit;
+        loop {
+            let left = limit.map_or(WATCH, |limit| limit.saturating_sub(start.elapsed()));
+            if ended.recv_timeout(left.min(WATCH)) == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+            if limit.is_some_and(|limit| start.elapsed() >= limit) {
                 shared.halt.store(true, Ordering::Relaxed);
+                limit = None;
             }
-            if last.elapsed() >= Duration::from_millis(250) {
-                last = Instant::now();
-                watch(&shared.tally(start));
-            }
+            watch(&shared.tally(start));
         }
         for client in clients {
             // A panic of a client is a bug of ours and goes on.
@@ -231,7 +241,7 @@ struct Client<'a> {
     session: Option<Box<dyn Session>>,
     journal: Journal,
     rng: Rng,
-    /// What was last seen of each key, for compare-and-set.
+    /// What was last seen of each key; kept only where the workload compares and sets.
     seen: FxHashMap<Key, i64>,
     /// The database's name of the transaction, once it is recorded.
     has_name: bool,
@@ -445,6 +455,12 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
+    fn sees(&mut self, key: Key, value: i64) {
+        if self.shared.load.compares_and_sets() {
+            self.seen.insert(key, value);
+        }
+    }
+
     fn value(&self) -> i64 {
         self.shared.next_value.fetch_add(1, Ordering::Relaxed)
     }
@@ -464,7 +480,7 @@ impl<'a> Client<'a> {
                 let cell = attempt!(session.read(key));
                 self.journal.read(key, cell.map(|cell| cell.value))?;
                 self.snapshot(session)?;
-                self.seen.insert(key, cell.map_or(0, |cell| cell.value));
+                self.sees(key, cell.map_or(0, |cell| cell.value));
                 return Ok(Ok(cell.map_or(0, |cell| cell.beside)));
             }
             Step::Write(key, beside) => {
@@ -472,7 +488,7 @@ impl<'a> Client<'a> {
                 self.journal.write("w", key, value)?;
                 let wrote = attempt!(session.write(key, Cell { value, beside }));
                 self.wrote(&wrote)?;
-                self.seen.insert(key, value);
+                self.sees(key, value);
             }
             Step::Insert(key) => {
                 let value = self.value();

@@ -18,11 +18,16 @@ use crate::adapter::Key;
 
 const STEP: usize = 1 << 20;
 
+/// How much is asked for at a time, so that not every page takes a fault of its own.
+const AHEAD: usize = 1 << 16;
+
 /// Appends lines to a file.
 pub(crate) struct Journal {
     file: File,
     map: MmapMut,
     end: usize,
+    /// Up to where the kernel was asked for pages.
+    asked: usize,
     line: String,
 }
 
@@ -49,6 +54,7 @@ impl Journal {
             file,
             map,
             end: 0,
+            asked: 0,
             line: String::with_capacity(256),
         })
     }
@@ -60,6 +66,10 @@ impl Journal {
             let size = (end + 1).next_multiple_of(STEP).max(self.map.len() + STEP);
             self.file.set_len(size as u64)?;
             self.map = map(&self.file)?;
+            self.asked = self.end / AHEAD * AHEAD;
+        }
+        while end > self.asked {
+            self.ask();
         }
         self.map[self.end..end].copy_from_slice(self.line.as_bytes());
         self.end = end;
@@ -67,22 +77,52 @@ impl Journal {
         Ok(())
     }
 
-    pub(crate) fn begin(&mut self, id: i64, session: i64, time: i64) -> io::Result<()> {
-        let _ = write!(self.line, "[\"begin\",{id},{session},{time}]");
+    /// Asks for the next pages. Where the kernel does not know this, they come one by one when they are written.
+    fn ask(&mut self) {
+        #[cfg(target_os = "linux")]
+        let _ = self
+            .map
+            .advise_range(memmap2::Advice::PopulateWrite, self.asked, AHEAD);
+        self.asked += AHEAD;
+    }
+
+    /// A name and numbers, as a line. Nearly every line is of this sort, so it goes without the formatting machinery.
+    fn numbers(&mut self, name: &str, numbers: &[i64]) -> io::Result<()> {
+        self.start(name);
+        for &number in numbers {
+            self.number(number);
+        }
+        self.line.push(']');
         self.append()
     }
 
+    fn start(&mut self, name: &str) {
+        self.line.push_str("[\"");
+        self.line.push_str(name);
+        self.line.push('"');
+    }
+
+    fn number(&mut self, number: i64) {
+        self.line.push(',');
+        self.line.push_str(itoa::Buffer::new().format(number));
+    }
+
+    pub(crate) fn begin(&mut self, id: i64, session: i64, time: i64) -> io::Result<()> {
+        self.numbers("begin", &[id, session, time])
+    }
+
     pub(crate) fn read(&mut self, key: Key, value: Option<i64>) -> io::Result<()> {
-        let _ = match value {
-            Some(value) => write!(self.line, "[\"r\",{key},{value}]"),
-            None => write!(self.line, "[\"r\",{key},null]"),
-        };
+        if let Some(value) = value {
+            return self.numbers("r", &[key, value]);
+        }
+        self.start("r");
+        self.number(key);
+        self.line.push_str(",null]");
         self.append()
     }
 
     pub(crate) fn write(&mut self, name: &str, key: Key, value: i64) -> io::Result<()> {
-        let _ = write!(self.line, "[\"{name}\",{key},{value}]");
-        self.append()
+        self.numbers(name, &[key, value])
     }
 
     /// An operation in full, as our format writes it.
@@ -113,8 +153,7 @@ impl Journal {
     }
 
     pub(crate) fn rank(&mut self, rank: i64) -> io::Result<()> {
-        let _ = write!(self.line, "[\"rank\",{rank}]");
-        self.append()
+        self.numbers("rank", &[rank])
     }
 
     pub(crate) fn read_list(&mut self, key: Key, list: &[i64]) -> io::Result<()> {
@@ -145,12 +184,26 @@ impl Journal {
     }
 
     pub(crate) fn end(&mut self, end: End, time: i64) -> io::Result<()> {
-        let _ = match end {
-            End::Committed => write!(self.line, "[\"end\",\"committed\",{time}]"),
-            End::Aborted(reason) => write!(self.line, "[\"end\",\"aborted\",{time},\"{reason}\"]"),
-            End::Unknown => write!(self.line, "[\"end\",\"unknown\",{time}]"),
+        self.start("end");
+        let (name, reason) = match end {
+            End::Committed => ("committed", None),
+            End::Aborted(reason) => ("aborted", Some(reason)),
+            End::Unknown => ("unknown", None),
         };
+        self.text_field(name);
+        self.number(time);
+        if let Some(reason) = reason {
+            self.text_field(reason);
+        }
+        self.line.push(']');
         self.append()
+    }
+
+    /// One of our own words, which need no escapes.
+    fn text_field(&mut self, word: &str) {
+        self.line.push_str(",\"");
+        self.line.push_str(word);
+        self.line.push('"');
     }
 }
 

@@ -205,10 +205,14 @@ pub(crate) type Orders = BTreeMap<Key, Vec<Write>>;
 pub(crate) fn orders(txns: &[Txn], log: Option<&Log>, findings: &mut Vec<Finding>) -> Orders {
     let counted = || txns.iter().filter(|txn| txn.status != Status::Aborted);
     let Some(log) = log else {
-        let mut ranked = Orders::new();
-        for write in counted().flat_map(installed) {
-            if write.rank.is_some() {
-                ranked.entry(write.key).or_default().push(write);
+        let mut ranked: BTreeMap<Key, Vec<(Write, bool)>> = BTreeMap::new();
+        for txn in counted() {
+            let is_unknown = txn.status == Status::Unknown;
+            for write in installed(txn).filter(|it| it.rank.is_some()) {
+                ranked
+                    .entry(write.key)
+                    .or_default()
+                    .push((write, is_unknown));
             }
         }
         return ranked
@@ -229,19 +233,24 @@ pub(crate) fn orders(txns: &[Txn], log: Option<&Log>, findings: &mut Vec<Finding
     orders
 }
 
+/// The versions of a key by their ranks; nothing where two have the same. That is a finding, unless one of them is of a transaction
+/// whose end is unknown: it may have been rolled back, and its rank given again.
 fn by_rank(
     key: Key,
-    mut versions: Vec<Write>,
+    mut versions: Vec<(Write, bool)>,
     findings: &mut Vec<Finding>,
 ) -> Option<(Key, Vec<Write>)> {
-    versions.sort_unstable_by_key(|it| it.rank);
-    let mut pairs = versions.windows(2);
-    if let Some(rank) = pairs.find_map(|pair| pair[0].rank.filter(|_| pair[0].rank == pair[1].rank))
-    {
-        findings.push(Finding::SameRank { key, rank });
+    versions.sort_unstable_by_key(|(write, _)| write.rank);
+    let same = |pair: &&[(Write, bool)]| pair[0].0.rank == pair[1].0.rank;
+    let is_known = |pair: &&[(Write, bool)]| !pair[0].1 && !pair[1].1;
+    let mut pairs = versions.windows(2).filter(same).peekable();
+    if pairs.peek().is_some() {
+        if let Some(rank) = pairs.find(is_known).and_then(|pair| pair[0].0.rank) {
+            findings.push(Finding::SameRank { key, rank });
+        }
         return None;
     }
-    Some((key, versions))
+    Some((key, versions.into_iter().map(|(write, _)| write).collect()))
 }
 
 /// Writes the history in our own format.
@@ -326,4 +335,52 @@ pub(crate) fn write(
         )?;
     }
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn txn(id: i64, status: Status, rank: i64) -> Txn {
+        Txn {
+            id,
+            session: id,
+            client: 0,
+            begin: id,
+            commit: None,
+            status,
+            ops: Vec::new(),
+            writes: vec![Write {
+                key: 1,
+                value: id,
+                deletes: false,
+                rank: Some(rank),
+            }],
+            name: None,
+            snapshots: Vec::new(),
+            asked: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_rank_that_a_transaction_of_unknown_end_shares_is_no_finding() {
+        let shared = [
+            txn(1, Status::Committed, 1),
+            txn(2, Status::Unknown, 2),
+            txn(3, Status::Committed, 2),
+        ];
+        let mut findings = Vec::new();
+        assert!(orders(&shared, None, &mut findings).is_empty());
+        assert!(findings.is_empty());
+        let twice = [txn(1, Status::Committed, 2), txn(3, Status::Committed, 2)];
+        assert!(orders(&twice, None, &mut findings).is_empty());
+        assert!(matches!(
+            findings[..],
+            [Finding::SameRank { key: 1, rank: 2 }]
+        ));
+        findings.clear();
+        let order = orders(&shared[..2], None, &mut findings);
+        assert_eq!(order[&1].len(), 2);
+        assert!(findings.is_empty());
+    }
 }

@@ -216,6 +216,11 @@ impl Load {
         self.initially
     }
 
+    /// Whether some transactions compare and set what their session last saw.
+    pub(crate) fn compares_and_sets(&self) -> bool {
+        matches!(self.make, Make::Register { .. })
+    }
+
     /// The next transaction.
     pub(crate) fn plan(&self, rng: &mut Rng) -> Plan {
         let steps = match &self.make {

@@ -88,6 +88,80 @@ fn every_operation_and_every_kind_of_name_is_read_back() {
     assert!(n_ops >= 8, "{n_ops}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_process_that_is_killed_at_any_moment_loses_nothing_acknowledged() {
+    use std::io::{BufRead, BufReader, Write};
+    const CHILD: &str = "KINGSNAKE_RECORD_KILL";
+    if let Some(path) = std::env::var_os(CHILD) {
+        let recorder = Recorder::create(path, 0).unwrap();
+        let acknowledge = |number: i64| {
+            let mut out = std::io::stderr().lock();
+            out.write_all(format!("acknowledged {number}\n").as_bytes())
+                .unwrap();
+        };
+        thread::scope(|scope| {
+            for client in 0..4_i64 {
+                let recorder = recorder.clone();
+                scope.spawn(move || {
+                    let mut session = recorder.session(client);
+                    for number in 0.. {
+                        let mut transaction = session.begin();
+                        transaction.write(client, 4 * number + client);
+                        transaction.ready().unwrap().committed().unwrap();
+                        acknowledge(4 * number + client);
+                    }
+                });
+            }
+        });
+    }
+    let name = "a_process_that_is_killed_at_any_moment_loses_nothing_acknowledged";
+    for round in 0..8_usize {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.jsonl");
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILD, &path)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut acknowledged = Vec::new();
+        for line in lines.map_while(Result::ok) {
+            let number = line.strip_prefix("acknowledged ");
+            acknowledged.extend(number.and_then(|it| it.parse::<i64>().ok()));
+            if acknowledged.len() == 100 + 37 * round {
+                child.kill().unwrap(); // SIGKILL; what is still in the pipe was acknowledged too.
+            }
+        }
+        child.wait().unwrap();
+        let history = read(&path);
+        let written: std::collections::BTreeSet<String> = history
+            .txns()
+            .filter(|&txn| history.status(txn) == Status::Committed)
+            .flat_map(|txn| history.ops(txn).iter())
+            .filter_map(|op| match *op {
+                kingsnake_history::model::Op::Write { value, .. } => {
+                    Some(history.value_name(value))
+                }
+                _ => None,
+            })
+            .collect();
+        assert!(acknowledged.len() >= 100, "{}", acknowledged.len());
+        for number in acknowledged {
+            assert!(
+                written.contains(&number.to_string()),
+                "round {round}: {number} is lost"
+            );
+        }
+        assert!(
+            count(&history, Status::Unknown) <= 4,
+            "one a session at most"
+        );
+    }
+}
+
 #[test]
 fn a_crash_loses_nothing_that_may_have_been_committed() {
     const CHILD: &str = "KINGSNAKE_RECORD_CRASH";

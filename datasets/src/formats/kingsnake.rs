@@ -85,6 +85,13 @@ fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<
             }
             "about" => drop(cursor.json_text()?),
             "tables" => read_tables(cursor, builder)?,
+            "id" | "session" | "ops" => {
+                return Err(cursor.fail(Problem::Syntax {
+                    found: "a transaction, not a header".to_owned(),
+                    expected: "a first line like {\"kingsnake\":1,\"initial\":0} before it"
+                        .to_owned(),
+                }));
+            }
             other => {
                 let known = "kingsnake, initial, about, tables";
                 return Err(unknown_field(cursor, other, known));
@@ -96,7 +103,7 @@ fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<
             found: version.map_or("a header without a version".to_owned(), |it| {
                 format!("version {it}")
             }),
-            expected: "{\"kingsnake\":1,…}".to_owned(),
+            expected: "a first line like {\"kingsnake\":1,\"initial\":0}".to_owned(),
         };
         return Err(cursor.fail(problem));
     }
@@ -448,6 +455,31 @@ fn feed_ops(
     Ok(())
 }
 
+/// `,key,` of an operation on one key, which a value must follow.
+fn read_key(
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    name: &str,
+) -> Result<Token, ReadError> {
+    let next = |cursor: &mut Cursor<'_>| {
+        cursor.pass_blanks();
+        if cursor.peek() == b',' {
+            return cursor.json_punct(b',');
+        }
+        let needs = match name {
+            "r" => "a read needs a key and a value, as in [\"r\",\"x\",1], or null for no value",
+            "w" => "a write needs a key and a value, as in [\"w\",\"x\",1]",
+            "a" => "an append needs a key and a value, as in [\"a\",\"x\",1]",
+            _ => "a read of a list needs a key and a list, as in [\"rl\",\"x\",[1,2]]",
+        };
+        Err(cursor.wrong(&format!("`,`: {needs}")))
+    };
+    next(cursor)?;
+    let key = cursor.json_token(builder)?;
+    next(cursor)?;
+    Ok(key)
+}
+
 /// `,key,value` of the operations on one key.
 fn read_key_op(
     cursor: &mut Cursor<'_>,
@@ -455,9 +487,7 @@ fn read_key_op(
     name: &str,
     list: &mut Vec<Token>,
 ) -> Result<(), ReadError> {
-    cursor.json_punct(b',')?;
-    let key = cursor.json_token(builder)?;
-    cursor.json_punct(b',')?;
+    let key = read_key(cursor, builder, name)?;
     if name == "rl" {
         read_list(cursor, builder, list)?;
         builder.read_list(key, list.iter().copied());
@@ -477,9 +507,7 @@ fn read_write(
     builder: &mut HistoryBuilder,
     predicates: &mut Predicates,
 ) -> Result<(), ReadError> {
-    cursor.json_punct(b',')?;
-    let key = cursor.json_token(builder)?;
-    cursor.json_punct(b',')?;
+    let key = read_key(cursor, builder, "w")?;
     let name = cursor.json_token(builder)?;
     let value = builder.write(key, name);
     // A write of null deletes the row.

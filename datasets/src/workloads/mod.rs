@@ -5,8 +5,8 @@
 
 mod emme;
 mod keys;
-mod lists;
 mod lwt;
+mod micro;
 mod mini;
 mod mix;
 mod plan;
@@ -122,7 +122,8 @@ enum Make {
     /// Emme's; which percentage of the reads and updates chooses rows by a condition.
     Emme(Option<usize>),
     Mini,
-    Lists,
+    /// Jepsen's, on keys that hold this.
+    Micro(Kind),
     /// A schema of its own.
     Schema(fn(Distribution) -> Box<dyn Workload>),
 }
@@ -178,13 +179,15 @@ pub const WORKLOADS: &[Entry] = &[
     mix("blindw-rm", "90 % read-only and 10 % write-only transactions", [90, 10, 0], Whole, 10_000),
     mix("blindw-rw", "50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 10_000),
     mix("blindw-rmw", "transactions that read and then write each of their keys", [0, 0, 100], Whole, 10_000),
+    mix("cobra-general", "Cobra's and MTC's general transactions: 20 % read-only, 40 % write-only, 40 % of read-modify-writes", [20, 40, 40], Whole, 10_000),
     Entry { name: "mini", about: "at most two reads and two writes, every write after a read of its key", n_keys: 10_000, n_ops: 0, make: Make::Mini },
     mix("v-blindw-rm", "Viper's: 90 % read-only and 10 % write-only transactions", [90, 10, 0], Whole, 2_000),
     mix("v-blindw-rw", "Viper's: 50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 2_000),
     ranges("v-range-b", "Viper's: 20 % each of inserts, reads, updates, deletes, range queries", [20, 20, 20, 20, 20]),
     ranges("v-range-rqh", "the same with 50 % range queries, 12.5 % each of the others", [1, 1, 1, 1, 4]),
     ranges("v-range-idh", "the same with 35 % inserts, 35 % deletes, 10 % each of the others", [35, 10, 10, 35, 10]),
-    Entry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Lists },
+    Entry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Micro(Kind::Lists) },
+    Entry { name: "rw-register", about: "Jepsen's: up to 4 reads and writes of registers", n_keys: 1_000, n_ops: 4, make: Make::Micro(Kind::Registers) },
     Entry { name: "emme-items", about: "Emme's: 30 % updates, 40 % reads, 20 % increments, 10 % inserts of a table's rows", n_keys: 1_000, n_ops: 5, make: Make::Emme(None) },
     Entry { name: "emme-predicates", about: "Emme's: 10 % inserts, reads and updates in equal parts, half of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(50)) },
     Entry { name: "emme-predicates-25", about: "the same with a quarter of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(25)) },
@@ -260,9 +263,10 @@ impl Entry {
                 keys: keys(2)?,
                 shapes: parameters.shapes.unwrap_or_default(),
             }),
-            Make::Lists => Box::new(lists::Lists {
+            Make::Micro(kind) => Box::new(micro::Micro {
                 keys: keys(1)?,
                 n_ops: n_ops.max(1),
+                kind,
             }),
             Make::Schema(make) => make(parameters.distribution),
         })

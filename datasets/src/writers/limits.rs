@@ -30,9 +30,23 @@ impl Limits<'_> {
         self.none_is(Status::Unknown, "transactions whose end is unknown")?;
         self.numbers_only()?;
         self.zero_is_free()?;
+        Ok(self.notes())
+    }
+
+    /// The same, of any keys and values, where they are numbered anew.
+    pub(super) fn any_registers(&self) -> Result<Vec<String>, WriteError> {
+        self.no_lists()?;
+        self.no_rows()?;
+        self.no_times()?;
+        self.no_extras()?;
+        self.none_is(Status::Unknown, "transactions whose end is unknown")?;
+        Ok(self.notes())
+    }
+
+    fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         self.note_zero(&mut notes);
-        Ok(notes)
+        notes
     }
 
     /// Only reads and writes.

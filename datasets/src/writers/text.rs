@@ -20,7 +20,12 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
         history,
         format: "text",
     };
-    let mut notes = limits.plain_registers()?;
+    let keeps_numbers = are_plain_numbers(history);
+    let mut notes = if keeps_numbers {
+        limits.plain_registers()?
+    } else {
+        limits.any_registers()?
+    };
     let is_kept = |txn: TxnId| {
         let is_aborted = history.status(txn) == Status::Aborted;
         let is_write = |op: &Op| matches!(op, Op::Write { .. });
@@ -49,10 +54,9 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
             "sessions and transactions are numbered from 1; their names are not kept".to_owned(),
         );
     }
-    let keeps_numbers = !has_negative(history);
     if !keeps_numbers {
         notes.push(
-            "keys and values are numbered from 1: AWDIT and Plume read no negative numbers"
+            "keys and values are numbered from 1: AWDIT and Plume read no texts and no negative numbers"
                 .to_owned(),
         );
     }
@@ -75,14 +79,17 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
     })
 }
 
-fn has_negative(history: &History) -> bool {
-    let is_negative = |token: Token| matches!(token, Token::Int(..0));
+/// Whether keys, and values that are not initial, are numbers that every reader of this format takes.
+fn are_plain_numbers(history: &History) -> bool {
+    let is_plain = |token: Token| matches!(token, Token::Int(0..));
     let mut ops = history.txns().flat_map(|txn| history.ops(txn));
-    ops.any(|&op| match op {
+    ops.all(|&op| match op {
         Op::Read { key, value } | Op::Write { key, value } => {
-            is_negative(history.key_token(key)) || is_negative(history.value_token(value))
+            let token = history.value_token(value);
+            // An initial value is written as 0.
+            is_plain(history.key_token(key)) && (is_plain(token) || history.is_initial(value))
         }
-        _ => false,
+        _ => true,
     })
 }
 
@@ -121,11 +128,15 @@ pub(super) fn write(history: &History, plan: &Plan, out: &mut dyn Write) -> io::
                 Op::Write { key, value } => ('w', key, value),
                 Op::Append { .. } | Op::ReadList { .. } | Op::Range { .. } => continue,
             };
-            let (key, value) = match (number_or_zero(history, value), plan.keeps_numbers) {
-                (number_of, true) => (number(history.key_token(key)), number_of),
-                // The initial state stays 0.
-                (0, false) => (i64::from(key.0) + 1, 0),
-                (_, false) => (i64::from(key.0) + 1, i64::from(value.0) + 1),
+            let (key, value) = if plan.keeps_numbers {
+                (
+                    number(history.key_token(key)),
+                    number_or_zero(history, value),
+                )
+            } else if history.is_initial(value) {
+                (i64::from(key.0) + 1, 0)
+            } else {
+                (i64::from(key.0) + 1, i64::from(value.0) + 1)
             };
             writeln!(out, "{letter}({key},{value},{session},{name})")?;
         }

@@ -66,7 +66,12 @@ impl<'h> Teller<'h> {
     }
 
     fn txn(self, txn: TxnId) -> String {
-        format!("T{}", self.history.txn_name(txn))
+        let name = self.history.txn_name(txn);
+        // As in the stories of other levels: a number gets a T in front.
+        match name.chars().next() {
+            Some(first) if first.is_ascii_alphabetic() => name,
+            _ => format!("T{name}"),
+        }
     }
 
     fn writer(self, value: ValueId) -> String {
@@ -348,5 +353,6 @@ fn finding_name(anomaly: LocalAnomaly) -> &'static str {
         LocalAnomaly::AbortedVersion => "aborted version",
         LocalAnomaly::MissingRow => "missing row",
         LocalAnomaly::ScatteredAppends => "scattered appends",
+        LocalAnomaly::CyclicVersions => "cyclic versions",
     }
 }

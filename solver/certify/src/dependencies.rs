@@ -31,6 +31,7 @@ pub fn check(history: &History, spec: Spec, certificate: &Certificate) -> Result
         edges: Vec::new(),
     };
     graph.sessions(&commits);
+    graph.edges(&commits);
     graph.writes(&commits);
     graph.reads(&commits);
     match on_a_cycle(2 * history.n_txns(), &graph.edges) {
@@ -81,6 +82,16 @@ impl Dependencies<'_> {
             if self.history.session(pair[0]) == self.history.session(pair[1]) {
                 self.edges
                     .push((Self::commit(pair[0]), self.begin(pair[1])));
+            }
+        }
+    }
+
+    /// The orders that the user gave.
+    fn edges(&mut self, commits: &[TxnId]) {
+        for edge in self.history.given_edges() {
+            if commits.contains(&edge.from) && commits.contains(&edge.to) {
+                self.edges
+                    .push((Self::commit(edge.from), self.begin(edge.to)));
             }
         }
     }

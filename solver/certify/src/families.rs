@@ -5,8 +5,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::assumed::is_founded;
 use super::meaning::{Meaning, Version};
-use kingsnake_history::model::{KeyId, TxnId, ValueId};
+use kingsnake_history::model::{KeyId, TxnId, ValueId, VersionOrder};
 
 /// The versions of one key.
 pub(super) struct Families {
@@ -50,7 +51,9 @@ impl Families {
         let installed = |&txn: &TxnId| (txn, meaning.installed(txn, key));
         let installed: Vec<(TxnId, Vec<ValueId>)> = writers.iter().map(installed).collect();
         let orders = meaning.history().version_orders().iter();
-        for order in orders.filter(|order| order.key == key) {
+        let is_shown =
+            |order: &&VersionOrder| order.key == key && is_founded(meaning.history(), order);
+        for order in orders.filter(is_shown) {
             families.show(meaning, &installed, &order.values, false);
         }
         for list in telling(lists) {

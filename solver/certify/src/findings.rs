@@ -1,5 +1,6 @@
 //! Checks the anomalies that need no cycle: re-derives each from the operations that it names.
 
+use super::assumed::is_stale;
 use super::meaning::{Meaning, Version, read_by, written, written_by};
 use super::rows::{Sight, covers, is_hidden, is_nothing, sight};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
@@ -53,6 +54,9 @@ impl Scene<'_> {
         }
         if finding.anomaly == LocalAnomaly::ScatteredAppends {
             return Some(self.is_scattered(key, (txn, at), finding.other?));
+        }
+        if finding.anomaly == LocalAnomaly::CyclicVersions {
+            return Some(self.meaning.counts(txn) && is_stale(self.history, finding));
         }
         if !self.meaning.counts(txn) || op.is_write() {
             return Some(false);
@@ -150,7 +154,9 @@ impl Scene<'_> {
                     && !one.starts_with(&two)
                     && !two.starts_with(&one)
             }
-            LocalAnomaly::AbortedVersion | LocalAnomaly::ScatteredAppends => false,
+            LocalAnomaly::AbortedVersion
+            | LocalAnomaly::ScatteredAppends
+            | LocalAnomaly::CyclicVersions => false,
             LocalAnomaly::MissingRow => match (op, self.sight(op, key)) {
                 (
                     Op::Range { .. },

@@ -3,8 +3,10 @@
 pub mod adya;
 mod adya_reading;
 pub mod along;
+mod assumed;
 mod clock;
 mod conditions;
+pub mod counterexample;
 pub mod dependencies;
 mod families;
 mod findings;

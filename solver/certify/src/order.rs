@@ -6,6 +6,7 @@
 //! ask only for the order of commits (`weak`). Where the clock counts, each point must find a true time in its window that is not
 //! before the true times of the points ahead of it; the earliest that is left is as good as any.
 
+use super::assumed::{check_edges, check_keys};
 use super::clock::window;
 use super::conditions::Conditions;
 use super::dependencies;
@@ -65,6 +66,7 @@ fn replay_with(
     }
     replay.all_are_there()?;
     replay.version_orders()?;
+    replay.assumptions()?;
     if history.n_ops() > GRAPH_OPS {
         return Ok(());
     }
@@ -380,6 +382,19 @@ impl<'h> Replay<'h> {
             }
         }
         Ok(())
+    }
+
+    /// What the user assumes must be so in the order.
+    fn assumptions(&self) -> Result<(), String> {
+        let counts = |txn: TxnId| self.committed_at[txn.index()] != 0;
+        let place = |value: ValueId| Some(self.installed_at[value.index()]).filter(|&at| at != 0);
+        check_keys(self.history, counts, place)?;
+        let (ends, begins) = (&self.committed_at, &self.begun_at);
+        check_edges(
+            self.history,
+            |txn| ends[txn.index()],
+            |txn| begins[txn.index()],
+        )
     }
 
     /// What transactions of unknown end wrote that the order leaves out.

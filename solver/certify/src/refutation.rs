@@ -263,6 +263,10 @@ impl<'h> Checker<'h> {
                 let [over, next] = [step.from, step.to].map(|it| window(history, self.spec, it));
                 over.to < next.from
             }
+            StepReason::Stated { edge } => {
+                let given = history.given_edges().get(edge as usize);
+                given.is_some_and(|it| (it.from, it.to) == (from, to))
+            }
             StepReason::Wr { key, value } => {
                 from != to
                     && self.meaning.left(from, key) == Some(value)
@@ -337,7 +341,9 @@ impl<'h> Checker<'h> {
             // The clock may order any two moments; their windows tell.
             (true, StepReason::RealTime) => return expect_halves(step),
             (true, StepReason::Begin) => (Moment::Begin, Moment::Commit),
-            (true, StepReason::Session) => (Moment::Commit, Moment::Begin),
+            (true, StepReason::Session | StepReason::Stated { .. }) => {
+                (Moment::Commit, Moment::Begin)
+            }
             (true, StepReason::Wr { .. }) => (Moment::Commit, at(to.reads_at_begin())),
             (true, StepReason::Ww { .. }) => (Moment::Commit, at(to.installs_at_begin())),
             (true, StepReason::Rw { .. }) => (at(from.reads_at_begin()), Moment::Commit),

@@ -1,5 +1,6 @@
 //! Checks a cycle of commits at a weak level: re-derives every step from the reads.
 
+use super::assumed::is_founded;
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::weak_reads::{External, ReadsOf, Wary, externals};
@@ -54,6 +55,10 @@ impl<'h> Scene<'h> {
         }
         Some(match &step.reason {
             CommitReason::Session => self.is_session(step.from, step.to?),
+            CommitReason::Stated(edge) => {
+                let given = self.history.given_edges().get(*edge as usize)?;
+                (given.from, given.to) == (step.from, step.to?)
+            }
             CommitReason::Wr(key) => self.read_from(step.to?, *key, Some(step.from)),
             CommitReason::Given(key) => self.is_given(*key, step.from, step.to?),
             CommitReason::Vis {
@@ -148,6 +153,9 @@ impl<'h> Scene<'h> {
                 Op::ReadList { key: it, list } if it == key => Some(self.history.list(list)),
                 _ => None,
             });
+        let mut orders = orders
+            .by_ref()
+            .filter(|order| is_founded(self.history, order));
         orders.any(|order| shows(&order.values, false)) || lists.any(|list| shows(list, true))
     }
 }

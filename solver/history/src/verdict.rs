@@ -46,6 +46,11 @@ pub enum StepReason {
     Session,
     /// By the clock, the one was over before the other could be.
     RealTime,
+    /// The user says so, in this one of the orders between transactions.
+    Stated {
+        /// Its number.
+        edge: u32,
+    },
     /// The later read what the earlier wrote.
     Wr {
         /// The key.
@@ -87,7 +92,10 @@ impl StepReason {
             | StepReason::Ww { key, .. }
             | StepReason::Rw { key, .. }
             | StepReason::Vis { key, .. } => Some(key),
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
+            StepReason::Begin
+            | StepReason::Session
+            | StepReason::RealTime
+            | StepReason::Stated { .. } => None,
         }
     }
 }
@@ -409,6 +417,8 @@ pub enum LocalAnomaly {
     MissingRow,
     /// The version order that came with the history scatters the appends of one transaction to a list, or reverses them.
     ScatteredAppends,
+    /// The initial state was read though, by an assumption about keys, another transaction had a version of the key before.
+    CyclicVersions,
 }
 
 impl Finding {
@@ -438,6 +448,27 @@ pub enum Counterexample {
     Cyclic(Proof),
     /// An operation on a register that no order reaches.
     Stuck(Stuck),
+    /// Whether a transaction took effect is not known; whether it did or not, there is a contradiction.
+    EitherWay {
+        /// The transaction.
+        txn: TxnId,
+        /// Why the history breaks the level where it did not.
+        lost: Box<Counterexample>,
+        /// And where it did.
+        took_effect: Box<Counterexample>,
+    },
+}
+
+impl Counterexample {
+    /// The counterexamples at the ends of the cases of what took effect.
+    pub fn leaves(&self) -> Vec<&Counterexample> {
+        match self {
+            Counterexample::EitherWay {
+                lost, took_effect, ..
+            } => [lost.leaves(), took_effect.leaves()].concat(),
+            leaf => vec![leaf],
+        }
+    }
 }
 
 /// No order of the operations on a register that had begun when `last` ended explains all of them that had ended by then,

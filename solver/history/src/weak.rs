@@ -149,6 +149,8 @@ pub enum Because {
 pub enum CommitReason {
     /// They are in one session, in this order.
     Session,
+    /// The user says so, in this one of the orders between transactions.
+    Stated(u32),
     /// The later read this key from the earlier.
     Wr(KeyId),
     /// A version order, or a list that was read, has this key's versions in this order.
@@ -186,4 +188,20 @@ pub enum WeakVerdict {
     Cycle(Vec<CommitStep>),
     /// The check stopped before it knew.
     Unknown(StopReason),
+    /// Whether a transaction took effect is not known; whether it did or not, the level is violated.
+    EitherWay {
+        /// The transaction.
+        txn: TxnId,
+        /// Why, where it did not.
+        lost: Box<WeakVerdict>,
+        /// Why, where it did.
+        took_effect: Box<WeakVerdict>,
+    },
+}
+
+impl WeakVerdict {
+    /// Whether the level is violated.
+    pub fn is_violated(&self) -> bool {
+        !matches!(self, WeakVerdict::Satisfied(_) | WeakVerdict::Unknown(_))
+    }
 }

@@ -366,7 +366,7 @@ impl<'r, 'a> Classes<'r, 'a> {
 
 /// The kinds of steps that a class allows, before its rule for rw steps.
 fn kinds(class: Class) -> u8 {
-    let ww = Dependency::Ww.bit();
+    let ww = Dependency::Ww.bit() | Dependency::Given.bit();
     match class {
         Class::G0 => ww,
         Class::G1c => ww | Dependency::Wr.bit(),

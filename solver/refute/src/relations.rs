@@ -23,6 +23,8 @@ pub(super) enum Dependency {
     Rw,
     So,
     Rt,
+    /// By the user; the version is the number of the given order.
+    Given,
 }
 
 impl Dependency {
@@ -73,6 +75,7 @@ impl<'a> Relations<'a> {
             absent: FxHashMap::default(),
         };
         drafts.add_transactions();
+        drafts.add_given(history);
         drafts.add_real_time();
         let mut orders = FxHashMap::default();
         let keys = written_keys(polygraph, history, &members);
@@ -195,6 +198,9 @@ impl<'a> Relations<'a> {
             Dependency::Free => StepReason::Begin,
             Dependency::So => StepReason::Session,
             Dependency::Rt => StepReason::RealTime,
+            Dependency::Given => StepReason::Stated {
+                edge: first.version,
+            },
             Dependency::Wr => {
                 let key = versions.key(before);
                 let value = last_written(self.history, from.txn, key)?;
@@ -361,6 +367,19 @@ impl Drafts<'_> {
                     }
                     last = Some(place);
                 }
+            }
+        }
+    }
+
+    /// The orders between transactions that the user gave.
+    fn add_given(&mut self, history: &History) {
+        let resolved = self.polygraph.resolved();
+        for (at, edge) in history.given_edges().iter().enumerate() {
+            let [from, to] = [edge.from, edge.to].map(|txn| resolved.node(txn));
+            let from = from.and_then(|node| self.commit(node));
+            let to = to.and_then(|node| self.begin(node));
+            if let (Some(from), Some(to)) = (from, to) {
+                self.push(from, to, Dependency::Given, at as u32);
             }
         }
     }

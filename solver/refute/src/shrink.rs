@@ -19,7 +19,10 @@ pub(super) fn length(proof: &Proof) -> usize {
 fn step_length(step: &Step) -> usize {
     match step.reason {
         StepReason::Begin => 1,
-        StepReason::Session | StepReason::RealTime | StepReason::Wr { .. } => 4,
+        StepReason::Session
+        | StepReason::RealTime
+        | StepReason::Stated { .. }
+        | StepReason::Wr { .. } => 4,
         StepReason::Vis { .. } => 6,
         StepReason::Ww { fact, .. } | StepReason::Rw { fact, .. } => match fact {
             Fact::Initial | Fact::Assumed => 5,

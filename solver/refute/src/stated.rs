@@ -23,6 +23,9 @@ pub(super) fn stated(polygraph: &Polygraph, history: &History, edge: Edge) -> Op
             key: versions.key(version),
         });
     }
+    if let Some(edge) = reasons::given_edge(edge.reason) {
+        return Some(StepReason::Stated { edge });
+    }
     match edge.reason {
         reasons::BEGIN => Some(StepReason::Begin),
         reasons::SESSION => Some(StepReason::Session),

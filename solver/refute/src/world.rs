@@ -19,6 +19,12 @@ use crate::verdict::{Fact, Moment, Point, Proof, Split, Step, StepReason};
 const STEP: u32 = 10;
 /// What a step costs that rests on an assumption.
 const ASSUMED: u32 = 6;
+/// What a kind of step costs besides: of cycles of one length, one of reads from (0) and overwrites is told rather than one of missed
+/// writes, one of data rather than one of sessions, and one of sessions rather than one of clocks.
+const WW: u32 = 1;
+const RW: u32 = 2;
+const SESSION: u32 = 4;
+const REAL_TIME: u32 = 5;
 
 /// What one transaction did to one key, as others see it.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +94,7 @@ impl<'a> Universe<'a> {
             splits: Vec::new(),
         };
         draft.add_transactions();
+        draft.add_given();
         for (key, order, touches) in &self.keys {
             draft.add_key(*key, order, touches);
         }
@@ -271,11 +278,23 @@ impl Draft<'_, '_> {
                     && txn < other
                     && history.session(txn) == history.session(other)
                 {
-                    self.after_commit(at, later, StepReason::Session, 0);
+                    self.after_commit(at, later, StepReason::Session, SESSION);
                 }
                 if let Some(real_time) = spec.real_time.filter(|_| at != later) {
                     self.add_real_time(at, later, real_time);
                 }
+            }
+        }
+    }
+
+    /// The orders between transactions that the user gave.
+    fn add_given(&mut self) {
+        let resolved = self.universe.polygraph.resolved();
+        for (edge, given) in self.universe.history.given_edges().iter().enumerate() {
+            let place = |txn: TxnId| self.nodes.binary_search(&resolved.node(txn)?).ok();
+            if let (Some(from), Some(to)) = (place(given.from), place(given.to)) {
+                let edge = edge as u32;
+                self.after_commit(from, to, StepReason::Stated { edge }, 0);
             }
         }
     }
@@ -295,7 +314,7 @@ impl Draft<'_, '_> {
                     continue;
                 };
                 if i128::from(end) + i128::from(real_time.drift) < i128::from(start) {
-                    self.push(from, to, StepReason::RealTime, STEP + 1, None);
+                    self.push(from, to, StepReason::RealTime, STEP + REAL_TIME, None);
                 }
                 if self.universe.polygraph.places().width() == 1 {
                     return;
@@ -331,7 +350,7 @@ impl Draft<'_, '_> {
                     let install = moment(self.model(later).installs_at_begin());
                     let points = (self.point(at, Moment::Commit), self.point(later, install));
                     let reason = |fact| StepReason::Ww { key, fact };
-                    self.add_versions(order, before, after, points, reason, &split_of);
+                    self.add_versions(order, (before, after), points, (reason, WW), &split_of);
                 }
                 if let Some(before) = touch.read.filter(|_| self.model(at).reads_newest()) {
                     let points = (self.snap(at), self.point(later, Moment::Commit));
@@ -339,7 +358,7 @@ impl Draft<'_, '_> {
                     let writer = versions.writer(before);
                     let writer = (!versions.is_initial(before)).then(|| self.txn(writer));
                     let reason = |fact| StepReason::Rw { key, writer, fact };
-                    self.add_versions(order, before, after, points, reason, &split_of);
+                    self.add_versions(order, (before, after), points, (reason, RW), &split_of);
                 }
             }
         }
@@ -372,20 +391,19 @@ impl Draft<'_, '_> {
     fn add_versions(
         &mut self,
         order: &KeyOrder,
-        before: VersionId,
-        after: VersionId,
+        (before, after): (VersionId, VersionId),
         (from, to): ((u32, Point), (u32, Point)),
-        reason: impl Fn(Fact) -> StepReason,
+        (reason, kind): (impl Fn(Fact) -> StepReason, u32),
         split_of: &FxHashMap<(u32, u32), u32>,
     ) {
         match order.known(before, after) {
             Known::No => {}
-            Known::Yes(fact, cost) => self.push(from, to, reason(fact), STEP + 1 + cost, None),
+            Known::Yes(fact, cost) => self.push(from, to, reason(fact), STEP + kind + cost, None),
             Known::Open(one, other) => {
                 let side = usize::from(one > other);
                 if let Some(&split) = split_of.get(&(one.min(other), one.max(other))) {
                     let reason = reason(Fact::Assumed);
-                    self.push(from, to, reason, STEP + 1 + ASSUMED, Some((split, side)));
+                    self.push(from, to, reason, STEP + kind + ASSUMED, Some((split, side)));
                 }
             }
         }

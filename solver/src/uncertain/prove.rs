@@ -205,6 +205,7 @@ impl Prover<'_> {
             StepReason::Begin
             | StepReason::Session
             | StepReason::RealTime
+            | StepReason::Stated { .. }
             | StepReason::Vis { .. } => false,
         })
     }

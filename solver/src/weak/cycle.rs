@@ -99,6 +99,7 @@ pub(super) fn steps(resolved: &Resolved, spec: WeakSpec, cycle: &[Commits]) -> V
             to: (edge.to != NO_NODE).then(|| resolved.txn(edge.to)),
             reason: match edge.why {
                 Why::Session => CommitReason::Session,
+                Why::Stated(edge) => CommitReason::Stated(edge),
                 Why::Wr(version) => CommitReason::Wr(versions.key(version)),
                 Why::Given(key) => CommitReason::Given(key),
                 Why::Vis {

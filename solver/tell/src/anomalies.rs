@@ -13,6 +13,9 @@ use crate::lattice;
 use crate::model::{History, Op, Status, TxnId};
 use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
 
+/// More anomalies of a class are only counted.
+pub const MOST_EXAMPLES: usize = 1_000;
+
 /// A class of anomalies that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnomalyClass {
@@ -24,6 +27,8 @@ pub struct AnomalyClass {
     pub patterns: BTreeMap<&'static str, usize>,
     /// The first of the shortest ones.
     pub example: Counterexample,
+    /// All of them, or the first [`MOST_EXAMPLES`].
+    pub examples: Vec<Counterexample>,
 }
 
 /// What a history shows.
@@ -82,8 +87,12 @@ impl<'m, 'h> Collector<'m, 'h> {
             count: 0,
             patterns: BTreeMap::new(),
             example: example.clone(),
+            examples: Vec::new(),
         });
         class.count += 1;
+        if class.examples.len() < MOST_EXAMPLES {
+            class.examples.push(example.clone());
+        }
         *class.patterns.entry(short).or_default() += 1;
         if n_steps(&example) < n_steps(&class.example) {
             class.example = example;
@@ -141,6 +150,9 @@ fn n_steps(example: &Counterexample) -> usize {
     match example {
         Counterexample::Local(_) | Counterexample::Stuck(_) => 0,
         Counterexample::Cyclic(proof) => proof.steps().count(),
+        Counterexample::EitherWay {
+            lost, took_effect, ..
+        } => n_steps(lost) + n_steps(took_effect),
     }
 }
 
@@ -157,7 +169,7 @@ pub fn local_class(anomaly: LocalAnomaly) -> &'static str {
         | LocalAnomaly::InternalInconsistency => "internal",
         LocalAnomaly::DuplicateElements => "duplicate-elements",
         LocalAnomaly::IncompatibleOrder => "incompatible-order",
-        LocalAnomaly::ScatteredAppends => "cyclic-versions",
+        LocalAnomaly::ScatteredAppends | LocalAnomaly::CyclicVersions => "cyclic-versions",
         LocalAnomaly::MissingRow => "predicate-read-miss",
     }
 }

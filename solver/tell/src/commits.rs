@@ -2,8 +2,10 @@
 
 use kingsnake_history::weak::{Because, CommitReason, CommitStep, PathStep};
 
+use super::advice::causes;
 use super::labels::Labels;
 use super::notes::beside;
+use super::noticed::missed_sentence;
 use crate::model::{History, KeyId, TxnId};
 
 /// A cycle in words.
@@ -11,6 +13,12 @@ use crate::model::{History, KeyId, TxnId};
 pub struct CommitStory {
     /// The kind of anomaly.
     pub name: &'static str,
+    /// What it is, in one sentence.
+    pub about: &'static str,
+    /// What the application would have noticed.
+    pub noticed: String,
+    /// What usually causes it, the most likely first.
+    pub causes: &'static [&'static str],
     /// One sentence a step.
     pub lines: Vec<String>,
     /// The transactions that it is about, and what each did.
@@ -33,25 +41,45 @@ pub fn commit_story(history: &History, steps: &[CommitStep]) -> CommitStory {
         .iter()
         .map(|&txn| teller.operations(history, txn, &keys))
         .collect();
+    let (name, about) = name(steps);
+    let (short, _) = name.split_once(" (").unwrap_or((name, ""));
     CommitStory {
-        name: name(steps),
+        name,
+        about,
+        noticed: teller.noticed(history, short, steps),
+        causes: causes(short),
         lines,
         operations,
     }
 }
 
-/// The name of a cycle, after Plume's patterns.
-fn name(steps: &[CommitStep]) -> &'static str {
+/// The name of a cycle, after Plume's patterns, and what it is.
+fn name(steps: &[CommitStep]) -> (&'static str, &'static str) {
     let mut sights = steps.iter().filter_map(|step| match &step.reason {
         CommitReason::Vis { because, .. } => Some(because),
         _ => None,
     });
     match sights.next() {
-        None => "cyclic information flow (G1c)",
-        Some(Because::EarlierRead(_)) => "non-monotonic read",
-        Some(Because::Source(_)) => "fractured read",
-        Some(Because::Session) => "a session that forgets its past",
-        Some(Because::Path(_)) => "causality violation",
+        None => (
+            "cyclic information flow (G1c)",
+            "Transactions read or overwrote each other's writes in a circle.",
+        ),
+        Some(Because::EarlierRead(_)) => (
+            "non-monotonic read",
+            "A transaction saw one write of another and then missed another one.",
+        ),
+        Some(Because::Source(_)) => (
+            "fractured read",
+            "A transaction saw one write of another and missed another one.",
+        ),
+        Some(Because::Session) => (
+            "a session that forgets its past",
+            "A transaction missed what came before it in its session.",
+        ),
+        Some(Because::Path(_)) => (
+            "causality violation",
+            "A transaction missed what had happened before it.",
+        ),
     }
 }
 
@@ -61,7 +89,7 @@ fn involved(steps: &[CommitStep]) -> (Vec<TxnId>, Vec<KeyId>) {
         txns.push(step.from);
         txns.extend(step.to);
         match &step.reason {
-            CommitReason::Session => {}
+            CommitReason::Session | CommitReason::Stated(_) => {}
             CommitReason::Wr(key) | CommitReason::Given(key) => keys.push(*key),
             CommitReason::Vis {
                 reader,
@@ -93,6 +121,30 @@ struct Teller<'h> {
 }
 
 impl Teller<'_> {
+    fn noticed(&self, history: &History, name: &str, steps: &[CommitStep]) -> String {
+        let missed = steps.iter().find_map(|step| match step.reason {
+            CommitReason::Vis { reader, key, .. } => Some((reader, step.from, key)),
+            _ => None,
+        });
+        let Some((reader, seen, key)) = missed else {
+            let mut txns: Vec<TxnId> = steps.iter().map(|step| step.from).collect();
+            txns.truncate(4);
+            let names: Vec<String> = txns.iter().map(|&txn| self.labels.txn(txn)).collect();
+            return format!(
+                "Each of {} acted on what another of them wrote, so none of them can have come first.",
+                names.join(", ")
+            );
+        };
+        let mut ops = history.ops(seen).iter().enumerate();
+        let last = ops.rfind(|(_, op)| op.is_write() && op.key() == Some(key));
+        let wrote = last.map_or_else(
+            || format!("wrote {}", self.labels.key(key)),
+            |(at, &op)| self.labels.operation(seen, at, op, &[key]),
+        );
+        let (who, other) = (self.labels.txn(reader), self.labels.txn(seen));
+        missed_sentence(name, &who, &other, &wrote)
+    }
+
     fn step(&self, step: &CommitStep) -> String {
         let from = self.labels.txn(step.from);
         let to = step
@@ -101,6 +153,11 @@ impl Teller<'_> {
         match &step.reason {
             CommitReason::Session => {
                 format!("{from} comes before {to} in their session.")
+            }
+            CommitReason::Stated(edge) => {
+                let edges = self.labels.history().given_edges();
+                let name = edges.get(*edge as usize).map_or("", |it| it.name.as_str());
+                format!("{from} comes before {to}, by the given order {name}.")
             }
             CommitReason::Wr(key) => {
                 format!(

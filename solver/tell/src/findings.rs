@@ -88,6 +88,10 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
                 "{who} {did} and more, but the version order puts what {other} did ({other_did}) between."
             )
         }
+        LocalAnomaly::CyclicVersions => {
+            let why = words.later(finding.txn, finding.other.map(|it| it.0));
+            format!("{other} {other_did}, and {who} {did}, the initial state, though {why}.")
+        }
         LocalAnomaly::MissingRow => {
             let key = words.labels.key(finding.key);
             format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::assumed::shown_by;
 use super::sight::{Sight, sight};
 use super::words::list_showing;
 use crate::certify::Meaning;
@@ -27,27 +28,12 @@ pub(super) fn involved(
         txns: BTreeSet::new(),
         keys: BTreeSet::new(),
     };
-    match counterexample {
-        Counterexample::Local(findings) => {
-            for finding in findings.iter().take(TOLD) {
-                cast.txns.insert(finding.txn);
-                cast.txns.extend(finding.other.map(|(txn, _)| txn));
-                cast.keys.insert(finding.key);
-            }
-        }
-        Counterexample::Cyclic(proof) => cast.visit(proof),
-        Counterexample::Stuck(stuck) => {
-            cast.txns.insert(stuck.last);
-            cast.txns.extend(stuck.concurrent.iter().take(TOLD * 4));
-            cast.keys.insert(stuck.key);
-        }
-    }
+    cast.meet(counterexample);
     (
         cast.txns.into_iter().collect(),
         cast.keys.into_iter().collect(),
     )
 }
-
 struct Cast<'m, 'h> {
     meaning: &'m Meaning<'h>,
     txns: BTreeSet<TxnId>,
@@ -55,6 +41,33 @@ struct Cast<'m, 'h> {
 }
 
 impl Cast<'_, '_> {
+    fn meet(&mut self, counterexample: &Counterexample) {
+        match counterexample {
+            Counterexample::Local(findings) => {
+                for finding in findings.iter().take(TOLD) {
+                    self.txns.insert(finding.txn);
+                    self.txns.extend(finding.other.map(|(txn, _)| txn));
+                    self.keys.insert(finding.key);
+                }
+            }
+            Counterexample::Cyclic(proof) => self.visit(proof),
+            Counterexample::Stuck(stuck) => {
+                self.txns.insert(stuck.last);
+                self.txns.extend(stuck.concurrent.iter().take(TOLD * 4));
+                self.keys.insert(stuck.key);
+            }
+            Counterexample::EitherWay {
+                txn,
+                lost,
+                took_effect,
+            } => {
+                self.txns.insert(*txn);
+                self.meet(lost);
+                self.meet(took_effect);
+            }
+        }
+    }
+
     fn visit(&mut self, proof: &Proof) {
         proof
             .steps()
@@ -98,7 +111,10 @@ impl Cast<'_, '_> {
                     self.keys.insert(via);
                 }
             }
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => {}
+            StepReason::Begin
+            | StepReason::Session
+            | StepReason::RealTime
+            | StepReason::Stated { .. } => {}
         }
     }
 
@@ -121,7 +137,9 @@ impl Cast<'_, '_> {
                     return;
                 };
                 let orders = self.meaning.history().version_orders().iter();
-                if orders.filter(|order| order.key == key).count() == 0 {
+                if let Some(shown) = shown_by(self.meaning.history(), key, one, two) {
+                    self.txns.extend([shown.earlier, shown.later]);
+                } else if orders.filter(|order| order.key == key).count() == 0 {
                     let shown = list_showing(self.meaning, key, one, two);
                     self.txns.extend(shown.map(|(reader, _)| reader));
                 }

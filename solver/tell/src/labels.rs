@@ -31,6 +31,11 @@ pub struct Labels<'h> {
 }
 
 impl<'h> Labels<'h> {
+    /// The history.
+    pub(super) fn history(&self) -> &'h History {
+        self.history
+    }
+
     /// Labels everything that these transactions touch.
     pub fn new(history: &'h History, txns: &[TxnId]) -> Self {
         let txn_names: BTreeSet<Token> = txns.iter().map(|&txn| history.txn_token(txn)).collect();
@@ -83,7 +88,7 @@ impl<'h> Labels<'h> {
 
     fn label(&self, labels: &FxHashMap<Token, String>, token: Token) -> String {
         let known = labels.get(&token).cloned();
-        known.unwrap_or_else(|| self.history.symbols().show(token))
+        known.unwrap_or_else(|| self.history.symbols().spell(token))
     }
 
     /// A transaction; a number gets a `T` in front.
@@ -205,7 +210,7 @@ fn shorten(
     names: &BTreeSet<Token>,
     legend: &mut Vec<(String, String)>,
 ) -> FxHashMap<Token, String> {
-    let full = |token: Token| history.symbols().show(token);
+    let full = |token: Token| history.symbols().spell(token);
     for n_digits in [6, 8, 10, 12, 16] {
         let mut taken: BTreeMap<String, Token> = BTreeMap::new();
         let labels: FxHashMap<Token, String> = names

@@ -3,7 +3,9 @@
 //! Everything is made from the evidence and the history alone, as the checker of answers reads it; how the evidence was found is not
 //! known here.
 
+mod advice;
 mod anomalies;
+mod assumed;
 mod commits;
 mod conditions;
 mod direct;
@@ -12,10 +14,12 @@ mod involved;
 mod labels;
 mod name;
 mod notes;
+mod noticed;
 mod sight;
 mod story;
 mod words;
 
+pub use advice::{LINEARIZABLE, causes, definition, pl_definition};
 pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
 pub use commits::{CommitStory, commit_story};
 pub use labels::Labels;

@@ -53,6 +53,17 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
             let agree = names.iter().all(|name| name.short == mildest.short);
             if agree { mildest } else { general(mildest) }
         }
+        Counterexample::EitherWay {
+            lost, took_effect, ..
+        } => {
+            let [one, other] = [lost, took_effect].map(|case| name_by(meaning, case));
+            let rank = |name: &AnomalyName| severity(name.adya.unwrap_or(""));
+            if rank(&one) >= rank(&other) {
+                one
+            } else {
+                other
+            }
+        }
         Counterexample::Stuck(_) => AnomalyName {
             short: "no linearization",
             adya: None,
@@ -88,7 +99,7 @@ fn severity(letters: &'static str) -> usize {
 }
 
 /// The cycles of the cases that must be considered.
-fn leaves(proof: &Proof) -> Vec<&[Step]> {
+pub(super) fn leaves(proof: &Proof) -> Vec<&[Step]> {
     let whole = proof.fold(
         |steps| (Some(steps), vec![steps]),
         |Split { key, one, other }, (if_one, mut leaves), (if_other, other_leaves)| {
@@ -159,7 +170,10 @@ impl Shape {
             | StepReason::Ww { key, .. }
             | StepReason::Rw { key, .. }
             | StepReason::Vis { key, .. } => Some(key),
-            StepReason::Begin | StepReason::Session | StepReason::RealTime => None,
+            StepReason::Begin
+            | StepReason::Session
+            | StepReason::RealTime
+            | StepReason::Stated { .. } => None,
         }
     }
 
@@ -366,7 +380,8 @@ fn kind(step: &Step) -> Kind {
         StepReason::Begin | StepReason::Session => Kind::So,
         StepReason::RealTime => Kind::Rt,
         StepReason::Wr { .. } => Kind::Wr,
-        StepReason::Ww { .. } => Kind::Ww,
+        // An order that the user gives counts like one of two writes.
+        StepReason::Ww { .. } | StepReason::Stated { .. } => Kind::Ww,
         StepReason::Rw { .. } => Kind::Rw,
         StepReason::Vis { .. } => Kind::Vis,
     }
@@ -500,6 +515,11 @@ pub fn local_name(anomaly: LocalAnomaly) -> AnomalyName {
             "missing row",
             None,
             "A range query did not return a row that nobody had deleted.",
+        ),
+        LocalAnomaly::CyclicVersions => (
+            "cyclic versions",
+            None,
+            "What is assumed of the order of a key's versions contradicts what its readers found.",
         ),
         LocalAnomaly::ScatteredAppends => (
             "scattered appends",

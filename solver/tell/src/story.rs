@@ -4,15 +4,17 @@
 
 use std::fmt::Write as _;
 
+use super::advice::{LINEARIZABLE, causes, definition};
 use super::direct::direct_order;
 use super::findings::tell_finding;
 use super::involved::{TOLD, involved};
 use super::name::{AnomalyName, name_by};
 use super::notes::{beside, meanwhile};
+use super::noticed::noticed;
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, TxnId};
+use crate::model::{History, KeyId, OrderSource, Status, TxnId};
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
 /// Of longer cycles only the first and the last steps are told.
@@ -38,6 +40,12 @@ pub struct Story {
     pub headline: String,
     /// What the anomaly is, in one sentence.
     pub about: String,
+    /// What the application would have noticed.
+    pub noticed: String,
+    /// What the level promises, in one line.
+    pub definition: String,
+    /// What usually causes such an anomaly, the most likely first.
+    pub causes: &'static [&'static str],
     /// The argument.
     pub lines: Vec<Line>,
     /// The transactions involved.
@@ -72,6 +80,11 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
         Counterexample::Stuck(stuck) => teller.tell_stuck(history, stuck),
+        Counterexample::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => teller.tell_either_way(history, spec, *txn, [lost, took_effect]),
     }
     let mut headline = name.short.to_owned();
     if let Some(first) = headline.get_mut(..1) {
@@ -85,7 +98,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
             write!(headline, " breaks read atomic and every stronger level")
         }
         Counterexample::Local(_) => write!(headline, " breaks every level"),
-        Counterexample::Cyclic(_) | Counterexample::Stuck(_) => {
+        Counterexample::Cyclic(_) | Counterexample::Stuck(_) | Counterexample::EitherWay { .. } => {
             write!(headline, " breaks {spec}")
         }
     };
@@ -100,7 +113,14 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         let beside = beside(history, txn);
         format!("{who}{beside}: {}", teller.words.operations(txn, &keys))
     };
+    let noticed = noticed(&teller.words, name, counterexample);
     Story {
+        noticed,
+        definition: match counterexample {
+            Counterexample::Stuck(_) => LINEARIZABLE.to_owned(),
+            _ => definition(spec),
+        },
+        causes: causes(name.short),
         name,
         headline,
         about,
@@ -118,7 +138,10 @@ fn is_allowed_at_rc(finding: &Finding) -> bool {
 
 /// Whether a proof needs a version order that came with the history.
 fn rests_on_given(history: &History, proof: &Proof) -> bool {
-    let has_order = |key| history.version_orders().iter().any(|it| it.key == key);
+    let has_order = |key| {
+        let mut orders = history.version_orders().iter();
+        orders.any(|it| it.key == key && it.source == OrderSource::Database)
+    };
     proof.steps().any(|step| match step.reason {
         StepReason::Ww { key, fact } | StepReason::Rw { key, fact, .. } => {
             fact == Fact::Given && has_order(key)
@@ -130,7 +153,7 @@ fn rests_on_given(history: &History, proof: &Proof) -> bool {
 impl Story {
     /// The story as text, with a line feed at the end of each line.
     pub fn to_text(&self) -> String {
-        let mut text = format!("{}\n{}\n\n", self.headline, self.about);
+        let mut text = format!("{}\n{}\n{}\n\n", self.headline, self.about, self.noticed);
         for line in &self.lines {
             let _ = writeln!(text, "  {}{}", "  ".repeat(line.depth), line.text);
         }
@@ -163,6 +186,26 @@ struct Teller<'h> {
 impl Teller<'_> {
     fn say(&mut self, depth: usize, text: String) {
         self.lines.push(Line { depth, text });
+    }
+
+    /// Tells each case as the story of the history in which the transaction took effect, or did not.
+    fn tell_either_way(
+        &mut self,
+        history: &History,
+        spec: Spec,
+        txn: TxnId,
+        cases: [&Counterexample; 2],
+    ) {
+        let who = self.words.with_session(txn);
+        self.say(0, format!("Whether {who} took effect is not known."));
+        let ends = [Status::Aborted, Status::Committed];
+        for ((case, end), not) in cases.into_iter().zip(ends).zip(["not ", ""]) {
+            self.say(0, format!("Suppose that it did {not}take effect:"));
+            let told = story(&history.with_status(txn, end), spec, case);
+            for line in told.lines {
+                self.say(line.depth + 1, line.text);
+            }
+        }
     }
 
     fn tell(&mut self, proof: &Proof, depth: usize) {
@@ -367,8 +410,8 @@ impl Teller<'_> {
             };
             let text = if at + 1 == n_steps {
                 let opposite = self.words.opposite(steps);
-                let yet = opposite.map_or(String::new(), |it| format!("; yet, by the above, {it}"));
-                format!("However, {claim}{because}{yet}: a contradiction.")
+                let yet = opposite.map_or(String::new(), |it| format!(" By the above, {it}."));
+                format!("However, {claim}{because}.{yet} This is a contradiction.")
             } else {
                 format!("{claim}{because}.")
             };

@@ -1,11 +1,12 @@
 //! One step of a proof as a clause: which operations put one transaction before the other.
 
+use super::assumed::shown_by;
 use super::involved::LISTED;
 use super::labels::{INITIAL, Labels};
 use super::sight::{Sight, sight};
 use crate::certify::Meaning;
 use crate::level::{RealTime, Times};
-use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, OrderSource, Status, TxnId, ValueId};
 use crate::verdict::{Fact, Moment, Step, StepReason};
 
 /// Writes clauses about a history.
@@ -75,7 +76,7 @@ impl<'h> Words<'h> {
         }))
     }
 
-    /// Why the step holds; empty where that goes without saying.
+    /// Why the step holds, in one or more sentences without the last full stop; empty where that goes without saying.
     pub(super) fn reason(&self, step: &Step, cases: &[Case]) -> String {
         let mut text = self.operations_say(step, cases);
         text.push_str(&self.snapshots_say(step));
@@ -88,18 +89,19 @@ impl<'h> Words<'h> {
         match step.reason {
             _ if step.from.moment == Moment::Whole => String::new(),
             StepReason::Wr { .. } if step.to.moment == Moment::Commit => {
-                format!(", so {a} committed first")
+                format!(". So {a} committed first")
             }
             StepReason::Rw { .. } if step.from.moment == Moment::Commit => {
-                format!(", so {a} committed first")
+                format!(". So {a} committed first")
             }
-            StepReason::Wr { .. } => format!(", so {b}'s snapshot holds {a}'s commit"),
-            StepReason::Rw { .. } => format!(", so {a}'s snapshot lacks {b}'s commit"),
+            StepReason::Wr { .. } => format!(". So {b}'s snapshot holds {a}'s commit"),
+            StepReason::Rw { .. } => format!(". So {a}'s snapshot lacks {b}'s commit"),
             StepReason::Ww { .. } if step.to.moment == Moment::Commit => String::new(),
-            StepReason::Ww { .. } => ", and writers of one key must not overlap".to_owned(),
+            StepReason::Ww { .. } => ". Writers of one key must not overlap".to_owned(),
             StepReason::Begin
             | StepReason::Session
             | StepReason::RealTime
+            | StepReason::Stated { .. }
             | StepReason::Vis { .. } => String::new(),
         }
     }
@@ -130,6 +132,11 @@ impl<'h> Words<'h> {
                 format!("both ran in session {session}, {a} first")
             }
             StepReason::RealTime => self.in_time(step),
+            StepReason::Stated { edge } => {
+                let edges = self.history.given_edges();
+                let name = edges.get(edge as usize).map_or("", |it| it.name.as_str());
+                format!("{a} came before {b}, by the given order {name}")
+            }
             StepReason::Vis { reader, key } => {
                 self.missed(reader, key, from, Some(to).filter(|&to| to != from))
             }
@@ -169,12 +176,12 @@ impl<'h> Words<'h> {
                 }
                 let by = self.labels.txn(writer);
                 if fact == Fact::Run && self.is_rival(key, writer, to) {
-                    return format!("{seen}, and {}", self.rivals(key, writer, to));
+                    return format!("{seen}. {}", self.rivals(key, writer, to));
                 }
                 let why = self.why(key, Some(writer), to, fact, cases);
                 let two = self.write(to, key);
                 let made = self.made(writer, key);
-                format!("{seen}, which {by} {made}, and {b} {two}, {why}")
+                format!("{seen}, which {by} {made}. {b} {two}, {why}")
             }
         }
     }
@@ -343,8 +350,8 @@ impl<'h> Words<'h> {
                 let n_links = self.meaning.lineage(Some(before), key).versions.len() - 1;
                 let how = read_modify_writes(n_links);
                 format!(
-                    "which is later: {name} = {one} was made from the initial state by {how}, with \
-                     nothing in between, and {two} was not"
+                    "which is later. {name} = {one} was made from the initial state by {how}, with \
+                     nothing in between. {two} was not"
                 )
             }
             Fact::Run => self.why_run(key, before, after),
@@ -365,8 +372,8 @@ impl<'h> Words<'h> {
                 let first = self.value_left(case.first, key);
                 let second = self.value_left(case.second, key);
                 format!(
-                    "which is later, as {first} before {second} is {known} and values linked by \
-                     read-modify-writes stay together"
+                    "which is later. {first} before {second} is {known}. Values linked by read-modify-writes \
+                     stay together"
                 )
             }
         }
@@ -419,7 +426,9 @@ impl<'h> Words<'h> {
             Some(1) => format!("{a} read {from} and overwrote it with {one}"),
             _ => format!("{a}'s {one} was made from {from} by read-modify-writes"),
         };
-        format!("{how}, so nothing can come between, and {b}'s {two}, made from it too, is later")
+        format!(
+            "{how}. Nothing can come between. {b}'s {two} was made from {from} too, so it is later"
+        )
     }
 
     /// Which order or list shows one version before another.
@@ -433,11 +442,28 @@ impl<'h> Words<'h> {
             return "which is later".to_owned();
         };
         let place = |values: &[ValueId], value| values.iter().position(|&it| it == value);
+        if let Some(shown) = shown_by(self.history, key, left, right) {
+            return self.why_shown(key, shown, &one, &two);
+        }
         let orders = self.history.version_orders().iter();
         for order in orders.filter(|order| order.key == key) {
             match (place(&order.values, left), place(&order.values, right)) {
                 (Some(first), Some(second)) if first < second => {
-                    return format!("which is later, for the database says {one} ≪ {two}");
+                    return match order.source {
+                        OrderSource::Database => {
+                            format!("which is later, for the database says {one} ≪ {two}")
+                        }
+                        OrderSource::Transactions => {
+                            format!(
+                                "which is later, for the given order of transactions says {one} ≪ {two}"
+                            )
+                        }
+                        OrderSource::Keys(_) => {
+                            format!(
+                                "which is later, for what is assumed of {name} says {one} ≪ {two}"
+                            )
+                        }
+                    };
                 }
                 _ => {}
             }
@@ -483,6 +509,11 @@ impl<'h> Words<'h> {
             n => told.push(format!("{n} other operations")),
         }
         told.join("; ")
+    }
+
+    /// The name of a transaction's session.
+    pub(super) fn session_of(&self, txn: TxnId) -> String {
+        self.labels.session(self.history.session(txn))
     }
 
     /// `T1 (session a)`, and how it ended if it did not commit.

@@ -1,8 +1,11 @@
-//! `counter`: a read is at least what had been acknowledged when it began, and at most what had been attempted when it ended.
+//! `counter`: a read is at least what had been acknowledged when it began, and at most what had been attempted when it ended;
+//! on request also: the counter is linearizable.
 
+use kingsnake_history::budget::Budget;
 use kingsnake_history::operations::Operation;
 
-use crate::{Plot, Report, Unfit, Violation, Workload, count, seconds};
+use crate::counter_search::{steps, stuck};
+use crate::{Options, Plot, Report, Unfit, Verdict, Violation, Workload, count, seconds};
 
 /// What has been added so far; positive and negative amounts apart, because they bound from different sides.
 #[derive(Clone, Copy, Default)]
@@ -11,8 +14,46 @@ struct Sums {
     attempted: [i64; 2],
 }
 
-/// Checks every read against its bounds.
-pub(crate) fn check(log: &[Operation]) -> Result<Report, Unfit> {
+/// Checks every read against its bounds, and then on request whether there is one order of all operations.
+pub(crate) fn check(
+    log: &[Operation],
+    options: &Options,
+    budget: &Budget,
+) -> Result<Report, Unfit> {
+    let mut report = bounds(log)?;
+    if options.linearizable {
+        report.rule = "there is one order of all additions and reads, each between its start and its end, in which every read returns the sum so far";
+        if report.verdict == Verdict::Valid {
+            order(log, budget, &mut report);
+        }
+    }
+    Ok(report)
+}
+
+fn order(log: &[Operation], budget: &Budget, report: &mut Report) {
+    let Some(steps) = steps(log) else {
+        return;
+    };
+    match stuck(&steps, budget) {
+        Ok(None) => {}
+        Ok(Some(at)) => {
+            report.verdict = Verdict::Invalid;
+            report.violations.push(Violation {
+                words: format!(
+                    "{} has no place in any order: each read lies within its bounds, and no order of the additions until then gives every read its value",
+                    log[at]
+                ),
+                operations: vec![at],
+            });
+        }
+        Err(reason) => {
+            report.verdict = Verdict::Unknown;
+            report.facts.push(("search", reason.to_string()));
+        }
+    }
+}
+
+fn bounds(log: &[Operation]) -> Result<Report, Unfit> {
     let mut events: Vec<(usize, bool, usize)> = Vec::new();
     for (at, op) in log.iter().enumerate() {
         let is_known = op.f == "add" || op.f == "read" || op.f == "decrement";

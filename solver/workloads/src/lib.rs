@@ -5,6 +5,7 @@
 
 mod bank;
 mod counter;
+mod counter_search;
 mod forks;
 mod inserts;
 mod queue;
@@ -16,6 +17,7 @@ mod unique;
 use std::fmt;
 use std::str::FromStr;
 
+use kingsnake_history::budget::Budget;
 use kingsnake_history::operations::{Operation, Value};
 use thiserror::Error;
 
@@ -146,7 +148,8 @@ pub struct Options {
     pub allow_negative: bool,
     /// How many keys a read of long-fork has.
     pub group_size: Option<usize>,
-    /// Whether set-full demands that an element is seen as soon as it was acknowledged.
+    /// Whether set-full demands that an element is seen as soon as it was acknowledged, and counter that there is one order of all
+    /// operations.
     pub linearizable: bool,
 }
 
@@ -234,10 +237,11 @@ pub fn check(
     workload: Workload,
     log: &[Operation],
     options: &Options,
+    budget: &Budget,
 ) -> Option<Result<Report, Unfit>> {
     Some(match workload {
         Workload::Bank => bank::check(log, options),
-        Workload::Counter => counter::check(log),
+        Workload::Counter => counter::check(log, options, budget),
         Workload::Set => set::check(log),
         Workload::SetFull => set_full::check(log, options),
         Workload::LongFork => forks::long_fork(log, options),

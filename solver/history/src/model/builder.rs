@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::assumptions::{Assumptions, OrderSource};
 use super::build_error::BuildError;
 use super::compares::{CompareAndSet, Outcome};
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
@@ -106,6 +107,11 @@ impl HistoryBuilder {
     /// A token as text, for error messages.
     pub fn show(&self, token: Token) -> String {
         self.history.symbols.show(token)
+    }
+
+    /// Says how the file spells that there is no value; `null` unless said.
+    pub fn spell_nil(&mut self, word: &'static str) {
+        self.history.symbols.spell_nil(word);
     }
 
     /// Declares that every key holds this value before any transaction (say it before the first operation).
@@ -410,9 +416,11 @@ impl HistoryBuilder {
                 value: self.show(self.history.value_names[twice[0].index()]),
             });
         }
-        self.history
-            .version_orders
-            .push(VersionOrder { key, values });
+        self.history.version_orders.push(VersionOrder {
+            key,
+            values,
+            source: OrderSource::Database,
+        });
         Ok(())
     }
 
@@ -426,6 +434,8 @@ impl HistoryBuilder {
         }
         check_intervals(&parts)?;
         parts.rows_are_there();
+        let (keys, values) = (&parts.key_names, &parts.value_names);
+        parts.symbols.quote_among([keys, values]);
         Ok(by_session(parts))
     }
 
@@ -569,6 +579,7 @@ fn by_session(parts: Parts) -> History {
         symbols: parts.symbols,
         rows: parts.rows,
         notes: parts.notes,
+        assumptions: Assumptions::default(),
     };
     if !history.rows.stamps.is_empty() {
         let n_txns = parts.txns.len();

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
+use super::assumptions::{Assumptions, OrderSource};
 use super::compares::CompareAndSet;
 use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
 use super::names::{Symbols, Token};
@@ -101,13 +102,15 @@ impl Interval {
     };
 }
 
-/// The order in which the database says that it installed the values of a key, oldest first; values may be missing.
+/// The order in which the values of a key were installed, oldest first, as the database or an assumption says; values may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionOrder {
     /// The key.
     pub key: KeyId,
     /// Its values.
     pub values: Vec<ValueId>,
+    /// Who says so.
+    pub source: OrderSource,
 }
 
 /// Which keys have a row before any transaction.
@@ -154,6 +157,7 @@ pub struct History {
     pub(super) symbols: Symbols,
     pub(super) rows: RowTables,
     pub(super) notes: Notes,
+    pub(super) assumptions: Assumptions,
 }
 
 impl History {
@@ -202,6 +206,30 @@ impl History {
     #[inline]
     pub fn status(&self, txn: TxnId) -> Status {
         self.txns[txn.index()].status
+    }
+
+    /// The same history with another end of a transaction.
+    #[must_use]
+    pub fn with_status(&self, txn: TxnId, status: Status) -> History {
+        let mut history = self.clone();
+        history.txns[txn.index()].status = status;
+        history
+    }
+
+    /// The same history where of the transactions of unknown end exactly these took effect.
+    #[must_use]
+    pub fn with_effects_of(&self, took_effect: impl Fn(TxnId) -> bool) -> History {
+        let mut history = self.clone();
+        for (at, row) in history.txns.iter_mut().enumerate() {
+            if row.status == Status::Unknown {
+                row.status = if took_effect(TxnId(at as u32)) {
+                    Status::Committed
+                } else {
+                    Status::Aborted
+                };
+            }
+        }
+        history
     }
 
     /// The operations of a transaction, in order.
@@ -363,7 +391,8 @@ impl History {
     /// Keeps of the version orders what `keep` keeps, so that the kept neighbours become neighbours; asks in the order of
     /// the lists.
     pub fn retain_versions(&mut self, mut keep: impl FnMut(ValueId) -> bool) {
-        for order in &mut self.version_orders {
+        let given = self.version_orders.iter_mut();
+        for order in given.filter(|order| order.source == OrderSource::Database) {
             order.values.retain(|&value| keep(value));
         }
         self.version_orders.retain(|order| !order.values.is_empty());
@@ -411,12 +440,12 @@ impl History {
 
     /// The name of a key, as text.
     pub fn key_name(&self, key: KeyId) -> String {
-        self.symbols.show(self.key_token(key))
+        self.symbols.spell(self.key_token(key))
     }
 
     /// A value, as text.
     pub fn value_name(&self, value: ValueId) -> String {
-        self.symbols.show(self.value_token(value))
+        self.symbols.spell(self.value_token(value))
     }
 
     /// Where a transaction stands in its session, counted from 0.

@@ -1,5 +1,6 @@
 //! The history as data: sessions of transactions of operations.
 
+mod assumptions;
 mod build_error;
 mod builder;
 mod compares;
@@ -13,6 +14,7 @@ mod predicates;
 mod ranges;
 mod rows;
 
+pub use assumptions::{GivenEdge, KeyAssumption, OrderSource, Shown, Stale};
 pub use build_error::BuildError;
 pub use builder::{HistoryBuilder, Installed, NumberOp};
 pub use compares::{CompareAndSet, Outcome};

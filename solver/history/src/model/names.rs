@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ids::Symbol;
 
@@ -28,6 +28,10 @@ impl From<i64> for Token {
 pub struct Symbols {
     texts: Vec<Box<str>>,
     ids: FxHashMap<Box<str>, Symbol>,
+    /// How the file spells nothing; `null` unless said.
+    nil: Option<&'static str>,
+    /// Whether some number occurs as a text too, so that texts that look like numbers are quoted.
+    quotes: bool,
 }
 
 impl Symbols {
@@ -55,10 +59,40 @@ impl Symbols {
     /// A token as a reader would write it, on one line and without characters that cannot be seen.
     pub fn show(&self, token: Token) -> String {
         match token {
-            Token::Nil => "nil".to_owned(),
+            Token::Nil => self.nil.unwrap_or("null").to_owned(),
             Token::Int(number) => number.to_string(),
             Token::Text(symbol) => visible(self.text(symbol)).into_owned(),
         }
+    }
+
+    /// The same, with quotes around a text that looks like a number where such a number occurs as well.
+    pub fn spell(&self, token: Token) -> String {
+        let shown = self.show(token);
+        match self.number(token) {
+            Some(_) if self.quotes => format!("\"{shown}\""),
+            _ => shown,
+        }
+    }
+
+    /// The number that a text looks like.
+    pub fn number(&self, token: Token) -> Option<i64> {
+        match token {
+            Token::Text(symbol) => self.text(symbol).parse().ok(),
+            Token::Nil | Token::Int(_) => None,
+        }
+    }
+
+    /// Spells nothing as the file does.
+    pub(super) fn spell_nil(&mut self, word: &'static str) {
+        self.nil = Some(word);
+    }
+
+    /// Looks for a number among keys and values that occurs as a text too.
+    pub(super) fn quote_among(&mut self, names: [&[Token]; 2]) {
+        let all = || names.into_iter().flatten().copied();
+        let texts: FxHashSet<i64> = all().filter_map(|token| self.number(token)).collect();
+        let is_both = |token| matches!(token, Token::Int(number) if texts.contains(&number));
+        self.quotes = !texts.is_empty() && all().any(is_both);
     }
 }
 

@@ -395,6 +395,13 @@ impl RowTables {
         }
     }
 
+    /// Makes room for one more transaction, which has no stamps.
+    pub(super) fn add_txn(&mut self) {
+        if !self.stamps.is_empty() {
+            self.stamps.push(Stamps::default());
+        }
+    }
+
     pub(super) fn row(&self, value: ValueId) -> Option<usize> {
         match self.row_start.get(value.index()) {
             None | Some(&NO_ROW) => None,

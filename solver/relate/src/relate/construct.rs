@@ -83,6 +83,7 @@ pub fn construct_within(
         unread,
     };
     construct.add_transactions();
+    construct.add_edges(history);
     construct.add_reads();
     construct.add_keys();
     let mut polygraph = construct.polygraph;
@@ -115,7 +116,7 @@ fn add_sights(polygraph: &mut Polygraph, budget: &Budget) -> Result<(), StopReas
             }
             // A transaction's first read of a key has its edge already; so have session order and given orders.
             Why::Wr(version) if is_later_read(resolved, edge, version) => reasons::wr(version),
-            Why::Wr(_) | Why::Session | Why::Given(_) => continue,
+            Why::Wr(_) | Why::Session | Why::Given(_) | Why::Stated(_) => continue,
         };
         let to = if edge.to == NO_NODE {
             edge.from
@@ -208,6 +209,19 @@ impl Construct {
                 let to = self.polygraph.places.begin(earlier + 1);
                 self.push(from, to, reasons::SESSION);
             }
+        }
+    }
+
+    /// The orders between transactions that the user gave.
+    fn add_edges(&mut self, history: &History) {
+        for (at, edge) in history.given_edges().iter().enumerate() {
+            let resolved = &self.polygraph.resolved;
+            let (Some(from), Some(to)) = (resolved.node(edge.from), resolved.node(edge.to)) else {
+                continue;
+            };
+            let places = &self.polygraph.places;
+            let (from, to) = (places.commit(from), places.begin(to));
+            self.push(from, to, reasons::given(at as u32));
         }
     }
 

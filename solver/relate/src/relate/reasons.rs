@@ -14,6 +14,7 @@ pub const REAL_TIME: Reason = Reason::Stated { kind: 3, about: 0 };
 pub const GAP: Reason = Reason::Stated { kind: 6, about: 0 };
 
 const VIS: u8 = 5;
+const GIVEN: u8 = 6;
 
 /// The later read this version, which the earlier installed (wr).
 pub fn wr(version: VersionId) -> Reason {
@@ -36,6 +37,19 @@ pub fn rw(before: VersionId, after: VersionId) -> Reason {
 /// A read of a weak transaction saw the earlier and returned what the later wrote; the number is of the polygraph's sights.
 pub fn vis(about: u32) -> Reason {
     Reason::Stated { kind: VIS, about }
+}
+
+/// The user put the earlier before the later; the number is of the history's given edges.
+pub fn given(about: u32) -> Reason {
+    Reason::Stated { kind: GIVEN, about }
+}
+
+/// The number of a reason that [`given`] made.
+pub fn given_edge(reason: Reason) -> Option<u32> {
+    match reason {
+        Reason::Stated { kind: GIVEN, about } => Some(about),
+        _ => None,
+    }
 }
 
 /// The number of a reason that [`vis`] made.

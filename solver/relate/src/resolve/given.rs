@@ -35,6 +35,11 @@ pub(super) fn given_orders(walk: &mut Walk<'_>) -> Result<Vec<GivenOrder>, Resol
             is_prefix: true,
         });
     }
+    for stale in walk.history.stale_reads() {
+        let had = Some((stale.shown.earlier, stale.had));
+        let anomaly = LocalAnomaly::CyclicVersions;
+        walk.find(anomaly, stale.shown.later, stale.found, stale.key, had);
+    }
     given.sort_by_key(|order| order.key);
     Ok(given)
 }

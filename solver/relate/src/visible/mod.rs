@@ -40,6 +40,8 @@ pub enum Why {
     Wr(VersionId),
     /// A given order of the key.
     Given(KeyId),
+    /// This order between transactions, which the user gave.
+    Stated(u32),
     /// The reader read the version, which the later wrote, and saw the earlier.
     Vis {
         /// Who read.

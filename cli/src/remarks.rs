@@ -1,0 +1,288 @@
+//! Mistakes of the log that would pass for bugs of the database, or hide them: what `lint` remarks, and the hints after a verdict.
+//!
+//! Nothing here bears on a verdict. Each rule is a function from a history to at most one remark.
+
+use std::collections::BTreeMap;
+
+use kingsnake_solver::model::{History, Interval, Op, SessionId, Token, TxnId};
+use kingsnake_solver::verdict::Verdict;
+use kingsnake_tell::AnomalyName;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::voice::count;
+
+/// Times of this century, in seconds since 1970; recorded times are nanoseconds.
+const THIS_CENTURY: std::ops::Range<i64> = 946_684_800..4_102_444_800;
+
+/// The units of clocks.
+const PER_SECOND: [(i64, &str); 4] = [
+    (1, "seconds"),
+    (1_000, "milliseconds"),
+    (1_000_000, "microseconds"),
+    (1_000_000_000, "nanoseconds"),
+];
+
+type Rule = fn(&History) -> Option<String>;
+
+const RULES: [Rule; 10] = [
+    no_transactions,
+    no_reads,
+    null_reads,
+    unwritten_reads,
+    alike,
+    repeated_values,
+    own_times,
+    units,
+    ids_like_times,
+    no_overlap,
+];
+
+/// Everything that looks like a mistake of the log.
+pub fn remarks(history: &History) -> Vec<String> {
+    RULES.iter().filter_map(|rule| rule(history)).collect()
+}
+
+/// The rules whose mistakes pass for an anomaly of this name, or hide every anomaly.
+pub fn hints(history: &History, verdict: &Verdict, anomaly: Option<AnomalyName>) -> Vec<String> {
+    let rules: &[Rule] = match (verdict, anomaly) {
+        (Verdict::Satisfied(_), _) => &[no_transactions, no_reads],
+        (Verdict::Violated(_), Some(name)) => {
+            let letters = name.adya.unwrap_or("");
+            let by_order = letters.ends_with("-session") || letters.ends_with("-realtime");
+            match name.short {
+                "thin-air read" => &[null_reads, unwritten_reads, alike],
+                _ if by_order => &[own_times, units],
+                _ => &[],
+            }
+        }
+        _ => &[],
+    };
+    rules.iter().filter_map(|rule| rule(history)).collect()
+}
+
+fn no_transactions(history: &History) -> Option<String> {
+    (history.n_txns() == 0)
+        .then(|| "there is no transaction, so every level holds; was anything recorded?".to_owned())
+}
+
+fn no_reads(history: &History) -> Option<String> {
+    let reads = |op: &Op| !op.is_write();
+    let some = history.txns().any(|txn| history.ops(txn).iter().any(reads));
+    (history.n_txns() > 0 && !some)
+        .then(|| "nothing is read, so every level holds; record what reads return".to_owned())
+}
+
+/// Reads of null, where the header says that every key has a value.
+fn null_reads(history: &History) -> Option<String> {
+    let initial = history.initial_of_all()?;
+    let deletes = |op: Op| matches!(op, Op::Write { value, .. } if history.is_absence(value));
+    if ops(history).any(deletes) {
+        return None;
+    }
+    let reads = ops(history).filter(|op| is_null_read(history, *op)).count();
+    let initial = spelt(history, initial);
+    (reads > 0).then(|| {
+        format!(
+            "{} of null, although every key begins with {initial} and nothing is deleted; if a missing row is read as null, \
+             leave \"initial\" out of the first line, or write {initial} for it",
+            count(reads, "read")
+        )
+    })
+}
+
+fn is_null_read(history: &History, op: Op) -> bool {
+    matches!(op, Op::Read { value, .. } if history.value_token(value) == Token::Nil && !history.is_initial(value))
+}
+
+/// Reads of values that nobody wrote: usually the state before the test, which the log does not give.
+fn unwritten_reads(history: &History) -> Option<String> {
+    let mut written = vec![false; history.n_values()];
+    let mut tokens: FxHashSet<Token> = FxHashSet::default();
+    for op in ops(history) {
+        if let Op::Write { value, .. } | Op::Append { value, .. } = op {
+            written[value.index()] = true;
+            tokens.insert(history.value_token(value));
+        }
+    }
+    // Another spelling of what was written is the next rule's.
+    let is_misspelt = |token: Token| {
+        number_in(history, token).is_some_and(|number| tokens.contains(&Token::Int(number)))
+    };
+    let mut read: BTreeMap<Token, usize> = BTreeMap::new();
+    for op in ops(history) {
+        if let Op::Read { value, .. } = op
+            && !written[value.index()]
+            && !history.is_initial(value)
+        {
+            *read.entry(history.value_token(value)).or_default() += 1;
+        }
+    }
+    // And null is the rule's before.
+    let is_null = |token| token == Token::Nil && history.initial_of_all().is_some();
+    read.retain(|&token, _| !is_misspelt(token) && !is_null(token));
+    let (&token, &n) = read.iter().max_by_key(|(_, n)| **n)?;
+    let value = spelt(history, token);
+    Some(format!(
+        "{} of {value}, which nobody wrote; if that is the state before the test, say so in the first line: \
+         {{\"kingsnake\":1,\"initial\":{value}}}",
+        count(n, "read")
+    ))
+}
+
+/// A number and a text that look the same are two values.
+fn alike(history: &History) -> Option<String> {
+    let mut tokens: FxHashSet<Token> = FxHashSet::default();
+    for op in ops(history) {
+        tokens.extend(op.key().map(|key| history.key_token(key)));
+        if let Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } = op {
+            tokens.insert(history.value_token(value));
+        }
+    }
+    let mut both: Vec<i64> = tokens
+        .iter()
+        .filter_map(|&token| number_in(history, token))
+        .filter(|&number| tokens.contains(&Token::Int(number)))
+        .collect();
+    both.sort_unstable();
+    let first = both.first()?;
+    Some(format!(
+        "{first} and \"{first}\" both occur; a number and a text are different keys and values, so write one of them everywhere"
+    ))
+}
+
+fn repeated_values(history: &History) -> Option<String> {
+    let mut writer: FxHashMap<u32, TxnId> = FxHashMap::default();
+    let mut repeated: FxHashSet<u32> = FxHashSet::default();
+    for txn in history.txns() {
+        for &op in history.ops(txn) {
+            if let Op::Write { value, .. } | Op::Append { value, .. } = op
+                && *writer.entry(value.0).or_insert(txn) != txn
+                && !history.is_absence(value)
+            {
+                repeated.insert(value.0);
+            }
+        }
+    }
+    let first = repeated.iter().min().copied()?;
+    let first = kingsnake_solver::model::ValueId(first);
+    Some(format!(
+        "{} written by several transactions, such as {} to key {}; a read of it has several possible writers, so let each write \
+         store a value of its own",
+        match repeated.len() {
+            1 => "one value is".to_owned(),
+            n => format!("{} are", count(n, "value")),
+        },
+        history.value_name(first),
+        history.key_name(history.value_key(first)),
+    ))
+}
+
+/// A session runs one transaction at a time, in the order of its lines.
+fn own_times(history: &History) -> Option<String> {
+    for session in 0..history.n_sessions() as u32 {
+        let txns: Vec<TxnId> = history
+            .session_txns(SessionId(session))
+            .map(TxnId)
+            .collect();
+        for pair in txns.windows(2) {
+            let (first, second) = (history.interval(pair[0]), history.interval(pair[1]));
+            let known =
+                first.commit != Interval::UNKNOWN.commit && second.begin != Interval::UNKNOWN.begin;
+            if known && second.begin < first.commit {
+                return Some(format!(
+                    "in session {}, {} begins at {}, and {}, which stands before it, commits only at {}; a session is one client, which runs one \
+                     transaction at a time",
+                    history.session_name(SessionId(session)),
+                    history.txn_name(pair[1]),
+                    second.begin,
+                    history.txn_name(pair[0]),
+                    first.commit
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// A clock's reading is easily recorded as the transaction's name.
+fn ids_like_times(history: &History) -> Option<String> {
+    if history.has_times() || history.n_txns() < 2 {
+        return None;
+    }
+    let looks = |number: i64| {
+        PER_SECOND
+            .iter()
+            .any(|it| THIS_CENTURY.contains(&(number / it.0)))
+    };
+    let number = |txn: TxnId| match history.txn_token(txn) {
+        Token::Int(number) => Some(number),
+        token => history.symbols().number(token),
+    };
+    let all = history.txns().all(|txn| number(txn).is_some_and(looks));
+    let first = history.txns().next()?;
+    all.then(|| {
+        format!(
+            "every id looks like a time, such as {}, and no transaction has times; record when each began and committed as \
+             \"begin\" and \"commit\", in nanoseconds",
+            history.txn_name(first)
+        )
+    })
+}
+
+/// Times are nanoseconds; a clock's milliseconds or seconds since 1970 are easily recorded in their place.
+fn units(history: &History) -> Option<String> {
+    let begins = history
+        .txns()
+        .map(|txn| history.interval(txn).begin)
+        .filter(|&begin| begin != Interval::UNKNOWN.begin);
+    let largest = begins.max()?;
+    let mut units = PER_SECOND.iter().take(3);
+    let unit = units.find(|(per_second, _)| THIS_CENTURY.contains(&(largest / per_second)))?;
+    Some(format!(
+        "times such as {largest} look like {} since 1970; times are nanoseconds, and --clock-drift counts on that",
+        unit.1
+    ))
+}
+
+/// A test without concurrency shows little.
+fn no_overlap(history: &History) -> Option<String> {
+    if history.n_sessions() < 2 || !history.has_times() {
+        return None;
+    }
+    let mut all: Vec<(i64, i64)> = history
+        .txns()
+        .map(|txn| history.interval(txn))
+        .map(|it| (it.begin, it.commit))
+        .collect();
+    if all
+        .iter()
+        .any(|it| it.0 == Interval::UNKNOWN.begin || it.1 == Interval::UNKNOWN.commit)
+    {
+        return None;
+    }
+    all.sort_unstable();
+    let overlaps = all.windows(2).any(|pair| pair[1].0 < pair[0].1);
+    (!overlaps && all.len() > 1).then(|| {
+        "no two transactions overlap in time, so nothing was tried at once; run the clients at the same time".to_owned()
+    })
+}
+
+fn ops(history: &History) -> impl Iterator<Item = Op> + '_ {
+    history
+        .txns()
+        .flat_map(|txn| history.ops(txn).iter().copied())
+}
+
+/// The number that a text looks like.
+fn number_in(history: &History, token: Token) -> Option<i64> {
+    history.symbols().number(token)
+}
+
+/// As our own format spells it.
+fn spelt(history: &History, token: Token) -> String {
+    match token {
+        Token::Nil => "null".to_owned(),
+        Token::Int(number) => number.to_string(),
+        Token::Text(_) => format!("{:?}", history.symbols().show(token)),
+    }
+}

@@ -1,0 +1,279 @@
+//! What the application would have noticed of an anomaly.
+
+use super::name::{AnomalyName, leaves};
+use super::words::Words;
+use crate::model::{KeyId, TxnId};
+use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
+
+/// More names than this are counted.
+const LISTED: usize = 4;
+
+/// What the application would have noticed, in one or two sentences.
+pub(super) fn noticed(
+    words: &Words<'_>,
+    name: AnomalyName,
+    counterexample: &Counterexample,
+) -> String {
+    match counterexample {
+        Counterexample::Local(findings) => {
+            let told = findings.first().map(|it| noticed_locally(words, it));
+            told.unwrap_or_default()
+        }
+        Counterexample::Stuck(stuck) => format!(
+            "{} was given an answer that the register cannot have held at that time.",
+            words.labels.txn(stuck.last)
+        ),
+        Counterexample::Cyclic(proof) => match leaves(proof).as_slice() {
+            [] | [[]] => noticed_nowhere(words, proof),
+            [steps] => noticed_in_cycle(words, name.short, steps),
+            cases => noticed_in_cases(words, cases),
+        },
+        Counterexample::EitherWay { txn, .. } => format!(
+            "Whether {} took effect or not, the transactions saw what no order of them explains.",
+            words.labels.txn(*txn)
+        ),
+    }
+}
+
+/// Of a read that no version explains.
+fn noticed_nowhere(words: &Words<'_>, proof: &Proof) -> String {
+    let Some((reader, key)) = proof.choices().next() else {
+        return "What the transactions saw fits no order of them.".to_owned();
+    };
+    let (who, key) = (words.labels.txn(reader), words.labels.key(key));
+    format!("{who} was given an answer about {key} that the database cannot have held.")
+}
+
+fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
+    let who = words.labels.txn(finding.txn);
+    let key = words.labels.key(finding.key);
+    let other = finding.other.map(|(txn, _)| words.labels.txn(txn));
+    let other = other.unwrap_or_else(|| "another transaction".to_owned());
+    match finding.anomaly {
+        LocalAnomaly::ThinAirRead => {
+            format!("{who} acted on a value of {key} that nobody in this log wrote.")
+        }
+        LocalAnomaly::AbortedRead | LocalAnomaly::AbortedVersion => {
+            format!(
+                "{who} acted on a value of {key} that was rolled back: {other} never took effect."
+            )
+        }
+        LocalAnomaly::IntermediateRead => {
+            format!("{who} acted on a value of {key} that {other} had not finished.")
+        }
+        LocalAnomaly::FutureRead => {
+            format!("{who} read its own write of {key} before it wrote it.")
+        }
+        LocalAnomaly::NotMyOwnWrite | LocalAnomaly::NotMyLastWrite => {
+            format!("{who} did not find its own change of {key}.")
+        }
+        LocalAnomaly::NonRepeatableRead => {
+            format!("{key} changed under {who} while it was running.")
+        }
+        LocalAnomaly::InternalInconsistency => {
+            format!("{who} did not find its own appends to {key}.")
+        }
+        LocalAnomaly::DuplicateElements => {
+            format!("{who} found one append to {key} twice: it may have been applied twice.")
+        }
+        LocalAnomaly::IncompatibleOrder => {
+            format!(
+                "Two readers disagree on the order of the appends to {key}: some were lost or moved."
+            )
+        }
+        LocalAnomaly::CyclicVersions => {
+            format!(
+                "{who} found {key} as it was before any transaction, although {other} had written it before."
+            )
+        }
+        LocalAnomaly::MissingRow => {
+            format!("{who} did not find the row {key}, although nobody had deleted it.")
+        }
+        LocalAnomaly::ScatteredAppends => {
+            format!("The appends of one transaction to {key} did not stay together.")
+        }
+    }
+}
+
+/// What is so in every case: somebody missed a write, but who it was depends on the case.
+fn noticed_in_cases(words: &Words<'_>, cases: &[&[Step]]) -> String {
+    let mut readers: Vec<TxnId> = Vec::new();
+    for case in cases {
+        match missed(case).next() {
+            Some(missed) => readers.push(missed.reader),
+            None => return "What the transactions saw and wrote fits no order of them.".to_owned(),
+        }
+    }
+    readers.sort_unstable();
+    readers.dedup();
+    let names = listed(words, &readers, "or");
+    if readers.len() == 1 {
+        return format!(
+            "{names} acted on outdated data, whichever of the open orders of writes is the true one."
+        );
+    }
+    format!(
+        "{names} acted on outdated data. Which of them depends on an order of writes that the log does not tell."
+    )
+}
+
+/// Who missed whose write of which key.
+struct Missed {
+    reader: TxnId,
+    writer: TxnId,
+    key: KeyId,
+}
+
+fn missed(steps: &[Step]) -> impl Iterator<Item = Missed> + '_ {
+    steps.iter().filter_map(|step| match step.reason {
+        StepReason::Rw { key, .. } => Some(Missed {
+            reader: step.from.txn,
+            writer: step.to.txn,
+            key,
+        }),
+        _ => None,
+    })
+}
+
+fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
+    let txn = |txn: TxnId| words.labels.txn(txn);
+    let all = everybody(words, steps);
+    let Some(first) = missed(steps).next() else {
+        if let Some(missed) = noticed_by_sight(words, name, steps) {
+            return missed;
+        }
+        return match name {
+            "circular information flow" => format!(
+                "Each of {all} acted on what another of them wrote, so none of them can have come first."
+            ),
+            "read of the future" => {
+                let of = steps
+                    .iter()
+                    .find(|step| matches!(step.reason, StepReason::Wr { .. }));
+                let of = of.map(|step| (txn(step.to.txn), txn(step.from.txn)));
+                let (who, other) = of.unwrap_or_default();
+                format!(
+                    "{who} acted on what {other} wrote, although by the recorded order {other} came later."
+                )
+            }
+            _ => format!("The writes of {all} are interleaved: what is left is a mixture of them."),
+        };
+    };
+    let (reader, writer, key) = (
+        txn(first.reader),
+        txn(first.writer),
+        words.labels.key(first.key),
+    );
+    let wrote = words.write(first.writer, first.key);
+    let session = words.session_of(first.reader);
+    match name {
+        "lost update" => {
+            let lost = missed(steps).find(|it| words.meaning.left(it.reader, it.key).is_some());
+            let lost = lost.unwrap_or(first);
+            let (reader, writer, key) = (txn(lost.reader), txn(lost.writer), words.labels.key(lost.key));
+            format!("The update of {key} by {writer} is lost: {reader} replaced it without having seen it.")
+        }
+        "write skew" => {
+            let mut keys: Vec<String> = missed(steps).map(|it| words.labels.key(it.key)).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            format!(
+                "{all} each acted on a state that the other was about to change. A rule over {} can be broken now, \
+                 although each of them kept it.",
+                keys.join(" and ")
+            )
+        }
+        "phantom" => {
+            format!("The answer to {reader}'s query was not up to date: it does not show that {writer} {wrote}.")
+        }
+        "long fork" => {
+            "Two readers disagree on which of two writes came first: two users see events in opposite orders.".to_owned()
+        }
+        "read your writes violated" => {
+            format!("The user of session {session} does not find a change of their own: {writer} {wrote}.")
+        }
+        "monotonic reads violated" => {
+            format!("In session {session}, {key} went back to an older value.")
+        }
+        "stale read" | "stale read of the initial state" => {
+            format!("{reader} was given old data: it did not see that {writer} {wrote}.")
+        }
+        "monotonic writes violated" | "writes follow reads violated" | "causality violation" => {
+            format!("{reader} saw a consequence without its cause: it did not see that {writer} {wrote}.")
+        }
+        "single anti-dependency cycle" if !saw_newer(steps) => {
+            format!("{reader} acted on outdated data: it did not see that {writer} {wrote}.")
+        }
+        _ if missed(steps).count() == 1 => format!(
+            "{reader} worked with a mixed state: it saw newer data, but not that {writer} {wrote}."
+        ),
+        _ => format!(
+            "Each of {all} acted on a state that another was about to change. What they leave together, no order of them would leave."
+        ),
+    }
+}
+
+/// What whoever missed a write noticed, where a cycle rests on what a weak transaction saw.
+fn noticed_by_sight(words: &Words<'_>, name: &str, steps: &[Step]) -> Option<String> {
+    let (seen, reader, key) = steps.iter().find_map(|step| match step.reason {
+        StepReason::Vis { reader, key } => Some((step.from.txn, reader, key)),
+        _ => None,
+    })?;
+    let (who, other) = (words.labels.txn(reader), words.labels.txn(seen));
+    let wrote = words.write(seen, key);
+    Some(missed_sentence(name, &who, &other, &wrote))
+}
+
+/// Of a transaction that missed another's write at a weak level: `wrote` is what it missed, as in `wrote x = 1`.
+pub(super) fn missed_sentence(name: &str, who: &str, other: &str, wrote: &str) -> String {
+    match name {
+        "a session that forgets its past" => {
+            format!(
+                "The user of {who}'s session does not find an earlier change of that session: {other} {wrote}."
+            )
+        }
+        "causality violation" => {
+            format!(
+                "{who} saw a consequence without its cause: it did not see that {other} {wrote}."
+            )
+        }
+        _ => format!(
+            "{who} worked with half of {other}'s changes: it saw one of them, but not that {other} {wrote}."
+        ),
+    }
+}
+
+/// Whether whoever missed a write read something newer, so that the state that it saw is a mixture.
+fn saw_newer(steps: &[Step]) -> bool {
+    let mut steps = steps.iter().filter(|step| step.reason != StepReason::Begin);
+    let is_rw = |step: &Step| matches!(step.reason, StepReason::Rw { .. });
+    let Some(reader) = steps
+        .clone()
+        .find(|step| is_rw(step))
+        .map(|step| step.from.txn)
+    else {
+        return false;
+    };
+    steps.any(|step| step.to.txn == reader && matches!(step.reason, StepReason::Wr { .. }))
+}
+
+/// The transactions of a cycle: `T1 and T2`, `T1, T2 and 5 more`.
+fn everybody(words: &Words<'_>, steps: &[Step]) -> String {
+    let mut txns: Vec<TxnId> = steps.iter().map(|step| step.from.txn).collect();
+    txns.sort_unstable();
+    txns.dedup();
+    listed(words, &txns, "and")
+}
+
+fn listed(words: &Words<'_>, txns: &[TxnId], and: &str) -> String {
+    let shown = txns.iter().take(LISTED);
+    let mut names: Vec<String> = shown.map(|&txn| words.labels.txn(txn)).collect();
+    if txns.len() > LISTED {
+        names.push(format!("{} more", txns.len() - LISTED));
+    }
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} {and} {last}", rest.join(", ")),
+        None => "the transactions".to_owned(),
+    }
+}
