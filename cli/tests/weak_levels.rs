@@ -90,11 +90,7 @@ fn pictures_anomalies_and_expectations_work_at_weak_levels() {
         let (code, said) = status(&args);
         assert_eq!(
             code,
-            Some(if ["rc-so", "cc"].contains(&level) {
-                0
-            } else {
-                1
-            }),
+            Some(i32::from(!["rc-so", "cc"].contains(&level))),
             "{level}: {said}"
         );
         if !weaker.is_empty() {
