@@ -29,6 +29,7 @@ fn share(name: &str) -> u64 {
 }
 
 /// Compares every back end with brute force; pruning and witnesses are off, so that back ends are asked.
+#[allow(clippy::print_stdout)] // What a test prints is shown with it.
 fn agree(model: Model, draw: fn(u64) -> History) {
     let techniques = Techniques {
         witness: false,
