@@ -63,7 +63,9 @@ impl Writer<'_> {
                 found.join(" ")
             }
             Counterexample::Cyclic(Proof::Cycle(steps)) => self.cycle(class, steps),
-            Counterexample::Cyclic(_) | Counterexample::Stuck(_) => format!("{{:type :{class}}}"),
+            Counterexample::Cyclic(_)
+            | Counterexample::Stuck(_)
+            | Counterexample::EitherWay { .. } => format!("{{:type :{class}}}"),
         }
     }
 

@@ -536,6 +536,16 @@ fn op_view(history: &History, op: Op, is_insert: bool) -> Value {
 pub fn counterexample_view(history: &History, counterexample: &Counterexample) -> Value {
     match counterexample {
         Counterexample::Cyclic(proof) => proof_view(history, proof),
+        Counterexample::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => json!({
+            "kind": "either way",
+            "transaction": txn_name(history, *txn),
+            "lost": counterexample_view(history, lost),
+            "took_effect": counterexample_view(history, took_effect),
+        }),
         Counterexample::Stuck(stuck) => json!({
             "kind": "stuck",
             "key": token(history, history.key_token(stuck.key)),

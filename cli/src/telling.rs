@@ -134,12 +134,15 @@ pub fn full_op(history: &History, txn: TxnId, at: usize) -> String {
 /// The keys that a counterexample is about.
 fn keys(counterexample: &Counterexample) -> Vec<KeyId> {
     let mut keys = Vec::new();
-    match counterexample {
-        Counterexample::Local(findings) => {
-            keys.extend(findings.iter().map(|finding| finding.key));
+    for leaf in counterexample.leaves() {
+        match leaf {
+            Counterexample::Local(findings) => {
+                keys.extend(findings.iter().map(|finding| finding.key));
+            }
+            Counterexample::Cyclic(proof) => keys.extend(proof.keys()),
+            Counterexample::Stuck(stuck) => keys.push(stuck.key),
+            Counterexample::EitherWay { .. } => {}
         }
-        Counterexample::Cyclic(proof) => return proof.keys(),
-        Counterexample::Stuck(stuck) => keys.push(stuck.key),
     }
     keys.sort_unstable();
     keys.dedup();

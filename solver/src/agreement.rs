@@ -11,7 +11,6 @@ use crate::level::{Model, RealTime, Snapshots, Spec, Times};
 use crate::model::History;
 use crate::progress::{Progress, Silent};
 use crate::prune::Reachability;
-use crate::resolve::ResolveError;
 use crate::verdict::Verdict;
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{sketch, small, small_repeats, small_rows};
@@ -229,13 +228,8 @@ pub(crate) fn engines() -> Vec<Techniques> {
 /// What an engine said, compared with what is true.
 pub(crate) enum Outcome {
     Agrees(bool, Decider),
-    /// The history does not say enough.
-    Refused(&'static str),
     Wrong(String),
 }
-
-/// What a suite of random histories may be refused for. Any other refusal is a failure, and so is every error.
-const UNKNOWN: &str = "a writer of unknown end";
 
 fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
     let Some(truth) = oracle::holds(history, spec) else {
@@ -249,9 +243,6 @@ fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
 /// Compares an answer with the truth.
 pub(crate) fn judge(truth: bool, answer: Result<(Decider, Verdict), CheckError>) -> Outcome {
     match answer {
-        Err(CheckError::Resolve(
-            ResolveError::UnknownWriter { .. } | ResolveError::UnknownDelete { .. },
-        )) => Outcome::Refused(UNKNOWN),
         Err(error) => Outcome::Wrong(error.to_string()),
         Ok((decider, verdict)) => match (&verdict, truth) {
             (Verdict::Satisfied(_), true) | (Verdict::Violated(_), false) => {
@@ -264,23 +255,23 @@ pub(crate) fn judge(truth: bool, answer: Result<(Decider, Verdict), CheckError>)
 
 #[test]
 fn every_engine_agrees_with_the_oracle() {
-    agree(50_000, small, &[]);
+    agree(50_000, small);
 }
 
 #[test]
 fn every_engine_agrees_with_the_oracle_on_range_queries_inserts_and_deletes() {
-    agree(15_000, small_rows, &[UNKNOWN]);
+    agree(15_000, small_rows);
 }
 
 #[test]
 fn every_engine_agrees_with_the_oracle_where_values_repeat_and_ends_are_unknown() {
-    agree(15_000, small_repeats, &[UNKNOWN]);
+    agree(15_000, small_repeats);
 }
 
 /// How often each thing happened.
 type Tally = BTreeMap<String, usize>;
 
-fn agree(n_histories: u64, draw: fn(u64) -> History, refusals: &[&str]) {
+fn agree(n_histories: u64, draw: fn(u64) -> History) {
     let engines = engines();
     let mut tally = Tally::new();
     for seed in 0..n_histories {
@@ -299,11 +290,6 @@ fn agree(n_histories: u64, draw: fn(u64) -> History, refusals: &[&str]) {
                         count(&mut tally, &what, truth);
                         continue;
                     }
-                    Outcome::Refused(why) if refusals.contains(&why) => {
-                        *tally.entry(format!("refused: {why}")).or_default() += 1;
-                        continue;
-                    }
-                    Outcome::Refused(why) => format!("is refused: {why}"),
                     Outcome::Wrong(what) => what,
                 };
                 let sketch = sketch(&history);
@@ -341,7 +327,7 @@ fn assert_balance(tally: &Tally) {
         .map(|it| it.0)
         .collect();
     whats.dedup();
-    for what in whats.into_iter().filter(|&it| it != "refused") {
+    for what in whats {
         let (yes, no) = (of(what, "satisfied"), of(what, "violated"));
         // A read that cannot have happened refutes, and an estimated order explains; neither can do the other.
         let enough = match what {

@@ -9,7 +9,7 @@ use crate::certify;
 use crate::check::{CheckError, CheckStats, Decider, Engines, Report, Techniques, check_on};
 use crate::context::Context;
 use crate::level::{Level, Model, Spec};
-use crate::model::History;
+use crate::model::{History, Status};
 use crate::phases::{self, Stop};
 use crate::progress::Progress;
 use crate::verdict::{
@@ -96,7 +96,9 @@ pub fn auto(
     progress: &mut dyn Progress,
 ) -> Result<Vec<Answer>, CheckError> {
     let mut shared = match phases::share(history, &mut Context::new(budget, progress)) {
-        Ok(shared) => shared,
+        Ok(shared) => Some(shared),
+        // Each level tries what may have taken effect.
+        Err(Stop::Error(CheckError::Resolve(error))) if error.unsettled().is_some() => None,
         Err(Stop::Budget(reason)) => {
             let stopped = |it: &Asked| Answer::Checked(Box::new(stopped(it.spec, reason.clone())));
             return Ok(asked.iter().map(stopped).collect());
@@ -115,16 +117,10 @@ pub fn auto(
             continue;
         }
         let spec = asked[at].spec;
-        let lent = Engines {
-            device: match &mut engines.device {
-                Some(device) => Some(&mut **device),
-                None => None,
-            },
-            backend: &mut *engines.backend,
-        };
+        let lent = engines.lend();
         let report = check_on(
             history,
-            Some(&mut shared),
+            shared.as_mut(),
             spec,
             techniques,
             lent,
@@ -135,7 +131,9 @@ pub fn auto(
         answers[at] = Some(Answer::Checked(Box::new(report)));
         let kind = |spec: Spec| (spec.model, spec.session_order);
         let mut open = asked.iter().zip(&answers).filter(|it| it.1.is_none());
-        if !open.any(|(it, _)| kind(it.spec) == kind(spec)) {
+        if !open.any(|(it, _)| kind(it.spec) == kind(spec))
+            && let Some(shared) = &mut shared
+        {
             shared.forget(spec);
         }
     }
@@ -254,6 +252,18 @@ fn refuted_at(
             Ok(Counterexample::Cyclic(proof))
         }
         Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
+        Counterexample::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => {
+            let at = |status, case| refuted_at(&history.with_status(*txn, status), spec, case);
+            Ok(Counterexample::EitherWay {
+                txn: *txn,
+                lost: Box::new(at(Status::Aborted, lost)?),
+                took_effect: Box::new(at(Status::Committed, took_effect)?),
+            })
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Origin};
+use crate::either_way::check_either_way;
 use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::phases::{self, Check, Exit, Stop};
@@ -22,6 +23,19 @@ pub struct Engines<'e> {
     pub device: Option<&'e mut dyn Device>,
     /// Decides what pruning leaves open.
     pub backend: &'e mut dyn Backend,
+}
+
+impl Engines<'_> {
+    /// The same engines, for a while.
+    pub fn lend(&mut self) -> Engines<'_> {
+        Engines {
+            device: match &mut self.device {
+                Some(device) => Some(&mut **device),
+                None => None,
+            },
+            backend: &mut *self.backend,
+        }
+    }
 }
 
 /// Checks a history at a level.
@@ -56,9 +70,16 @@ pub fn check_on(
         techniques,
     };
     expect_answerable(&check, engines.backend)?;
+    let mut engines = engines;
     let mut context = Context::new(budget, progress);
-    let found = search(&check, shared, engines, &mut context);
-    let (decider, verdict) = conclude(&check, found, &mut context)?;
+    let found = search(&check, shared, engines.lend(), &mut context);
+    let (decider, verdict) = match conclude(&check, found, &mut context) {
+        Ok(answer) => answer,
+        Err(CheckError::Resolve(error)) if let Some(txn) = error.unsettled() => {
+            return check_either_way(&check, txn, engines, budget, progress);
+        }
+        Err(error) => return Err(error),
+    };
     Ok(Report {
         verdict,
         spec,

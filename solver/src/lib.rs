@@ -11,6 +11,7 @@ mod assumptions;
 pub mod auto;
 pub mod check;
 mod context;
+mod either_way;
 pub mod linearizable;
 #[cfg(test)]
 mod mixed;

@@ -13,7 +13,7 @@ use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::progress::Silent;
 use crate::relate::{Edge, Polygraph, construct, reasons};
-use crate::resolve::{NO_NODE, VersionId, resolve_for};
+use crate::resolve::{NO_NODE, ResolveError, VersionId, resolve_for};
 use crate::verdict::Verdict;
 
 fn spec(session_order: bool) -> Spec {
@@ -59,7 +59,7 @@ fn agree(
                 let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
                 let said = match report {
                     Ok(report) => matches!(report.verdict, Verdict::Satisfied(_)),
-                    Err(CheckError::Resolve(error)) if error.is_of_reads() => {
+                    Err(CheckError::Resolve(ResolveError::Uncertain { .. })) => {
                         is_refused = true;
                         continue;
                     }

@@ -3,7 +3,8 @@
 
 use crate::budget::StopReason;
 use crate::certify;
-use crate::certify::refutation::{Refusal, check_findings, check_proof_within};
+use crate::certify::counterexample::check_counterexample;
+use crate::certify::refutation::Refusal;
 use crate::context::Context;
 use crate::decide::{Backend, Decision, Side};
 use crate::heuristic::{self, Heuristic};
@@ -366,19 +367,11 @@ pub fn certify(
         Claim::Order(order) => replay(check, decider, Certificate { order }),
         Claim::Violated(counterexample) => {
             let (history, spec) = (check.history, check.spec);
-            let holds = match &counterexample {
-                Counterexample::Local(findings) => check_findings(history, findings),
-                Counterexample::Cyclic(proof) => {
-                    match check_proof_within(history, spec, proof, context.budget) {
-                        Err(Refusal::Stopped(reason)) => return Err(reason.into()),
-                        Err(Refusal::Wrong(why)) => Err(why),
-                        Ok(()) => Ok(()),
-                    }
-                }
-                Counterexample::Stuck(_) => Err("only registers get stuck".to_owned()),
-            };
-            holds.map_err(|why| uncertified(decider, "violated", why))?;
-            Ok(Verdict::Violated(counterexample))
+            match check_counterexample(history, spec, &counterexample, context.budget) {
+                Ok(()) => Ok(Verdict::Violated(counterexample)),
+                Err(Refusal::Stopped(reason)) => Err(reason.into()),
+                Err(Refusal::Wrong(why)) => Err(uncertified(decider, "violated", why).into()),
+            }
         }
     }
 }

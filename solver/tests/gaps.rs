@@ -22,8 +22,18 @@ type Ends = (Bound<Token>, Bound<Token>);
 
 /// Transaction i finds no row between the ends, and inserts row i.
 fn history(n_txns: i64, n_sessions: i64, ends: impl Fn(i64) -> Ends) -> History {
+    history_from(Token::Nil, n_txns, n_sessions, ends)
+}
+
+/// The same with this value of every row before any transaction.
+fn history_from(
+    initial: Token,
+    n_txns: i64,
+    n_sessions: i64,
+    ends: impl Fn(i64) -> Ends,
+) -> History {
     let mut builder = HistoryBuilder::new();
-    builder.initial_everywhere(Token::Nil);
+    builder.initial_everywhere(initial);
     for txn in 0..n_txns {
         let session = builder.session(Token::Int(txn % n_sessions));
         let begun = builder.begin(session, Token::Int(txn), Status::Committed);
@@ -128,4 +138,63 @@ fn the_graph_of_many_ranges_is_nearly_linear() {
     assert!(n_nodes <= 3 * N, "{n_nodes}");
     // Two gaps a reader, each of at most 2 log n intervals.
     assert!(n_edges <= 34 * N, "{n_edges}");
+}
+
+#[test]
+fn rows_that_were_there_and_are_missing_are_not_all_listed() {
+    let history = history_from(Token::Int(0), N, N, everything);
+    for level in [Level::Ser, Level::Pc] {
+        let verdict = verdict(&history, level);
+        let Verdict::Violated(Counterexample::Local(findings)) = verdict else {
+            panic!("{level}: {verdict:?}");
+        };
+        assert_eq!(findings.len(), 1000);
+    }
+    let local = |it| matches!(it, WeakVerdict::Local(findings) if findings.len() == 1000);
+    assert!(local(weak(&history, WeakLevel::Rc)));
+}
+
+#[test]
+fn a_read_out_of_thin_air_is_found_behind_thousands_that_read_committed_allows() {
+    let mut builder = HistoryBuilder::new();
+    builder.initial_everywhere(Token::Int(0));
+    let key = Token::Int(1);
+    for txn in 0..3_000 {
+        let session = builder.session(Token::Int(txn));
+        let begun = builder.begin(session, Token::Int(txn), Status::Committed);
+        begun.expect("names are counted");
+        if txn == 0 {
+            builder.write(key, Token::Int(1));
+        } else if txn < 2_999 {
+            builder.read(key, Token::Int(0));
+            builder.read(key, Token::Int(1));
+        } else {
+            builder.read(key, Token::Int(7));
+        }
+    }
+    let history = builder.finish().expect("it is well formed");
+    let verdict = weak(&history, WeakLevel::Rc);
+    assert!(matches!(verdict, WeakVerdict::Local(_)), "{verdict:?}");
+}
+
+#[test]
+fn rows_that_anybody_may_have_deleted_are_kept_within_the_memory() {
+    let mut builder = HistoryBuilder::new();
+    builder.initial_everywhere(Token::Nil);
+    for txn in 0..4_000 {
+        let session = builder.session(Token::Int(txn));
+        let begun = builder.begin(session, Token::Int(txn), Status::Committed);
+        begun.expect("names are counted");
+        if txn < 2_000 {
+            let answer = builder.range(Unbounded, Unbounded, &[], None);
+            answer.expect("there are no ends");
+            builder.write(Token::Int(txn), Token::Int(1));
+        } else {
+            builder.write(Token::Int(txn - 2_000), Token::Nil);
+        }
+    }
+    let history = builder.finish().expect("it is well formed");
+    let budget = Budget::unlimited().with_memory(64 << 20);
+    let stopped = resolve(&history, &budget).expect_err("four million reads are too many");
+    assert!(stopped.to_string().contains("memory limit"), "{stopped}");
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
-use kingsnake_solver::model::{History, KeyId, TxnId};
+use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
 use kingsnake_solver::weak::{
     Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay,
@@ -228,8 +228,8 @@ impl Weak<'_> {
     fn word(&self) -> &'static str {
         match self.verdict {
             WeakVerdict::Satisfied(_) => "satisfied",
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => "violated",
             WeakVerdict::Unknown(_) => "unknown",
+            _ => "violated",
         }
     }
 
@@ -251,8 +251,8 @@ impl Weak<'_> {
         }
         match self.verdict {
             WeakVerdict::Satisfied(_) => 0,
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => 1,
             WeakVerdict::Unknown(_) => 3,
+            _ => 1,
         }
     }
 
@@ -260,6 +260,7 @@ impl Weak<'_> {
         match self.verdict {
             WeakVerdict::Satisfied(_) | WeakVerdict::Cycle(_) => "one topological sort decided",
             WeakVerdict::Local(_) => "some reads cannot have happened at this level",
+            WeakVerdict::EitherWay { .. } => "each case was decided by itself",
             WeakVerdict::Unknown(_) => "nobody decided",
         }
     }
@@ -267,8 +268,8 @@ impl Weak<'_> {
     fn words(&self, voice: Voice) -> String {
         let word = match self.verdict {
             WeakVerdict::Satisfied(_) => voice.paint.good(self.word()),
-            WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => voice.paint.bad(self.word()),
             WeakVerdict::Unknown(_) => voice.paint.open(self.word()),
+            _ => voice.paint.bad(self.word()),
         };
         let mut words = format!("{word}: {} ({})\n", self.spec, self.subject);
         if voice.quiet {
@@ -327,8 +328,32 @@ impl Weak<'_> {
 
     /// What happened; `None` where nothing went wrong.
     fn story(&self) -> Option<Told> {
-        let history = self.history?;
-        match self.verdict {
+        self.story_of(self.history?, self.verdict)
+    }
+
+    fn story_of(&self, history: &History, verdict: &WeakVerdict) -> Option<Told> {
+        match verdict {
+            WeakVerdict::EitherWay {
+                txn,
+                lost,
+                took_effect,
+            } => {
+                let who = history.txn_name(*txn);
+                let mut told = self.story_of(&history.with_status(*txn, Status::Aborted), lost)?;
+                let history = history.with_status(*txn, Status::Committed);
+                let took_effect = self.story_of(&history, took_effect)?;
+                let indented =
+                    |lines: Vec<String>| lines.into_iter().map(|line| format!("  {line}"));
+                let mut lines = vec![format!("Suppose that {who} did not take effect:")];
+                lines.extend(indented(told.lines));
+                lines.push(format!("Suppose that {who} took effect:"));
+                lines.extend(indented(took_effect.lines));
+                told.lines = lines;
+                told.operations.extend(took_effect.operations);
+                told.operations.sort();
+                told.operations.dedup();
+                Some(told)
+            }
             WeakVerdict::Cycle(steps) => {
                 let story = commit_story(history, steps);
                 Some(Told {

@@ -202,11 +202,12 @@ impl Timeline<'_> {
     }
 
     fn is_blamed(&self, txn: TxnId) -> bool {
-        match self.counterexample {
+        let is_blamed = |leaf: &Counterexample| match leaf {
             Counterexample::Stuck(stuck) => stuck.last == txn,
             Counterexample::Local(findings) => findings.iter().any(|it| it.txn == txn),
-            Counterexample::Cyclic(_) => false,
-        }
+            Counterexample::Cyclic(_) | Counterexample::EitherWay { .. } => false,
+        };
+        self.counterexample.leaves().into_iter().any(is_blamed)
     }
 
     /// What lies over the bars: events, and the edges of the first cycle.
@@ -247,7 +248,8 @@ impl Timeline<'_> {
     }
 
     fn links(&self, lanes: &BTreeMap<SessionId, Vec<TxnId>>) -> Vec<Link> {
-        let Counterexample::Cyclic(proof) = self.counterexample else {
+        let leaves = self.counterexample.leaves();
+        let Some(Counterexample::Cyclic(proof)) = leaves.first() else {
             return Vec::new();
         };
         let history = self.cards.history;

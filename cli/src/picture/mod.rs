@@ -204,6 +204,18 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
             let (panels, hidden) = leaves(from, proof);
             Scene { panels, hidden }
         }
+        Counterexample::EitherWay {
+            lost, took_effect, ..
+        } => {
+            let [mut one, mut other] = [lost, took_effect].map(|it| scene(history, labels, it));
+            one.panels.append(&mut other.panels);
+            let hidden = one.panels.len().saturating_sub(MOST_PANELS);
+            one.panels.truncate(MOST_PANELS);
+            Scene {
+                panels: one.panels,
+                hidden: hidden + one.hidden + other.hidden,
+            }
+        }
         Counterexample::Stuck(stuck) => {
             panels.push(found::stuck_panel(from, stuck));
             Scene { panels, hidden: 0 }

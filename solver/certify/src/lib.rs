@@ -6,6 +6,7 @@ pub mod along;
 mod assumed;
 mod clock;
 mod conditions;
+pub mod counterexample;
 pub mod dependencies;
 mod families;
 mod findings;

@@ -84,6 +84,11 @@ impl Poll<'_> {
     /// The clock is read once in this many steps.
     const EVERY: u32 = 1 << 12;
 
+    /// The budget.
+    pub fn budget(&self) -> &Budget {
+        self.budget
+    }
+
     /// One step: whether work may go on.
     #[inline]
     pub fn step(&mut self) -> Result<(), StopReason> {

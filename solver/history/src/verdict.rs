@@ -448,6 +448,27 @@ pub enum Counterexample {
     Cyclic(Proof),
     /// An operation on a register that no order reaches.
     Stuck(Stuck),
+    /// Whether a transaction took effect is not known; whether it did or not, there is a contradiction.
+    EitherWay {
+        /// The transaction.
+        txn: TxnId,
+        /// Why the history breaks the level where it did not.
+        lost: Box<Counterexample>,
+        /// And where it did.
+        took_effect: Box<Counterexample>,
+    },
+}
+
+impl Counterexample {
+    /// The counterexamples at the ends of the cases of what took effect.
+    pub fn leaves(&self) -> Vec<&Counterexample> {
+        match self {
+            Counterexample::EitherWay {
+                lost, took_effect, ..
+            } => [lost.leaves(), took_effect.leaves()].concat(),
+            leaf => vec![leaf],
+        }
+    }
 }
 
 /// No order of the operations on a register that had begun when `last` ended explains all of them that had ended by then,

@@ -188,4 +188,20 @@ pub enum WeakVerdict {
     Cycle(Vec<CommitStep>),
     /// The check stopped before it knew.
     Unknown(StopReason),
+    /// Whether a transaction took effect is not known; whether it did or not, the level is violated.
+    EitherWay {
+        /// The transaction.
+        txn: TxnId,
+        /// Why, where it did not.
+        lost: Box<WeakVerdict>,
+        /// Why, where it did.
+        took_effect: Box<WeakVerdict>,
+    },
+}
+
+impl WeakVerdict {
+    /// Whether the level is violated.
+    pub fn is_violated(&self) -> bool {
+        !matches!(self, WeakVerdict::Satisfied(_) | WeakVerdict::Unknown(_))
+    }
 }

@@ -19,7 +19,8 @@ use kingsnake_relate::visible::{Commits, Models, Visible, Why};
 
 use crate::budget::Budget;
 use crate::check::CheckError;
-use crate::model::{Act, History};
+use crate::level::Spec;
+use crate::model::{Act, History, Status, TxnId};
 use crate::resolve::{ResolveError, resolve_reads};
 
 /// Checks a history at a weak level. The answer has been checked again.
@@ -31,22 +32,12 @@ pub fn check(
     let verdict = match decide(history, spec, budget) {
         Ok(verdict) => verdict,
         Err(ResolveError::Stopped(reason)) => WeakVerdict::Unknown(reason),
-        Err(error) => return Err(error.into()),
+        Err(error) => match error.unsettled() {
+            Some(txn) => return check_either_way(history, spec, txn, budget),
+            None => return Err(error.into()),
+        },
     };
-    let (answer, holds) = match &verdict {
-        WeakVerdict::Satisfied(order) => ("satisfied", replay(history, spec, order)),
-        WeakVerdict::Local(findings) => (
-            "violated",
-            kingsnake_certify::refutation::check_findings(history, findings),
-        ),
-        WeakVerdict::Cycle(steps) => ("violated", check_cycle(history, spec, steps)),
-        WeakVerdict::Unknown(_) => ("unknown", Ok(())),
-    };
-    holds.map_err(|why| CheckError::Uncertified {
-        decider: "weak",
-        answer,
-        why,
-    })?;
+    certify(history, spec, &verdict)?;
     let mut predicates = history.all_predicates().iter();
     let has_aggregates = predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }));
     if has_aggregates && matches!(verdict, WeakVerdict::Satisfied(_)) {
@@ -55,14 +46,66 @@ pub fn check(
     Ok(verdict)
 }
 
+/// Checks a history as if a transaction of unknown end had not taken effect, and as if it had.
+fn check_either_way(
+    history: &History,
+    spec: WeakSpec,
+    txn: TxnId,
+    budget: &Budget,
+) -> Result<WeakVerdict, CheckError> {
+    let case = |status| check(&history.with_status(txn, status), spec, budget);
+    let lost = case(Status::Aborted)?;
+    let took_effect = match lost {
+        WeakVerdict::Satisfied(_) => None,
+        _ => Some(case(Status::Committed)?),
+    };
+    let verdict = match (lost, took_effect) {
+        (lost, Some(took_effect)) if lost.is_violated() && took_effect.is_violated() => {
+            return Ok(WeakVerdict::EitherWay {
+                txn,
+                lost: Box::new(lost),
+                took_effect: Box::new(took_effect),
+            });
+        }
+        (_, Some(satisfied @ WeakVerdict::Satisfied(_))) => satisfied,
+        (stopped @ WeakVerdict::Unknown(_), _) | (_, Some(stopped)) => stopped,
+        (satisfied, None) => satisfied,
+    };
+    certify(history, spec, &verdict)?;
+    Ok(verdict)
+}
+
+/// Checks an answer again.
+fn certify(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(), CheckError> {
+    let (answer, holds) = match verdict {
+        WeakVerdict::Satisfied(order) => ("satisfied", replay(history, spec, order)),
+        WeakVerdict::Local(findings) => (
+            "violated",
+            kingsnake_certify::refutation::check_findings(history, findings),
+        ),
+        WeakVerdict::Cycle(steps) => ("violated", check_cycle(history, spec, steps)),
+        // Each case was checked in a history of its own.
+        WeakVerdict::EitherWay { .. } | WeakVerdict::Unknown(_) => return Ok(()),
+    };
+    holds.map_err(|why| CheckError::Uncertified {
+        decider: "weak",
+        answer,
+        why,
+    })
+}
+
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
     let resolved = resolve_reads(history, budget)?;
     if !resolved.reads().choices().is_empty() {
         let n_reads = resolved.reads().choices().len();
         return Err(ResolveError::Uncertain { n_reads });
     }
-    let mut findings = resolved.findings().to_vec();
-    findings.retain(|finding| spec.level.is_broken_by(finding));
+    let at_level = Spec {
+        model: spec.level.into(),
+        session_order: spec.session_order,
+        real_time: None,
+    };
+    let findings = resolved.broken(history, at_level);
     if !findings.is_empty() {
         return Ok(WeakVerdict::Local(findings));
     }

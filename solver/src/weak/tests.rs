@@ -14,7 +14,7 @@ use crate::check::CheckError;
 use crate::decide::Backend;
 use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::resolve::{NO_NODE, resolve_reads};
+use crate::resolve::{NO_NODE, ResolveError, resolve_reads};
 use crate::verdict::Verdict;
 
 fn specs() -> impl Iterator<Item = WeakSpec> {
@@ -44,7 +44,7 @@ fn drawn(seed: u64) -> History {
 fn says(verdict: &WeakVerdict) -> bool {
     match verdict {
         WeakVerdict::Satisfied(_) => true,
-        WeakVerdict::Local(_) | WeakVerdict::Cycle(_) => false,
+        WeakVerdict::Local(_) | WeakVerdict::Cycle(_) | WeakVerdict::EitherWay { .. } => false,
         WeakVerdict::Unknown(reason) => panic!("{reason}"),
     }
 }
@@ -77,7 +77,7 @@ fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
                     counts[at][usize::from(truth)] += 1;
                     n_cycles += usize::from(matches!(verdict, WeakVerdict::Cycle(_)));
                 }
-                Err(CheckError::Resolve(error)) if error.is_of_reads() => n_refused += 1,
+                Err(CheckError::Resolve(ResolveError::Uncertain { .. })) => n_refused += 1,
                 Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
             }
         }

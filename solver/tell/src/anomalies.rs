@@ -150,6 +150,9 @@ fn n_steps(example: &Counterexample) -> usize {
     match example {
         Counterexample::Local(_) | Counterexample::Stuck(_) => 0,
         Counterexample::Cyclic(proof) => proof.steps().count(),
+        Counterexample::EitherWay {
+            lost, took_effect, ..
+        } => n_steps(lost) + n_steps(took_effect),
     }
 }
 

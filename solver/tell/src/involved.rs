@@ -28,27 +28,12 @@ pub(super) fn involved(
         txns: BTreeSet::new(),
         keys: BTreeSet::new(),
     };
-    match counterexample {
-        Counterexample::Local(findings) => {
-            for finding in findings.iter().take(TOLD) {
-                cast.txns.insert(finding.txn);
-                cast.txns.extend(finding.other.map(|(txn, _)| txn));
-                cast.keys.insert(finding.key);
-            }
-        }
-        Counterexample::Cyclic(proof) => cast.visit(proof),
-        Counterexample::Stuck(stuck) => {
-            cast.txns.insert(stuck.last);
-            cast.txns.extend(stuck.concurrent.iter().take(TOLD * 4));
-            cast.keys.insert(stuck.key);
-        }
-    }
+    cast.meet(counterexample);
     (
         cast.txns.into_iter().collect(),
         cast.keys.into_iter().collect(),
     )
 }
-
 struct Cast<'m, 'h> {
     meaning: &'m Meaning<'h>,
     txns: BTreeSet<TxnId>,
@@ -56,6 +41,33 @@ struct Cast<'m, 'h> {
 }
 
 impl Cast<'_, '_> {
+    fn meet(&mut self, counterexample: &Counterexample) {
+        match counterexample {
+            Counterexample::Local(findings) => {
+                for finding in findings.iter().take(TOLD) {
+                    self.txns.insert(finding.txn);
+                    self.txns.extend(finding.other.map(|(txn, _)| txn));
+                    self.keys.insert(finding.key);
+                }
+            }
+            Counterexample::Cyclic(proof) => self.visit(proof),
+            Counterexample::Stuck(stuck) => {
+                self.txns.insert(stuck.last);
+                self.txns.extend(stuck.concurrent.iter().take(TOLD * 4));
+                self.keys.insert(stuck.key);
+            }
+            Counterexample::EitherWay {
+                txn,
+                lost,
+                took_effect,
+            } => {
+                self.txns.insert(*txn);
+                self.meet(lost);
+                self.meet(took_effect);
+            }
+        }
+    }
+
     fn visit(&mut self, proof: &Proof) {
         proof
             .steps()

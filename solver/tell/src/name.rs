@@ -53,6 +53,17 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
             let agree = names.iter().all(|name| name.short == mildest.short);
             if agree { mildest } else { general(mildest) }
         }
+        Counterexample::EitherWay {
+            lost, took_effect, ..
+        } => {
+            let [one, other] = [lost, took_effect].map(|case| name_by(meaning, case));
+            let rank = |name: &AnomalyName| severity(name.adya.unwrap_or(""));
+            if rank(&one) >= rank(&other) {
+                one
+            } else {
+                other
+            }
+        }
         Counterexample::Stuck(_) => AnomalyName {
             short: "no linearization",
             adya: None,

@@ -28,6 +28,10 @@ pub(super) fn noticed(
             [steps] => noticed_in_cycle(words, name.short, steps),
             cases => noticed_in_cases(words, cases),
         },
+        Counterexample::EitherWay { txn, .. } => format!(
+            "Whether {} took effect or not, the transactions saw what no order of them explains.",
+            words.labels.txn(*txn)
+        ),
     }
 }
 

@@ -14,7 +14,7 @@ use super::noticed::noticed;
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, OrderSource, TxnId};
+use crate::model::{History, KeyId, OrderSource, Status, TxnId};
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
 /// Of longer cycles only the first and the last steps are told.
@@ -80,6 +80,11 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
         Counterexample::Stuck(stuck) => teller.tell_stuck(history, stuck),
+        Counterexample::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => teller.tell_either_way(history, spec, *txn, [lost, took_effect]),
     }
     let mut headline = name.short.to_owned();
     if let Some(first) = headline.get_mut(..1) {
@@ -93,7 +98,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
             write!(headline, " breaks read atomic and every stronger level")
         }
         Counterexample::Local(_) => write!(headline, " breaks every level"),
-        Counterexample::Cyclic(_) | Counterexample::Stuck(_) => {
+        Counterexample::Cyclic(_) | Counterexample::Stuck(_) | Counterexample::EitherWay { .. } => {
             write!(headline, " breaks {spec}")
         }
     };
@@ -181,6 +186,26 @@ struct Teller<'h> {
 impl Teller<'_> {
     fn say(&mut self, depth: usize, text: String) {
         self.lines.push(Line { depth, text });
+    }
+
+    /// Tells each case as the story of the history in which the transaction took effect, or did not.
+    fn tell_either_way(
+        &mut self,
+        history: &History,
+        spec: Spec,
+        txn: TxnId,
+        cases: [&Counterexample; 2],
+    ) {
+        let who = self.words.with_session(txn);
+        self.say(0, format!("Whether {who} took effect is not known."));
+        let ends = [Status::Aborted, Status::Committed];
+        for ((case, end), not) in cases.into_iter().zip(ends).zip(["not ", ""]) {
+            self.say(0, format!("Suppose that it did {not}take effect:"));
+            let told = story(&history.with_status(txn, end), spec, case);
+            for line in told.lines {
+                self.say(line.depth + 1, line.text);
+            }
+        }
     }
 
     fn tell(&mut self, proof: &Proof, depth: usize) {

@@ -208,6 +208,30 @@ impl History {
         self.txns[txn.index()].status
     }
 
+    /// The same history with another end of a transaction.
+    #[must_use]
+    pub fn with_status(&self, txn: TxnId, status: Status) -> History {
+        let mut history = self.clone();
+        history.txns[txn.index()].status = status;
+        history
+    }
+
+    /// The same history where of the transactions of unknown end exactly these took effect.
+    #[must_use]
+    pub fn with_effects_of(&self, took_effect: impl Fn(TxnId) -> bool) -> History {
+        let mut history = self.clone();
+        for (at, row) in history.txns.iter_mut().enumerate() {
+            if row.status == Status::Unknown {
+                row.status = if took_effect(TxnId(at as u32)) {
+                    Status::Committed
+                } else {
+                    Status::Aborted
+                };
+            }
+        }
+        history
+    }
+
     /// The operations of a transaction, in order.
     #[inline]
     pub fn ops(&self, txn: TxnId) -> &[Op] {

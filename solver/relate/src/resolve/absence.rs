@@ -29,6 +29,8 @@ pub(super) struct Absences {
     /// The other keys that a range query may find absent, in the order of keys: for clients that do not see deleted rows, and for
     /// those that do.
     others: [Vec<KeyId>; 2],
+    /// The keys that were there before any transaction and that nobody deleted so that such a client would miss them.
+    there: [Vec<KeyId>; 2],
     /// The keys that a transaction whose end is unknown deleted, in the order of keys.
     unsure: Vec<KeyId>,
     /// Whether there are range queries or named tombstones at all.
@@ -55,6 +57,7 @@ impl Absences {
             deletes: FxHashMap::default(),
             sorted: Sorted::default(),
             others: [Vec::new(), Vec::new()],
+            there: [Vec::new(), Vec::new()],
             unsure: Vec::new(),
             matter: history.has_tombstones() || history.n_ranges() > 0,
         };
@@ -111,17 +114,21 @@ impl Absences {
             if !is_asked[kind] {
                 continue;
             }
-            let is_initial = |key: &KeyId| {
-                let may_be_initial = !history.is_there_initially(*key);
+            for &key in &order {
+                let is_there = history.is_there_initially(key);
                 let absence = Absence {
                     shows_deleted,
-                    may_be_initial,
+                    may_be_initial: !is_there,
                 };
-                may_be_initial
-                    && !is_list[key.index()]
-                    && self.of_key(*key, absence).next().is_none()
-            };
-            (gappy[kind], self.others[kind]) = order.iter().copied().partition(is_initial);
+                let is_deleted = self.of_key(key, absence).next().is_some();
+                if is_deleted || is_list[key.index()] {
+                    self.others[kind].push(key);
+                } else if is_there {
+                    self.there[kind].push(key);
+                } else {
+                    gappy[kind].push(key);
+                }
+            }
         }
         self.sorted = Sorted::new(history.n_keys(), gappy);
         order.retain(|key| unsure.contains(key));
@@ -132,6 +139,12 @@ impl Absences {
     pub(super) fn others(&self, history: &History, query: RangeQuery<'_>) -> &[KeyId] {
         let others = &self.others[usize::from(query.shows_deleted)];
         &others[between(others, history, query.span)]
+    }
+
+    /// The keys of a range that nobody can have found absent, in their order.
+    pub(super) fn there(&self, history: &History, query: RangeQuery<'_>) -> &[KeyId] {
+        let there = &self.there[usize::from(query.shows_deleted)];
+        &there[between(there, history, query.span)]
     }
 
     /// Whether a delete of a transaction can be what a read found.

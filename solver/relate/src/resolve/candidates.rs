@@ -9,6 +9,9 @@ use super::versions::{Node, VersionId, Versions};
 use super::{ResolveError, Resolved};
 use crate::model::{KeyId, TxnId, ValueId};
 
+/// The least that an uncertain read takes: itself, and its candidates twice.
+const BYTES: u64 = size_of::<Uncertain>() as u64 + 2 * 24;
+
 /// A read of a key that can have been of several versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncertain {
@@ -66,6 +69,13 @@ impl Walk<'_> {
         }
     }
 
+    /// Asks whether so many more uncertain reads have room.
+    pub(super) fn reserve_choices(&self, n_more: usize) -> Result<(), ResolveError> {
+        let n_reads = (self.uncertain.len() + n_more) as u64;
+        let what = "the reads of rows that several can have deleted";
+        Ok(self.poll.budget().reserve(what, n_reads * BYTES)?)
+    }
+
     /// The versions of a key that a value can be, besides the reader's own.
     pub(super) fn candidates(
         &self,
@@ -107,6 +117,7 @@ impl Walk<'_> {
             key: self.history.key_name(key),
             value: self.history.value_name(value),
             writer: self.history.txn_name(writer),
+            txn: writer,
         }
     }
 }

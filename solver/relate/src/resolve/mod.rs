@@ -107,7 +107,8 @@ impl Resolved {
     /// The findings that break a level.
     pub fn broken(&self, history: &History, spec: Spec) -> Vec<Finding> {
         let breaks = |it: &&Finding| it.breaks(spec.model_of(history, it.txn));
-        self.findings.iter().filter(breaks).cloned().collect()
+        let broken = self.findings.iter().filter(breaks);
+        broken.take(reads::MAX_FINDINGS).cloned().collect()
     }
 
     /// Every external read in program order, where they were asked for; findings' own reads are left out, unless they are
@@ -162,6 +163,8 @@ pub enum ResolveError {
         key: String,
         /// The transaction whose end is unknown.
         writer: String,
+        /// The same.
+        txn: TxnId,
     },
     /// A read can have been of several versions, which this level does not search.
     #[error(
@@ -186,6 +189,8 @@ pub enum ResolveError {
         value: String,
         /// The writer whose end is unknown.
         writer: String,
+        /// The same.
+        txn: TxnId,
     },
     /// A key holds lists in one place and single values in another.
     #[error("key {key} is used both as a list and as a register (transaction {txn})")]
@@ -221,14 +226,14 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Whether the reads do not tell what a level needs to know of them.
-    pub fn is_of_reads(&self) -> bool {
-        matches!(
-            self,
-            ResolveError::Uncertain { .. }
-                | ResolveError::UnknownWriter { .. }
-                | ResolveError::UnknownDelete { .. }
-        )
+    /// The transaction of unknown end of which it must be known whether it took effect.
+    pub fn unsettled(&self) -> Option<TxnId> {
+        match self {
+            ResolveError::UnknownDelete { txn, .. } | ResolveError::UnknownWriter { txn, .. } => {
+                Some(*txn)
+            }
+            _ => None,
+        }
     }
 }
 

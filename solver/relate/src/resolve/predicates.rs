@@ -259,6 +259,7 @@ impl Walk<'_> {
                 reader: history.txn_name(txn),
                 key: history.key_name(key),
                 writer: history.txn_name(writer),
+                txn: writer,
             });
         }
         let matched = matching.of_key(query, key);

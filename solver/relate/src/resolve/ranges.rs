@@ -29,7 +29,15 @@ impl Walk<'_> {
         let spanned = absences.sorted.spanned(history, query);
         let touched = self.under.touched(&spanned);
         let touched = touched.iter().map(|&place| absences.sorted.key(place));
-        for key in touched.chain(absences.others(history, query).iter().copied()) {
+        let others = absences.others(history, query);
+        self.reserve_choices(others.len())?;
+        // Where enough rows are known to be missing the verdict is settled, and the others are not looked for.
+        let there = if self.is_listed(LocalAnomaly::MissingRow, txn) {
+            &[]
+        } else {
+            absences.there(history, query)
+        };
+        for key in touched.chain(others.iter().chain(there).copied()) {
             self.poll.step()?;
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;
@@ -74,8 +82,8 @@ impl Walk<'_> {
                 let all = self
                     .keep_reads
                     .then(|| self.absent_versions(key, txn, absence));
-                match all {
-                    Some(Ok(several)) if several.len() > 1 => {
+                match all.transpose()? {
+                    Some(several) if several.len() > 1 => {
                         self.keep_choice(node, at, key, &several);
                     }
                     _ => self.keep(node, at, version),
@@ -147,5 +155,6 @@ fn unknown_delete(history: &History, reader: TxnId, key: KeyId, writer: TxnId) -
         reader: history.txn_name(reader),
         key: history.key_name(key),
         writer: history.txn_name(writer),
+        txn: writer,
     }
 }

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use super::absence::{Absences, is_nothing};
 use super::attribute::{Census, Origin, Writers};
 use super::candidates::{Uncertain, keys_of, settle};
@@ -16,11 +18,12 @@ use super::program::{ProgramGap, ProgramRead, Reads};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
+use crate::level::Model;
 use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
-/// More findings than anybody reads.
-const MAX_FINDINGS: usize = 1000;
+/// More findings of one kind than anybody reads.
+pub(super) const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
@@ -68,7 +71,6 @@ fn walk_all(
     let (gaps, program_gaps) = (walk.gaps, walk.program_gaps);
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
-    findings.truncate(MAX_FINDINGS);
     Ok(Resolved {
         sessions: session_ranges(history, &node_txn),
         versions: numbering.versions(history, &reads),
@@ -136,6 +138,9 @@ pub(super) struct Walk<'h> {
     /// Of the reads in program order, those that can have been of several versions.
     choices: Vec<(u32, Vec<VersionId>)>,
     pub(super) findings: Vec<Finding>,
+    /// How many findings of each anomaly there are, by the level that each breaks and the level of its transaction: whether a level is
+    /// broken does not depend on those that are left out.
+    n_findings: FxHashMap<(LocalAnomaly, Model, Model), usize>,
     pub(super) lists: ListReads<'h>,
     pub(super) state: Vec<KeyState>,
     pub(super) reads: Vec<Read>,
@@ -184,6 +189,7 @@ impl<'h> Walk<'h> {
             program: Vec::new(),
             choices: Vec::new(),
             findings: Vec::new(),
+            n_findings: FxHashMap::default(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
             reads: Vec::with_capacity(history.n_ops() / 2),
@@ -485,7 +491,8 @@ impl<'h> Walk<'h> {
     /// Notes a read of a value that the reader writes only later. If another transaction wrote it too, and overwrote it,
     /// the value may have come from there.
     fn own_later(&mut self, txn: TxnId, at: usize, key: KeyId, value: ValueId) {
-        if self.findings.len() >= MAX_FINDINGS {
+        let anomalies = [LocalAnomaly::IntermediateRead, LocalAnomaly::FutureRead];
+        if anomalies.iter().all(|&it| self.is_listed(it, txn)) {
             return;
         }
         let history = self.history;
@@ -514,15 +521,25 @@ impl<'h> Walk<'h> {
         key: KeyId,
         other: Option<(TxnId, usize)>,
     ) {
-        if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(Finding {
-                anomaly,
-                txn,
-                op,
-                key,
-                other,
-            });
+        let finding = Finding {
+            anomaly,
+            txn,
+            op,
+            key,
+            other,
+        };
+        let kind = (anomaly, finding.weakest_broken(), self.history.model(txn));
+        let n_found = self.n_findings.entry(kind).or_default();
+        if *n_found < MAX_FINDINGS {
+            *n_found += 1;
+            self.findings.push(finding);
         }
+    }
+
+    /// Whether so many findings of an anomaly that breaks every level are listed that no more will be.
+    pub(super) fn is_listed(&self, anomaly: LocalAnomaly, txn: TxnId) -> bool {
+        let kind = (anomaly, Model::Rc, self.history.model(txn));
+        self.n_findings.get(&kind) == Some(&MAX_FINDINGS)
     }
 }
 

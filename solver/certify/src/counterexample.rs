@@ -1,0 +1,37 @@
+//! Checks a counterexample of any kind. Where it has cases of what took effect, each is checked in the history that the case is about.
+
+use super::refutation::{Refusal, check_findings, check_proof_within};
+use kingsnake_history::budget::Budget;
+use kingsnake_history::level::Spec;
+use kingsnake_history::model::{History, Status};
+use kingsnake_history::verdict::Counterexample;
+
+/// Checks a counterexample, as long as the budget lasts.
+pub fn check_counterexample(
+    history: &History,
+    spec: Spec,
+    counterexample: &Counterexample,
+    budget: &Budget,
+) -> Result<(), Refusal> {
+    match counterexample {
+        Counterexample::Local(findings) => {
+            check_findings(history, findings).map_err(Refusal::Wrong)
+        }
+        Counterexample::Cyclic(proof) => check_proof_within(history, spec, proof, budget),
+        Counterexample::Stuck(_) => Err(Refusal::Wrong("only registers get stuck".to_owned())),
+        Counterexample::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => {
+            if txn.index() >= history.n_txns() || history.status(*txn) != Status::Unknown {
+                let why = "cases of a transaction whose end is known".to_owned();
+                return Err(Refusal::Wrong(why));
+            }
+            for (status, case) in [(Status::Aborted, lost), (Status::Committed, took_effect)] {
+                check_counterexample(&history.with_status(*txn, status), spec, case, budget)?;
+            }
+            Ok(())
+        }
+    }
+}
