@@ -62,9 +62,10 @@ fn pictures_anomalies_and_expectations_work_at_weak_levels() {
         let file = scratch.put(&format!("{level}.jsonl"), text);
         let files = ["html", "svg", "dot", "json"].map(|it| scratch.path(&format!("{level}.{it}")));
         let [report, svg, dot, json] = &files;
+        let json = format!("--json={json}");
         let args = [
             "check", &file, "--level", level, "--all", "--report", report, "--svg", svg, "--dot",
-            dot, "--json", json,
+            dot, &json,
         ];
         let (code, said) = status(&args);
         assert_eq!(code, Some(1), "{level}: {said}");
