@@ -133,7 +133,7 @@ fn vipers_rows_survive_in_our_format() {
     let text = std::fs::read(&path).expect("it was written");
     let back = read_bytes(Format::Kingsnake, &text, "h.jsonl").expect("it can be read");
     for txn in 0..5 {
-        let expected = ops(&history, txn).join("\n").replace(" 15 0", " 15 nil");
+        let expected = ops(&history, txn).join("\n").replace(" 15 0", " 15 null");
         assert_eq!(ops(&back.history, txn).join("\n"), expected);
     }
     let level = spec(Level::Ser);
