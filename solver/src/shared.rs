@@ -111,8 +111,8 @@ mod tests {
             }
             assert_eq!(
                 shared.graphs.len(),
-                6,
-                "three models, with and without session order"
+                8,
+                "four models, with and without session order"
             );
         }
         assert!(n_compared > 5_000, "{n_compared}");
