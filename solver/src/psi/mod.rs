@@ -1,7 +1,7 @@
 //! Parallel snapshot isolation, exactly: `known` forces orders by reachability, `search` asks a back end for the rest, `prove` explains a no.
 //!
 //! What snapshot isolation explains is explained here, too, so its order is tried first (technique `witness`): it is found at once in what
-//! good databases do. docs/levels.md has the definition.
+//! good databases do. docs/theory.md has the definition.
 
 mod known;
 mod prove;
