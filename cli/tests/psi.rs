@@ -49,7 +49,7 @@ fn its_neighbours_in_the_lattice_answer_differently() {
             "{level}"
         );
     }
-    let said = run(&["check", &both, "--level", "auto"]);
+    let said = run(&["check", &both, "--level", "auto", "--session-order", "on"]);
     assert!(said.stdout.contains("psi, pc ("), "{}", said.stdout);
 }
 

@@ -451,15 +451,18 @@ mod tests {
 
     #[test]
     fn stronger_levels_imply_weaker_ones_and_not_the_other_way_round() {
-        use Level::{Gsi, Pc, Ser, Si, StrictSer, StrongSessionSer, StrongSessionSi, StrongSi};
+        use Level::{
+            Gsi, Pc, Psi, Ser, Si, StrictSer, StrongSessionSer, StrongSessionSi, StrongSi,
+        };
         let implied = [
-            (StrictSer, vec![Ser, StrongSi, Gsi, Si, Pc]),
-            (StrongSessionSer, vec![Ser, StrongSessionSi, Si, Pc]),
-            (Ser, vec![Si, Pc]),
-            (StrongSi, vec![Gsi, Si, Pc]),
-            (Gsi, vec![Si, Pc]),
-            (StrongSessionSi, vec![Si, Pc]),
-            (Si, vec![Pc]),
+            (StrictSer, vec![Ser, StrongSi, Gsi, Si, Psi, Pc]),
+            (StrongSessionSer, vec![Ser, StrongSessionSi, Si, Psi, Pc]),
+            (Ser, vec![Si, Psi, Pc]),
+            (StrongSi, vec![Gsi, Si, Psi, Pc]),
+            (Gsi, vec![Si, Psi, Pc]),
+            (StrongSessionSi, vec![Si, Psi, Pc]),
+            (Si, vec![Psi, Pc]),
+            (Psi, vec![]),
             (Pc, vec![]),
         ];
         for (level, weaker) in implied {

@@ -8,10 +8,10 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/levels.md");
 
 const OPENING: &str = "# Models and anomalies
 
-This page is written from one table (`solver/history/src/lattice.rs`) and held to it by a test. `kingsnake check --all` and
-`--level auto` list every class of anomaly that a history shows, and from this table the models that they rule out: the weakest
-ones (`not`), and the stronger ones that imply them (`also_not`). `--expect MODEL,…` and `--anomalies A,…` set the exit status: 1
-if an expected model is ruled out, or if one of the anomalies or a worse one is there.
+This page is written from one table (`solver/history/src/lattice.rs`) and held to it by a test. `kingsnake check --all`
+and `--level auto` list every class of anomaly that a history shows, and from this table the models that they rule out:
+the weakest ones (`not`), and the stronger ones that imply them (`also_not`). `--expect MODEL,…` and `--anomalies A,…`
+set the exit status: 1 if an expected model is ruled out, or if one of the anomalies or a worse one is there.
 
 Names are Elle's. Adya's and SQL's names, and this program's levels, are aliases; case does not matter.
 
@@ -26,9 +26,9 @@ fn document() -> String {
         let _ = writeln!(out, "| {} | {aliases} | {implies} |", model.name);
     }
     out.push_str(
-        "\n## Anomalies\n\nA cycle's class follows from its edges: `G0` is ww only, `G1c` has wr as well, `G-single` exactly one \
-         rw, `G-nonadjacent` several rw but no two in a row, `G2` two in a row. `-item` says that no rw edge rests on a range \
-         query, `-process` that the cycle needs session order, `-realtime` that it needs the clock.\n\n\
+        "\n## Anomalies\n\nA cycle's class follows from its edges: `G0` is ww only, `G1c` has wr as well, `G-single` exactly one rw,\n\
+         `G-nonadjacent` several rw but no two in a row, `G2` two in a row. `-item` says that no rw edge rests on a range query,\n\
+         `-process` that the cycle needs session order, `-realtime` that it needs the clock.\n\n\
          | anomaly | implies | weakest models ruled out | stronger ones |\n| --- | --- | --- | --- |\n",
     );
     for anomaly in ANOMALIES {

@@ -12,7 +12,7 @@ use narrow::{Narrowed, Reach, State, narrow};
 
 use crate::budget::Budget;
 use crate::context::Context;
-use crate::decide::{Backend, Decision, Side};
+use crate::decide::{Backend, DecideError, Decision, Origin, Side};
 use crate::phases::{self, Check, Decided, Exit, Refuted, Stop};
 use crate::progress::{Phase, Progress};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
@@ -44,6 +44,7 @@ pub(crate) fn settle(
     context: &mut Context<'_>,
 ) -> Result<(Decider, Vec<Point>), Exit> {
     context.go_on(Phase::Decide);
+    expect_taken(backend)?;
     expect_candidates(base)?;
     let (budget, progress) = (context.budget, &mut *context.progress);
     let scene = Scene { check, budget };
@@ -65,6 +66,17 @@ pub(crate) fn settle(
         Err(prove::Failed::Stop(stop)) => return Err(stop.into()),
     };
     Err(refuted.into())
+}
+
+/// Refuses a back end that states the rules of snapshot isolation: they say nothing of what a read may choose.
+fn expect_taken(backend: &dyn Backend) -> Result<(), Stop> {
+    let Some(what) = backend.refuses(Origin::Other) else {
+        return Ok(());
+    };
+    let what =
+        format!("{what} and cannot decide reads of several possible writers; use another back end");
+    let backend = backend.name().to_owned();
+    Err(CheckError::from(DecideError { backend, what }).into())
 }
 
 /// The graph with a choice for each read that narrowing leaves several candidates: what [`settle`] prunes and asks.
