@@ -7,6 +7,12 @@ use std::path::Path;
 use run::{Scratch, corpus, expect, puzzle};
 use serde_json::Value;
 
+/// A proof holds, and it is of this history at this level.
+fn expect_proof(proof: &str, history: &str, level: &str) {
+    let of = ["--history", history, "--level", level];
+    expect(0, &[&["verify-proof", proof][..], &of].concat());
+}
+
 #[test]
 fn a_proof_is_written_and_holds_whichever_back_end_refutes() {
     let scratch = Scratch::new();
@@ -35,17 +41,7 @@ fn a_proof_is_written_and_holds_whichever_back_end_refutes() {
             assert!(said.stdout.contains("checked again"), "{}", said.stdout);
             let said = expect(0, &["verify-proof", &proof]);
             assert!(said.stdout.starts_with("proof holds"), "{}", said.stdout);
-            expect(
-                0,
-                &[
-                    "verify-proof",
-                    &proof,
-                    "--history",
-                    &history,
-                    "--level",
-                    level,
-                ],
-            );
+            expect_proof(&proof, &history, level);
         }
     }
     let said = expect(1, &["check", &history, "--json", "--proof", &proof]);
@@ -135,17 +131,7 @@ fn a_proof_about_uncertain_reads_is_of_the_whole_question() {
     let proof = scratch.path("proof.lrat");
     for level in ["ser", "si"] {
         expect(1, &["check", &history, "--level", level, "--proof", &proof]);
-        expect(
-            0,
-            &[
-                "verify-proof",
-                &proof,
-                "--history",
-                &history,
-                "--level",
-                level,
-            ],
-        );
+        expect_proof(&proof, &history, level);
         let gnf = scratch.path("uncertain.gnf");
         expect(
             0,

@@ -96,7 +96,7 @@ impl Meter {
             time,
             kernels: resident.executor.time(),
             form: resident.used.words(),
-            words: resident.ored,
+            words: resident.words_ored(dag),
             bytes_up: resident.traffic.bytes_up,
             dispatches: resident.traffic.dispatches,
             workgroups: resident.traffic.workgroups,

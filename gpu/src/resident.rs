@@ -49,8 +49,6 @@ pub(crate) struct Resident<E> {
     pending: Recording,
     pub(crate) traffic: Traffic,
     pub(crate) used: Used,
-    /// Words of rows that were OR-ed into others.
-    pub(crate) ored: u64,
 }
 
 impl<E: Executor> Resident<E> {
@@ -89,7 +87,6 @@ impl<E: Executor> Resident<E> {
             pending: Recording::default(),
             traffic: Traffic::default(),
             used: Used::default(),
-            ored: 0,
         })
     }
 
@@ -137,7 +134,6 @@ impl<E: Executor> Resident<E> {
         recording.upload(graph.starts, 0, &round.starts);
         recording.upload(graph.targets, 0, &round.targets);
         recording.upload(graph.ends, 0, &round.ends);
-        self.ored += round.ored(&self.cut);
         let closing = Closing {
             graph,
             cut: &self.cut,
@@ -253,6 +249,12 @@ impl<E: Executor> Resident<E> {
                 recording.dispatch(Kernel::Estimate, params, &buffers, groups, load);
             }
         }
+    }
+
+    /// How many words of rows a graph's first closure ORs into others.
+    pub(crate) fn words_ored(&self, dag: &Dag) -> u64 {
+        let places = self.places.as_ref();
+        places.map_or(0, |places| Round::first(dag, places).words_ored(&self.cut))
     }
 
     /// The size of the matrix, and its bands.

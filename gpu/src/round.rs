@@ -97,7 +97,7 @@ impl Round {
     }
 
     /// How many words of rows are OR-ed into others: for each edge those of the strips that have the target's row.
-    pub(crate) fn ored(&self, cut: &Cut) -> u64 {
+    pub(crate) fn words_ored(&self, cut: &Cut) -> u64 {
         let words = u64::from(cut.strip_words());
         let of = |&row: &u32| {
             let without = cut.limits.partition_point(|&limit| limit <= row);

@@ -11,8 +11,8 @@ use crate::heuristic::{self, Heuristic};
 use crate::level::{Model, Spec};
 use crate::model::{Act, History};
 use crate::progress::Phase;
-use crate::prune::{Contradiction, Cyclic, Dag, Device, Outcome, Pruned, prune_on};
-use crate::relate::{Edge, Polygraph, construct_within};
+use crate::prune::{Contradiction, Cyclic, Device, Outcome, Pruned, prune_on};
+use crate::relate::{Polygraph, construct_within};
 use crate::report::{CheckError, Decider};
 use crate::resolve::{ResolveError, Resolved, resolve_for, resolve_reads};
 use crate::shared::Shared;
@@ -294,25 +294,17 @@ pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
         pruned,
         sides,
     } = decided;
-    let order = chosen_order(pruned, sides).map_err(|Cyclic| {
-        let why = Refusal::Order("the choices have a cycle".to_owned());
-        uncertified(*decider, "satisfied", why)
-    })?;
+    let order = pruned.order(sides).map_err(|Cyclic| cyclic(*decider))?;
     let points = order.into_iter();
     Ok(points
         .filter_map(|node| pruned.problem.point(node))
         .collect())
 }
 
-fn chosen_order(pruned: &Pruned, sides: &[Side]) -> Result<Vec<u32>, Cyclic> {
-    if sides.is_empty() {
-        return Ok(pruned.dag.order().to_vec());
-    }
-    let constraints = &pruned.constraints;
-    let chosen = sides.iter().enumerate();
-    let chosen = chosen.flat_map(|(at, &side)| constraints.side(at, side));
-    let edges: Vec<Edge> = pruned.question().known().chain(chosen.copied()).collect();
-    Dag::new(pruned.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec())
+/// Whoever decided chose sides that leave no order.
+pub fn cyclic(decider: Decider) -> CheckError {
+    let why = Refusal::Order("the choices have a cycle".to_owned());
+    uncertified(decider, "satisfied", why)
 }
 
 /// What was found, with a proof in place of the reasons of the phase that refuted.

@@ -53,9 +53,30 @@ pub fn expect(status: i32, args: &[&str]) -> Said {
 
 /// A history of the corpus.
 pub fn corpus(name: &str) -> String {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/corpus")).join(name);
+    dataset(&format!("corpus/{name}"))
+}
+
+/// A file or directory of the datasets.
+pub fn dataset(name: &str) -> String {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets")).join(name);
     assert!(path.exists(), "{} is missing", path.display());
     path.to_str().expect("the path is UTF-8").to_owned()
+}
+
+/// Checks the histories of a dataset at a level: those of its directory `holds` satisfy it, those of `violated` do not, and each
+/// has at least so many.
+pub fn expect_verdicts(name: &str, level: &str, at_least: usize) {
+    for (directory, status) in [("holds", 0), ("violated", 1)] {
+        let directory = dataset(&format!("{name}/{directory}"));
+        let mut n_files = 0;
+        for entry in std::fs::read_dir(&directory).expect("it can be listed") {
+            let path = entry.expect("it can be read").path();
+            let path = path.to_str().expect("the path is UTF-8");
+            expect(status, &["check", path, "--level", level]);
+            n_files += 1;
+        }
+        assert!(n_files >= at_least, "{directory}");
+    }
 }
 
 /// A directory that goes away by itself, and paths in it.

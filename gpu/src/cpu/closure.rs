@@ -19,13 +19,7 @@ pub(super) fn sweep(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
     let [band, strips, steps, starts, targets, ends] = bound else {
         return;
     };
-    let view = View {
-        shape: of.shape,
-        strips: bytemuck::cast_slice(strips),
-        steps,
-        starts,
-        targets,
-    };
+    let view = View::new(of.shape, [strips, steps, starts, targets]);
     for strip in 0..groups[1] {
         let first_level = view.strips[(of.shape.first_strip + strip) as usize].first_level;
         let mut first = of.first_step;
@@ -44,19 +38,23 @@ pub(super) fn level(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
     let [band, strips, steps, starts, targets] = bound else {
         return;
     };
-    let view = View {
-        shape: of.shape,
-        strips: bytemuck::cast_slice(strips),
-        steps,
-        starts,
-        targets,
-    };
+    let view = View::new(of.shape, [strips, steps, starts, targets]);
     for strip in 0..groups[1] {
         (of.first_step..of.end).for_each(|at| view.absorb(band, strip, at as usize));
     }
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    fn new(shape: Shape, [strips, steps, starts, targets]: [&'a [u32]; 4]) -> Self {
+        View {
+            shape,
+            strips: bytemuck::cast_slice(strips),
+            steps,
+            starts,
+            targets,
+        }
+    }
+
     fn absorb(&self, band: &mut [u32], strip: u32, step: usize) {
         let (shape, row) = (self.shape, self.steps[step]);
         let limit = shape.limit(self.strips, strip);

@@ -17,7 +17,17 @@ struct View<'a> {
     lists: &'a [u32],
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    fn new(of: PruneParams, [band, strips, runs, lists]: [&'a [u32]; 4]) -> Self {
+        View {
+            of,
+            band,
+            strips: bytemuck::cast_slice(strips),
+            runs: bytemuck::cast_slice(runs),
+            lists,
+        }
+    }
+
     fn reaches(&self, row: u32, column: u32) -> bool {
         let place = self.of.shape.place(self.strips, row, column);
         place.is_some_and(|place| self.band[place] >> (column % 32) & 1 == 1)
@@ -83,13 +93,7 @@ pub(super) fn judge(of: Params, bound: &mut [Vec<u32>]) {
     let [band, strips, runs, lists, impossible, open] = bound else {
         return;
     };
-    let view = View {
-        of,
-        band,
-        strips: bytemuck::cast_slice(strips),
-        runs: bytemuck::cast_slice(runs),
-        lists,
-    };
+    let view = View::new(of, [band, strips, runs, lists]);
     for item in of.first..of.end {
         let (pair, one, other) = view.pair(item, open);
         if view.is_impossible(one, other) {
@@ -106,13 +110,7 @@ pub(super) fn judge_rows(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
     let [band, strips, runs, lists, impossible] = bound else {
         return;
     };
-    let view = View {
-        of,
-        band,
-        strips: bytemuck::cast_slice(strips),
-        runs: bytemuck::cast_slice(runs),
-        lists,
-    };
+    let view = View::new(of, [band, strips, runs, lists]);
     for own in of.first..of.first + groups[0] {
         let run = view.runs[own as usize];
         for other in (run.first..run.end).filter(|&other| other != own) {
@@ -137,13 +135,7 @@ pub(super) fn emit(of: Params, bound: &mut [Vec<u32>]) {
     let [band, strips, runs, lists, impossible, open, counters, edges] = bound else {
         return;
     };
-    let view = View {
-        of,
-        band,
-        strips: bytemuck::cast_slice(strips),
-        runs: bytemuck::cast_slice(runs),
-        lists,
-    };
+    let view = View::new(of, [band, strips, runs, lists]);
     let is_implied = of.mode & IMPLIED != 0;
     for item in of.first..of.end {
         let (pair, one, other) = view.pair(item, open);

@@ -84,6 +84,25 @@ impl Orders {
         self.ends.push(self.runs.len() as u32);
     }
 
+    /// The same runs as if nobody had read their newest versions: their orders have ww edges alone.
+    #[must_use]
+    pub fn without_readers(&self) -> Orders {
+        let mut bare = Orders::default();
+        for at in 0..self.n_keys() {
+            let runs = self.of(at).iter().map(|run| RunOf {
+                head: run.head,
+                last: run.last,
+                install: run.install,
+                commit: run.commit,
+                last_commit: run.last_commit,
+                is_free: false,
+                readers: [],
+            });
+            bare.push_key(self.key(at), runs);
+        }
+        bare
+    }
+
     /// How many keys are not settled.
     pub fn n_keys(&self) -> usize {
         self.keys.len()

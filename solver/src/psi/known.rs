@@ -5,16 +5,17 @@
 //! Gotsman). So *a* ≪ *b* is impossible at once iff *b*'s head reaches *a*'s last writer, or a reader of *a*, or if some rw edge
 //! t → u has u ⇝ *a* and *b* ⇝ t. Edges are only appended, so what was known before a round is a prefix.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::ways::{Way, Ways};
+
 use crate::budget::{Budget, StopReason};
-use crate::prune::{Clocks, Dag, Dense};
+use crate::prune::Dag;
 use crate::relate::{Edge, Polygraph, Reason, reasons};
 use kingsnake_graph::Orders;
+use kingsnake_graph::reach::Reach;
 
 /// How many pairs of an open pair and an rw edge are looked at in a round; beyond that the third rule is left to the search.
 const LOOKED_AT: u64 = 50_000_000;
@@ -56,36 +57,10 @@ pub(super) struct Known<'a> {
     pub(super) forced: Vec<Forced>,
 }
 
-/// Reachability in D.
-pub(super) enum Reach {
-    Dense(Dense),
-    Clocks(Clocks),
-}
-
-impl Reach {
-    fn of(chains: &[Range<u32>], dag: &Dag, budget: &Budget) -> Result<Self, StopReason> {
-        let n_nodes = dag.n_nodes();
-        let bytes = Clocks::bytes(n_nodes, chains.len());
-        if bytes < Dense::bytes(n_nodes) {
-            budget.reserve("the clocks", bytes)?;
-            return Ok(Reach::Clocks(Clocks::new(dag, chains)));
-        }
-        budget.reserve("the bit matrix", Dense::bytes(n_nodes))?;
-        Ok(Reach::Dense(Dense::new(dag)))
-    }
-
-    #[inline]
-    pub(super) fn reaches(&self, from: u32, to: u32) -> bool {
-        match self {
-            Reach::Dense(dense) => dense.reaches(from, to),
-            Reach::Clocks(clocks) => clocks.reaches(from, to),
-        }
-    }
-
-    #[inline]
-    fn is_or_reaches(&self, from: u32, to: u32) -> bool {
-        from == to || self.reaches(from, to)
-    }
+/// Whether two nodes are one, or a path of D leads from the first to the second.
+#[inline]
+fn is_or_reaches(reach: &Reach, from: u32, to: u32) -> bool {
+    from == to || reach.reaches(from, to)
 }
 
 impl<'a> Known<'a> {
@@ -163,11 +138,7 @@ impl<'a> Known<'a> {
     /// Takes more edges, before any order is taken.
     pub(super) fn extend(&mut self, edges: Vec<Edge>) {
         for edge in edges {
-            let links = match edge.reason {
-                Reason::Rw { .. } => &mut self.rw,
-                _ => &mut self.edges,
-            };
-            links.push((edge, None));
+            self.push((edge, None));
         }
     }
 
@@ -179,11 +150,14 @@ impl<'a> Known<'a> {
 
     fn add(&mut self, pair: Pair) {
         for edge in self.orders().edges(pair.0, pair.1) {
-            let links = match edge.reason {
-                Reason::Rw { .. } => &mut self.rw,
-                _ => &mut self.edges,
-            };
-            links.push((edge, Some(pair)));
+            self.push((edge, Some(pair)));
+        }
+    }
+
+    fn push(&mut self, link: Link) {
+        match link.0.reason {
+            Reason::Rw { .. } => self.rw.push(link),
+            _ => self.edges.push(link),
         }
     }
 
@@ -193,7 +167,7 @@ impl<'a> Known<'a> {
         let Ok(dag) = Dag::new(self.n_nodes, edges.iter()) else {
             return Ok(None);
         };
-        let reach = Reach::of(&self.chains, &dag, budget)?;
+        let reach = Reach::new(&dag, &self.chains, budget)?;
         Ok(Some((dag, reach)))
     }
 
@@ -249,14 +223,14 @@ impl<'a> Known<'a> {
     fn is_impossible(&self, (a, b): Pair, reach: &Reach, by_rw: bool) -> bool {
         let orders = self.orders();
         let (from, to) = (orders.run(a).last_commit, orders.run(b).install);
-        if reach.is_or_reaches(to, from) {
+        if is_or_reaches(reach, to, from) {
             return true;
         }
         let mut readers = orders.readers(a).iter().filter(|&&reader| reader != to);
         readers.any(|&reader| reach.reaches(to, reader))
             || by_rw
                 && self.rw.iter().any(|(rw, _)| {
-                    reach.is_or_reaches(to, rw.from) && reach.is_or_reaches(rw.to, from)
+                    is_or_reaches(reach, to, rw.from) && is_or_reaches(reach, rw.to, from)
                 })
     }
 
@@ -269,7 +243,7 @@ impl<'a> Known<'a> {
                 self.rw.iter().filter(closes).copied().collect()
             }
         };
-        let ways = Ways::new(self, self.end());
+        let ways = Ways::new(&self.edges, self.n_nodes);
         let found = closing.into_iter().take(TRIED).filter_map(|link| {
             let tree = ways.tree(link.0.to, Way::Ahead);
             let cost = tree.cost(link.0.from)?;
@@ -313,7 +287,7 @@ impl<'a> Known<'a> {
 
     /// A cycle that an order closes with what was known at some end: its own edge first.
     pub(super) fn closes(&self, pair: Pair, end: End) -> Option<Vec<Link>> {
-        let ways = Ways::new(self, end);
+        let ways = Ways::new(&self.edges[..end.edges], self.n_nodes);
         let of = |edge: Edge| (edge, Some(pair));
         let edges: Vec<Link> = self.orders().edges(pair.0, pair.1).map(of).collect();
         let ww = *edges.first()?;
@@ -364,100 +338,4 @@ fn through_gaps(polygraph: &Polygraph, n_nodes: usize) -> Vec<Edge> {
         }
     }
     found
-}
-
-/// D as it was at some end, for short paths.
-struct Ways<'k> {
-    edges: &'k [Link],
-    out: Vec<Vec<u32>>,
-    into: Vec<Vec<u32>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Ahead,
-    Back,
-}
-
-/// The cheapest paths from a node, or to it.
-struct Tree {
-    root: u32,
-    way: Way,
-    /// The cost, and the edge on the way.
-    best: Vec<(u32, u32)>,
-}
-
-impl<'k> Ways<'k> {
-    fn new(known: &'k Known<'_>, end: End) -> Self {
-        let edges = &known.edges[..end.edges];
-        let mut out = vec![Vec::new(); known.n_nodes];
-        let mut into = out.clone();
-        for (at, (edge, _)) in edges.iter().enumerate() {
-            out[edge.from as usize].push(at as u32);
-            into[edge.to as usize].push(at as u32);
-        }
-        Ways { edges, out, into }
-    }
-
-    /// What an edge costs on a path: orders need explaining.
-    fn cost((edge, pair): &Link) -> u32 {
-        match (edge.reason, pair) {
-            (_, Some(_)) => 5,
-            (Reason::Ww { .. }, None) => 3,
-            _ => 2,
-        }
-    }
-
-    /// Cheapest paths (Dijkstra).
-    fn tree(&self, root: u32, way: Way) -> Tree {
-        let mut best = vec![(u32::MAX, u32::MAX); self.out.len()];
-        best[root as usize].0 = 0;
-        let mut queue = BinaryHeap::from([Reverse((0, root))]);
-        while let Some(Reverse((cost, node))) = queue.pop() {
-            if cost > best[node as usize].0 {
-                continue;
-            }
-            let edges = match way {
-                Way::Ahead => &self.out[node as usize],
-                Way::Back => &self.into[node as usize],
-            };
-            for &at in edges {
-                let link = &self.edges[at as usize];
-                let next = match way {
-                    Way::Ahead => link.0.to,
-                    Way::Back => link.0.from,
-                };
-                let there = cost + Ways::cost(link);
-                if there < best[next as usize].0 {
-                    best[next as usize] = (there, at);
-                    queue.push(Reverse((there, next)));
-                }
-            }
-        }
-        Tree { root, way, best }
-    }
-}
-
-impl Tree {
-    fn cost(&self, node: u32) -> Option<u32> {
-        let (cost, _) = self.best[node as usize];
-        (cost != u32::MAX).then_some(cost)
-    }
-
-    /// The path between the root and a node, in the direction of its edges.
-    fn path(&self, ways: &Ways<'_>, mut node: u32) -> Vec<Link> {
-        let mut path = Vec::new();
-        while node != self.root {
-            let link = ways.edges[self.best[node as usize].1 as usize];
-            path.push(link);
-            node = match self.way {
-                Way::Ahead => link.0.from,
-                Way::Back => link.0.to,
-            };
-        }
-        if self.way == Way::Ahead {
-            path.reverse();
-        }
-        path
-    }
 }

@@ -8,6 +8,7 @@ mod prove;
 mod search;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use known::Known;
 use rustc_hash::FxHashMap;
@@ -20,7 +21,7 @@ use crate::level::{Model, Spec};
 use crate::phases::{self, Check, Exit, Refuted};
 use crate::progress::Phase;
 use crate::relate::Polygraph;
-use crate::report::{CheckError, Decider};
+use crate::report::Decider;
 use crate::verdict::{Moment, Point};
 use kingsnake_refute::NoProof;
 
@@ -107,13 +108,4 @@ fn by_snapshots(
         ..point
     });
     Ok(Some(whole.collect()))
-}
-
-/// A back end's choices have a cycle.
-fn cyclic() -> CheckError {
-    CheckError::Uncertified {
-        decider: Decider::Backend.name(),
-        answer: "satisfied",
-        why: kingsnake_certify::Refusal::Order("the choices have a cycle".to_owned()),
-    }
 }

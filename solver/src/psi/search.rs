@@ -6,13 +6,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Scene;
 use super::known::{Known, Pair};
 use crate::context::Context;
-use crate::decide::{Backend, Decision, Side};
-use crate::phases::Exit;
-use crate::prune::{Clocks, Dag, Dense, PruneStats};
+use crate::decide::{Backend, Decision};
+use crate::phases::{self, Exit};
+use crate::prune::{Cyclic, Dag, PruneStats};
 use crate::relate::Edge;
-use crate::report::CheckError;
+use crate::report::{CheckError, Decider};
 use kingsnake_graph::prune::{Outcome, Pruned, prune};
-use kingsnake_graph::{Literal, Logic, Orders, Problem, RunOf};
+use kingsnake_graph::reach::{Reach, places};
+use kingsnake_graph::{Literal, Logic, Orders, Problem};
 
 /// How many clauses an order that is no answer gives at most.
 const CLAUSES: usize = 2_000;
@@ -38,7 +39,8 @@ pub(super) fn search(
     let open: FxHashSet<Pair> = known.open.iter().copied().collect();
     let mut blamed: FxHashMap<Pair, usize> = FxHashMap::default();
     let mut conflicts: Vec<Conflict> = Vec::new();
-    let orders = without_readers(known.orders());
+    // The runs alone: rw edges are no part of D.
+    let orders = known.orders().without_readers();
     loop {
         scene.budget.check()?;
         let problem = problem(known, &orders, &conflicts);
@@ -67,24 +69,6 @@ pub(super) fn search(
             conflicts.push(conflict);
         }
     }
-}
-
-/// The runs alone: rw edges are no part of D.
-fn without_readers(orders: &Orders) -> Orders {
-    let mut bare = Orders::default();
-    for key in 0..orders.n_keys() {
-        let runs = orders.of(key).iter().map(|run| RunOf {
-            head: run.head,
-            last: run.last,
-            install: run.install,
-            commit: run.commit,
-            last_commit: run.last_commit,
-            is_free: false,
-            readers: [],
-        });
-        bare.push_key(orders.key(key), runs);
-    }
-    bare
 }
 
 fn problem(known: &Known<'_>, orders: &Orders, conflicts: &[Conflict]) -> Problem {
@@ -125,17 +109,12 @@ fn ask(
             Decision::Unknown(reason) => return Err(reason.into()),
         }
     };
-    let order = order(pruned, &sides).ok_or_else(super::cyclic)?;
+    let order = pruned.order(&sides).map_err(|Cyclic| cyclic())?;
     Ok(Some(order))
 }
 
-/// The order that sides of the constraints leave.
-fn order(pruned: &Pruned, sides: &[Side]) -> Option<Vec<u32>> {
-    let chosen = sides.iter().enumerate();
-    let chosen = chosen.flat_map(|(at, &side)| pruned.constraints.side(at, side));
-    let edges: Vec<Edge> = pruned.question().known().chain(chosen.copied()).collect();
-    let dag = Dag::new(pruned.dag.n_nodes(), edges.iter()).ok()?;
-    Some(dag.order().to_vec())
+fn cyclic() -> CheckError {
+    phases::cyclic(Decider::Backend)
 }
 
 /// Orders of versions, as an order of commits gives them.
@@ -150,10 +129,7 @@ struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     fn new(known: &'a Known<'a>, open: &'a FxHashSet<Pair>, order: &[u32]) -> Self {
-        let mut place = vec![0; order.len()];
-        for (at, &node) in order.iter().enumerate() {
-            place[node as usize] = at;
-        }
+        let place = places(order);
         let orders = known.orders();
         let mut next = Vec::new();
         for key in 0..orders.n_keys() {
@@ -187,19 +163,8 @@ impl<'a> Candidate<'a> {
                 of.map(move |&(to, _)| Edge::plain(from, to))
             })
             .collect();
-        let dag = Dag::new(n_nodes, edges.iter()).map_err(|_| super::cyclic())?;
-        let chains = self.known.chains();
-        let reaches: Box<dyn Fn(u32, u32) -> bool> =
-            if Clocks::bytes(n_nodes, chains.len()) < Dense::bytes(n_nodes) {
-                let clocks = Clocks::new(&dag, chains);
-                Box::new(move |from, to| clocks.reaches(from, to))
-            } else {
-                scene
-                    .budget
-                    .reserve("the bit matrix", Dense::bytes(n_nodes))?;
-                let dense = Dense::new(&dag);
-                Box::new(move |from, to| dense.reaches(from, to))
-            };
+        let dag = Dag::new(n_nodes, edges.iter()).map_err(|Cyclic| cyclic())?;
+        let reach = Reach::new(&dag, self.known.chains(), scene.budget)?;
         let known = self.known.rw().iter().map(|(rw, _)| (rw.from, rw.to, None));
         let chosen = self.next.iter().flat_map(|&(a, b)| {
             let readers = orders.readers(a).iter();
@@ -209,7 +174,7 @@ impl<'a> Candidate<'a> {
         });
         let closing = known
             .chain(chosen)
-            .filter(|&(from, to, _)| reaches(to, from));
+            .filter(|&(from, to, _)| reach.reaches(to, from));
         let mut found = FxHashSet::default();
         let mut conflicts = Vec::new();
         for (from, to, pair) in closing {

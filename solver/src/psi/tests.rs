@@ -3,7 +3,7 @@
 use kingsnake_lab::parallel;
 use kingsnake_lab::random::{sketch, small, small_mixed, small_parallel, small_rows};
 
-use kingsnake_graph::{Orders, RunOf};
+use kingsnake_graph::Orders;
 
 use crate::agreement::{Exhaustive, Outcome, engines, judge};
 use crate::budget::Budget;
@@ -94,19 +94,7 @@ fn forget_overwrites(polygraph: &mut Polygraph) {
     let problem = polygraph.problem_mut();
     let is_rw = |edge: &Edge| matches!(edge.reason, Reason::Rw { .. });
     problem.edges.retain(|edge| !is_rw(edge));
-    let old = std::mem::take(&mut problem.orders);
-    for key in 0..old.n_keys() {
-        let runs = old.of(key).iter().map(|run| RunOf {
-            head: run.head,
-            last: run.last,
-            install: run.install,
-            commit: run.commit,
-            last_commit: run.last_commit,
-            is_free: false,
-            readers: [],
-        });
-        problem.orders.push_key(old.key(key), runs);
-    }
+    problem.orders = problem.orders.without_readers();
 }
 
 /// What is overwritten happened before: cycles with several rw steps are forbidden, as at serializability.

@@ -8,7 +8,7 @@ mod prove;
 #[cfg(test)]
 mod tests;
 
-use narrow::{Narrowed, Reach, State, narrow};
+use narrow::{Narrowed, State, narrow};
 
 use crate::budget::Budget;
 use crate::context::Context;
@@ -21,6 +21,7 @@ use crate::report::{CheckError, Decider};
 use crate::resolve::Resolved;
 use crate::verdict::{Point, Proof};
 use crate::witness::witness;
+use kingsnake_graph::reach::Reach;
 
 /// What is checked, and within which limits.
 #[derive(Clone, Copy)]

@@ -4,11 +4,10 @@
 use super::Scene;
 use crate::budget::StopReason;
 use crate::progress::Silent;
-use crate::prune::{
-    Clocks, Contradiction, Dag, Dense, Outcome, PruneOptions, PruneStats, Pruned, prune,
-};
-use crate::relate::{Places, Polygraph, construct};
+use crate::prune::{Contradiction, Outcome, PruneOptions, PruneStats, Pruned, prune};
+use crate::relate::{Places, construct};
 use crate::resolve::{Resolved, Uncertain, VersionId, Versions};
+use kingsnake_graph::reach::Reach;
 
 /// Rounds after which what is left is left to the search.
 const ROUNDS: usize = 16;
@@ -67,35 +66,6 @@ pub(super) enum Narrowed {
     Open(Pruned, Reach),
 }
 
-/// Reachability by known edges.
-pub(super) enum Reach {
-    Dense(Dense),
-    Clocks(Clocks),
-}
-
-impl Reach {
-    fn of(polygraph: &Polygraph, dag: &Dag, scene: &Scene<'_>) -> Result<Self, StopReason> {
-        let (n_nodes, chains) = (dag.n_nodes(), &polygraph.problem().chains);
-        if Clocks::bytes(n_nodes, chains.len()) < Dense::bytes(n_nodes) {
-            let bytes = Clocks::bytes(n_nodes, chains.len());
-            scene.budget.reserve("the clocks", bytes)?;
-            return Ok(Reach::Clocks(Clocks::new(dag, chains)));
-        }
-        scene
-            .budget
-            .reserve("the bit matrix", Dense::bytes(n_nodes))?;
-        Ok(Reach::Dense(Dense::new(dag)))
-    }
-
-    #[inline]
-    pub(super) fn reaches(&self, from: u32, to: u32) -> bool {
-        match self {
-            Reach::Dense(dense) => dense.reaches(from, to),
-            Reach::Clocks(clocks) => clocks.reaches(from, to),
-        }
-    }
-}
-
 /// Narrows the candidates, and takes reads that have one left.
 pub(super) fn narrow(
     scene: &Scene<'_>,
@@ -108,7 +78,7 @@ pub(super) fn narrow(
             Outcome::Contradiction(found) => return Ok(Narrowed::Contradiction(found)),
             Outcome::Pruned(pruned) => pruned,
         };
-        let reach = Reach::of(&pruned.problem, &pruned.dag, scene)?;
+        let reach = Reach::new(&pruned.dag, &pruned.problem.problem().chains, scene.budget)?;
         let n_before = state.taken.len();
         if round < ROUNDS
             && let Some(dead) = rule_out(scene, base, &pruned, &reach, state)?

@@ -4,7 +4,7 @@
 //! Reads that narrowing settled become cases only where a leaf rests on them; each candidate that it ruled out is refuted by
 //! itself. Which reads to split on is asked of the back end's core.
 
-use super::narrow::{Narrowed, Reach, State, Taken, graph, narrow};
+use super::narrow::{Narrowed, State, Taken, graph, narrow};
 use super::{Found, Scene, decide, search};
 use crate::decide::{Backend, Decision};
 use crate::model::TxnId;
@@ -13,6 +13,7 @@ use crate::progress::Silent;
 use crate::prune::{Outcome, Pruned};
 use crate::resolve::{Resolved, VersionId};
 use crate::verdict::{Proof, StepReason};
+use kingsnake_graph::reach::Reach;
 use kingsnake_refute::{NoProof, refute, refute_core};
 
 /// Why there is no proof.

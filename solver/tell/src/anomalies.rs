@@ -27,7 +27,7 @@ pub struct AnomalyClass {
     pub patterns: BTreeMap<&'static str, usize>,
     /// The first of the shortest ones.
     pub example: Counterexample,
-    /// All of them, or the first [`MOST_EXAMPLES`].
+    /// All of them, or the first `MOST_EXAMPLES`.
     pub examples: Vec<Counterexample>,
 }
 

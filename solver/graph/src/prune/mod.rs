@@ -20,9 +20,10 @@ pub use device::{
 };
 pub use rounds::{PruneOptions, prune, prune_on};
 
-use crate::decide::{Constraints, Question};
+use crate::decide::{Constraints, Question, Side};
+use crate::edge::Edge;
 use crate::problem::Problem;
-use crate::reach::Dag;
+use crate::reach::{Cyclic, Dag};
 
 /// How reachability is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +94,17 @@ impl<P> Pruned<P> {
     /// What a back end is asked.
     pub fn question(&self) -> Question<'_> {
         Question::new(&self.dag, &self.constraints, &self.estimate)
+    }
+
+    /// The order that sides of the constraints leave; of the known graph alone where none is given.
+    pub fn order(&self, sides: &[Side]) -> Result<Vec<u32>, Cyclic> {
+        if sides.is_empty() {
+            return Ok(self.dag.order().to_vec());
+        }
+        let chosen = sides.iter().enumerate();
+        let chosen = chosen.flat_map(|(at, &side)| self.constraints.side(at, side));
+        let edges: Vec<Edge> = self.question().known().chain(chosen.copied()).collect();
+        Dag::new(self.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec())
     }
 }
 

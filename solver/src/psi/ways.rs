@@ -1,0 +1,102 @@
+//! Short paths in D: cheapest first, where an order that was taken costs more than what the history shows.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::known::Link;
+use crate::relate::Reason;
+
+/// The edges of a graph, by both ends.
+pub(super) struct Ways<'k> {
+    edges: &'k [Link],
+    out: Vec<Vec<u32>>,
+    into: Vec<Vec<u32>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Ahead,
+    Back,
+}
+
+/// The cheapest paths from a node, or to it.
+pub(super) struct Tree {
+    root: u32,
+    way: Way,
+    /// The cost, and the edge on the way.
+    best: Vec<(u32, u32)>,
+}
+
+impl<'k> Ways<'k> {
+    pub(super) fn new(edges: &'k [Link], n_nodes: usize) -> Self {
+        let mut out = vec![Vec::new(); n_nodes];
+        let mut into = out.clone();
+        for (at, (edge, _)) in edges.iter().enumerate() {
+            out[edge.from as usize].push(at as u32);
+            into[edge.to as usize].push(at as u32);
+        }
+        Ways { edges, out, into }
+    }
+
+    /// What an edge costs on a path: orders need explaining.
+    fn cost((edge, pair): &Link) -> u32 {
+        match (edge.reason, pair) {
+            (_, Some(_)) => 5,
+            (Reason::Ww { .. }, None) => 3,
+            _ => 2,
+        }
+    }
+
+    /// Cheapest paths (Dijkstra).
+    pub(super) fn tree(&self, root: u32, way: Way) -> Tree {
+        let mut best = vec![(u32::MAX, u32::MAX); self.out.len()];
+        best[root as usize].0 = 0;
+        let mut queue = BinaryHeap::from([Reverse((0, root))]);
+        while let Some(Reverse((cost, node))) = queue.pop() {
+            if cost > best[node as usize].0 {
+                continue;
+            }
+            let edges = match way {
+                Way::Ahead => &self.out[node as usize],
+                Way::Back => &self.into[node as usize],
+            };
+            for &at in edges {
+                let link = &self.edges[at as usize];
+                let next = match way {
+                    Way::Ahead => link.0.to,
+                    Way::Back => link.0.from,
+                };
+                let there = cost + Ways::cost(link);
+                if there < best[next as usize].0 {
+                    best[next as usize] = (there, at);
+                    queue.push(Reverse((there, next)));
+                }
+            }
+        }
+        Tree { root, way, best }
+    }
+}
+
+impl Tree {
+    pub(super) fn cost(&self, node: u32) -> Option<u32> {
+        let (cost, _) = self.best[node as usize];
+        (cost != u32::MAX).then_some(cost)
+    }
+
+    /// The path between the root and a node, in the direction of its edges.
+    pub(super) fn path(&self, ways: &Ways<'_>, mut node: u32) -> Vec<Link> {
+        let mut path = Vec::new();
+        while node != self.root {
+            let link = ways.edges[self.best[node as usize].1 as usize];
+            path.push(link);
+            node = match self.way {
+                Way::Ahead => link.0.from,
+                Way::Back => link.0.to,
+            };
+        }
+        if self.way == Way::Ahead {
+            path.reverse();
+        }
+        path
+    }
+}
