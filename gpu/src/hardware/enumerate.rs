@@ -10,12 +10,7 @@ const STORAGE_BUFFERS: u32 = 8;
 
 /// Finds all adapters, the same ones in the same order every time.
 pub(crate) fn enumerate() -> Vec<(wgpu::Adapter, About)> {
-    let mut adapters = enumerate_through(wgpu::Backends::PRIMARY);
-    // OpenGL shows the same hardware again, and its libraries complain aloud where there is no display.
-    if adapters.is_empty() {
-        adapters = enumerate_through(wgpu::Backends::GL);
-    }
-    let listed = adapters.into_iter().enumerate();
+    let listed = adapters().into_iter().enumerate();
     listed
         .map(|(index, adapter)| {
             let about = about(index, &adapter);
@@ -24,7 +19,9 @@ pub(crate) fn enumerate() -> Vec<(wgpu::Adapter, About)> {
         .collect()
 }
 
-fn enumerate_through(backends: wgpu::Backends) -> Vec<wgpu::Adapter> {
+/// Through Vulkan, Metal or DirectX 12. OpenGL would show the same hardware again.
+fn adapters() -> Vec<wgpu::Adapter> {
+    let backends = wgpu::Backends::PRIMARY;
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backends;
     descriptor.flags = wgpu::InstanceFlags::empty();

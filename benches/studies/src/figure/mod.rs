@@ -7,8 +7,10 @@
 mod bars;
 mod cactus;
 mod canvas;
+pub mod files;
 mod lines;
-pub mod png;
+#[cfg(feature = "png")]
+mod png;
 pub mod scale;
 mod stack;
 

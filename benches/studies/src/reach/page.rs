@@ -8,7 +8,7 @@ use kingsnake_gpu::About;
 use serde_json::json;
 
 use super::{Copying, ReachRow};
-use crate::figure::png::Painter;
+use crate::figure::files::FigureFiles;
 use crate::figure::{Lines, Series};
 use crate::ledger::put_whole;
 use crate::summary::Spread;
@@ -37,7 +37,7 @@ pub fn write(
         "rows": rows,
     });
     put_whole(&directory.join("rows.json"), format!("{document:#}\n"))?;
-    let painter = Painter::new();
+    let files = FigureFiles::new(directory);
     let mut sections = Vec::new();
     let mut degrees: Vec<u32> = rows.iter().map(|row| row.degree).collect();
     degrees.sort_unstable();
@@ -46,8 +46,7 @@ pub fn write(
         let of_degree: Vec<&ReachRow> = rows.iter().filter(|row| row.degree == degree).collect();
         let name = format!("reach-{degree}");
         let svg = draw(&name, degree, &of_degree);
-        put_whole(&directory.join(format!("{name}.svg")), &svg)?;
-        put_whole(&directory.join(format!("{name}.png")), painter.paint(&svg)?)?;
+        files.put(&name, &svg)?;
         sections.push(html! {
             section {
                 h2 { (count(degree as usize, "edge")) " a node" }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::caveats::{caption, caveats};
 use crate::design::{Cell, SettledExperiment, Study};
-use crate::figure::png::Painter;
+use crate::figure::files::FigureFiles;
 use crate::ledger::put_whole;
 use crate::problems::StudyProblem;
 use crate::recipe::Measure;
@@ -34,13 +34,12 @@ pub fn write(
     problems: &[StudyProblem],
 ) -> Result<PathBuf> {
     let points = by_point(study, rows);
-    let painter = Painter::new();
+    let files = FigureFiles::new(directory);
     let mut sections = Vec::new();
     for experiment in &study.experiments {
         let mut drawn = Vec::new();
         for (name, svg) in figures::draw(study, experiment, &points) {
-            put_whole(&directory.join(format!("{name}.svg")), &svg)?;
-            put_whole(&directory.join(format!("{name}.png")), painter.paint(&svg)?)?;
+            files.put(&name, &svg)?;
             drawn.push((name, svg));
         }
         sections.push(section(study, experiment, &points, drawn));
@@ -79,7 +78,8 @@ fn section(
             @for (name, svg) in drawn {
                 div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
                 p.soft.files {
-                    (caption) ". " a href={ (name) ".svg" } { "SVG" } " " a href={ (name) ".png" } { "PNG" }
+                    (caption) ". " a href={ (name) ".svg" } { "SVG" } 
+                    @if FigureFiles::HAS_PNG { " " a href={ (name) ".png" } { "PNG" } }
                 }
             }
             (paper::section(study, experiment, points))
