@@ -3,7 +3,7 @@
 # make test-certificates  100,000 random certificates of each kind against brute force
 # make long    the engines of linearizability against brute force on more than a million histories
 # make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
-# make release the program with link-time optimisation, in target/release
+# make release the program with all that is on by default and link-time optimisation, in target/release
 # make python  the Python wheel in out/wheels, built with maturin and tested
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
