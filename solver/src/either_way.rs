@@ -79,7 +79,10 @@ pub(crate) fn check_either_way(
             }),
             ..took_effect
         }),
-        (verdict @ Verdict::Unknown(_), _) | (_, verdict) => Ok(Report { verdict, ..took_effect }),
+        (verdict @ Verdict::Unknown(_), _) | (_, verdict) => Ok(Report {
+            verdict,
+            ..took_effect
+        }),
     }
 }
 

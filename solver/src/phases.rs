@@ -216,7 +216,7 @@ pub fn pose(check: &Check<'_>, context: &mut Context<'_>) -> Result<Pruned, Exit
     let mut polygraph = relate(check, resolve(check, context)?, context)?;
     expect_decidable(check, &polygraph)?;
     if !polygraph.resolved().unreturned().is_empty() {
-        polygraph = unreturned::all(check, polygraph, context)?;
+        polygraph = unreturned::all(check, polygraph.resolved(), context)?;
     }
     if !polygraph.resolved().uncertain().is_empty() {
         polygraph = uncertain::pose(check, polygraph.resolved(), context)?;

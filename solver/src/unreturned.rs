@@ -20,6 +20,8 @@ use schedule::schedule;
 
 /// How many reads of a transaction the first order that is no answer adds; each further one adds twice as many.
 const READS: usize = 4;
+/// Up to so many reads, an order that is no answer adds all.
+const FEW: usize = 100_000;
 
 /// From the graph to an order.
 pub(crate) fn settle(
@@ -30,6 +32,7 @@ pub(crate) fn settle(
 ) -> Result<(Decider, Vec<Point>), Exit> {
     let base = polygraph.resolved().clone();
     let mut reads: Vec<(Node, KeyId)> = Vec::new();
+    let is_small = n_reads(check, &base) <= FEW;
     for round in 0_u32.. {
         context.budget.check()?;
         let decided = settle_reads(check, polygraph, engines.lend(), context)?;
@@ -37,6 +40,10 @@ pub(crate) fn settle(
         let tried = schedule(check.history, &base, &decided, n_reads, context.budget)?;
         if tried.missed.is_empty() {
             return Ok((decided.decider, tried.order));
+        }
+        if is_small && round == 0 {
+            polygraph = all(check, &base, context)?;
+            continue;
         }
         let n_before = reads.len();
         reads.extend(tried.missed);
@@ -50,13 +57,19 @@ pub(crate) fn settle(
     unreachable!("there are fewer reads than rounds")
 }
 
-/// The graph with all of these reads, for whoever asks another solver.
+/// How many reads the queries amount to.
+fn n_reads(check: &Check<'_>, base: &Resolved) -> usize {
+    let asked = base.unreturned().asked().iter();
+    let spanned = asked.map(|it| base.unreturned().spanned(check.history, it.range).len());
+    spanned.sum()
+}
+
+/// The graph with all of these reads.
 pub(crate) fn all(
     check: &Check<'_>,
-    polygraph: Polygraph,
+    base: &Resolved,
     context: &mut Context<'_>,
 ) -> Result<Polygraph, Exit> {
-    let base = polygraph.resolved();
     let unreturned = base.unreturned();
     let mut reads: Vec<(Node, KeyId)> = Vec::new();
     for asked in unreturned.asked() {

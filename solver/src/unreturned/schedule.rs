@@ -196,10 +196,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The node to come next.
-    fn next(
-        &mut self,
-        poll: &mut Poll<'_>,
-    ) -> Result<Option<u32>, StopReason> {
+    fn next(&mut self, poll: &mut Poll<'_>) -> Result<Option<u32>, StopReason> {
         loop {
             poll.step()?;
             let ready = self.queues.iter_mut().find_map(VecDeque::pop_front);
@@ -209,7 +206,10 @@ impl<'a> Schedule<'a> {
             if self.is_listed[node as usize] {
                 continue;
             }
-            match self.reader(node).and_then(|reader| self.look(reader, 1).pop()) {
+            match self
+                .reader(node)
+                .and_then(|reader| self.look(reader, 1).pop())
+            {
                 Some(row) if self.n_looks > 0 => {
                     self.waiting[row as usize].push(node);
                     self.delayed.push_back(node);

@@ -61,16 +61,15 @@ fn check_either_way(
         WeakVerdict::Satisfied(_) => true,
         _ => holds(history, spec, verdict).is_ok(),
     };
-    // What took effect explains reads, so this case holds more often.
-    let took_effect = check_as(Status::Committed)?;
-    if is_answer(&took_effect) {
-        certify(history, spec, &took_effect)?;
-        return Ok(took_effect);
-    }
     let lost = check_as(Status::Aborted)?;
     if is_answer(&lost) {
         certify(history, spec, &lost)?;
         return Ok(lost);
+    }
+    let took_effect = check_as(Status::Committed)?;
+    if is_answer(&took_effect) {
+        certify(history, spec, &took_effect)?;
+        return Ok(took_effect);
     }
     Ok(match (lost, took_effect) {
         (stopped @ WeakVerdict::Unknown(_), _) | (_, stopped @ WeakVerdict::Unknown(_)) => stopped,

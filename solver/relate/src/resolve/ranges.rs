@@ -1,9 +1,9 @@
 //! Range queries, and reads that found no row: which version each of the keys was read in.
 
-use super::{Asked, ResolveError};
 use super::absence::{Absence, AbsenceOrigin, missing, read_nothing};
 use super::reads::{FirstRead, Walk, position_of_write};
 use super::versions::{NO_NODE, Node, VersionId};
+use super::{Asked, ResolveError};
 use crate::model::{History, KeyId, RangeId, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
@@ -59,8 +59,10 @@ impl Walk<'_> {
         }
         let history = self.history;
         let span = history.range(range).span;
-        let is_spanned =
-            |key: &KeyId| span.place(history.symbols(), history.key_token(*key)).is_eq();
+        let is_spanned = |key: &KeyId| {
+            span.place(history.symbols(), history.key_token(*key))
+                .is_eq()
+        };
         self.asked.push(Asked {
             reader: node,
             op: at as u32,

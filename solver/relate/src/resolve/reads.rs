@@ -63,11 +63,7 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-fn walk_all(
-    history: &History,
-    budget: &Budget,
-    keep: Keep,
-) -> Result<Resolved, ResolveError> {
+fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, ResolveError> {
     let keep_reads = keep == Keep::All;
     let writers = Writers::of(history, budget)?;
     let mut absences = Absences::of(history, &writers, budget)?;

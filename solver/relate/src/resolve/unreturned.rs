@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::Resolved;
 use super::candidates::{Uncertain, keys_of};
 use super::gaps::between;
 use super::versions::{Node, VersionId};
-use super::Resolved;
 use crate::model::{History, KeyId, Op, RangeId};
 
 /// The least that an uncertain read takes: itself, and its candidates.
@@ -115,7 +115,9 @@ impl Resolved {
             span.place(history.symbols(), token).is_eq()
         };
         let asked = self.unreturned.of(reader).iter().filter(asks);
-        let shows_deleted = asked.clone().any(|it| history.range(it.range).shows_deleted);
+        let shows_deleted = asked
+            .clone()
+            .any(|it| history.range(it.range).shows_deleted);
         let deletes = self.unreturned.deletes.get(&key).into_iter().flatten();
         let hidden = deletes.filter(|it| !(shows_deleted && it.is_named));
         let mut candidates: Vec<VersionId> = hidden.map(|it| it.version).collect();
