@@ -116,7 +116,7 @@ fn twenty_doubtful_ends_leave_a_violation_as_it_is() {
         log.txn(None, &json!([["w", "z", 1]]));
         log.txn(None, &json!([["r", "z", 1], ["w", "z", 2]]));
         log.txn(None, &json!([["r", "z", 1], ["w", "z", 3]]));
-        assert!(check(&log, level, 1).contains("lost update"));
+        assert!(check(&log, level, 1).contains("Lost update"));
         let mut log = doubtful(&[Log::lost, Log::took_effect]);
         log.neither("z");
         let said = check(&log, level, 1);

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::model::KeyId;
 use crate::phases::{self, Check, Exit};
 use crate::relate::Polygraph;
-use crate::report::{CheckError, Decider};
+use crate::report::Decider;
 use crate::resolve::{BYTES_OF_READ, Node, Resolved};
 use crate::verdict::Point;
 use schedule::schedule;
@@ -50,7 +50,7 @@ pub(crate) fn settle(
         reads.sort_unstable();
         reads.dedup();
         if reads.len() == n_before {
-            return Err(CheckError::from(phases::cyclic(decided.decider)).into());
+            return Err(phases::cyclic(decided.decider).into());
         }
         polygraph = relate(check, &base, &reads, context)?;
     }

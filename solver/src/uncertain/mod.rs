@@ -166,16 +166,16 @@ fn search(
         }
     };
     if pruned.constraints.is_empty() {
-        return found(decider, pruned, Vec::new());
+        return Ok(found(decider, pruned, Vec::new()));
     }
     if scene.check.techniques.witness
         && let Some(sides) = witness(pruned.question())
     {
-        return found(Decider::Witness, pruned, sides);
+        return Ok(found(Decider::Witness, pruned, sides));
     }
     budget.check()?;
     match decide(backend, &pruned, budget, progress)? {
-        Decision::Choices(sides) => found(Decider::Backend, pruned, sides),
+        Decision::Choices(sides) => Ok(found(Decider::Backend, pruned, sides)),
         Decision::Core(core) => {
             let is_blamed = |variable: u32| match pruned.variables[variable as usize] {
                 Variable::Open(constraint) => core.contains(&constraint),
@@ -204,10 +204,10 @@ fn decide(
 }
 
 /// Sides of the constraints that leave an order.
-fn found(decider: Decider, pruned: Pruned, sides: Vec<Side>) -> Result<Found, Stop> {
-    Ok(Found::Order(Decided {
+fn found(decider: Decider, pruned: Pruned, sides: Vec<Side>) -> Found {
+    Found::Order(Decided {
         decider,
         pruned,
         sides,
-    }))
+    })
 }
