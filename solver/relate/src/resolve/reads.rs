@@ -15,7 +15,7 @@ use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
-use super::unreturned::{Asked, Deleted, Unreturned, touched};
+use super::unreturned::{Deleted, Unreturned, UnreturnedQuery, touched};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -161,7 +161,7 @@ pub(super) struct Walk<'h> {
     /// Whether deleted rows that queries did not return stay queries.
     pub(super) keep_queries: bool,
     /// Then the queries, and the keys that the transaction under way touches anywhere.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<UnreturnedQuery>,
     pub(super) touched: Vec<KeyId>,
     program: Vec<ProgramRead>,
     /// Of the reads in program order, those that can have been of several versions.

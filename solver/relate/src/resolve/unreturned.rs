@@ -27,7 +27,7 @@ pub(super) struct Deleted {
 
 /// A range query of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct UnreturnedQuery {
     /// Who asked.
     pub reader: Node,
     /// Where it stands in the transaction.
@@ -43,7 +43,7 @@ pub struct Unreturned {
     pub(super) keys: Vec<KeyId>,
     pub(super) deletes: FxHashMap<KeyId, Vec<Deleted>>,
     /// By reader and operation.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<UnreturnedQuery>,
 }
 
 impl Unreturned {
@@ -63,14 +63,14 @@ impl Unreturned {
     }
 
     /// The queries of a transaction.
-    pub fn of(&self, reader: Node) -> &[Asked] {
+    pub fn of(&self, reader: Node) -> &[UnreturnedQuery] {
         let start = self.asked.partition_point(|it| it.reader < reader);
         let length = self.asked[start..].partition_point(|it| it.reader == reader);
         &self.asked[start..start + length]
     }
 
     /// All queries, by reader.
-    pub fn asked(&self) -> &[Asked] {
+    pub fn asked(&self) -> &[UnreturnedQuery] {
         &self.asked
     }
 }
@@ -110,7 +110,7 @@ impl Resolved {
     /// The read of an absent key that the queries of a transaction amount to.
     fn unreturned_read(&self, history: &History, reader: Node, key: KeyId) -> Uncertain {
         let token = history.key_token(key);
-        let asks = |it: &&Asked| {
+        let asks = |it: &&UnreturnedQuery| {
             let span = history.range(it.range).span;
             span.place(history.symbols(), token).is_eq()
         };
