@@ -8,7 +8,7 @@ use kingsnake_history::rng::Rng;
 use super::engine::{Open, Store};
 use super::isolation::IsolationMix;
 use super::{Step, Transaction};
-use crate::workloads::Workload;
+use crate::workloads::{Kind, Workload};
 
 pub(super) struct Client<'w> {
     id: usize,
@@ -59,7 +59,9 @@ impl<'w> Client<'w> {
         match current.transaction.next(current.read) {
             Some(step) => {
                 let step = store.placed(&mut current.open, step);
-                current.read = act(store, &mut current.open, step);
+                let is_table = self.workload.kind() == Kind::Table;
+                let (open, transaction) = (&mut current.open, &mut *current.transaction);
+                current.read = act(store, open, step, is_table, transaction);
                 self.current = Some(current);
             }
             None => self.end(store, current),
@@ -110,9 +112,44 @@ impl<'w> Client<'w> {
     }
 }
 
-fn act(store: &mut Store, open: &mut Open, step: Step) -> i64 {
+/// Does a step; the number beside what it read. Rows of tables go to the transaction.
+fn act(
+    store: &mut Store,
+    open: &mut Open,
+    step: Step,
+    is_table: bool,
+    transaction: &mut dyn Transaction,
+) -> i64 {
+    let rows = match step {
+        Step::Read(key) => {
+            let beside = store.read(open, key);
+            if !is_table {
+                return beside;
+            }
+            store.met.insert(key);
+            let row = [*store.cells(beside)];
+            let is_there = beside > 0;
+            transaction.rows(&row[usize::from(!is_there)..]);
+            return row[0][0];
+        }
+        Step::Aggregate(asked, function, column) => {
+            return store.aggregate(open, asked, function, column);
+        }
+        Step::Select(asked) => store.select(open, asked),
+        Step::UpdateWhere(asked, changes) => store.update_where(open, asked, &changes),
+        Step::DeleteWhere(asked) => store.delete_where(open, asked),
+        other => {
+            write(store, open, other);
+            return 0;
+        }
+    };
+    transaction.rows(&rows);
+    0
+}
+
+/// Does a step that reads no register and no row of a table.
+fn write(store: &mut Store, open: &mut Open, step: Step) {
     match step {
-        Step::Read(key) => return store.read(open, key),
         Step::Write(key, beside) => store.write(open, key, beside),
         Step::ReadList(key) => store.read_list(open, key),
         Step::Append(key) => store.append(open, key),
@@ -120,10 +157,11 @@ fn act(store: &mut Store, open: &mut Open, step: Step) -> i64 {
         Step::Insert(key) => store.insert(open, key),
         Step::Delete(key) => store.delete(open, key),
         Step::Range(low, high) => store.range(open, low, high),
-        Step::Put(key, number, is_insert) => store.put(open, key, number, is_insert),
-        Step::Select(low, high) => store.select(open, (low, high)),
-        Step::UpdateWhere(low, high, number) => store.update_where(open, (low, high), number),
-        Step::Extreme(low, high, is_greatest) => store.extreme(open, (low, high), is_greatest),
+        Step::Put(key, cells, is_insert) => store.put(open, key, cells, is_insert),
+        Step::Read(_)
+        | Step::Select(_)
+        | Step::UpdateWhere(..)
+        | Step::DeleteWhere(_)
+        | Step::Aggregate(..) => {}
     }
-    0
 }

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::Key;
 use super::engine::{INITIAL, Open, Pending, Sort, Store};
-use super::record::{Event, Row};
+use super::record::{Chosen, Event, Row};
 use super::run::RunError;
 use crate::workloads::Kind;
 
@@ -240,6 +240,7 @@ pub(super) fn inject(
     };
     let first_client = rng.below(n_clients);
     let client = |part: &Part| (first_client + part.client) % n_clients;
+    store.met.extend(keys);
     let scene = Scene::new(script, keys, kind, store);
     let mut begun: Vec<Option<Open>> = Vec::new();
     for (at, part) in script.iter().enumerate() {
@@ -329,12 +330,11 @@ impl Scene {
                         Kind::Lists => Event::Append(key, value),
                         Kind::Rows if is_insert => Event::Insert(key, value),
                         Kind::Registers | Kind::Rows => Event::Write(key, value),
-                        Kind::Table => Event::Put {
-                            key,
-                            value,
-                            number: 0,
-                            is_insert,
-                        },
+                        Kind::Table => {
+                            let place = self.before[of as usize].1;
+                            let row = Chosen { key, value, place };
+                            Event::Put { row, is_insert }
+                        }
                     });
                     open.pending.push(Pending {
                         key,
