@@ -7,8 +7,8 @@ use kingsnake_history::rng::Rng;
 
 use super::engine::{Open, Store};
 use super::isolation::IsolationMix;
-use super::{Step, Transaction};
-use crate::workloads::{Kind, Workload};
+use super::{ClientTransaction, TxnStep};
+use crate::workloads::{Workload, WorkloadKind};
 
 pub(super) struct Client<'w> {
     id: usize,
@@ -25,7 +25,7 @@ pub(super) struct Client<'w> {
 
 struct Current {
     open: Open,
-    transaction: Box<dyn Transaction>,
+    transaction: Box<dyn ClientTransaction>,
     read: i64,
     from: Rng,
 }
@@ -59,7 +59,7 @@ impl<'w> Client<'w> {
         match current.transaction.next(current.read) {
             Some(step) => {
                 let step = store.placed(&mut current.open, step);
-                let is_table = self.workload.kind() == Kind::Table;
+                let is_table = self.workload.kind() == WorkloadKind::Table;
                 let (open, transaction) = (&mut current.open, &mut *current.transaction);
                 current.read = act(store, open, step, is_table, transaction);
                 self.current = Some(current);
@@ -116,12 +116,12 @@ impl<'w> Client<'w> {
 fn act(
     store: &mut Store,
     open: &mut Open,
-    step: Step,
+    step: TxnStep,
     is_table: bool,
-    transaction: &mut dyn Transaction,
+    transaction: &mut dyn ClientTransaction,
 ) -> i64 {
     let rows = match step {
-        Step::Read(key) => {
+        TxnStep::Read(key) => {
             let beside = store.read(open, key);
             if !is_table {
                 return beside;
@@ -132,12 +132,12 @@ fn act(
             transaction.rows(&row[usize::from(!is_there)..]);
             return row[0][0];
         }
-        Step::Aggregate(asked, function, column) => {
+        TxnStep::Aggregate(asked, function, column) => {
             return store.aggregate(open, asked, function, column);
         }
-        Step::Select(asked) => store.select(open, asked),
-        Step::UpdateWhere(asked, changes) => store.update_where(open, asked, &changes),
-        Step::DeleteWhere(asked) => store.delete_where(open, asked),
+        TxnStep::Select(asked) => store.select(open, asked),
+        TxnStep::UpdateWhere(asked, changes) => store.update_where(open, asked, &changes),
+        TxnStep::DeleteWhere(asked) => store.delete_where(open, asked),
         other => {
             write(store, open, other);
             return 0;
@@ -148,20 +148,20 @@ fn act(
 }
 
 /// Does a step that reads no register and no row of a table.
-fn write(store: &mut Store, open: &mut Open, step: Step) {
+fn write(store: &mut Store, open: &mut Open, step: TxnStep) {
     match step {
-        Step::Write(key, beside) => store.write(open, key, beside),
-        Step::ReadList(key) => store.read_list(open, key),
-        Step::Append(key) => store.append(open, key),
-        Step::ReadRow(key) => store.read_row(open, key),
-        Step::Insert(key) => store.insert(open, key),
-        Step::Delete(key) => store.delete(open, key),
-        Step::Range(low, high) => store.range(open, low, high),
-        Step::Put(key, cells, is_insert) => store.put(open, key, cells, is_insert),
-        Step::Read(_)
-        | Step::Select(_)
-        | Step::UpdateWhere(..)
-        | Step::DeleteWhere(_)
-        | Step::Aggregate(..) => {}
+        TxnStep::Write(key, beside) => store.write(open, key, beside),
+        TxnStep::ReadList(key) => store.read_list(open, key),
+        TxnStep::Append(key) => store.append(open, key),
+        TxnStep::ReadRow(key) => store.read_row(open, key),
+        TxnStep::Insert(key) => store.insert(open, key),
+        TxnStep::Delete(key) => store.delete(open, key),
+        TxnStep::Range(low, high) => store.range(open, low, high),
+        TxnStep::Put(key, cells, is_insert) => store.put(open, key, cells, is_insert),
+        TxnStep::Read(_)
+        | TxnStep::Select(_)
+        | TxnStep::UpdateWhere(..)
+        | TxnStep::DeleteWhere(_)
+        | TxnStep::Aggregate(..) => {}
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A committed transaction installs its writes at one point of a single sequence of commits, which is therefore the true
 //! version order of every key. What a transaction may see, and whether it may commit, is its [`Isolation`]. Operations of
-//! many clients interleave: by a seeded scheduler ([`Run::run`], the same seed gives the same history), or on threads.
+//! many clients interleave: by a seeded scheduler ([`StoreRun::run`], the same seed gives the same history), or on threads.
 
 mod bug;
 mod client;
@@ -20,7 +20,7 @@ pub use bug::{Bug, BugRate, UnknownBug};
 pub use fault::{Breaks, Fault, UnknownFault};
 pub use isolation::{Isolation, IsolationMix, NoMix, UnknownIsolation};
 pub use record::Recorded;
-pub use run::{Run, RunError};
+pub use run::{RunError, StoreRun};
 pub use schema::{Cells, Change, ColumnOf, NULL, Schema, TableOf, Test, Where, key};
 
 use kingsnake_history::model::Function;
@@ -30,7 +30,7 @@ pub type Key = i64;
 
 /// What a transaction does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum TxnStep {
     /// Reads a register.
     Read(Key),
     /// Sets a register or a row. The store gives the write a value that no other write of the key has, and keeps the number
@@ -61,18 +61,18 @@ pub enum Step {
 }
 
 /// A transaction as its client runs it.
-pub trait Transaction: Send {
+pub trait ClientTransaction: Send {
     /// The next step, or the commit. `read` is the number beside the value that the last step read; 0 where nobody had
     /// written the key, and after a step that was no read of a register.
     /// Of a row of a table it is the first cell, of an aggregate the result.
-    fn next(&mut self, read: i64) -> Option<Step>;
+    fn next(&mut self, read: i64) -> Option<TxnStep>;
 
     /// Takes the rows of a table that the last step read, in the order of their keys; before the next step is asked for.
     fn rows(&mut self, _: &[Cells]) {}
 }
 
-impl<I: Iterator<Item = Step> + Send> Transaction for I {
-    fn next(&mut self, _: i64) -> Option<Step> {
+impl<I: Iterator<Item = TxnStep> + Send> ClientTransaction for I {
+    fn next(&mut self, _: i64) -> Option<TxnStep> {
         Iterator::next(self)
     }
 }

@@ -10,7 +10,7 @@ use kingsnake_history::model::Function;
 
 use super::Key;
 use super::engine::{Open, Sort, Store, Version};
-use super::record::{Chosen, Event};
+use super::record::{Chosen, StoreEvent};
 use super::schema::{Cells, Change, NULL, Where};
 
 impl Store {
@@ -55,7 +55,7 @@ impl Store {
         self.met.insert(key);
         let place = self.place(cells);
         let value = self.change(open, key, place, Sort::Set);
-        open.events.push(Event::Put {
+        open.events.push(StoreEvent::Put {
             row: Chosen { key, value, place },
             is_insert,
         });
@@ -67,7 +67,7 @@ impl Store {
         let at = self.visible(open);
         let rows = self.chosen(open, &asked);
         let cells = rows.iter().map(|row| *self.cells(row.place)).collect();
-        open.events.push(Event::Select { asked, rows, at });
+        open.events.push(StoreEvent::Select { asked, rows, at });
         cells
     }
 
@@ -92,7 +92,8 @@ impl Store {
             rows.push((row, Chosen { key, value, place }));
             new.push(cells);
         }
-        open.events.push(Event::UpdateWhere { asked, rows, at });
+        open.events
+            .push(StoreEvent::UpdateWhere { asked, rows, at });
         new
     }
 
@@ -106,7 +107,8 @@ impl Store {
             let tombstone = self.change(open, row.key, 0, Sort::Delete);
             rows.push((row, tombstone));
         }
-        open.events.push(Event::DeleteWhere { asked, rows, at });
+        open.events
+            .push(StoreEvent::DeleteWhere { asked, rows, at });
         gone
     }
 
@@ -130,7 +132,7 @@ impl Store {
             Function::Max => numbers.max(),
             Function::Sum => numbers.next().map(|first| first + numbers.sum::<i64>()),
         };
-        open.events.push(Event::Aggregate {
+        open.events.push(StoreEvent::Aggregate {
             asked,
             function,
             column,

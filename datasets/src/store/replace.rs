@@ -1,25 +1,26 @@
 //! Replaces keys that were written often by fresh ones, as Jepsen retires keys.
 
 use super::engine::{Open, Store};
-use super::{Key, Step};
+use super::{Key, TxnStep};
 
 impl Store {
     /// The step on the key that stands in the place of the one that it names.
-    pub(super) fn placed(&mut self, open: &mut Open, step: Step) -> Step {
+    pub(super) fn placed(&mut self, open: &mut Open, step: TxnStep) -> TxnStep {
         let Some(most) = self.max_writes else {
             return step;
         };
         let (key, is_write) = match step {
-            Step::Read(key) | Step::ReadList(key) | Step::ReadRow(key) => (key, false),
-            Step::Write(key, _) | Step::Append(key) | Step::Insert(key) | Step::Delete(key) => {
-                (key, true)
-            }
-            Step::Range(..)
-            | Step::Put(..)
-            | Step::Select(..)
-            | Step::UpdateWhere(..)
-            | Step::DeleteWhere(..)
-            | Step::Aggregate(..) => return step,
+            TxnStep::Read(key) | TxnStep::ReadList(key) | TxnStep::ReadRow(key) => (key, false),
+            TxnStep::Write(key, _)
+            | TxnStep::Append(key)
+            | TxnStep::Insert(key)
+            | TxnStep::Delete(key) => (key, true),
+            TxnStep::Range(..)
+            | TxnStep::Put(..)
+            | TxnStep::Select(..)
+            | TxnStep::UpdateWhere(..)
+            | TxnStep::DeleteWhere(..)
+            | TxnStep::Aggregate(..) => return step,
         };
         let (n_writes, n_replaced) = self.written.entry(key).or_default();
         let known = open.placed.iter().find(|(asked, _)| *asked == key);
@@ -34,19 +35,19 @@ impl Store {
             }
         }
         match step {
-            Step::Read(_) => Step::Read(placed),
-            Step::ReadList(_) => Step::ReadList(placed),
-            Step::ReadRow(_) => Step::ReadRow(placed),
-            Step::Write(_, beside) => Step::Write(placed, beside),
-            Step::Append(_) => Step::Append(placed),
-            Step::Insert(_) => Step::Insert(placed),
-            Step::Delete(_) => Step::Delete(placed),
-            Step::Range(..)
-            | Step::Put(..)
-            | Step::Select(..)
-            | Step::UpdateWhere(..)
-            | Step::DeleteWhere(..)
-            | Step::Aggregate(..) => step,
+            TxnStep::Read(_) => TxnStep::Read(placed),
+            TxnStep::ReadList(_) => TxnStep::ReadList(placed),
+            TxnStep::ReadRow(_) => TxnStep::ReadRow(placed),
+            TxnStep::Write(_, beside) => TxnStep::Write(placed, beside),
+            TxnStep::Append(_) => TxnStep::Append(placed),
+            TxnStep::Insert(_) => TxnStep::Insert(placed),
+            TxnStep::Delete(_) => TxnStep::Delete(placed),
+            TxnStep::Range(..)
+            | TxnStep::Put(..)
+            | TxnStep::Select(..)
+            | TxnStep::UpdateWhere(..)
+            | TxnStep::DeleteWhere(..)
+            | TxnStep::Aggregate(..) => step,
         }
     }
 }

@@ -4,20 +4,20 @@ use kingsnake_history::model::{Act, BuildError, Column, HistoryBuilder, Snapshot
 
 use super::Key;
 use super::engine::INITIAL;
-use super::record::{Chosen, Event};
+use super::record::{Chosen, StoreEvent};
 use super::schema::{Cells, Schema};
 
-impl Event {
+impl StoreEvent {
     /// Whether it changes anything.
     pub(super) fn writes(&self) -> bool {
         match self {
-            Event::Put { .. }
-            | Event::Write(..)
-            | Event::Append(..)
-            | Event::Insert(..)
-            | Event::Delete(..) => true,
-            Event::UpdateWhere { rows, .. } => !rows.is_empty(),
-            Event::DeleteWhere { rows, .. } => !rows.is_empty(),
+            StoreEvent::Put { .. }
+            | StoreEvent::Write(..)
+            | StoreEvent::Append(..)
+            | StoreEvent::Insert(..)
+            | StoreEvent::Delete(..) => true,
+            StoreEvent::UpdateWhere { rows, .. } => !rows.is_empty(),
+            StoreEvent::DeleteWhere { rows, .. } => !rows.is_empty(),
             _ => false,
         }
     }
@@ -68,10 +68,10 @@ impl Writer<'_> {
     }
 
     /// Adds what a client saw.
-    pub(super) fn add(&mut self, event: &Event) -> Result<(), BuildError> {
+    pub(super) fn add(&mut self, event: &StoreEvent) -> Result<(), BuildError> {
         let from = self.builder.n_ops();
         let (act, asked, at) = match *event {
-            Event::Read(key, value) => {
+            StoreEvent::Read(key, value) => {
                 let key = self.key(key);
                 let value = match value {
                     INITIAL => Token::Nil,
@@ -80,8 +80,8 @@ impl Writer<'_> {
                 self.builder.read(key, value);
                 return Ok(());
             }
-            Event::Put { row, is_insert } => return self.write(row, is_insert),
-            Event::Select {
+            StoreEvent::Put { row, is_insert } => return self.write(row, is_insert),
+            StoreEvent::Select {
                 ref asked,
                 ref rows,
                 at,
@@ -91,7 +91,7 @@ impl Writer<'_> {
                 }
                 (Act::Select, asked, at)
             }
-            Event::UpdateWhere {
+            StoreEvent::UpdateWhere {
                 ref asked,
                 ref rows,
                 at,
@@ -102,7 +102,7 @@ impl Writer<'_> {
                 }
                 (Act::Update, asked, at)
             }
-            Event::DeleteWhere {
+            StoreEvent::DeleteWhere {
                 ref asked,
                 ref rows,
                 at,
@@ -114,7 +114,7 @@ impl Writer<'_> {
                 }
                 (Act::Delete, asked, at)
             }
-            Event::Aggregate {
+            StoreEvent::Aggregate {
                 ref asked,
                 function,
                 column,

@@ -8,8 +8,10 @@ use kingsnake_history::model::Function;
 use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
-use super::{Kind, Workload};
-use crate::store::{Cells, Change, ColumnOf, Key, Schema, Step, TableOf, Test, Transaction, Where};
+use super::{Workload, WorkloadKind};
+use crate::store::{
+    Cells, Change, ClientTransaction, ColumnOf, Key, Schema, TableOf, Test, TxnStep, Where,
+};
 
 /// Numbers are from 0 to this, and a condition spans a tenth of them.
 const NUMBERS: usize = 1_000;
@@ -20,9 +22,9 @@ const TABLES: Schema = Schema(&[TableOf {
     columns: &[ColumnOf::number("c1"), ColumnOf::number("c2")],
 }]);
 
-fn put(key: Key, number: i64, is_insert: bool) -> Step {
+fn put(key: Key, number: i64, is_insert: bool) -> TxnStep {
     let cells: Cells = [number, number % 7, 0, 0, 0, 0];
-    Step::Put(key, cells, is_insert)
+    TxnStep::Put(key, cells, is_insert)
 }
 
 pub(super) struct Emme {
@@ -33,15 +35,15 @@ pub(super) struct Emme {
 }
 
 impl Workload for Emme {
-    fn kind(&self) -> Kind {
-        Kind::Table
+    fn kind(&self) -> WorkloadKind {
+        WorkloadKind::Table
     }
 
     fn schema(&self) -> Schema {
         TABLES
     }
 
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
         let mut plan = Vec::with_capacity(self.n_ops);
         for _ in 0..self.n_ops {
             let key = self.keys.one(rng);
@@ -50,7 +52,7 @@ impl Workload for Emme {
             plan.push(match self.predicates {
                 None => match drawn {
                     0..30 => Planned::Step(put(key, number, false)),
-                    30..70 => Planned::Step(Step::Read(key)),
+                    30..70 => Planned::Step(TxnStep::Read(key)),
                     70..90 => Planned::Increment(key),
                     _ => Planned::Step(put(key, number, true)),
                 },
@@ -61,18 +63,18 @@ impl Workload for Emme {
                         let low = rng.below(NUMBERS) as i64;
                         let asked = Where::table(0).and(0, Test::Between(low, low + SPAN));
                         Planned::Step(match (is_read, rng.below(4)) {
-                            (true, 0) => Step::Aggregate(asked, Function::Min, Some(0)),
-                            (true, 1) => Step::Aggregate(asked, Function::Max, Some(0)),
-                            (true, _) => Step::Select(asked),
+                            (true, 0) => TxnStep::Aggregate(asked, Function::Min, Some(0)),
+                            (true, 1) => TxnStep::Aggregate(asked, Function::Max, Some(0)),
+                            (true, _) => TxnStep::Select(asked),
                             (false, _) => {
                                 let changes = [(0, number), (1, number % 7)];
                                 let changes = changes.map(|(at, to)| Change::To(at, to));
-                                Step::UpdateWhere(asked, changes.to_vec())
+                                TxnStep::UpdateWhere(asked, changes.to_vec())
                             }
                         })
                     } else {
                         Planned::Step(if is_read {
-                            Step::Read(key)
+                            TxnStep::Read(key)
                         } else {
                             put(key, number, false)
                         })
@@ -89,7 +91,7 @@ impl Workload for Emme {
 }
 
 enum Planned {
-    Step(Step),
+    Step(TxnStep),
     Increment(Key),
 }
 
@@ -100,8 +102,8 @@ struct Running {
     incremented: Option<Key>,
 }
 
-impl Transaction for Running {
-    fn next(&mut self, read: i64) -> Option<Step> {
+impl ClientTransaction for Running {
+    fn next(&mut self, read: i64) -> Option<TxnStep> {
         if let Some(key) = self.incremented.take() {
             return Some(put(key, read + 1, false));
         }
@@ -109,7 +111,7 @@ impl Transaction for Running {
             Planned::Step(step) => Some(step),
             Planned::Increment(key) => {
                 self.incremented = Some(key);
-                Some(Step::Read(key))
+                Some(TxnStep::Read(key))
             }
         }
     }

@@ -3,41 +3,41 @@
 use std::collections::VecDeque;
 
 pub(super) use crate::store::key as row;
-use crate::store::{Cells, Key, Step, Transaction};
+use crate::store::{Cells, ClientTransaction, Key, TxnStep};
 
 /// What to do with the number beside a value that was read, or with the rows that were: plans further steps.
 enum Then {
-    Number(Box<dyn FnOnce(i64, &mut Plan) + Send>),
-    Rows(Box<dyn FnOnce(&[Cells], &mut Plan) + Send>),
+    Number(Box<dyn FnOnce(i64, &mut PlannedSteps) + Send>),
+    Rows(Box<dyn FnOnce(&[Cells], &mut PlannedSteps) + Send>),
 }
 
 /// Steps in the order in which they were planned; a read may plan more when it is done.
 #[derive(Default)]
-pub(super) struct Plan {
-    steps: VecDeque<(Step, Option<Then>)>,
+pub(super) struct PlannedSteps {
+    steps: VecDeque<(TxnStep, Option<Then>)>,
     then: Option<Then>,
     /// The rows of tables that the last step read.
     rows: Vec<Cells>,
 }
 
-impl Plan {
+impl PlannedSteps {
     pub(super) fn read(&mut self, key: Key) {
-        self.steps.push_back((Step::Read(key), None));
+        self.steps.push_back((TxnStep::Read(key), None));
     }
 
     pub(super) fn read_then(
         &mut self,
         key: Key,
-        then: impl FnOnce(i64, &mut Plan) + Send + 'static,
+        then: impl FnOnce(i64, &mut PlannedSteps) + Send + 'static,
     ) {
-        self.number_then(Step::Read(key), then);
+        self.number_then(TxnStep::Read(key), then);
     }
 
     /// A step that reads a number, and what to do with it.
     pub(super) fn number_then(
         &mut self,
-        step: Step,
-        then: impl FnOnce(i64, &mut Plan) + Send + 'static,
+        step: TxnStep,
+        then: impl FnOnce(i64, &mut PlannedSteps) + Send + 'static,
     ) {
         let then = Then::Number(Box::new(then));
         self.steps.push_back((step, Some(then)));
@@ -46,20 +46,20 @@ impl Plan {
     /// A step on tables, and what to do with the rows that it read.
     pub(super) fn rows_then(
         &mut self,
-        step: Step,
-        then: impl FnOnce(&[Cells], &mut Plan) + Send + 'static,
+        step: TxnStep,
+        then: impl FnOnce(&[Cells], &mut PlannedSteps) + Send + 'static,
     ) {
         let then = Then::Rows(Box::new(then));
         self.steps.push_back((step, Some(then)));
     }
 
     /// A step on tables.
-    pub(super) fn step(&mut self, step: Step) {
+    pub(super) fn step(&mut self, step: TxnStep) {
         self.steps.push_back((step, None));
     }
 
     pub(super) fn write(&mut self, key: Key, beside: i64) {
-        self.steps.push_back((Step::Write(key, beside), None));
+        self.steps.push_back((TxnStep::Write(key, beside), None));
     }
 
     /// Reads a key and then writes it, with another number beside.
@@ -68,8 +68,8 @@ impl Plan {
     }
 }
 
-impl Transaction for Plan {
-    fn next(&mut self, read: i64) -> Option<Step> {
+impl ClientTransaction for PlannedSteps {
+    fn next(&mut self, read: i64) -> Option<TxnStep> {
         let rows = std::mem::take(&mut self.rows);
         match self.then.take() {
             Some(Then::Number(then)) => then(read, self),

@@ -9,10 +9,11 @@ use kingsnake_history::model::Function;
 use kingsnake_history::rng::Rng;
 
 use super::keys::{Distribution, Keys};
-use super::plan::Plan;
-use super::{Kind, Workload};
+use super::plan::PlannedSteps;
+use super::{Workload, WorkloadKind};
 use crate::store::{
-    Cells, Change, ColumnOf, Key, NULL, Schema, Step, TableOf, Test, Transaction, Where, key,
+    Cells, Change, ClientTransaction, ColumnOf, Key, NULL, Schema, TableOf, Test, TxnStep, Where,
+    key,
 };
 
 const N_DISTRICTS: i64 = 10;
@@ -117,8 +118,8 @@ impl Tpcc {
 }
 
 impl Workload for Tpcc {
-    fn kind(&self) -> Kind {
-        Kind::Table
+    fn kind(&self) -> WorkloadKind {
+        WorkloadKind::Table
     }
 
     fn schema(&self) -> Schema {
@@ -137,8 +138,8 @@ impl Workload for Tpcc {
         rows
     }
 
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
-        let mut plan = Plan::default();
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
+        let mut plan = PlannedSteps::default();
         match rng.below(100) {
             0..45 => self.new_order(&mut plan, rng),
             45..88 => self.payment(&mut plan, rng),
@@ -155,17 +156,17 @@ fn any_district(rng: &mut Rng) -> i64 {
 }
 
 /// Reads a row by its key and sets it to what becomes of it.
-fn change(plan: &mut Plan, key: Key, to: impl FnOnce(&mut Cells) + Send + 'static) {
-    plan.rows_then(Step::Read(key), move |rows, plan| {
+fn change(plan: &mut PlannedSteps, key: Key, to: impl FnOnce(&mut Cells) + Send + 'static) {
+    plan.rows_then(TxnStep::Read(key), move |rows, plan| {
         if let Some(&(mut cells)) = rows.first() {
             to(&mut cells);
-            plan.step(Step::Put(key, cells, false));
+            plan.step(TxnStep::Put(key, cells, false));
         }
     });
 }
 
 impl Tpcc {
-    fn new_order(&self, plan: &mut Plan, rng: &mut Rng) {
+    fn new_order(&self, plan: &mut PlannedSteps, rng: &mut Rng) {
         let buyer = self.customers.one(rng);
         let d = buyer % N_DISTRICTS;
         let n_lines = rng.between(5, 15);
@@ -179,24 +180,24 @@ impl Tpcc {
                 cells[1] = if left < 10 { left + 91 } else { left };
             });
         }
-        plan.rows_then(Step::Read(district(d)), move |rows, plan| {
+        plan.rows_then(TxnStep::Read(district(d)), move |rows, plan| {
             let Some(&(mut cells)) = rows.first() else {
                 return;
             };
             let o = cells[0];
             cells[0] += 1;
-            plan.step(Step::Put(district(d), cells, false));
+            plan.step(TxnStep::Put(district(d), cells, false));
             let made = row(&[d, o, buyer, NULL]);
-            plan.step(Step::Put(order(ORDERS, d, o), made, true));
-            plan.step(Step::Put(order(NEW_ORDER, d, o), row(&[d, o]), true));
+            plan.step(TxnStep::Put(order(ORDERS, d, o), made, true));
+            plan.step(TxnStep::Put(order(NEW_ORDER, d, o), row(&[d, o]), true));
             for (at, (&item, &ordered)) in items.iter().zip(&quantities).enumerate() {
                 let made = row(&[d, o, item, ordered * (1 + item % 100), NULL]);
-                plan.step(Step::Put(line(d, o, at as i64), made, true));
+                plan.step(TxnStep::Put(line(d, o, at as i64), made, true));
             }
         });
     }
 
-    fn payment(&self, plan: &mut Plan, rng: &mut Rng) {
+    fn payment(&self, plan: &mut PlannedSteps, rng: &mut Rng) {
         let payer = self.customers.one(rng);
         let d = payer % N_DISTRICTS;
         let amount = rng.between(1, 5_000) as i64;
@@ -204,21 +205,21 @@ impl Tpcc {
         let by_name = rng.chance(60);
         change(plan, WAREHOUSE, move |cells| cells[0] += amount);
         change(plan, district(d), move |cells| cells[1] += amount);
-        let pay = move |c: i64, plan: &mut Plan| {
+        let pay = move |c: i64, plan: &mut PlannedSteps| {
             change(plan, customer(c), move |cells| cells[3] -= amount);
-            plan.step(Step::Put(key(7, id), row(&[c, amount]), true));
+            plan.step(TxnStep::Put(key(7, id), row(&[c, amount]), true));
         };
         find_customer(plan, payer, by_name, pay);
     }
 
-    fn order_status(&self, plan: &mut Plan, rng: &mut Rng) {
+    fn order_status(&self, plan: &mut PlannedSteps, rng: &mut Rng) {
         let buyer = self.customers.one(rng);
         let d = buyer % N_DISTRICTS;
         find_customer(plan, buyer, rng.chance(60), move |c, plan| {
             let theirs = of_district(ORDERS, d).is(2, c);
-            plan.rows_then(Step::Select(theirs), move |rows, plan| {
+            plan.rows_then(TxnStep::Select(theirs), move |rows, plan| {
                 if let Some(last) = rows.last() {
-                    plan.step(Step::Select(lines(d, last[1], last[1])));
+                    plan.step(TxnStep::Select(lines(d, last[1], last[1])));
                 }
             });
         });
@@ -227,17 +228,17 @@ impl Tpcc {
 
 /// Goes on with a customer, who is found by number, or in the middle of those of the same last name.
 fn find_customer(
-    plan: &mut Plan,
+    plan: &mut PlannedSteps,
     c: i64,
     by_name: bool,
-    then: impl FnOnce(i64, &mut Plan) + Send + 'static,
+    then: impl FnOnce(i64, &mut PlannedSteps) + Send + 'static,
 ) {
     if !by_name {
         return then(c, plan);
     }
     let name = c / N_DISTRICTS % N_NAMES;
     let same = of_district(CUSTOMER, c % N_DISTRICTS).is(2, name);
-    plan.rows_then(Step::Select(same), move |rows, plan| {
+    plan.rows_then(TxnStep::Select(same), move |rows, plan| {
         if let Some(middle) = rows.get(rows.len() / 2) {
             then(middle[1], plan);
         }
@@ -245,11 +246,11 @@ fn find_customer(
 }
 
 /// Delivers the oldest order of every district that has one.
-fn deliver(plan: &mut Plan, rng: &mut Rng) {
+fn deliver(plan: &mut PlannedSteps, rng: &mut Rng) {
     let carrier = rng.between(1, 10) as i64;
     for d in 0..N_DISTRICTS {
         let waiting = of_district(NEW_ORDER, d);
-        plan.rows_then(Step::Select(waiting), move |rows, plan| {
+        plan.rows_then(TxnStep::Select(waiting), move |rows, plan| {
             if let Some(oldest) = rows.first() {
                 deliver_one(plan, d, oldest[1], carrier);
             }
@@ -257,16 +258,16 @@ fn deliver(plan: &mut Plan, rng: &mut Rng) {
     }
 }
 
-fn deliver_one(plan: &mut Plan, d: i64, o: i64, carrier: i64) {
-    plan.step(Step::DeleteWhere(one_order(NEW_ORDER, d, o)));
-    let taken = Step::UpdateWhere(one_order(ORDERS, d, o), vec![Change::To(3, carrier)]);
+fn deliver_one(plan: &mut PlannedSteps, d: i64, o: i64, carrier: i64) {
+    plan.step(TxnStep::DeleteWhere(one_order(NEW_ORDER, d, o)));
+    let taken = TxnStep::UpdateWhere(one_order(ORDERS, d, o), vec![Change::To(3, carrier)]);
     plan.rows_then(taken, move |rows, plan| {
         let Some(&[_, _, buyer, ..]) = rows.first() else {
             return;
         };
-        let delivered = Step::UpdateWhere(lines(d, o, o), vec![Change::To(4, carrier)]);
+        let delivered = TxnStep::UpdateWhere(lines(d, o, o), vec![Change::To(4, carrier)]);
         plan.step(delivered);
-        let sum = Step::Aggregate(lines(d, o, o), Function::Sum, Some(3));
+        let sum = TxnStep::Aggregate(lines(d, o, o), Function::Sum, Some(3));
         plan.number_then(sum, move |sum, plan| {
             change(plan, customer(buyer), move |cells| cells[3] += sum);
         });
@@ -274,11 +275,14 @@ fn deliver_one(plan: &mut Plan, d: i64, o: i64, carrier: i64) {
 }
 
 /// Counts the items of the last orders of a district that are low in stock.
-fn stock_level(plan: &mut Plan, rng: &mut Rng) {
+fn stock_level(plan: &mut PlannedSteps, rng: &mut Rng) {
     let d = any_district(rng);
     plan.read_then(district(d), move |next, plan| {
+        if next == 1 {
+            return; // There is no order yet.
+        }
         let recent = lines(d, (next - LAST_ORDERS).max(1), next - 1);
-        plan.rows_then(Step::Select(recent), |rows, plan| {
+        plan.rows_then(TxnStep::Select(recent), |rows, plan| {
             let mut items: Vec<i64> = rows.iter().map(|cells| cells[2]).collect();
             items.sort_unstable();
             items.dedup();
@@ -289,7 +293,7 @@ fn stock_level(plan: &mut Plan, rng: &mut Rng) {
                 .from_key(stock(items[0]), stock(items[items.len() - 1]))
                 .and(0, Test::In(items))
                 .and(1, Test::Below(THRESHOLD));
-            plan.step(Step::Select(low));
+            plan.step(TxnStep::Select(low));
         });
     });
 }

@@ -4,9 +4,11 @@ use kingsnake_history::model::Function;
 use kingsnake_history::rng::Rng;
 
 use super::keys::{Distribution, Keys};
-use super::plan::Plan;
-use super::{Kind, Workload};
-use crate::store::{Cells, ColumnOf, Key, Schema, Step, TableOf, Test, Transaction, Where, key};
+use super::plan::PlannedSteps;
+use super::{Workload, WorkloadKind};
+use crate::store::{
+    Cells, ClientTransaction, ColumnOf, Key, Schema, TableOf, Test, TxnStep, Where, key,
+};
 
 const N_USERS: usize = 1_000;
 /// Whom a timeline shows.
@@ -66,8 +68,8 @@ impl Twitter {
 }
 
 impl Workload for Twitter {
-    fn kind(&self) -> Kind {
-        Kind::Table
+    fn kind(&self) -> WorkloadKind {
+        WorkloadKind::Table
     }
 
     fn schema(&self) -> Schema {
@@ -79,72 +81,76 @@ impl Workload for Twitter {
         users.map(|id| (user(id), pair(0, id))).collect()
     }
 
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
-        let mut plan = Plan::default();
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
+        let mut plan = PlannedSteps::default();
         let drawn = self.users.different(2, rng);
         let (id, other) = (drawn[0], drawn[1]);
         match rng.below(100) {
             0..20 => tweet(&mut plan, id),
             20..32 => {
-                plan.step(Step::Put(of(FOLLOWS, id, other), pair(id, other), true));
-                plan.step(Step::Put(of(FOLLOWERS, other, id), pair(other, id), true));
+                plan.step(TxnStep::Put(of(FOLLOWS, id, other), pair(id, other), true));
+                plan.step(TxnStep::Put(
+                    of(FOLLOWERS, other, id),
+                    pair(other, id),
+                    true,
+                ));
             }
             32..40 => unfollow(&mut plan, id),
             40..46 => tidy_up(&mut plan, id),
             46..50 => {
                 let name = rng.below(1_000_000) as i64;
-                plan.rows_then(Step::Read(user(id)), move |rows, plan| {
+                plan.rows_then(TxnStep::Read(user(id)), move |rows, plan| {
                     if let Some(cells) = rows.first() {
-                        plan.step(Step::Put(user(id), pair(cells[0], name), false));
+                        plan.step(TxnStep::Put(user(id), pair(cells[0], name), false));
                     }
                 });
             }
             50..75 => timeline(&mut plan, id),
-            75..82 => plan.step(Step::Select(all_of(FOLLOWERS, id))),
+            75..82 => plan.step(TxnStep::Select(all_of(FOLLOWERS, id))),
             82..88 => {
-                let how_many = Step::Aggregate(all_of(FOLLOWERS, id), Function::Count, None);
+                let how_many = TxnStep::Aggregate(all_of(FOLLOWERS, id), Function::Count, None);
                 plan.step(how_many);
             }
             _ => {
                 plan.read(user(id));
-                plan.step(Step::Select(all_of(TWEETS, id)));
+                plan.step(TxnStep::Select(all_of(TWEETS, id)));
             }
         }
         Box::new(plan)
     }
 }
 
-fn tweet(plan: &mut Plan, id: i64) {
-    plan.rows_then(Step::Read(user(id)), move |rows, plan| {
+fn tweet(plan: &mut PlannedSteps, id: i64) {
+    plan.rows_then(TxnStep::Read(user(id)), move |rows, plan| {
         if let Some(&[n_tweets, name, ..]) = rows.first() {
-            plan.step(Step::Put(user(id), pair(n_tweets + 1, name), false));
+            plan.step(TxnStep::Put(user(id), pair(n_tweets + 1, name), false));
             let made = pair(id, n_tweets);
-            plan.step(Step::Put(of(TWEETS, id, n_tweets), made, true));
+            plan.step(TxnStep::Put(of(TWEETS, id, n_tweets), made, true));
         }
     });
 }
 
 /// Unfollows whoever comes first among those that a user follows.
-fn unfollow(plan: &mut Plan, id: i64) {
-    plan.rows_then(Step::Select(all_of(FOLLOWS, id)), move |rows, plan| {
+fn unfollow(plan: &mut PlannedSteps, id: i64) {
+    plan.rows_then(TxnStep::Select(all_of(FOLLOWS, id)), move |rows, plan| {
         if let Some(&[_, other, ..]) = rows.first() {
-            plan.step(Step::DeleteWhere(all_of(FOLLOWS, id).is(1, other)));
-            plan.step(Step::DeleteWhere(all_of(FOLLOWERS, other).is(1, id)));
+            plan.step(TxnStep::DeleteWhere(all_of(FOLLOWS, id).is(1, other)));
+            plan.step(TxnStep::DeleteWhere(all_of(FOLLOWERS, other).is(1, id)));
         }
     });
 }
 
 /// Deletes all tweets of a user but the last.
-fn tidy_up(plan: &mut Plan, id: i64) {
+fn tidy_up(plan: &mut PlannedSteps, id: i64) {
     plan.read_then(user(id), move |n_tweets, plan| {
         let old = all_of(TWEETS, id).and(1, Test::Below(n_tweets - KEPT_TWEETS));
-        plan.step(Step::DeleteWhere(old));
+        plan.step(TxnStep::DeleteWhere(old));
     });
 }
 
 /// The tweets of those that a user follows.
-fn timeline(plan: &mut Plan, id: i64) {
-    plan.rows_then(Step::Select(all_of(FOLLOWS, id)), |rows, plan| {
+fn timeline(plan: &mut PlannedSteps, id: i64) {
+    plan.rows_then(TxnStep::Select(all_of(FOLLOWS, id)), |rows, plan| {
         let shown: Vec<i64> = rows.iter().take(SHOWN_USERS).map(|row| row[1]).collect();
         let (Some(&first), Some(&last)) = (shown.first(), shown.last()) else {
             return;
@@ -152,6 +158,6 @@ fn timeline(plan: &mut Plan, id: i64) {
         let theirs = Where::table(TWEETS)
             .and(0, Test::In(shown))
             .from_key(of(TWEETS, first, 0), of(TWEETS, last + 1, 0) - 1);
-        plan.step(Step::Select(theirs));
+        plan.step(TxnStep::Select(theirs));
     });
 }
