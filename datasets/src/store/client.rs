@@ -139,7 +139,7 @@ fn act(
         TxnStep::UpdateWhere(asked, changes) => store.update_where(open, asked, &changes),
         TxnStep::DeleteWhere(asked) => store.delete_where(open, asked),
         other => {
-            write(store, open, other);
+            write(store, open, &other);
             return 0;
         }
     };
@@ -148,8 +148,8 @@ fn act(
 }
 
 /// Does a step that reads no register and no row of a table.
-fn write(store: &mut Store, open: &mut Open, step: TxnStep) {
-    match step {
+fn write(store: &mut Store, open: &mut Open, step: &TxnStep) {
+    match *step {
         TxnStep::Write(key, beside) => store.write(open, key, beside),
         TxnStep::ReadList(key) => store.read_list(open, key),
         TxnStep::Append(key) => store.append(open, key),

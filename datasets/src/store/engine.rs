@@ -54,9 +54,10 @@ impl Version {
 
     /// The value and the number beside it; of a deleted row as of one that never was.
     fn read(&self) -> (i64, i64) {
-        match self.is_tombstone {
-            true => (INITIAL, 0),
-            false => (self.value, self.beside),
+        if self.is_tombstone {
+            (INITIAL, 0)
+        } else {
+            (self.value, self.beside)
         }
     }
 }

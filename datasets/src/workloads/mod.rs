@@ -208,8 +208,8 @@ pub const WORKLOADS: &[WorkloadEntry] = &[
     schema("tpcc", "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", |it| Box::new(tpcc::Tpcc::new(it))),
     schema("rubis", "a compact RUBiS: 20,000 users, 80,000 items", |it| Box::new(rubis::Rubis::new(it))),
     schema("twitter", "a compact Twitter: 1,000 users", |it| Box::new(twitter::Twitter::new(it))),
-    schema("tpcc-predicates", "TPC-C on tables: 10 districts, 3,000 customers, 10,000 items; rows chosen by conditions, inserted and deleted", |it| Box::new(tpcc_predicates::Tpcc::new(it))),
-    schema("twitter-predicates", "Twitter on tables: 1,000 users; rows chosen by conditions, inserted and deleted", |it| Box::new(twitter_predicates::Twitter::new(it))),
+    schema("tpcc-predicates", "TPC-C on tables: 10 districts, 3,000 customers, 10,000 items; rows chosen by conditions, inserted and deleted", |it| Box::new(tpcc_predicates::TpccTables::new(it))),
+    schema("twitter-predicates", "Twitter on tables: 1,000 users; rows chosen by conditions, inserted and deleted", |it| Box::new(twitter_predicates::TwitterTables::new(it))),
 ];
 
 /// The names of all workloads.

@@ -7,9 +7,12 @@ use crate::store::{Cells, ClientTransaction, Key, TxnStep};
 
 /// What to do with the number beside a value that was read, or with the rows that were: plans further steps.
 enum Then {
-    Number(Box<dyn FnOnce(i64, &mut PlannedSteps) + Send>),
-    Rows(Box<dyn FnOnce(&[Cells], &mut PlannedSteps) + Send>),
+    Number(Box<OfNumber>),
+    Rows(Box<OfRows>),
 }
+
+type OfNumber = dyn FnOnce(i64, &mut PlannedSteps) + Send;
+type OfRows = dyn FnOnce(&[Cells], &mut PlannedSteps) + Send;
 
 /// Steps in the order in which they were planned; a read may plan more when it is done.
 #[derive(Default)]

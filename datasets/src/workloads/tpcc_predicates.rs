@@ -103,21 +103,21 @@ fn lines(d: i64, first: i64, last: i64) -> Where {
         .from_key(line(d, first, 0), line(d, last + 1, 0) - 1)
 }
 
-pub(super) struct Tpcc {
+pub(super) struct TpccTables {
     customers: Keys,
     items: Keys,
 }
 
-impl Tpcc {
+impl TpccTables {
     pub(super) fn new(distribution: Distribution) -> Self {
-        Tpcc {
+        TpccTables {
             customers: Keys::new(N_CUSTOMERS, distribution),
             items: Keys::new(N_ITEMS, distribution),
         }
     }
 }
 
-impl Workload for Tpcc {
+impl Workload for TpccTables {
     fn kind(&self) -> WorkloadKind {
         WorkloadKind::Table
     }
@@ -165,7 +165,7 @@ fn change(plan: &mut PlannedSteps, key: Key, to: impl FnOnce(&mut Cells) + Send 
     });
 }
 
-impl Tpcc {
+impl TpccTables {
     fn new_order(&self, plan: &mut PlannedSteps, rng: &mut Rng) {
         let buyer = self.customers.one(rng);
         let d = buyer % N_DISTRICTS;

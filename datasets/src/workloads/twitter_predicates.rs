@@ -55,19 +55,19 @@ fn pair(first: i64, second: i64) -> Cells {
     [first, second, 0, 0, 0, 0]
 }
 
-pub(super) struct Twitter {
+pub(super) struct TwitterTables {
     users: Keys,
 }
 
-impl Twitter {
+impl TwitterTables {
     pub(super) fn new(distribution: Distribution) -> Self {
-        Twitter {
+        TwitterTables {
             users: Keys::new(N_USERS, distribution),
         }
     }
 }
 
-impl Workload for Twitter {
+impl Workload for TwitterTables {
     fn kind(&self) -> WorkloadKind {
         WorkloadKind::Table
     }
