@@ -14,7 +14,7 @@ use kingsnake_solver::weak::{
     CommitReason, CommitStep, OperationSource, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
     check, replay,
 };
-use kingsnake_tell::{commit_story, definition};
+use kingsnake_tell::{Labels, commit_story, definition};
 use serde_json::{Value, json};
 
 use super::check::{expect_outputs, write_anomalies};
@@ -354,7 +354,7 @@ impl Weak<'_> {
                 lost,
                 took_effect,
             } => {
-                let who = history.txn_name(*txn);
+                let who = Labels::new(history, &[*txn]).txn(*txn);
                 let mut told = self.story_of(&history.with_status(*txn, Status::Aborted), lost)?;
                 let history = history.with_status(*txn, Status::Committed);
                 let took_effect = self.story_of(&history, took_effect)?;
@@ -416,14 +416,16 @@ impl Weak<'_> {
         (reader, op, key): (TxnId, usize, KeyId),
         cases: &[(Option<TxnId>, WeakVerdict)],
     ) -> Option<Told> {
-        let (who, what) = (history.txn_name(reader), history.key_name(key));
+        let sources = cases.iter().filter_map(|case| case.0);
+        let labels = Labels::new(history, &sources.chain([reader]).collect::<Vec<TxnId>>());
+        let (who, what) = (labels.txn(reader), labels.key(key));
         let mut told: Option<Told> = None;
         let mut lines = vec![format!(
             "{who} can have read {what} in operation {op} from one of {} sources.",
             cases.len()
         )];
         for (source, case) in cases {
-            let source = source.map_or("the initial state".to_owned(), |it| history.txn_name(it));
+            let source = source.map_or("the initial state".to_owned(), |it| labels.txn(it));
             let case = self.story_of(history, case)?;
             lines.push(format!("Suppose that {who} read {what} from {source}:"));
             lines.extend(case.lines.iter().map(|line| format!("  {line}")));

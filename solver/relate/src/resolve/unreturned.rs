@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 use super::Resolved;
 use super::candidates::{Uncertain, keys_of};
 use super::gaps::between;
+use super::reads::Walk;
 use super::versions::{Node, VersionId};
-use crate::model::{History, KeyId, Op, RangeId};
+use crate::model::{History, KeyId, Op, RangeId, TxnId};
 
 /// The least that an uncertain read takes: itself, and its candidates.
 pub const BYTES: u64 = size_of::<Uncertain>() as u64 + 24;
@@ -134,8 +135,42 @@ impl Resolved {
     }
 }
 
+impl Walk<'_> {
+    /// Finds the deleted keys that a transaction with queries touches anywhere.
+    pub(super) fn find_touched(&mut self, txn: TxnId) {
+        self.touched.clear();
+        let ops = self.history.ops(txn);
+        if ops.iter().any(|op| matches!(op, Op::Range { .. })) {
+            self.touched = touched(self.history, ops);
+            let is_deleted = |key: &KeyId| self.absences.is_deleted(*key);
+            self.touched.retain(is_deleted);
+        }
+    }
+
+    /// What stays queries.
+    pub(super) fn unreturned(&mut self) -> Unreturned {
+        if !self.keep_queries {
+            return Unreturned::default();
+        }
+        let keys = self.absences.deleted();
+        let deletes = keys.iter().map(|&key| {
+            let deletes = self.absences.deletes(key);
+            let versions = deletes.filter_map(|(txn, is_named)| {
+                let version = self.version_by(key, txn)?;
+                Some(Deleted { version, is_named })
+            });
+            (key, versions.collect())
+        });
+        Unreturned {
+            keys: keys.to_vec(),
+            deletes: deletes.collect(),
+            asked: std::mem::take(&mut self.asked),
+        }
+    }
+}
+
 /// The keys that a transaction reads, writes or was returned, sorted.
-pub(super) fn touched(history: &History, ops: &[Op]) -> Vec<KeyId> {
+fn touched(history: &History, ops: &[Op]) -> Vec<KeyId> {
     let mut keys: Vec<KeyId> = Vec::new();
     for op in ops {
         match *op {
