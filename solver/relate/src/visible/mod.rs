@@ -167,26 +167,17 @@ impl<'a> Visible<'a> {
                 }
             }
         }
-        for version in (0..self.versions.len() as u32).map(VersionId) {
-            self.poll.step()?;
-            let writer = self.versions.writer(version);
-            if writer != NO_NODE {
-                for &reader in self.versions.readers(version) {
-                    self.push(writer, reader, Why::Wr(version));
-                }
-            }
-        }
-        // What the first reads of each key do not show: later reads of other versions.
+        // One edge for each that a transaction read from, whatever the number of its reads.
+        let mut read_by = vec![NO_NODE; self.resolved.n_txns()];
         for reader in 0..self.resolved.n_txns() as Node {
+            self.poll.step()?;
             for read in self.reads.of(reader) {
                 let version = self.reads.version(read);
-                let is_known = self
-                    .versions
-                    .readers(version)
-                    .binary_search(&reader)
-                    .is_ok();
-                if !is_known && self.versions.writer(version) != NO_NODE {
-                    self.push(self.versions.writer(version), reader, Why::Wr(version));
+                let writer = self.versions.writer(version);
+                if writer != NO_NODE
+                    && std::mem::replace(&mut read_by[writer as usize], reader) != reader
+                {
+                    self.push(writer, reader, Why::Wr(version));
                 }
             }
         }

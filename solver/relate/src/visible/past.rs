@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::Visible;
 use super::sort::sorted;
 use crate::budget::{Budget, StopReason};
-use crate::resolve::Node;
+use crate::resolve::{NO_NODE, Node};
 
 /// A chain without an entry in the clocks.
 const NONE: u32 = u32::MAX;
@@ -47,16 +47,9 @@ impl Past {
             chain_of,
             starts,
         };
-        let mut edges: Vec<(Node, Node)> = graph
-            .edges
-            .iter()
-            .filter(|edge| edge.happens_before())
-            .map(|edge| (edge.to, edge.from))
-            .collect();
-        edges.sort_unstable();
-        edges.dedup();
-        for &(to, from) in &edges {
-            past.add_column(from, to);
+        let happened = graph.edges.iter().filter(|edge| edge.happens_before());
+        for edge in happened {
+            past.add_column(edge.from, edge.to);
         }
         let bytes = n_nodes as u64 * past.chains.len() as u64 * 4;
         budget.reserve("the clocks of causal consistency", bytes)?;
@@ -65,11 +58,15 @@ impl Past {
         past.ends = clock.repeat(n_nodes);
         let mut poll = budget.poll();
         for node in order {
-            let first = edges.partition_point(|edge| edge.0 < node);
-            let into = edges[first..].iter().take_while(|edge| edge.0 == node);
-            for &(_, from) in into {
-                poll.step()?;
-                past.join(node, from);
+            poll.step()?;
+            if node > past.starts[past.chain(node) as usize] {
+                past.join(node, node - 1);
+            }
+            for read in graph.reads.of(node) {
+                let from = graph.versions.writer(graph.reads.version(read));
+                if from != NO_NODE && from >= past.end(node, past.chain(from)) {
+                    past.join(node, from);
+                }
             }
         }
         Ok(Some(past))
