@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::error::AdyaError;
 #[cfg(test)]
-use crate::fault::Fault;
+use crate::fault::AdyaFault;
 use crate::graph::Edges;
 use crate::query::{Around, Conditions, Way};
 use crate::reads::read_edges;
@@ -41,7 +41,7 @@ pub(crate) fn predicate_edges(
         .par_windows(2)
         .map(|bounds| {
             budget.check()?;
-            let mut look = Look {
+            let mut look = PredicateReader {
                 history,
                 versions,
                 snapshots,
@@ -73,7 +73,7 @@ pub(crate) fn predicate_edges(
     Ok(mismatches)
 }
 
-struct Look<'a> {
+struct PredicateReader<'a> {
     history: &'a History,
     versions: &'a Versions,
     snapshots: &'a Snapshots<'a>,
@@ -91,7 +91,7 @@ struct Look<'a> {
     since: usize,
 }
 
-impl<'a> Look<'a> {
+impl<'a> PredicateReader<'a> {
     fn predicate(
         &mut self,
         txn: TxnId,
@@ -111,7 +111,7 @@ impl<'a> Look<'a> {
         let view = self.snapshots.view(txn, predicate)?;
         own_writes(self.history, txn, predicate.at as usize, &mut self.own);
         #[cfg(test)]
-        if Fault::NoOwn.is_on() {
+        if AdyaFault::NoOwn.is_on() {
             self.own.clear();
         }
         self.note_returned(txn, predicate);
@@ -287,7 +287,7 @@ impl<'a> Look<'a> {
         } = predicate.act
         else {
             #[cfg(test)]
-            if Fault::NoExtra.is_on() {
+            if AdyaFault::NoExtra.is_on() {
                 return Ok(());
             }
             for &(key, _, _) in self.returned.iter().filter(|it| !it.2) {
@@ -320,7 +320,7 @@ impl<'a> Look<'a> {
 /// A deliberate mistake: what aggregates read is not noticed.
 #[cfg(test)]
 fn forgets_aggregates() -> bool {
-    Fault::NoAggregate.is_on()
+    AdyaFault::NoAggregate.is_on()
 }
 
 #[cfg(not(test))]
@@ -331,13 +331,13 @@ fn forgets_aggregates() -> bool {
 
 #[cfg(test)]
 fn faulty(mut around: Around, place: usize) -> Around {
-    if Fault::NoPredWr.is_on() {
+    if AdyaFault::NoPredWr.is_on() {
         around.before = None;
     }
-    if Fault::NoPredRw.is_on() {
+    if AdyaFault::NoPredRw.is_on() {
         around.after = None;
     }
-    if Fault::LateChange.is_on() && around.before == Some(place) {
+    if AdyaFault::LateChange.is_on() && around.before == Some(place) {
         around.after = around.before.take();
     }
     around
