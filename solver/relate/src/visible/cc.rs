@@ -3,39 +3,52 @@
 //! Of each session, the last writer of the key that happened before the reader is enough: the earlier ones precede it. If it happened
 //! before the writer that was read from too, it precedes that one already.
 
+use std::ops::Range;
+
 use super::gaps::add_cc;
-use super::past::Past;
-use super::{Sight, Visible, Why};
-use crate::budget::{Budget, StopReason};
+use super::past::{ChainPlace, Past};
+use super::{Commits, Sight, Visible, Why};
+use crate::budget::{Poll, StopReason};
 use crate::level::Model;
 use crate::resolve::{NO_NODE, Node, VersionId, Versions};
 
 /// Adds the edges of causal consistency. Where something happened before itself there is a cycle already, and none is added.
-pub(super) fn add(graph: &mut Visible<'_>, budget: &Budget) -> Result<(), StopReason> {
-    let Some(past) = Past::of(graph, budget)? else {
+pub(super) fn add(graph: &mut Visible<'_>) -> Result<(), StopReason> {
+    let Some(past) = Past::of(graph, graph.poll.budget())? else {
         return Ok(());
     };
     let stretches = stretches(graph, &past);
-    for reader in 0..graph.resolved.n_txns() as Node {
+    graph.add_by_reader(|graph, readers, poll| find(graph, &past, &stretches, readers, poll))?;
+    add_cc(graph, &past)
+}
+
+fn find(
+    graph: &Visible<'_>,
+    past: &Past,
+    stretches: &Stretches,
+    readers: Range<Node>,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<Commits>, StopReason> {
+    let mut edges = Vec::new();
+    for reader in readers {
         if graph.models.of(reader) != Model::Cc {
             continue;
         }
+        let seen = past.clock(reader);
         let mut before: Option<VersionId> = None;
         for read in graph.reads.of(reader) {
             let version = graph.reads.version(read);
             if before.replace(version) == Some(version) {
                 continue;
             }
-            graph.poll.step()?;
+            poll.step()?;
             let key = graph.versions.key(version).index();
             let writer = graph.versions.writer(version);
+            let known = (writer != NO_NODE).then(|| past.clock(writer));
             for stretch in stretches.of(key) {
-                let bound = past.end(reader, stretch.chain);
-                let known = match writer {
-                    NO_NODE => 0,
-                    _ => past.end(writer, stretch.chain),
-                };
-                if let Some(seen) = stretch.last(graph.versions, known, bound)
+                let from = known.map_or(0, |known| known.end(stretch.place));
+                let bound = seen.end(stretch.place);
+                if let Some(seen) = stretch.last(graph.versions, from, bound)
                     && seen != writer
                     && seen != reader
                 {
@@ -44,17 +57,18 @@ pub(super) fn add(graph: &mut Visible<'_>, budget: &Budget) -> Result<(), StopRe
                         version,
                         sight: Sight::Past,
                     };
-                    graph.push(seen, writer, why);
+                    let (from, to) = (seen, writer);
+                    edges.push(Commits { from, to, why });
                 }
             }
         }
     }
-    add_cc(graph, &past)
+    Ok(edges)
 }
 
 /// Versions of a key, one after the other, whose writers are of one chain.
 struct Stretch {
-    chain: u32,
+    place: ChainPlace,
     first: u32,
     end: u32,
 }
@@ -100,11 +114,11 @@ fn stretches(graph: &Visible<'_>, past: &Past) -> Stretches {
         start.push(all.len() as u32);
         let first_of_key = all.len();
         for version in versions.of_key(crate::model::KeyId(key)).skip(1) {
-            let chain = past.chain(versions.writer(VersionId(version)));
+            let place = past.place(versions.writer(VersionId(version)));
             match all[first_of_key..].last_mut() {
-                Some(last) if last.chain == chain => last.end = version + 1,
+                Some(last) if last.place == place => last.end = version + 1,
                 _ => all.push(Stretch {
-                    chain,
+                    place,
                     first: version,
                     end: version + 1,
                 }),

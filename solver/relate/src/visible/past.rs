@@ -23,6 +23,33 @@ pub(super) struct Past {
     ends: Vec<Node>,
 }
 
+/// A chain, and its entry in the clocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChainPlace {
+    chain: u32,
+    column: u32,
+}
+
+/// Where the past of one transaction ends in each chain.
+#[derive(Clone, Copy)]
+pub(super) struct Clock<'p> {
+    node: Node,
+    chain: u32,
+    ends: &'p [Node],
+}
+
+impl Clock<'_> {
+    /// The first transaction of a chain that is not in the past; where nothing of it is, any that is not behind its first.
+    #[inline]
+    pub(super) fn end(&self, place: ChainPlace) -> Node {
+        if place.chain == self.chain {
+            return self.node;
+        }
+        // A chain without an entry ends before it begins.
+        self.ends.get(place.column as usize).copied().unwrap_or(0)
+    }
+}
+
 impl Past {
     /// The clocks of all transactions; `None` if something happened before itself.
     pub(super) fn of(graph: &Visible<'_>, budget: &Budget) -> Result<Option<Self>, StopReason> {
@@ -93,6 +120,27 @@ impl Past {
         if own != NONE {
             let own = &mut self.ends[to + own as usize];
             *own = (from + 1).max(*own);
+        }
+    }
+
+    /// The past of a transaction.
+    #[inline]
+    pub(super) fn clock(&self, node: Node) -> Clock<'_> {
+        let n_columns = self.chains.len();
+        let row = node as usize * n_columns;
+        Clock {
+            node,
+            chain: self.chain(node),
+            ends: &self.ends[row..row + n_columns],
+        }
+    }
+
+    /// The chain of a transaction, and its entry in the clocks.
+    pub(super) fn place(&self, node: Node) -> ChainPlace {
+        let chain = self.chain(node);
+        ChainPlace {
+            chain,
+            column: self.column[chain as usize],
         }
     }
 
