@@ -68,7 +68,9 @@ fn each_file_shows_its_anomalies_and_rules_out_its_models() {
             .filter_map(|class| class["type"].as_str())
             .collect();
         assert_eq!(types, row.anomalies, "{}", row.file);
-        let names = classes.iter().filter_map(|class| class["names"].as_object());
+        let names = classes
+            .iter()
+            .filter_map(|class| class["names"].as_object());
         let names: BTreeSet<&String> = names.flat_map(|names| names.keys()).collect();
         for name in &row.names {
             assert!(names.contains(name), "{}: {name} of {names:?}", row.file);
@@ -86,11 +88,18 @@ fn each_class_and_each_pattern_has_a_file() {
         .flat_map(|row| row.anomalies.iter().map(String::as_str))
         .collect();
     for anomaly in ANOMALIES {
-        assert!(shown.contains(anomaly.name), "no file shows {}", anomaly.name);
+        assert!(
+            shown.contains(anomaly.name),
+            "no file shows {}",
+            anomaly.name
+        );
     }
     let named: BTreeSet<&String> = rows.iter().flat_map(|row| &row.names).collect();
     for pattern in PATTERNS {
-        assert!(named.contains(&pattern.to_owned()), "no file shows {pattern}");
+        assert!(
+            named.contains(&pattern.to_owned()),
+            "no file shows {pattern}"
+        );
     }
     let directory = std::fs::read_dir(dataset("anomalies")).expect("it can be listed");
     assert_eq!(directory.count(), rows.len() + 1, "each file has its row");

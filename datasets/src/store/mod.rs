@@ -58,6 +58,11 @@ pub trait ClientTransaction: Send {
     /// The next step, or the commit. `read` is the number beside the value that the last step read; 0 where nobody had
     /// written the key, and after a step that was no read of a register.
     fn next(&mut self, read: i64) -> Option<TxnStep>;
+
+    /// Which of the workload's kinds of transactions it is; empty where there are none.
+    fn kind(&self) -> &'static str {
+        ""
+    }
 }
 
 impl<I: Iterator<Item = TxnStep> + Send> ClientTransaction for I {

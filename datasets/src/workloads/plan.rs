@@ -10,11 +10,20 @@ type Then = Box<dyn FnOnce(i64, &mut PlannedSteps) + Send>;
 /// Steps in the order in which they were planned; a read may plan more when it is done.
 #[derive(Default)]
 pub(super) struct PlannedSteps {
+    kind: &'static str,
     steps: VecDeque<(TxnStep, Option<Then>)>,
     then: Option<Then>,
 }
 
 impl PlannedSteps {
+    /// No steps yet, of a transaction of one of the workload's kinds.
+    pub(super) fn of(kind: &'static str) -> Self {
+        PlannedSteps {
+            kind,
+            ..PlannedSteps::default()
+        }
+    }
+
     pub(super) fn read(&mut self, key: Key) {
         self.steps.push_back((TxnStep::Read(key), None));
     }
@@ -46,6 +55,10 @@ impl ClientTransaction for PlannedSteps {
         let (step, then) = self.steps.pop_front()?;
         self.then = then;
         Some(step)
+    }
+
+    fn kind(&self) -> &'static str {
+        self.kind
     }
 }
 

@@ -96,15 +96,32 @@ fn payment(id: i64) -> Key {
 
 impl Workload for Tpcc {
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
-        let mut plan = PlannedSteps::default();
-        match rng.below(100) {
-            0..45 => self.new_order(&mut plan, rng),
-            45..88 => self.payment(&mut plan, rng),
-            88..92 => self.order_status(&mut plan, rng),
-            92..96 => deliver(&mut plan),
+        let kind = match rng.below(100) {
+            0..45 => "new-order",
+            45..88 => "payment",
+            88..92 => "order-status",
+            92..96 => "delivery",
+            _ => "stock-level",
+        };
+        let mut plan = PlannedSteps::of(kind);
+        match kind {
+            "new-order" => self.new_order(&mut plan, rng),
+            "payment" => self.payment(&mut plan, rng),
+            "order-status" => self.order_status(&mut plan, rng),
+            "delivery" => deliver(&mut plan),
             _ => stock_level(&mut plan, rng),
         }
         Box::new(plan)
+    }
+
+    fn transaction_kinds(&self) -> &'static [&'static str] {
+        &[
+            "new-order",
+            "payment",
+            "order-status",
+            "delivery",
+            "stock-level",
+        ]
     }
 }
 

@@ -128,7 +128,10 @@ fn externals_given<'h>(
         txn,
         own: Own::default(),
         first,
-        reads: ReadsOf::default(),
+        reads: ReadsOf {
+            externals: Vec::with_capacity(history.ops(txn).len()),
+            absents: Vec::new(),
+        },
     };
     let may_be_several = history.has_tombstones() || history.n_ranges() > 0;
     for (at, &op) in history.ops(txn).iter().enumerate() {
