@@ -131,6 +131,9 @@ impl StoreRun {
         let mut store = Store::new(self.isolation, clock, self.keep_aborted, bugs);
         store.max_writes = self.max_writes_per_key;
         store.predicate_locks = self.predicate_locks;
+        for (key, cells) in workload.initial() {
+            store.load(key, cells);
+        }
         let mix = self.isolation_mix.as_ref();
         let kinds = workload.transaction_kinds();
         if let Some(kind) = mix.and_then(|mix| mix.unknown_kind(kinds)) {
@@ -151,6 +154,9 @@ impl StoreRun {
         Ok(Recorded {
             n_clients: self.n_clients,
             kind: workload.kind(),
+            schema: workload.schema(),
+            initial: store.initial_rows(),
+            rows: std::mem::take(&mut store.rows),
             is_mixed: self.isolation_mix.is_some(),
             version_orders: store.version_orders(),
             n_aborted: store.n_aborted,

@@ -94,15 +94,29 @@ fn payment(id: i64) -> Key {
     row(14, id)
 }
 
+/// The kinds of transactions.
+pub(super) const KINDS: [&str; 5] = [
+    "new-order",
+    "payment",
+    "order-status",
+    "delivery",
+    "stock-level",
+];
+
+/// A kind, as often as the benchmark asks for it.
+pub(super) fn any_kind(rng: &mut Rng) -> &'static str {
+    match rng.below(100) {
+        0..45 => KINDS[0],
+        45..88 => KINDS[1],
+        88..92 => KINDS[2],
+        92..96 => KINDS[3],
+        _ => KINDS[4],
+    }
+}
+
 impl Workload for Tpcc {
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
-        let kind = match rng.below(100) {
-            0..45 => "new-order",
-            45..88 => "payment",
-            88..92 => "order-status",
-            92..96 => "delivery",
-            _ => "stock-level",
-        };
+        let kind = any_kind(rng);
         let mut plan = PlannedSteps::of(kind);
         match kind {
             "new-order" => self.new_order(&mut plan, rng),
@@ -115,13 +129,7 @@ impl Workload for Tpcc {
     }
 
     fn transaction_kinds(&self) -> &'static [&'static str] {
-        &[
-            "new-order",
-            "payment",
-            "order-status",
-            "delivery",
-            "stock-level",
-        ]
+        &KINDS
     }
 }
 
