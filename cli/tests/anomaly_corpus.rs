@@ -80,6 +80,10 @@ fn each_file_shows_its_anomalies_and_rules_out_its_models() {
     }
 }
 
+fn is_one_of_g1(name: &str) -> bool {
+    ["G1", "G1-process", "G1-realtime"].contains(&name)
+}
+
 #[test]
 fn each_class_and_each_pattern_has_a_file() {
     let rows = index();
@@ -87,7 +91,11 @@ fn each_class_and_each_pattern_has_a_file() {
         .iter()
         .flat_map(|row| row.anomalies.iter().map(String::as_str))
         .collect();
-    for anomaly in ANOMALIES {
+    // Names of several classes, of components, and of what speaks of a database's own begins: no history shows these by themselves.
+    let is_umbrella = |name: &str| {
+        name.ends_with("-cycle-exists") || name.starts_with("GSI") || is_one_of_g1(name)
+    };
+    for anomaly in ANOMALIES.iter().filter(|it| !is_umbrella(it.name)) {
         assert!(
             shown.contains(anomaly.name),
             "no file shows {}",
