@@ -21,6 +21,9 @@ const STEP: usize = 1 << 20;
 /// How much is asked for at a time, so that not every page takes a fault of its own.
 const AHEAD: usize = 1 << 16;
 
+/// A line of a short name and up to three numbers is shorter.
+const SHORT: usize = 128;
+
 /// Appends lines to a file.
 pub(crate) struct Journal {
     file: File,
@@ -59,21 +62,37 @@ impl Journal {
         })
     }
 
+    /// Appends the line that was put together.
     fn append(&mut self) -> io::Result<()> {
         self.line.push('\n');
+        self.reserve(self.line.len())?;
         let end = self.end + self.line.len();
+        self.map[self.end..end].copy_from_slice(self.line.as_bytes());
+        self.end = end;
+        self.line.clear();
+        Ok(())
+    }
+
+    /// Makes room for so many bytes and a zero byte after them.
+    #[inline]
+    fn reserve(&mut self, n_bytes: usize) -> io::Result<()> {
+        if self.end + n_bytes < self.asked {
+            return Ok(());
+        }
+        self.grow(self.end + n_bytes)
+    }
+
+    #[cold]
+    fn grow(&mut self, end: usize) -> io::Result<()> {
         if end >= self.map.len() {
             let size = (end + 1).next_multiple_of(STEP).max(self.map.len() + STEP);
             self.file.set_len(size as u64)?;
             self.map = map(&self.file)?;
             self.asked = self.end / AHEAD * AHEAD;
         }
-        while end > self.asked {
+        while end >= self.asked {
             self.ask();
         }
-        self.map[self.end..end].copy_from_slice(self.line.as_bytes());
-        self.end = end;
-        self.line.clear();
         Ok(())
     }
 
@@ -86,43 +105,48 @@ impl Journal {
         self.asked += AHEAD;
     }
 
-    /// A name and numbers, as a line. Nearly every line is of this sort, so it goes without the formatting machinery.
-    fn numbers(&mut self, name: &str, numbers: &[i64]) -> io::Result<()> {
-        self.start(name);
-        for &number in numbers {
-            self.number(number);
+    /// A name and up to three numbers, as a line. Nearly every line is of this sort, so it is written in its place.
+    #[inline]
+    fn numbers<const N: usize>(&mut self, name: &str, numbers: [i64; N]) -> io::Result<()> {
+        self.put(&[b"[\"", name.as_bytes(), b"\""], numbers, b"]\n")
+    }
+
+    /// Words, numbers with a comma before each, and words.
+    #[inline]
+    fn put<const N: usize>(
+        &mut self,
+        before: &[&[u8]],
+        numbers: [i64; N],
+        after: &[u8],
+    ) -> io::Result<()> {
+        self.reserve(SHORT)?;
+        let mut line = Short {
+            bytes: &mut self.map[self.end..self.end + SHORT],
+            length: 0,
+        };
+        before.iter().for_each(|word| line.word(word));
+        for number in numbers {
+            line.word(b",");
+            line.word(itoa::Buffer::new().format(number).as_bytes());
         }
-        self.line.push(']');
-        self.append()
-    }
-
-    fn start(&mut self, name: &str) {
-        self.line.push_str("[\"");
-        self.line.push_str(name);
-        self.line.push('"');
-    }
-
-    fn number(&mut self, number: i64) {
-        self.line.push(',');
-        self.line.push_str(itoa::Buffer::new().format(number));
+        line.word(after);
+        self.end += line.length;
+        Ok(())
     }
 
     pub(crate) fn begin(&mut self, id: i64, session: i64, time: i64) -> io::Result<()> {
-        self.numbers("begin", &[id, session, time])
+        self.numbers("begin", [id, session, time])
     }
 
     pub(crate) fn read(&mut self, key: Key, value: Option<i64>) -> io::Result<()> {
-        if let Some(value) = value {
-            return self.numbers("r", &[key, value]);
+        match value {
+            Some(value) => self.numbers("r", [key, value]),
+            None => self.put(&[b"[\"r\""], [key], b",null]\n"),
         }
-        self.start("r");
-        self.number(key);
-        self.line.push_str(",null]");
-        self.append()
     }
 
     pub(crate) fn write(&mut self, name: &str, key: Key, value: i64) -> io::Result<()> {
-        self.numbers(name, &[key, value])
+        self.numbers(name, [key, value])
     }
 
     /// An operation in full, as our format writes it.
@@ -153,7 +177,7 @@ impl Journal {
     }
 
     pub(crate) fn rank(&mut self, rank: i64) -> io::Result<()> {
-        self.numbers("rank", &[rank])
+        self.numbers("rank", [rank])
     }
 
     pub(crate) fn read_list(&mut self, key: Key, list: &[i64]) -> io::Result<()> {
@@ -179,31 +203,34 @@ impl Journal {
     }
 
     pub(crate) fn committing(&mut self) -> io::Result<()> {
-        self.line.push_str("[\"commit\"]");
-        self.append()
+        self.numbers("commit", [])
     }
 
     pub(crate) fn end(&mut self, end: End, time: i64) -> io::Result<()> {
-        self.start("end");
-        let (name, reason) = match end {
-            End::Committed => ("committed", None),
-            End::Aborted(reason) => ("aborted", Some(reason)),
-            End::Unknown => ("unknown", None),
-        };
-        self.text_field(name);
-        self.number(time);
-        if let Some(reason) = reason {
-            self.text_field(reason);
+        match end {
+            End::Committed => self.put(&[b"[\"end\",\"committed\""], [time], b"]\n"),
+            End::Unknown => self.put(&[b"[\"end\",\"unknown\""], [time], b"]\n"),
+            // The reason is one of our own words, which need no escapes.
+            End::Aborted(reason) => {
+                let _ = write!(self.line, "[\"end\",\"aborted\",{time},\"{reason}\"]");
+                self.append()
+            }
         }
-        self.line.push(']');
-        self.append()
     }
+}
 
-    /// One of our own words, which need no escapes.
-    fn text_field(&mut self, word: &str) {
-        self.line.push_str(",\"");
-        self.line.push_str(word);
-        self.line.push('"');
+/// A line that is written in its place.
+struct Short<'a> {
+    bytes: &'a mut [u8],
+    length: usize,
+}
+
+impl Short<'_> {
+    #[inline]
+    fn word(&mut self, word: &[u8]) {
+        let end = self.length + word.len();
+        self.bytes[self.length..end].copy_from_slice(word);
+        self.length = end;
     }
 }
 

@@ -80,7 +80,10 @@ fn sqlite_is_asked_by_conditions() {
         "[\"select\",",
         "[\"update\",",
         "[\"delete\",",
-        "[\"aggregate\",",
+        "\"count\",null,",
+        "\"sum\",\"number\",",
+        "\"min\",\"key\",",
+        "\"max\",\"key\",",
     ] {
         assert!(n_of(&collected, words) > 10, "{words}");
     }
@@ -133,6 +136,7 @@ fn snapshots_of_postgres_are_a_certificate() {
             assert_eq!(collected.merged.findings, []);
             assert!(n_of(&collected, "{\"pg\":\"") > 100);
             assert!(n_of(&collected, "[\"delete\",{") > 10);
+            assert!(n_of(&collected, "\"max\",\"key\",") > 10);
             assert!(is_shown(&collected.history, level), "{isolation}");
             if isolation == "repeatable-read" && is_shown(&collected.history, PlLevel::Pl3) {
                 println!("NOT SHOWN: no phantom or write skew at repeatable read");

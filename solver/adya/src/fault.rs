@@ -19,18 +19,21 @@ pub(crate) enum Fault {
     NoExtra,
     /// Rows that an aggregate read are not overwritten.
     NoAggregate,
+    /// A least or greatest value depends on all rows that the condition chooses.
+    WholeExtreme,
     /// An anti-dependency is not looked at if it runs forwards in the numbers of transactions.
     HalfSingle,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Fault; 7] = [
+    pub(crate) const ALL: [Fault; 8] = [
         Fault::NoPredWr,
         Fault::NoPredRw,
         Fault::LateChange,
         Fault::NoOwn,
         Fault::NoExtra,
         Fault::NoAggregate,
+        Fault::WholeExtreme,
         Fault::HalfSingle,
     ];
 

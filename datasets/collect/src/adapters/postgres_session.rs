@@ -170,6 +170,8 @@ impl Session for Client {
             |it| match function {
                 Aggregate::Count => &it.count,
                 Aggregate::Sum => &it.sum,
+                Aggregate::Min => &it.min,
+                Aggregate::Max => &it.max,
             },
             &[numbers.0, numbers.1],
         )?;
