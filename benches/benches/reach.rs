@@ -8,16 +8,16 @@
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kingsnake_gpu::{Choice, Form, Meter};
+use kingsnake_gpu::{DeviceChoice, Form, Meter};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::{Clocks, Dense};
 use kingsnake_solver::session_graph::SessionGraph;
 
 fn meter() -> Option<Meter> {
     let typed = std::env::var("KINGSNAKE_DEVICE").unwrap_or_else(|_| "auto".to_owned());
-    let choice: Choice = typed.parse().expect("KINGSNAKE_DEVICE is a device");
+    let choice: DeviceChoice = typed.parse().expect("KINGSNAKE_DEVICE is a device");
     match (&choice, Meter::open(&choice)) {
-        (Choice::Cpu, _) => None,
+        (DeviceChoice::Cpu, _) => None,
         (_, Ok(meter)) => Some(meter),
         (_, Err(why)) => {
             eprintln!("the GPU is skipped: {why}");

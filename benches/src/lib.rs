@@ -2,7 +2,7 @@
 
 /// A history, a level, and the best peer's whole-process wall seconds on a quiet two-core machine of the same class.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct BenchCase {
     /// Below the directory of shared data.
     pub path: &'static str,
     /// `--level`.
@@ -21,8 +21,8 @@ const fn case(
     status: i32,
     peer: &'static str,
     peer_seconds: f64,
-) -> Case {
-    Case {
+) -> BenchCase {
+    BenchCase {
         path,
         level,
         status,
@@ -32,7 +32,7 @@ const fn case(
 }
 
 /// Every case.
-pub const CASES: [Case; 11] = [
+pub const CASES: [BenchCase; 11] = [
     case("cobra/one-shot/chengRW-4000", "ser", 0, "VeriStrong", 1.0),
     case("cobra/one-shot/chengRW-10000", "ser", 0, "VeriStrong", 6.0),
     case("cobra/one-shot/chengRM-10000", "ser", 0, "VeriStrong", 1.7),

@@ -223,7 +223,7 @@ pub fn broken_by(asked: Asked) -> Names {
 
 /// What is known of every model: those that hold, those that are ruled out, and the rest.
 #[derive(Clone, Debug, Default)]
-pub struct Models {
+pub struct KnownModels {
     /// A level that implies it was satisfied.
     pub hold: Names,
     /// An anomaly, or a level that it implies, rules it out.
@@ -232,10 +232,10 @@ pub struct Models {
     pub undecided: Names,
 }
 
-impl Models {
+impl KnownModels {
     /// From the levels that were decided and the anomalies that were found.
     pub fn new(decided: impl Iterator<Item = (Asked, bool)>, found: Option<&Found>) -> Self {
-        let mut models = Models::default();
+        let mut models = KnownModels::default();
         for (asked, holds) in decided {
             match (model_of(asked.level), holds) {
                 (Some(name), true) => models.hold.extend(lattice::implied_models(name)),
@@ -287,7 +287,7 @@ impl Models {
 
     /// A row for each model.
     pub fn view(&self) -> Value {
-        let row = |model: &lattice::Model| {
+        let row = |model: &lattice::ConsistencyModel| {
             let verdict = if self.hold.contains(model.name) {
                 "holds"
             } else if self.ruled_out.contains(model.name) {

@@ -14,7 +14,7 @@ mod values;
 pub use assume::{AssumeArgs, KeysArg, UnwrittenArg, ValuesArg};
 pub use check::{
     AnnotationsArg, BoundArgs, CheckArgs, CheckManyArgs, ExplainArgs, FailedCasArg, FileArgs,
-    LevelArg, LevelArgs, LimitArgs, Switch, TimesArg,
+    LevelArg, LevelArgs, LimitArgs, OnOff, TimesArg,
 };
 pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
@@ -31,7 +31,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
-use kingsnake_workloads::Workload;
+use kingsnake_workloads::JepsenWorkload;
 
 use crate::switches::explained;
 
@@ -143,7 +143,7 @@ pub struct ReadArgs {
     /// Read the file as this workload of Jepsen and check it by that workload's rule; recognised unless given, where the
     /// operations are no transactions.
     #[arg(long, value_name = "NAME", value_parser = workloads())]
-    pub workload: Option<Workload>,
+    pub workload: Option<JepsenWorkload>,
     /// A file that gives the order of the versions of some keys.
     #[arg(long, value_name = "FILE", conflicts_with = "no_version_order")]
     pub version_order: Option<PathBuf>,
@@ -158,9 +158,9 @@ pub struct ReadArgs {
     pub strict: bool,
 }
 
-fn workloads() -> impl TypedValueParser<Value = Workload> {
-    PossibleValuesParser::new(Workload::ALL.map(Workload::name))
-        .try_map(|name| name.parse::<Workload>())
+fn workloads() -> impl TypedValueParser<Value = JepsenWorkload> {
+    PossibleValuesParser::new(JepsenWorkload::ALL.map(JepsenWorkload::name))
+        .try_map(|name| name.parse::<JepsenWorkload>())
 }
 
 /// `kingsnake verify`.

@@ -87,13 +87,13 @@ impl Clock {
 
 /// A certificate that was read, and what it claims.
 #[derive(Debug)]
-pub struct Claim {
+pub struct CertificateClaim {
     /// The order.
     pub certificate: Certificate,
     /// The level that it was made for.
     pub spec: Spec,
     /// The moments of the operations, where it claims linearizability.
-    pub moments: Option<Vec<kingsnake_solver::certify::linearizable::Moment>>,
+    pub moments: Option<Vec<kingsnake_solver::certify::linearizable::OperationMoment>>,
     /// Whether refused compare-and-sets count.
     pub refusals_count: bool,
     /// Whether it was made for a history with the same transactions and operations.
@@ -180,7 +180,7 @@ pub fn is_mixed(path: &Path) -> bool {
 }
 
 /// Reads a certificate for this history.
-pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Claim> {
+pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<CertificateClaim> {
     let shown = path.display();
     let Ok(text) = std::str::from_utf8(bytes) else {
         bail!("{shown}: not UTF-8, so no certificate");
@@ -188,7 +188,7 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Claim> {
     parse(text, history).with_context(|| format!("{shown}"))
 }
 
-fn parse(text: &str, history: &History) -> Result<Claim> {
+fn parse(text: &str, history: &History) -> Result<CertificateClaim> {
     let mut lines = text
         .lines()
         .enumerate()
@@ -236,7 +236,7 @@ fn parse(text: &str, history: &History) -> Result<Claim> {
             .with_context(|| format!("line {}", at + 1))?;
         order.push(point);
     }
-    Ok(Claim {
+    Ok(CertificateClaim {
         certificate: Certificate { order },
         spec,
         moments,
@@ -274,11 +274,11 @@ fn moment(
     line: &str,
     history: &History,
     by_name: &FxHashMap<Token, TxnId>,
-) -> Result<kingsnake_solver::certify::linearizable::Moment> {
+) -> Result<kingsnake_solver::certify::linearizable::OperationMoment> {
     let (at, name): (i64, Value) =
         serde_json::from_str(line).context("expected [moment, operation]")?;
     let txn = txn(&name, history, by_name)?;
-    Ok(kingsnake_solver::certify::linearizable::Moment { txn, at })
+    Ok(kingsnake_solver::certify::linearizable::OperationMoment { txn, at })
 }
 
 /// The transaction of a name.

@@ -28,7 +28,7 @@ struct Header {
 
 /// A certificate that was read.
 #[derive(Debug)]
-pub struct Claim {
+pub struct CommitClaim {
     /// The commits, earliest first.
     pub order: Vec<TxnId>,
     /// The level that it was made for.
@@ -66,7 +66,7 @@ pub fn write(history: &History, spec: WeakSpec, order: &[TxnId]) -> String {
 }
 
 /// Reads a certificate of commits for this history; `None` if the file is of another kind.
-pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Claim>> {
+pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<CommitClaim>> {
     let shown = path.display();
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Ok(None);
@@ -103,7 +103,7 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Claim
         };
         order.push(txn);
     }
-    Ok(Some(Claim {
+    Ok(Some(CommitClaim {
         order,
         spec: WeakSpec {
             level,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
 use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
-use kingsnake_workloads::Workload;
+use kingsnake_workloads::JepsenWorkload;
 
 use crate::args::ReadArgs;
 use crate::limits::{Stopped, is_stdio};
@@ -22,10 +22,10 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     };
     let options = options(args, budget);
     let mut parsed = match args.workload {
-        Some(lock @ (Workload::Mutex | Workload::OwnedMutex)) => {
+        Some(lock @ (JepsenWorkload::Mutex | JepsenWorkload::OwnedMutex)) => {
             let opened = kingsnake_datasets::open_log(path, &options);
             let (log, format, bytes) = opened.map_err(stopped_or_wrong)?;
-            let is_owned = lock == Workload::OwnedMutex;
+            let is_owned = lock == JepsenWorkload::OwnedMutex;
             let history = kingsnake_workloads::registers::lock(&log, is_owned)
                 .with_context(|| path.display().to_string())?;
             Parsed {
@@ -62,7 +62,7 @@ pub fn options(args: &ReadArgs, budget: &Budget) -> ReadOptions {
     ReadOptions {
         format: args.format,
         version_order: args.version_order.clone(),
-        ignore_unwritten: args.workload == Some(Workload::RwRegister),
+        ignore_unwritten: args.workload == Some(JepsenWorkload::RwRegister),
         // The budget knows how much memory there is.
         max_decompressed: u64::MAX,
         budget: budget.clone(),

@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail};
 use clap::Parser as _;
 use kingsnake_datasets::Format;
 use kingsnake_encodings::{CoolerSource, PropagatorOptions};
-use kingsnake_gpu::{Choice, GpuCooler};
+use kingsnake_gpu::{DeviceChoice, GpuCooler};
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
-use kingsnake_workloads::Workload;
+use kingsnake_workloads::JepsenWorkload;
 
 use crate::args::{
-    AssumeArgs, CheckArgs, Command, FailedCasArg, LevelArg, LevelArgs, LimitArgs, Profile, Switch,
+    AssumeArgs, CheckArgs, Command, FailedCasArg, LevelArg, LevelArgs, LimitArgs, OnOff, Profile,
     TimesArg, Typed,
 };
 use crate::assumptions;
@@ -30,7 +30,7 @@ pub struct Plan {
     /// Its format, if it was given; else it is recognised.
     pub format: Option<Format>,
     /// The workload of Jepsen that it is read as.
-    pub workload: Option<Workload>,
+    pub workload: Option<JepsenWorkload>,
     /// A file with version orders.
     pub version_order: Option<PathBuf>,
     /// Whether the order of versions that the history gives is ignored.
@@ -54,7 +54,7 @@ pub struct Plan {
     /// How the default back end searches.
     pub search: PropagatorOptions,
     /// Where reachability is computed.
-    pub device: Choice,
+    pub device: DeviceChoice,
     /// Who decides what is left open.
     pub backend: String,
     /// The seed, of the solver and of the choice of versions.
@@ -76,10 +76,17 @@ impl Plan {
     /// Settles what was typed.
     pub fn new(args: &CheckArgs) -> Result<Self> {
         let level = match (args.level.level, args.read.workload) {
-            (None, Some(Workload::CasRegister | Workload::Mutex | Workload::OwnedMutex)) => {
-                Level::Linearizable
+            (
+                None,
+                Some(
+                    JepsenWorkload::CasRegister
+                    | JepsenWorkload::Mutex
+                    | JepsenWorkload::OwnedMutex,
+                ),
+            ) => Level::Linearizable,
+            (None, Some(JepsenWorkload::ListAppend | JepsenWorkload::RwRegister)) => {
+                Level::StrictSer
             }
-            (None, Some(Workload::ListAppend | Workload::RwRegister)) => Level::StrictSer,
             (Some(LevelArg::One(Level::AsRecorded)), _) => Level::AsRecorded,
             (Some(LevelArg::Weak(level)), _) => level.into(),
             _ => one_level(&args.level)?,
@@ -408,7 +415,7 @@ pub fn isolation_map(level: Level, args: &LevelArgs) -> Result<Option<IsolationM
 
 /// The level's ingredients; an error where a switch contradicts the level or means nothing to it.
 pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
-    let typed = |switch: Option<Switch>| switch.map(|switch| switch == Switch::On);
+    let typed = |switch: Option<OnOff>| switch.map(|switch| switch == OnOff::On);
     let Some(mut spec) = level.spec(typed(args.session_order)) else {
         if level == Level::Linearizable {
             bail!(

@@ -1,6 +1,6 @@
 //! How much processor time the process has used, and each phase of a check.
 
-use kingsnake_solver::progress::{Event, Phase, Progress};
+use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 
 /// Seconds of all threads together so far; `None` where the system does not tell.
 #[cfg(unix)]
@@ -51,8 +51,8 @@ pub struct Metered<'a> {
 }
 
 impl Progress for Metered<'_> {
-    fn event(&mut self, event: Event) {
-        if let Event::Phase(phase) = event {
+    fn event(&mut self, event: ProgressEvent) {
+        if let ProgressEvent::Phase(phase) = event {
             self.marks.begin(phase);
         }
         self.inner.event(event);

@@ -1,7 +1,7 @@
 //! What each profile switches on: techniques, and how the default back end searches. What was typed overrides it.
 
 use clap::ValueEnum;
-use kingsnake_encodings::{Decide, Phase, PropagatorOptions};
+use kingsnake_encodings::{Decide, FirstPhase, PropagatorOptions};
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::prune::Reachability;
@@ -67,10 +67,10 @@ pub fn search(args: &TechniqueArgs) -> PropagatorOptions {
     let usual = PropagatorOptions::default();
     let mut search = PropagatorOptions {
         phase: match setting_of(args.phase, "phase", profile) {
-            Some(PhaseArg::Estimate) => Phase::Estimate,
-            Some(PhaseArg::Topological) => Phase::Topological,
-            Some(PhaseArg::None) => Phase::None,
-            Some(PhaseArg::Random) => Phase::Random,
+            Some(PhaseArg::Estimate) => FirstPhase::Estimate,
+            Some(PhaseArg::Topological) => FirstPhase::Topological,
+            Some(PhaseArg::None) => FirstPhase::None,
+            Some(PhaseArg::Random) => FirstPhase::Random,
             None => usual.phase,
         },
         decide: match setting_of(args.decide, "decide", profile) {

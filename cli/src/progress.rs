@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kingsnake_solver::progress::{Event, Phase, Progress};
+use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 
 use crate::voice::{count, grouped};
 
@@ -23,10 +23,10 @@ pub struct Drawing {
 
 /// Listens to a check for a [`Drawing`], which may be over before the check is.
 #[derive(Clone)]
-pub struct Listener(Option<Sender<Told>>);
+pub struct CheckListener(Option<Sender<Told>>);
 
 enum Told {
-    Event(Event),
+    Event(ProgressEvent),
     End,
 }
 
@@ -44,13 +44,13 @@ impl Drawing {
     }
 
     /// Somebody to tell.
-    pub fn listener(&self) -> Listener {
-        Listener(self.thread.as_ref().map(|(sender, _)| sender.clone()))
+    pub fn listener(&self) -> CheckListener {
+        CheckListener(self.thread.as_ref().map(|(sender, _)| sender.clone()))
     }
 }
 
-impl Progress for Listener {
-    fn event(&mut self, event: Event) {
+impl Progress for CheckListener {
+    fn event(&mut self, event: ProgressEvent) {
         if let Some(sender) = &self.0 {
             // Where nobody draws any more, nobody need be told.
             let _ = sender.send(Told::Event(event));
@@ -112,16 +112,16 @@ struct State {
 }
 
 impl State {
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &ProgressEvent) {
         match *event {
-            Event::Phase(phase) => self.phase = Some(phase),
-            Event::Round { round, open, .. } => {
+            ProgressEvent::Phase(phase) => self.phase = Some(phase),
+            ProgressEvent::Round { round, open, .. } => {
                 if self.round == 0 {
                     self.first_open = open;
                 }
                 (self.round, self.open) = (round, open);
             }
-            Event::Deciding {
+            ProgressEvent::Deciding {
                 conflicts,
                 settled,
                 variables,
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn progress_is_told_in_one_line() {
         let mut state = State::default();
-        state.take(&Event::Phase(Phase::Prune));
+        state.take(&ProgressEvent::Phase(Phase::Prune));
         assert_eq!(state.words(), "prune");
         for (round, open) in [(1, 4_000), (2, 1_000)] {
-            state.take(&Event::Round {
+            state.take(&ProgressEvent::Round {
                 round,
                 new_edges: 1,
                 open,

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kingsnake_studies::{Event, Listener};
+use kingsnake_studies::{StudyEvent, StudyListener};
 
 use crate::voice::{self, Voice, lasting, printable, say};
 
@@ -47,12 +47,12 @@ impl StudyBar {
     }
 }
 
-impl Listener for StudyBar {
-    fn event(&mut self, event: Event<'_>) -> io::Result<()> {
+impl StudyListener for StudyBar {
+    fn event(&mut self, event: StudyEvent<'_>) -> io::Result<()> {
         match event {
-            Event::Begin(n_cells) => self.begin(n_cells),
-            Event::Doing(words) => self.drawn.set_message(words.to_owned()),
-            Event::Ended {
+            StudyEvent::Begin(n_cells) => self.begin(n_cells),
+            StudyEvent::Doing(words) => self.drawn.set_message(words.to_owned()),
+            StudyEvent::Ended {
                 history,
                 row,
                 gone,
@@ -68,9 +68,9 @@ impl Listener for StudyBar {
                     lasting(left)
                 ));
             }
-            Event::End => self.drawn.finish_and_clear(),
-            Event::Warning(words) => self.voice.warn(words),
-            Event::Text { text, always } => {
+            StudyEvent::End => self.drawn.finish_and_clear(),
+            StudyEvent::Warning(words) => self.voice.warn(words),
+            StudyEvent::Text { text, always } => {
                 if always || !self.voice.quiet {
                     say(text)?;
                 }

@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
-use kingsnake_encodings::Options;
-use kingsnake_studies::{Refusal, Rules};
+use kingsnake_encodings::BackendOptions;
+use kingsnake_studies::{RuleRefusal, Rules};
 
 use crate::args::{Command, LevelArg, Typed};
 use crate::plan::Plan;
@@ -12,7 +12,7 @@ use crate::plan::Plan;
 pub struct CommandLine;
 
 impl Rules for CommandLine {
-    fn accepts(&self, line: &[String]) -> Result<Option<String>, Refusal> {
+    fn accepts(&self, line: &[String]) -> Result<Option<String>, RuleRefusal> {
         let Command::Check(mut args) = parse(line)?.command else {
             return Ok(None);
         };
@@ -25,20 +25,20 @@ impl Rules for CommandLine {
             return Ok(None);
         }
         let plan = Plan::new(&args.check).map_err(|error| refusal(&error))?;
-        let backend = kingsnake_encodings::backend(&plan.backend, &Options::default());
+        let backend = kingsnake_encodings::backend(&plan.backend, &BackendOptions::default());
         let backend = backend.map_err(|error| refusal(&error))?;
         Ok(backend.refuses(kingsnake_solver::check::origin(plan.spec)))
     }
 }
 
-fn refusal(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal {
+fn refusal(error: &dyn std::fmt::Display) -> RuleRefusal {
+    RuleRefusal {
         words: error.to_string(),
         arguments: Vec::new(),
     }
 }
 
-fn parse(line: &[String]) -> Result<Typed, Refusal> {
+fn parse(line: &[String]) -> Result<Typed, RuleRefusal> {
     let all = std::iter::once("kingsnake").chain(line.iter().map(String::as_str));
     Typed::try_parse_from(all).map_err(|error| {
         let arguments = [ContextKind::InvalidValue, ContextKind::InvalidArg]
@@ -50,7 +50,7 @@ fn parse(line: &[String]) -> Result<Typed, Refusal> {
             .collect();
         let text = error.to_string();
         let reason = text.lines().next().unwrap_or_default();
-        Refusal {
+        RuleRefusal {
             words: reason.strip_prefix("error: ").unwrap_or(reason).to_owned(),
             arguments,
         }

@@ -5,7 +5,7 @@ mod run;
 
 use std::path::PathBuf;
 
-use browser::{Browser, Look};
+use browser::{Browser, PageLook};
 use run::{Scratch, corpus, run};
 
 /// A page about each kind of answer, and what its story must say.
@@ -71,7 +71,7 @@ fn every_page_is_whole_at_two_widths_light_and_dark_with_and_without_its_program
         let file = page(&scratch, number);
         for width in [1280, 390] {
             for (dark, script) in [(false, true), (true, true), (false, false)] {
-                let look = Look {
+                let look = PageLook {
                     width,
                     dark,
                     script,
@@ -103,7 +103,7 @@ fn a_page_without_its_program_tells_the_whole_story() {
     let Some(mut browser) = browser() else { return };
     let scratch = Scratch::new();
     let file = page(&scratch, 1);
-    let look = Look {
+    let look = PageLook {
         width: 1280,
         dark: false,
         script: false,
@@ -146,7 +146,7 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
     let file = scratch.path("timed.html");
     run(&["check", &history, "--report", &file]);
     let file = PathBuf::from(file);
-    let look = Look {
+    let look = PageLook {
         width: 1280,
         dark: false,
         script: true,
@@ -210,7 +210,7 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
 fn the_terms_of_a_story_are_explained_by_keyboard_too() {
     let Some(mut browser) = browser() else { return };
     let scratch = Scratch::new();
-    let look = Look {
+    let look = PageLook {
         width: 390,
         dark: true,
         script: true,

@@ -25,7 +25,7 @@ fn run(path: &Path, spec: Spec) -> Result<Report, String> {
     let parsed = open(path, &ReadOptions::default()).map_err(|error| error.to_string())?;
     let mut backend = kingsnake_encodings::backend(
         "cadical/propagator",
-        &kingsnake_encodings::Options::default(),
+        &kingsnake_encodings::BackendOptions::default(),
     )
     .map_err(|error| error.to_string())?;
     let budget = Budget::unlimited();

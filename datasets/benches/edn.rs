@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use kingsnake_datasets::store::Run;
+use kingsnake_datasets::store::StoreRun;
 use kingsnake_datasets::workloads::{self, Parameters};
 use kingsnake_datasets::{Format, ReadOptions, open, write};
 use rustix::time::{ClockId, clock_gettime};
@@ -26,11 +26,11 @@ fn main() {
     for (name, max_writes) in [("list-append", 10), ("list-append", 100), ("mini", 100)] {
         let workload = workloads::find(name).unwrap();
         let workload = workload.make(&Parameters::default()).unwrap();
-        let run = Run {
+        let run = StoreRun {
             n_txns,
             n_clients: 20,
             max_writes_per_key: Some(max_writes),
-            ..Run::default()
+            ..StoreRun::default()
         };
         let history = run.run(&*workload).unwrap().history(false, true).unwrap();
         let path = directory.path().join("log.edn");

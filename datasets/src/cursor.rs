@@ -6,7 +6,7 @@ use std::path::Path;
 
 use kingsnake_history::budget::Budget;
 
-use crate::error::{Place, Problem, ReadError};
+use crate::error::{InputProblem, Place, ReadError};
 use crate::source::BYTE_ORDER_MARK;
 
 /// The bytes of one file and its name.
@@ -37,7 +37,7 @@ impl Polled<'_> {
         self.steps = 0;
         let input = self.input;
         let stopped = input.budget.check();
-        stopped.map_err(|reason| input.error(Problem::Stopped(reason)))
+        stopped.map_err(|reason| input.error(InputProblem::Stopped(reason)))
     }
 }
 
@@ -56,12 +56,12 @@ impl<'a> Input<'a> {
     }
 
     /// An error at a line, found by its byte.
-    pub(crate) fn error_in_line(self, at: usize, problem: impl Into<Problem>) -> ReadError {
+    pub(crate) fn error_in_line(self, at: usize, problem: impl Into<InputProblem>) -> ReadError {
         ReadError::new(self.file, Place::Line(self.line(at)), problem)
     }
 
     /// An error at a place in a line, found by its byte.
-    pub(crate) fn error_in_column(self, at: usize, problem: impl Into<Problem>) -> ReadError {
+    pub(crate) fn error_in_column(self, at: usize, problem: impl Into<InputProblem>) -> ReadError {
         let before = &self.bytes[..at.min(self.bytes.len())];
         let line = before.rsplit(|&byte| byte == b'\n').next();
         let before = String::from_utf8_lossy(line.unwrap_or(before));
@@ -70,18 +70,18 @@ impl<'a> Input<'a> {
     }
 
     /// An error at a byte.
-    pub(crate) fn error_at(self, at: usize, problem: impl Into<Problem>) -> ReadError {
+    pub(crate) fn error_at(self, at: usize, problem: impl Into<InputProblem>) -> ReadError {
         ReadError::new(self.file, Place::Offset(at), problem)
     }
 
     /// An error of the whole file.
-    pub(crate) fn error(self, problem: impl Into<Problem>) -> ReadError {
+    pub(crate) fn error(self, problem: impl Into<InputProblem>) -> ReadError {
         ReadError::new(self.file, Place::Whole, problem)
     }
 
     /// The error of a file that has no bytes.
     pub(crate) fn empty(self) -> ReadError {
-        self.error(Problem::Syntax {
+        self.error(InputProblem::Syntax {
             found: "an empty file".to_owned(),
             expected: "a history".to_owned(),
         })
@@ -235,7 +235,7 @@ impl<'a> Cursor<'a> {
         let found = self.input.found(self.at);
         self.input.error_in_column(
             self.at,
-            Problem::Syntax {
+            InputProblem::Syntax {
                 found,
                 expected: expected.to_owned(),
             },
@@ -244,7 +244,7 @@ impl<'a> Cursor<'a> {
 
     /// An error in the line here.
     #[cold]
-    pub(crate) fn fail(&self, problem: impl Into<Problem>) -> ReadError {
+    pub(crate) fn fail(&self, problem: impl Into<InputProblem>) -> ReadError {
         self.input.error_in_line(self.at, problem)
     }
 }

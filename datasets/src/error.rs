@@ -21,7 +21,7 @@ pub enum Place {
 
 /// What is wrong.
 #[derive(Debug, Error)]
-pub enum Problem {
+pub enum InputProblem {
     /// The system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -64,7 +64,7 @@ struct Details {
     place: Place,
     /// In the line, counted from 1.
     column: Option<usize>,
-    problem: Problem,
+    problem: InputProblem,
 }
 
 /// A file that could not be read.
@@ -72,7 +72,7 @@ struct Details {
 pub struct ReadError(Box<Details>);
 
 impl ReadError {
-    pub(crate) fn new(file: &Path, place: Place, problem: impl Into<Problem>) -> Self {
+    pub(crate) fn new(file: &Path, place: Place, problem: impl Into<InputProblem>) -> Self {
         ReadError(Box::new(Details {
             file: file.to_owned(),
             place,
@@ -103,14 +103,14 @@ impl ReadError {
     }
 
     /// What is wrong there.
-    pub fn problem(&self) -> &Problem {
+    pub fn problem(&self) -> &InputProblem {
         &self.0.problem
     }
 
     /// Why reading stopped, if nothing is wrong with the file.
     pub fn stopped(&self) -> Option<&StopReason> {
         match &self.0.problem {
-            Problem::Stopped(reason) => Some(reason),
+            InputProblem::Stopped(reason) => Some(reason),
             _ => None,
         }
     }

@@ -23,7 +23,7 @@ use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{History, HistoryBuilder};
 use kingsnake_history::operations::Operation;
 
-pub use error::{Place, Problem, ReadError, WriteError};
+pub use error::{InputProblem, Place, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
 pub use locate::{Located, SourceEvent, SourceLine, locate};
 pub use many::histories;
@@ -151,7 +151,7 @@ pub fn open_log(
             Err(ReadError::new(
                 path,
                 Place::Whole,
-                Problem::Unsupported(words),
+                InputProblem::Unsupported(words),
             ))
         }
     }

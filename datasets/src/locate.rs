@@ -124,18 +124,18 @@ fn cut(line: &str) -> String {
 #[derive(Deserialize)]
 struct Head {
     id: Option<Value>,
-    event: Option<Event>,
+    event: Option<LocatedEvent>,
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct LocatedEvent {
     time: i64,
     what: String,
 }
 
 fn name_in_kingsnake(line: &str) -> Option<Named> {
     let head: Head = serde_json::from_str(line).ok()?;
-    if let Some(Event { time, what }) = head.event {
+    if let Some(LocatedEvent { time, what }) = head.event {
         return Some(Named::Event(SourceEvent { time, what }));
     }
     let txn = shown(&head.id?)?;

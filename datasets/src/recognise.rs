@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::ReadOptions;
 use crate::cursor::{Cursor, Input};
-use crate::error::{Place, Problem, ReadError};
+use crate::error::{InputProblem, Place, ReadError};
 use crate::format::Format;
 use crate::formats::dbcop;
-use crate::source::{self, Log, Source};
+use crate::source::{self, FileSource, SessionLog};
 
 /// Directories that hold nothing but one entry are entered, but no deeper than this.
 const MAX_DEPTH: usize = 4;
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 4;
 pub(crate) struct LoadedLog {
     pub(crate) number: i64,
     pub(crate) path: PathBuf,
-    pub(crate) source: Source,
+    pub(crate) source: FileSource,
 }
 
 /// What a path holds.
@@ -30,7 +30,7 @@ pub(crate) enum Found {
     File {
         format: Format,
         path: PathBuf,
-        source: Source,
+        source: FileSource,
     },
 }
 
@@ -114,7 +114,7 @@ fn both(path: &Path) -> ReadError {
     ReadError::new(
         path,
         Place::Whole,
-        Problem::Unrecognised(message.to_owned()),
+        InputProblem::Unrecognised(message.to_owned()),
     )
 }
 
@@ -131,15 +131,19 @@ fn no_logs(path: &Path, others: &[PathBuf]) -> ReadError {
     };
     let message =
         format!("no logs (T<n>.log of Cobra or J<n>.log of Viper) in this directory: {holds}");
-    ReadError::new(path, Place::Whole, Problem::Unrecognised(message))
+    ReadError::new(path, Place::Whole, InputProblem::Unrecognised(message))
 }
 
-fn load_logs(format: Format, logs: Vec<Log>, options: &ReadOptions) -> Result<Found, ReadError> {
+fn load_logs(
+    format: Format,
+    logs: Vec<SessionLog>,
+    options: &ReadOptions,
+) -> Result<Found, ReadError> {
     let mut left = options.max_decompressed;
     let mut loaded = Vec::with_capacity(logs.len());
-    for Log { number, path } in logs {
+    for SessionLog { number, path } in logs {
         let source = source::load(&path, left, &options.budget)?;
-        if matches!(source, Source::Owned(_)) {
+        if matches!(source, FileSource::Owned(_)) {
             left = left.saturating_sub(source.len() as u64);
         }
         loaded.push(LoadedLog {
@@ -180,7 +184,7 @@ pub(crate) fn recognise(input: Input<'_>) -> Result<Format, ReadError> {
                 "found {found}; the header is missing: add this as the first line: {HEADER}"
             );
         }
-        input.error_in_line(cursor.at, Problem::Unrecognised(message))
+        input.error_in_line(cursor.at, InputProblem::Unrecognised(message))
     })
 }
 

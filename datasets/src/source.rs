@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kingsnake_history::budget::Budget;
 use memmap2::Mmap;
 
-use crate::error::{Place, Problem, ReadError};
+use crate::error::{InputProblem, Place, ReadError};
 
 /// Below this size a plain read is cheaper than a mapping.
 const MAP_FROM: u64 = 64 * 1024;
@@ -24,33 +24,33 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// The bytes of one file.
-pub(crate) enum Source {
+pub(crate) enum FileSource {
     Mapped(Mmap),
     Owned(Vec<u8>),
 }
 
-impl Deref for Source {
+impl Deref for FileSource {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
         match self {
-            Source::Mapped(map) => map,
-            Source::Owned(bytes) => bytes,
+            FileSource::Mapped(map) => map,
+            FileSource::Owned(bytes) => bytes,
         }
     }
 }
 
 /// Reads a file, decompressed.
-pub(crate) fn load(path: &Path, limit: u64, budget: &Budget) -> Result<Source, ReadError> {
+pub(crate) fn load(path: &Path, limit: u64, budget: &Budget) -> Result<FileSource, ReadError> {
     let raw = map(path, limit, budget)?;
     let fail = |error: io::Error| ReadError::new(path, Place::Whole, error);
     if raw.starts_with(GZIP) {
         let reader = flate2::read::MultiGzDecoder::new(&*raw);
-        return pieces(reader, path, limit, budget).map(Source::Owned);
+        return pieces(reader, path, limit, budget).map(FileSource::Owned);
     }
     if raw.starts_with(ZSTD) {
         let reader = zstd::Decoder::with_buffer(&*raw).map_err(fail)?;
-        return pieces(reader, path, limit, budget).map(Source::Owned);
+        return pieces(reader, path, limit, budget).map(FileSource::Owned);
     }
     Ok(raw)
 }
@@ -61,7 +61,7 @@ pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a [u8], ReadErr
         return Ok(rest);
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        let problem = Problem::Syntax {
+        let problem = InputProblem::Syntax {
             found: "the byte-order mark of UTF-16".to_owned(),
             expected: "UTF-8; save the file as UTF-8".to_owned(),
         };
@@ -70,18 +70,18 @@ pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a [u8], ReadErr
     Ok(bytes)
 }
 
-fn map(path: &Path, limit: u64, budget: &Budget) -> Result<Source, ReadError> {
+fn map(path: &Path, limit: u64, budget: &Budget) -> Result<FileSource, ReadError> {
     let fail = |error: io::Error| ReadError::new(path, Place::Whole, error);
     let file = File::open(path).map_err(fail)?;
     let meta = file.metadata().map_err(fail)?;
     if !meta.is_file() || meta.len() < MAP_FROM {
-        return pieces(file, path, limit, budget).map(Source::Owned);
+        return pieces(file, path, limit, budget).map(FileSource::Owned);
     }
     // A file that shrinks while it is mapped would end the process; so would it for every tool that maps its
     // input. Nothing else can go wrong: the mapping is private, read only, and dropped before the reader returns.
     #[allow(unsafe_code)]
     let map = unsafe { Mmap::map(&file) }.map_err(fail)?;
-    Ok(Source::Mapped(map))
+    Ok(FileSource::Mapped(map))
 }
 
 /// Reads to the end, piece by piece, unless the limit or the budget comes first.
@@ -91,13 +91,13 @@ fn pieces(
     limit: u64,
     budget: &Budget,
 ) -> Result<Vec<u8>, ReadError> {
-    let fail = |problem: Problem| ReadError::new(path, Place::Whole, problem);
+    let fail = |problem: InputProblem| ReadError::new(path, Place::Whole, problem);
     let mut bytes = Vec::new();
     loop {
         let read = reader.by_ref().take(PIECE).read_to_end(&mut bytes);
         let n_read = read.map_err(|error| fail(error.into()))?;
         if bytes.len() as u64 > limit {
-            return Err(fail(Problem::TooLarge { limit }));
+            return Err(fail(InputProblem::TooLarge { limit }));
         }
         if n_read == 0 {
             return Ok(bytes);
@@ -105,7 +105,7 @@ fn pieces(
         budget
             .check()
             .and_then(|()| budget.reserve("the file in memory", bytes.len() as u64))
-            .map_err(|reason| fail(Problem::Stopped(reason)))?;
+            .map_err(|reason| fail(InputProblem::Stopped(reason)))?;
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn plain_name(path: &Path) -> &str {
 }
 
 /// One session's log, named by a letter and a number: `T7.log`, `J7.log`.
-pub(crate) struct Log {
+pub(crate) struct SessionLog {
     pub(crate) number: i64,
     pub(crate) path: PathBuf,
 }
@@ -129,9 +129,9 @@ pub(crate) struct Log {
 /// What a directory holds.
 pub(crate) struct Listing {
     /// `T<n>.log`, by number.
-    pub(crate) cobra: Vec<Log>,
+    pub(crate) cobra: Vec<SessionLog>,
     /// `J<n>.log`, by number.
-    pub(crate) viper: Vec<Log>,
+    pub(crate) viper: Vec<SessionLog>,
     /// Everything else, by name.
     pub(crate) others: Vec<PathBuf>,
 }
@@ -147,9 +147,9 @@ pub(crate) fn list(directory: &Path) -> Result<Listing, ReadError> {
     for entry in fs::read_dir(directory).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
         if let Some(number) = log_number(&path, 'T') {
-            listing.cobra.push(Log { number, path });
+            listing.cobra.push(SessionLog { number, path });
         } else if let Some(number) = log_number(&path, 'J') {
-            listing.viper.push(Log { number, path });
+            listing.viper.push(SessionLog { number, path });
         } else {
             listing.others.push(path);
         }
@@ -170,7 +170,7 @@ pub(crate) fn list(directory: &Path) -> Result<Listing, ReadError> {
             return Err(ReadError::new(
                 directory,
                 Place::Whole,
-                Problem::Contradiction(message),
+                InputProblem::Contradiction(message),
             ));
         }
     }

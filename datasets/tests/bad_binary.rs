@@ -4,7 +4,7 @@ mod refusal;
 
 use std::fs;
 
-use kingsnake_datasets::{Format, Place, Problem, ReadOptions, open, read_bytes};
+use kingsnake_datasets::{Format, InputProblem, Place, ReadOptions, open, read_bytes};
 use kingsnake_solver::model::Status;
 use refusal::{error, read};
 
@@ -124,7 +124,7 @@ fn a_cobra_read_that_contradicts_its_writer_is_refused() {
     let before = [txn(2, &[(b'R', &[3, 50, 6, 7])]), writer.clone()].concat();
     assert!(matches!(
         error(Format::Cobra, before).problem(),
-        Problem::Contradiction(_)
+        InputProblem::Contradiction(_)
     ));
     let wrong_key = [writer.clone(), txn(2, &[(b'R', &[1, 50, 8, 7])])].concat();
     assert!(
@@ -273,7 +273,7 @@ fn a_transaction_that_appears_twice_is_refused() {
     let edn = "{:type :ok :process 1 :index 4 :value []} {:type :ok :process 1 :index 4 :value []}";
     assert!(matches!(
         error(Format::JepsenEdn, edn).problem(),
-        Problem::History(_)
+        InputProblem::History(_)
     ));
 }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kingsnake_datasets::{Format, Problem, ReadOptions, open};
+use kingsnake_datasets::{Format, InputProblem, ReadOptions, open};
 use kingsnake_history::budget::Budget;
 use refusal::{error, read};
 
@@ -39,7 +39,7 @@ fn an_empty_file_is_no_history() {
 fn a_file_that_is_not_there_is_named() {
     let error = open(Path::new("no/such/history"), &ReadOptions::default()).unwrap_err();
     assert!(error.to_string().starts_with("no/such/history: "));
-    assert!(matches!(error.problem(), Problem::Io(_)));
+    assert!(matches!(error.problem(), InputProblem::Io(_)));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_decompression_bomb_meets_the_limit() {
     for path in [gzip, zstd_path] {
         let error = open(&path, &options).unwrap_err();
         assert!(
-            matches!(error.problem(), Problem::TooLarge { limit: 1_048_576 }),
+            matches!(error.problem(), InputProblem::TooLarge { limit: 1_048_576 }),
             "{error}"
         );
     }
@@ -112,7 +112,7 @@ fn a_decompression_bomb_meets_the_limit() {
     fs::write(&cut, [0x1f, 0x8b, 8, 0, 0]).unwrap();
     assert!(matches!(
         open(&cut, &options).unwrap_err().problem(),
-        Problem::Io(_)
+        InputProblem::Io(_)
     ));
 }
 
@@ -133,7 +133,7 @@ fn much_garbage_is_answered_at_once() {
     let start = Instant::now();
     assert!(matches!(
         open(&path, &ReadOptions::default()).unwrap_err().problem(),
-        Problem::Unrecognised(_)
+        InputProblem::Unrecognised(_)
     ));
     for format in Format::ALL {
         let options = ReadOptions {

@@ -4,7 +4,7 @@ mod refusal;
 
 use std::fs;
 
-use kingsnake_datasets::{Format, Place, Problem, ReadOptions, open};
+use kingsnake_datasets::{Format, InputProblem, Place, ReadOptions, open};
 use kingsnake_solver::model::BuildError;
 use refusal::{error, read};
 
@@ -59,7 +59,7 @@ fn a_transaction_in_two_sessions_is_refused() {
     assert!(
         matches!(
             text.problem(),
-            Problem::History(BuildError::TwoSessions { .. })
+            InputProblem::History(BuildError::TwoSessions { .. })
         ),
         "{text}"
     );
@@ -70,13 +70,13 @@ fn a_transaction_in_two_sessions_is_refused() {
     );
     assert!(matches!(
         interleaved.problem(),
-        Problem::History(BuildError::TwoSessions { .. })
+        InputProblem::History(BuildError::TwoSessions { .. })
     ));
     assert_eq!(interleaved.place(), Place::Line(4));
     let lists = error(Format::ListAppendText, "2\n0 7 A 1 1\n1 7 A 1 2\n");
     assert!(matches!(
         lists.problem(),
-        Problem::History(BuildError::TwoSessions { .. })
+        InputProblem::History(BuildError::TwoSessions { .. })
     ));
     let ours = error(
         Format::Kingsnake,

@@ -160,7 +160,7 @@ fn logs_are_not_written_among_others() {
 
 #[test]
 fn jepsens_formats_keep_what_bears_on_a_verdict() {
-    use kingsnake_datasets::store::Run;
+    use kingsnake_datasets::store::StoreRun;
     use kingsnake_datasets::workloads::{self, Parameters};
     for (name, format) in [
         ("mini", Format::JepsenEdn),
@@ -173,12 +173,12 @@ fn jepsens_formats_keep_what_bears_on_a_verdict() {
             ..Parameters::default()
         };
         let workload = workloads::find(name).unwrap().make(&parameters).unwrap();
-        let run = Run {
+        let run = StoreRun {
             n_txns: 200,
             n_clients: 5,
             keep_aborted: true,
             max_writes_per_key: Some(10),
-            ..Run::default()
+            ..StoreRun::default()
         };
         for times in [true, false] {
             let history = run.run(&*workload).unwrap().history(false, times).unwrap();

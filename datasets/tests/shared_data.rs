@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kingsnake_datasets::{Format, Parsed, Problem, ReadOptions, open};
+use kingsnake_datasets::{Format, InputProblem, Parsed, ReadOptions, open};
 use kingsnake_solver::model::{Op, Status};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
@@ -377,7 +377,7 @@ fn jepsen_files_open_unless_they_are_of_other_models() {
             }
             Err(error) => {
                 assert!(
-                    matches!(error.problem(), Problem::Unsupported(_)),
+                    matches!(error.problem(), InputProblem::Unsupported(_)),
                     "{error}"
                 );
                 let name = path

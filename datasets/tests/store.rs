@@ -1,7 +1,7 @@
 //! The embedded store keeps each promise and no more, repeats itself for a seed, and every injected fault is found where
 //! it must be and nowhere else.
 
-use kingsnake_datasets::store::{Breaks, Fault, Isolation, Recorded, Run};
+use kingsnake_datasets::store::{Breaks, Fault, Isolation, Recorded, StoreRun};
 use kingsnake_datasets::workloads::{
     BadParameters, Distribution, Granularity, Parameters, WORKLOADS, find,
 };
@@ -63,11 +63,11 @@ fn spec(level: Level) -> Spec {
     level.spec(None).expect("no switch, no contradiction")
 }
 
-fn crowded(workload: &str, run: &Run) -> Recorded {
+fn crowded(workload: &str, run: &StoreRun) -> Recorded {
     crowded_by(workload, None, run)
 }
 
-fn crowded_by(workload: &str, granularity: Option<Granularity>, run: &Run) -> Recorded {
+fn crowded_by(workload: &str, granularity: Option<Granularity>, run: &StoreRun) -> Recorded {
     let entry = find(workload).expect("it is in the table");
     let parameters = Parameters {
         n_keys: (entry.n_keys > 0).then_some(30),
@@ -85,12 +85,12 @@ fn crowded_by(workload: &str, granularity: Option<Granularity>, run: &Run) -> Re
     run.run(&*workload).expect("there are enough clients")
 }
 
-fn small(seed: u64) -> Run {
-    Run {
+fn small(seed: u64) -> StoreRun {
+    StoreRun {
         n_txns: 400,
         n_clients: 8,
         seed,
-        ..Run::default()
+        ..StoreRun::default()
     }
 }
 
@@ -100,7 +100,7 @@ fn the_store_keeps_its_promise_and_no_more() {
         let mut broken = [0, 0, 0];
         for seed in 0..6 {
             for (at, isolation) in Isolation::ALL.into_iter().enumerate() {
-                let run = Run {
+                let run = StoreRun {
                     isolation,
                     ..small(seed)
                 };
@@ -134,7 +134,7 @@ fn ranges_are_validated_where_they_must_be() {
         let mut n_skews = 0;
         for seed in 0..6 {
             for isolation in Isolation::ALL {
-                let run = Run {
+                let run = StoreRun {
                     isolation,
                     rollbacks: 10,
                     keep_aborted: true,
@@ -167,9 +167,9 @@ fn rows_come_and_go_and_ranges_find_them() {
         let entry = find(&format!("v-range-{name}")).unwrap();
         assert_eq!((entry.n_keys, entry.n_ops), (2_000, 8));
         let workload = entry.make(&Parameters::default()).unwrap();
-        let run = Run {
+        let run = StoreRun {
             n_txns: 4_000,
-            ..Run::default()
+            ..StoreRun::default()
         };
         let history = run.run(&*workload).unwrap().history(true, true).unwrap();
         let mut counts = [0.0_f64; 5];
@@ -211,7 +211,7 @@ fn rows_come_and_go_and_ranges_find_them() {
 
 #[test]
 fn a_phantom_needs_rows() {
-    let run = Run {
+    let run = StoreRun {
         fault: Some(Fault::Phantom),
         ..small(0)
     };
@@ -231,7 +231,7 @@ fn an_injected_phantom_is_called_one() {
         (Fault::PhantomSkew, Level::Ser, "G2"),
     ] {
         for seed in 0..4 {
-            let run = Run {
+            let run = StoreRun {
                 fault: Some(fault),
                 ..small(seed)
             };
@@ -253,7 +253,7 @@ fn an_injected_phantom_is_called_one() {
 fn the_same_seed_gives_the_same_history() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, workload, seed| {
-        let run = Run {
+        let run = StoreRun {
             rollbacks: 10,
             keep_aborted: true,
             ..small(seed)
@@ -287,7 +287,7 @@ fn the_same_seed_gives_the_same_history() {
 #[test]
 fn threads_keep_the_promise_too() {
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {
-        let run = Run {
+        let run = StoreRun {
             threads: true,
             isolation,
             n_txns: 1_000,
@@ -323,7 +323,7 @@ fn every_fault_is_found_where_it_must_be_and_nowhere_else() {
             // Its transactions are long, and their aborts many.
             let n_seeds = if workload == "tpcc" { 1 } else { 4 };
             for seed in 0..n_seeds {
-                let run = Run {
+                let run = StoreRun {
                     fault: Some(fault),
                     threads: seed == 3 && workload == "mini",
                     ..small(seed)
@@ -357,7 +357,7 @@ fn every_fault_is_found_where_it_must_be_and_nowhere_else() {
 #[test]
 fn faults_come_at_different_places() {
     let place = |seed| {
-        let run = Run {
+        let run = StoreRun {
             fault: Some(Fault::AbortedRead),
             ..small(seed)
         };
@@ -391,9 +391,9 @@ fn mixes_have_their_percentages() {
             ..Parameters::default()
         };
         let workload = find(name).unwrap().make(&parameters).unwrap();
-        let run = Run {
+        let run = StoreRun {
             n_txns: 4_000,
-            ..Run::default()
+            ..StoreRun::default()
         };
         let history = run.run(&*workload).unwrap().history(false, false).unwrap();
         let mut counts = [0, 0, 0];
@@ -453,7 +453,7 @@ fn mini_transactions_are_small_and_read_what_they_write() {
 
 #[test]
 fn values_are_unique_for_each_key_even_of_aborted_transactions() {
-    let run = Run {
+    let run = StoreRun {
         rollbacks: 30,
         keep_aborted: true,
         ..small(3)
@@ -503,7 +503,7 @@ fn what_cannot_be_run_is_refused() {
     };
     assert!(find("mini").unwrap().make(&fixed).is_err());
     let mini = find("mini").unwrap().make(&Parameters::default()).unwrap();
-    let alone = Run {
+    let alone = StoreRun {
         n_clients: 1,
         fault: Some(Fault::LongFork),
         ..small(0)
@@ -519,9 +519,9 @@ fn schemas_do_what_their_transactions_read() {
             .expect("it is in the table")
             .make(&Parameters::default())
             .expect("it has its own parameters");
-        let run = Run {
+        let run = StoreRun {
             n_txns: 2_000,
-            ..Run::default()
+            ..StoreRun::default()
         };
         let recorded = run.run(&*workload).expect("there are clients");
         let history = recorded.history(true, true).expect("names are counted");

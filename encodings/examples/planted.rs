@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::{BACKENDS, Decide, Options, PropagatorOptions, backend};
+use kingsnake_encodings::{BACKENDS, BackendOptions, Decide, PropagatorOptions, backend};
 use kingsnake_graph::decide::{Constraints, Decision, Question};
 use kingsnake_graph::{Edge, Reason};
 
@@ -245,12 +245,12 @@ fn main() {
     };
     let budget =
         Budget::unlimited().with_timeout(Instant::now(), Duration::from_secs(number(5, 120)));
-    let options = Options {
+    let options = BackendOptions {
         propagator: PropagatorOptions {
             decide,
             ..PropagatorOptions::default()
         },
-        ..Options::default()
+        ..BackendOptions::default()
     };
     let mut backend = backend(BACKENDS[0], &options).expect("the default exists");
     let started = Instant::now();

@@ -38,7 +38,7 @@ pub use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::Backend;
 use measured::Measured;
 use portfolio::Portfolio;
-pub use propagator::{Decide, Phase, Propagator, PropagatorOptions};
+pub use propagator::{Decide, FirstPhase, Propagator, PropagatorOptions};
 use punctual::Punctual;
 pub use punctual::left_behind;
 use thiserror::Error;
@@ -47,7 +47,7 @@ use z3::Z3;
 
 /// What may be chosen about a back end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct BackendOptions {
     /// The same seed gives the same run.
     pub seed: u32,
     /// For `cadical/propagator`.
@@ -56,12 +56,12 @@ pub struct Options {
     pub cooler: Option<CoolerSource>,
 }
 
-fn plain<E: Encoding + Sync + 'static>(options: &Options) -> Box<dyn Backend> {
+fn plain<E: Encoding + Sync + 'static>(options: &BackendOptions) -> Box<dyn Backend> {
     let make: Make = |options| Box::new(Measured(Plain::<E>::new(options)));
     Box::new(Punctual::new(make, options))
 }
 
-pub(crate) type Make = fn(&Options) -> Box<dyn Backend>;
+pub(crate) type Make = fn(&BackendOptions) -> Box<dyn Backend>;
 
 const TABLE: &[(&str, Make)] = &[
     (propagator::NAME, |options| {
@@ -122,7 +122,7 @@ pub const BACKENDS: &[&str] = &{
 pub struct UnknownBackend(String);
 
 /// The back end of this name: one of [`BACKENDS`], or `portfolio:A,B` of two of them.
-pub fn backend(name: &str, options: &Options) -> Result<Box<dyn Backend>, UnknownBackend> {
+pub fn backend(name: &str, options: &BackendOptions) -> Result<Box<dyn Backend>, UnknownBackend> {
     if let Some((_, make)) = TABLE.iter().find(|(known, _)| *known == name) {
         return Ok(make(options));
     }
@@ -149,13 +149,13 @@ mod tests {
     #[test]
     fn every_back_end_answers_to_its_name() {
         for &name in BACKENDS {
-            let backend = backend(name, &Options::default());
+            let backend = backend(name, &BackendOptions::default());
             assert_eq!(backend.map(|b| b.name().to_owned()), Ok(name.to_owned()));
         }
     }
 
     fn refusal(name: &str) -> String {
-        match backend(name, &Options::default()) {
+        match backend(name, &BackendOptions::default()) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }

@@ -9,13 +9,13 @@ use crate::cnf::elimination::Elimination;
 use crate::cnf::order_binary::OrderBinary;
 use crate::cnf::order_unary::OrderUnary;
 use crate::support::suite::small_questions;
-use crate::{Lazy, Options};
+use crate::{BackendOptions, Lazy};
 
 /// Loses one clause of every 2, 3, 5, 7 or 11, which each time is another part of the formula.
 fn lossy_ones_are_noticed<E: Encoding + Sync + 'static>() {
     let judged = |lost| {
         small_questions(
-            &|options: &Options| -> Box<dyn Backend> {
+            &|options: &BackendOptions| -> Box<dyn Backend> {
                 let mut plain = Plain::<E>::new(options);
                 plain.lost = lost;
                 Box::new(plain)
@@ -57,7 +57,7 @@ fn an_elimination_that_loses_clauses_is_noticed() {
 fn a_cycle_whose_clause_misses_a_literal_is_noticed() {
     let judged = |short| {
         small_questions(
-            &|options: &Options| -> Box<dyn Backend> {
+            &|options: &BackendOptions| -> Box<dyn Backend> {
                 let mut lazy = Lazy::new(options);
                 lazy.short = short;
                 Box::new(lazy)

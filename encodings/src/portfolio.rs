@@ -14,7 +14,7 @@ use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::{Progress, Silent};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Origin, Question};
 
-use crate::{Options, UnknownBackend, backend};
+use crate::{BackendOptions, UnknownBackend, backend};
 
 pub(crate) const NAME: &str = "portfolio";
 /// What the default name stands for.
@@ -26,14 +26,14 @@ const EVERY: Duration = Duration::from_millis(20);
 pub(crate) struct Portfolio {
     name: String,
     members: [String; 2],
-    options: Options,
+    options: BackendOptions,
 }
 
-type Answer = Result<(Decision, DecideStats), DecideError>;
+type BackendAnswer = Result<(Decision, DecideStats), DecideError>;
 
 impl Portfolio {
     /// Of the usual two.
-    pub fn new(options: &Options) -> Portfolio {
+    pub fn new(options: &BackendOptions) -> Portfolio {
         Portfolio {
             name: NAME.to_owned(),
             members: PAIR.map(str::to_owned),
@@ -45,7 +45,7 @@ impl Portfolio {
     pub fn named(
         name: &str,
         members: &str,
-        options: &Options,
+        options: &BackendOptions,
     ) -> Result<Portfolio, UnknownBackend> {
         let listed: Vec<&str> = members.split([',', '+']).collect();
         let [one, other] = listed[..] else {
@@ -69,7 +69,7 @@ impl Portfolio {
         })
     }
 
-    fn ask(&self, member: &str, question: Question<'_>, budget: &Budget) -> Answer {
+    fn ask(&self, member: &str, question: Question<'_>, budget: &Budget) -> BackendAnswer {
         backend(member, &self.options)
             .map_err(|error| self.error(error.to_string()))?
             .decide(question, budget, &mut Silent)
@@ -83,7 +83,7 @@ impl Portfolio {
     }
 
     /// All answers until the first that is definite, which is then the last.
-    fn race(&self, question: Question<'_>, budget: &Budget) -> Vec<Answer> {
+    fn race(&self, question: Question<'_>, budget: &Budget) -> Vec<BackendAnswer> {
         let decided = Arc::new(AtomicBool::new(false));
         let shared = budget.clone().with_interrupt(Arc::clone(&decided));
         thread::scope(|scope| {
@@ -123,7 +123,7 @@ impl Portfolio {
     }
 }
 
-fn is_definite(answer: &Answer) -> bool {
+fn is_definite(answer: &BackendAnswer) -> bool {
     matches!(answer, Ok((Decision::Choices(_) | Decision::Core(_), _)))
 }
 
@@ -139,7 +139,12 @@ impl Backend for Portfolio {
         })
     }
 
-    fn decide(&mut self, question: Question<'_>, budget: &Budget, _: &mut dyn Progress) -> Answer {
+    fn decide(
+        &mut self,
+        question: Question<'_>,
+        budget: &Budget,
+        _: &mut dyn Progress,
+    ) -> BackendAnswer {
         let mut given = self.race(question, budget);
         let best = given
             .iter()

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::{Event, Progress};
+use kingsnake_context::progress::{Progress, ProgressEvent};
 use kingsnake_graph::decide::{
     Backend, Constraints, DecideError, DecideStats, Decision, Origin, Question, Side,
 };
 
-use crate::{Make, Options};
+use crate::{BackendOptions, Make};
 
 /// How often the budget is asked.
 const EVERY: Duration = Duration::from_millis(20);
@@ -33,17 +33,17 @@ pub fn left_behind() -> bool {
 /// A back end that is on time.
 pub(crate) struct Punctual {
     make: Make,
-    options: Options,
+    options: BackendOptions,
     /// Answers what needs no solver.
     model: Box<dyn Backend>,
 }
 
-type Answer = Result<(Decision, DecideStats), DecideError>;
+type BackendAnswer = Result<(Decision, DecideStats), DecideError>;
 
 enum Message {
-    Event(Event),
+    Event(ProgressEvent),
     /// `None` from a back end that takes no hints.
-    Answer(Option<Answer>),
+    Answer(Option<BackendAnswer>),
 }
 
 /// A question with all that it refers to.
@@ -84,13 +84,13 @@ impl Owned {
 struct Telling(Sender<Message>);
 
 impl Progress for Telling {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: ProgressEvent) {
         let _ = self.0.send(Message::Event(event));
     }
 }
 
 impl Punctual {
-    pub fn new(make: Make, options: &Options) -> Punctual {
+    pub fn new(make: Make, options: &BackendOptions) -> Punctual {
         Punctual {
             make,
             options: options.clone(),
@@ -105,7 +105,7 @@ impl Punctual {
         assumed: Option<&[(u32, Side)]>,
         budget: &Budget,
         progress: &mut dyn Progress,
-    ) -> Option<Answer> {
+    ) -> Option<BackendAnswer> {
         let (sender, messages) = mpsc::channel();
         let owned = Owned::of(question);
         let assumed = assumed.map(<[_]>::to_vec);
@@ -173,7 +173,7 @@ impl Backend for Punctual {
         question: Question<'_>,
         budget: &Budget,
         progress: &mut dyn Progress,
-    ) -> Answer {
+    ) -> BackendAnswer {
         self.ask(&question, None, budget, progress)
             .unwrap_or_else(|| Err(self.error("it gave no answer".to_owned())))
     }
@@ -184,7 +184,7 @@ impl Backend for Punctual {
         assumed: &[(u32, Side)],
         budget: &Budget,
         progress: &mut dyn Progress,
-    ) -> Option<Answer> {
+    ) -> Option<BackendAnswer> {
         self.ask(&question, Some(assumed), budget, progress)
     }
 }
@@ -203,7 +203,12 @@ mod tests {
             "deaf"
         }
 
-        fn decide(&mut self, _: Question<'_>, budget: &Budget, _: &mut dyn Progress) -> Answer {
+        fn decide(
+            &mut self,
+            _: Question<'_>,
+            budget: &Budget,
+            _: &mut dyn Progress,
+        ) -> BackendAnswer {
             while budget.check().is_ok() {
                 thread::sleep(EVERY);
             }
@@ -227,7 +232,7 @@ mod tests {
             constraints: &Constraints::default(),
             estimate: &[],
         };
-        let mut punctual = Punctual::new(|_| Box::new(Deaf), &Options::default());
+        let mut punctual = Punctual::new(|_| Box::new(Deaf), &BackendOptions::default());
         let (decision, _) = punctual
             .decide(question, &budget, &mut Silent)
             .expect("an answer comes before it wakes up");

@@ -2,11 +2,11 @@
 
 mod support;
 
-use kingsnake_encodings::{BACKENDS, Options, backend};
+use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
 use kingsnake_graph::decide::Backend;
 use support::suite;
 
-fn make(name: &'static str) -> impl Fn(&Options) -> Box<dyn Backend> {
+fn make(name: &'static str) -> impl Fn(&BackendOptions) -> Box<dyn Backend> {
     move |options| backend(name, options).expect("a back end of the table")
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::{Faults, Options, Propagator};
+use kingsnake_encodings::{BackendOptions, Faults, Propagator};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Side};
 use support::{Owned, Random, planted, small};
 
@@ -55,7 +55,7 @@ fn bad_hints_change_no_answer() {
         let random = &mut Random::new(seed);
         let question = small(random);
         let hinted = hints(&question, random);
-        let mut backend = Propagator::new(&Options::default());
+        let mut backend = Propagator::new(&BackendOptions::default());
         let answer = ask(&mut backend, &question, &hinted);
         if let Ok((decision, stats)) = &answer {
             n_rejects += u64::from(stats.rejects > 0);
@@ -82,8 +82,8 @@ fn bad_hints_change_no_answer_of_z3() {
             let random = &mut Random::new(seed);
             let question = small(random);
             let hinted = hints(&question, random);
-            let mut backend =
-                kingsnake_encodings::backend(&name, &Options::default()).expect("a back end");
+            let mut backend = kingsnake_encodings::backend(&name, &BackendOptions::default())
+                .expect("a back end");
             let answer = ask(&mut *backend, &question, &hinted);
             if let Ok((decision, stats)) = &answer {
                 n_rejects += u64::from(stats.rejects > 0);
@@ -106,11 +106,11 @@ fn larger_questions_survive_bad_hints() {
         let question = planted(60, 400, seed % 3 == 0, random);
         let hinted = hints(&question, random);
         let hinted_answer = ask(
-            &mut Propagator::new(&Options::default()),
+            &mut Propagator::new(&BackendOptions::default()),
             &question,
             &hinted,
         );
-        let plain = Propagator::new(&Options::default()).decide(
+        let plain = Propagator::new(&BackendOptions::default()).decide(
             question.question(),
             &Budget::unlimited(),
             &mut Silent,
@@ -132,7 +132,7 @@ fn who_believes_an_assumed_no_is_caught() {
         let random = &mut Random::new(seed);
         let question = small(random);
         let hinted = hints(&question, random);
-        let mut backend = Propagator::new(&Options::default()).with_faults(faults);
+        let mut backend = Propagator::new(&BackendOptions::default()).with_faults(faults);
         wrong(&question, ask(&mut backend, &question, &hinted)).is_some()
     });
     assert!(caught.is_some());

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use batsat::{BasicSolver, SolverInterface, lbool};
 use kingsnake_context::budget::Budget;
-use kingsnake_encodings::export::{ENCODINGS, Instance, dimacs, dot, gnf, smtlib2};
+use kingsnake_encodings::export::{ENCODINGS, ExportInstance, dimacs, dot, gnf, smtlib2};
 use support::{Owned, Random, planted, small};
 
 fn name(node: u32) -> String {
@@ -28,11 +28,11 @@ fn known(owned: &Owned) -> Vec<(u32, u32)> {
     known
 }
 
-type Write = fn(&Instance<'_>, &mut dyn std::io::Write) -> std::io::Result<()>;
+type Write = fn(&ExportInstance<'_>, &mut dyn std::io::Write) -> std::io::Result<()>;
 
 fn text(owned: &Owned, write: Write) -> String {
     let known = known(owned);
-    let instance = Instance {
+    let instance = ExportInstance {
         n_nodes: owned.n_nodes,
         known: &known,
         constraints: &owned.constraints,

@@ -3,7 +3,7 @@
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::{Options, backend};
+use kingsnake_encodings::{BackendOptions, backend};
 use kingsnake_lab::random::{Injected, Large};
 use kingsnake_solver::check::{Techniques, check};
 use kingsnake_solver::level::{Model, RealTime, Spec};
@@ -38,7 +38,8 @@ fn engines() -> Vec<Techniques> {
 }
 
 fn says(history: &History, spec: Spec, techniques: &Techniques) -> String {
-    let mut backend = backend("cadical/propagator", &Options::default()).expect("a back end");
+    let mut backend =
+        backend("cadical/propagator", &BackendOptions::default()).expect("a back end");
     let budget = Budget::unlimited();
     let report = check(
         history,

@@ -1,6 +1,6 @@
 //! Parallel snapshot isolation and mixed levels with every back end, against brute force.
 
-use kingsnake_encodings::{BACKENDS, Options, backend};
+use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
 use kingsnake_graph::decide::Origin;
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Model, Spec};
@@ -41,7 +41,7 @@ fn agree(model: Model, draw: fn(u64) -> History) {
         let mut counts = [0; 2];
         let mut n_asked = 0;
         for seed in 0..share(name) {
-            let mut engine = backend(name, &Options::default()).expect("it is in the table");
+            let mut engine = backend(name, &BackendOptions::default()).expect("it is in the table");
             if engine.refuses(Origin::Other).is_some() {
                 n_refused += 1;
                 break;

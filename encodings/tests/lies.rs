@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Progress;
-use kingsnake_encodings::{Options, backend};
+use kingsnake_encodings::{BackendOptions, backend};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use support::suite::{self, Make};
 
@@ -105,7 +105,7 @@ impl Backend for Liar {
     }
 }
 
-fn told(lie: Lie) -> impl Fn(&Options) -> Box<dyn Backend> {
+fn told(lie: Lie) -> impl Fn(&BackendOptions) -> Box<dyn Backend> {
     move |options| {
         let honest = backend("cadical/propagator", options).expect("a back end");
         Box::new(Liar { honest, lie })

@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::{Event, Progress, Silent};
-use kingsnake_encodings::{BACKENDS, Decide, Options, PropagatorOptions, backend};
+use kingsnake_context::progress::{Progress, ProgressEvent, Silent};
+use kingsnake_encodings::{BACKENDS, BackendOptions, Decide, PropagatorOptions, backend};
 use kingsnake_graph::decide::{Constraints, Decision};
 use support::{Owned, Random, edge, judge, pigeons, planted};
 
-fn every_way() -> Vec<(&'static str, Options)> {
+fn every_way() -> Vec<(&'static str, BackendOptions)> {
     let mut ways = Vec::new();
     for decide in [Decide::Repair, Decide::SurestFirst, Decide::Vsids] {
-        let options = Options {
+        let options = BackendOptions {
             propagator: PropagatorOptions {
                 decide,
                 ..PropagatorOptions::default()
             },
-            ..Options::default()
+            ..BackendOptions::default()
         };
         ways.push((BACKENDS[0], options));
     }
@@ -74,7 +74,7 @@ fn another_thread_can_interrupt() {
 fn what_does_not_fit_is_not_allocated() {
     let owned = planted(2000, 4000, false, &mut Random::new(1));
     let budget = Budget::unlimited().with_memory(1000);
-    let (decision, _) = backend(BACKENDS[0], &Options::default())
+    let (decision, _) = backend(BACKENDS[0], &BackendOptions::default())
         .expect("listed")
         .decide(owned.question(), &budget, &mut Silent)
         .expect("no failure");
@@ -87,23 +87,23 @@ fn what_does_not_fit_is_not_allocated() {
 #[test]
 fn progress_is_told() {
     #[derive(Default)]
-    struct Listener(Vec<Event>);
+    struct Listener(Vec<ProgressEvent>);
     impl Progress for Listener {
-        fn event(&mut self, event: Event) {
+        fn event(&mut self, event: ProgressEvent) {
             self.0.push(event);
         }
     }
     let budget = Budget::unlimited().with_timeout(Instant::now(), Duration::from_millis(600));
     let mut listener = Listener::default();
     let owned = pigeons(13);
-    backend(BACKENDS[0], &Options::default())
+    backend(BACKENDS[0], &BackendOptions::default())
         .expect("listed")
         .decide(owned.question(), &budget, &mut listener)
         .expect("no failure");
     assert!(!listener.0.is_empty());
     for event in listener.0 {
         assert!(
-            matches!(event, Event::Deciding { variables: 182, settled, .. } if settled <= 182),
+            matches!(event, ProgressEvent::Deciding { variables: 182, settled, .. } if settled <= 182),
             "{event:?}"
         );
     }
@@ -114,7 +114,7 @@ fn an_order_that_violates_nothing_is_answered_without_a_decision() {
     let mut constraints = Constraints::default();
     constraints.push([edge(0, 2)], [edge(2, 1)]);
     let owned = Owned::new(&[(0, 1)], vec![0, 1, 2], constraints);
-    let (decision, stats) = backend(BACKENDS[0], &Options::default())
+    let (decision, stats) = backend(BACKENDS[0], &BackendOptions::default())
         .expect("listed")
         .decide(owned.question(), &Budget::unlimited(), &mut Silent)
         .expect("no failure");
@@ -126,11 +126,11 @@ fn an_order_that_violates_nothing_is_answered_without_a_decision() {
 fn nothing_open_is_met_and_a_known_cycle_is_an_error() {
     let empty = Owned::new(&[], Vec::new(), Constraints::default());
     for &name in BACKENDS {
-        let mut backend = backend(name, &Options::default()).expect("listed");
+        let mut backend = backend(name, &BackendOptions::default()).expect("listed");
         assert_eq!(judge(&mut *backend, &empty, Some(true)), Ok(true));
     }
     let broken = Owned::new(&[(0, 1), (1, 0)], vec![0, 1], Constraints::default());
-    let mut backend = backend(BACKENDS[0], &Options::default()).expect("listed");
+    let mut backend = backend(BACKENDS[0], &BackendOptions::default()).expect("listed");
     assert!(judge(&mut *backend, &broken, None).is_err());
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_context::rng::Rng;
-use kingsnake_encodings::export::{Instance, gnf};
+use kingsnake_encodings::export::{ExportInstance, gnf};
 use kingsnake_encodings::import::Gnf;
 use kingsnake_encodings::proof::{self, Proving, instance_path};
-use kingsnake_encodings::{BACKENDS, Decide, Options, PropagatorOptions, backend};
+use kingsnake_encodings::{BACKENDS, BackendOptions, Decide, PropagatorOptions, backend};
 use kingsnake_graph::decide::{Backend, Decision, Origin, Side};
 use kingsnake_graph::heuristic::{self, Heuristic};
 use kingsnake_graph::prune::{
@@ -211,7 +211,8 @@ fn decide(problem: &Problem, name: &str, options: PruneOptions) -> Result<bool, 
         Ok(Outcome::Contradiction(_)) => return Ok(false),
         Err(reason) => return Err(reason.to_string()),
     };
-    let mut backend = backend(name, &Options::default()).map_err(|error| error.to_string())?;
+    let mut backend =
+        backend(name, &BackendOptions::default()).map_err(|error| error.to_string())?;
     let decided = backend.decide(pruned.question(), &budget, &mut Silent);
     let (decision, _) = decided.map_err(|error| error.to_string())?;
     match decision {
@@ -241,7 +242,7 @@ fn decide(problem: &Problem, name: &str, options: PruneOptions) -> Result<bool, 
 #[test]
 fn every_back_end_decides_problems_with_choices_guarded_edges_and_clauses() {
     let decides = |name: &&&str| {
-        let backend = backend(name, &Options::default()).expect("it is in the table");
+        let backend = backend(name, &BackendOptions::default()).expect("it is in the table");
         backend.refuses(Origin::Other).is_none()
     };
     let names: Vec<&str> = BACKENDS.iter().filter(decides).copied().collect();
@@ -340,7 +341,7 @@ fn what_is_exported_as_gnf_is_read_back_with_the_same_answer() {
             .known()
             .map(|it| (it.from, it.to))
             .collect();
-        let instance = Instance {
+        let instance = ExportInstance {
             n_nodes: pruned.dag.n_nodes(),
             known: &known,
             constraints: &pruned.constraints,
@@ -364,7 +365,8 @@ fn what_is_exported_as_gnf_is_read_back_with_the_same_answer() {
         let said = match outcome {
             Ok(Outcome::Contradiction(_)) => false,
             Ok(Outcome::Pruned(pruned)) => {
-                let mut backend = backend(BACKENDS[0], &Options::default()).expect("the default");
+                let mut backend =
+                    backend(BACKENDS[0], &BackendOptions::default()).expect("the default");
                 let decided = backend.decide(pruned.question(), &Budget::unlimited(), &mut Silent);
                 match decided.expect("it decides").0 {
                     Decision::Choices(choices) => {
@@ -431,7 +433,7 @@ fn the_witness_every_heuristic_and_every_way_to_search_take_choices() {
             assert!(truth && leaves_no_cycle(&pruned, &sides), "seed {seed}");
             n_witnessed += 1;
         }
-        let options = Options {
+        let options = BackendOptions {
             propagator: PropagatorOptions {
                 decide: Decide::ALL[seed % 4],
                 anneal: seed % 3 > 0,
@@ -439,7 +441,7 @@ fn the_witness_every_heuristic_and_every_way_to_search_take_choices() {
                 propagate: [0, 8][seed / 4 % 2],
                 ..PropagatorOptions::default()
             },
-            ..Options::default()
+            ..BackendOptions::default()
         };
         for heuristic in [Heuristic::Off, Heuristic::Viper, Heuristic::Incremental] {
             let mut backend = backend(BACKENDS[0], &options).expect("the default");
@@ -486,13 +488,14 @@ fn a_proof_is_written_of_choices_that_cannot_be_made() {
             Some(pruned) if !can_be_met(&problem) => pruned,
             _ => continue,
         };
-        let inner = backend(BACKENDS[0], &Options::default()).expect("the default");
+        let inner = backend(BACKENDS[0], &BackendOptions::default()).expect("the default");
         let mut proving = Proving::new(inner, path.clone(), Vec::new(), 0);
         let decided = proving.decide(pruned.question(), &Budget::unlimited(), &mut Silent);
         assert!(matches!(decided, Ok((Decision::Core(_), _))), "seed {seed}");
         proving.written().expect("a proof").expect("it was checked");
         let read = |path: &Path| std::fs::read_to_string(path).expect("it was written");
-        let instance = proof::Instance::read(&read(&instance_path(&path))).expect("as written");
+        let instance =
+            proof::ProofInstance::read(&read(&instance_path(&path))).expect("as written");
         proof::check(&instance, &read(&path)).expect("as checked when it was written");
         proof::same_question(&instance, &pruned.question()).expect("the same question");
         n_proved += 1;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::proof::{Instance, Proving, check, instance_path, same_question};
-use kingsnake_encodings::{BACKENDS, Options, backend};
+use kingsnake_encodings::proof::{ProofInstance, Proving, check, instance_path, same_question};
+use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
 use kingsnake_graph::decide::{Backend, Decision};
 use support::{Owned, Random, pigeons, planted, small};
 
@@ -29,7 +29,7 @@ impl Drop for Scratch {
 
 /// The instance and the proof of a question that cannot be met, as written.
 fn proven(owned: &Owned, name: &str, scratch: &Scratch) -> (String, String) {
-    let inner = backend(name, &Options::default()).expect("a back end of the table");
+    let inner = backend(name, &BackendOptions::default()).expect("a back end of the table");
     let mut proving = Proving::new(inner, scratch.0.clone(), vec!["a test".to_owned()], 0);
     let (decision, _) = proving
         .decide(owned.question(), &Budget::unlimited(), &mut Silent)
@@ -63,7 +63,7 @@ fn every_back_end_proves_what_it_refutes() {
         for _ in 0..40 {
             let owned = refutable(&mut random);
             let (instance, proof) = proven(&owned, name, &scratch);
-            let instance = Instance::read(&instance).expect("as written");
+            let instance = ProofInstance::read(&instance).expect("as written");
             check(&instance, &proof).expect("as checked when it was written");
             same_question(&instance, &owned.question()).expect("the same question");
         }
@@ -77,7 +77,7 @@ fn every_back_end_proves_what_it_refutes() {
 fn what_can_be_met_gets_no_proof() {
     let scratch = Scratch::new("met");
     let owned = planted(50, 80, false, &mut Random::new(42));
-    let inner = backend(BACKENDS[0], &Options::default()).expect("the default");
+    let inner = backend(BACKENDS[0], &BackendOptions::default()).expect("the default");
     let mut proving = Proving::new(inner, scratch.0.clone(), Vec::new(), 0);
     let decided = proving.decide(owned.question(), &Budget::unlimited(), &mut Silent);
     assert!(matches!(decided, Ok((Decision::Choices(_), _))));
@@ -85,8 +85,8 @@ fn what_can_be_met_gets_no_proof() {
     assert!(!scratch.0.exists());
 }
 
-fn accepted(instance: &str, proof: &str) -> Result<Instance, String> {
-    let instance = Instance::read(instance)?;
+fn accepted(instance: &str, proof: &str) -> Result<ProofInstance, String> {
+    let instance = ProofInstance::read(instance)?;
     check(&instance, proof).map(|_| instance)
 }
 
@@ -158,13 +158,13 @@ fn a_proof_of_another_question_is_noticed() {
     let mut random = Random::new(43);
     let (owned, other) = (refutable(&mut random), pigeons(3));
     let (instance, _) = proven(&other, "cadical/lazy", &scratch);
-    let instance = Instance::read(&instance).expect("as written");
+    let instance = ProofInstance::read(&instance).expect("as written");
     assert!(same_question(&instance, &other.question()).is_ok());
     assert!(same_question(&instance, &owned.question()).is_err());
 }
 
 /// Whether the instance's clauses can be met, by enumeration.
-fn can_be_met(instance: &Instance) -> bool {
+fn can_be_met(instance: &ProofInstance) -> bool {
     let n = instance.constraints.len();
     assert!(n <= 16, "too many to try all");
     (0u32..1 << n).any(|values| {

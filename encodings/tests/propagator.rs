@@ -4,17 +4,19 @@ mod support;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::{Decide, Faults, Options, Phase, Propagator, PropagatorOptions};
+use kingsnake_encodings::{
+    BackendOptions, Decide, Faults, FirstPhase, Propagator, PropagatorOptions,
+};
 use kingsnake_graph::decide::{Backend, Decision};
 use support::{Owned, Random, judge, planted, small};
 
-fn all_options() -> Vec<Options> {
+fn all_options() -> Vec<BackendOptions> {
     let mut all = Vec::new();
-    for phase in Phase::ALL {
+    for phase in FirstPhase::ALL {
         for decide in Decide::ALL {
             // Neighbours differ in the other options too, and over all of them every pair of choices comes.
             let at = all.len();
-            all.push(Options {
+            all.push(BackendOptions {
                 seed: at as u32,
                 propagator: PropagatorOptions {
                     phase,
@@ -77,7 +79,7 @@ fn every_option_agrees_with_enumeration() {
 
 /// The default back end's core, of which no member can be spared.
 fn smallest_core(owned: &Owned) -> Vec<u32> {
-    let mut backend = Propagator::new(&Options::default());
+    let mut backend = Propagator::new(&BackendOptions::default());
     let budget = Budget::unlimited();
     let decided = backend.decide(owned.question(), &budget, &mut Silent);
     let Ok((Decision::Core(core), _)) = decided else {
@@ -96,7 +98,7 @@ fn annealing_changes_no_answer() {
     let mut random = Random::new(5);
     let (mut n_annealed, mut n_met) = (0, 0);
     let mut check = |owned: &Owned, truth: bool| {
-        let mut backend = Propagator::new(&Options::default()).hard_after(1);
+        let mut backend = Propagator::new(&BackendOptions::default()).hard_after(1);
         if let Err(what) = judge(&mut backend, owned, Some(truth)) {
             panic!("{what}\n{owned:?}");
         }
@@ -128,12 +130,12 @@ fn larger_planted_questions_are_decided_as_planted() {
             let owned = planted(n_nodes, n_constraints, torn, &mut random);
             for variant in variants(&owned, &mut random) {
                 for decide in Decide::ALL {
-                    let options = Options {
+                    let options = BackendOptions {
                         propagator: PropagatorOptions {
                             decide,
                             ..PropagatorOptions::default()
                         },
-                        ..Options::default()
+                        ..BackendOptions::default()
                     };
                     let mut backend = Propagator::new(&options);
                     if let Err(what) = judge(&mut backend, &variant, Some(!torn)) {

@@ -3,7 +3,7 @@
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::{BACKENDS, Options, backend};
+use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{sketch, small_repeats_committed};
 use kingsnake_solver::check::{Techniques, check};
@@ -33,7 +33,8 @@ fn every_back_end_decides_uncertain_reads() {
             let spec = level.spec(Some(seed % 4 < 2)).expect("the level takes it");
             let truth = oracle::holds(&history, spec).expect("it is small");
             for (at, name) in BACKENDS.iter().enumerate() {
-                let mut engine = backend(name, &Options::default()).expect("it is in the table");
+                let mut engine =
+                    backend(name, &BackendOptions::default()).expect("it is in the table");
                 if seed % BACKENDS.len() != at || engine.refuses(Origin::Other).is_some() {
                     continue;
                 }

@@ -3,7 +3,7 @@
 use crate::GpuError;
 use std::fmt;
 
-use crate::Choice;
+use crate::DeviceChoice;
 
 /// What an adapter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,29 +111,32 @@ impl Given {
 }
 
 /// The adapter that a choice means: the best that fits, or why there is none.
-pub(crate) fn pick<'a>(adapters: &'a [About], choice: &Choice) -> Result<&'a About, GpuError> {
+pub(crate) fn pick<'a>(
+    adapters: &'a [About],
+    choice: &DeviceChoice,
+) -> Result<&'a About, GpuError> {
     pick_among(adapters, choice, Given::by(|name| std::env::var(name).ok()))
 }
 
 fn pick_among<'a>(
     adapters: &'a [About],
-    choice: &Choice,
+    choice: &DeviceChoice,
     given: Option<Given>,
 ) -> Result<&'a About, GpuError> {
     if adapters.is_empty() {
         return Err(GpuError::NoAdapter);
     }
-    if matches!(choice, Choice::Auto | Choice::Gpu)
+    if matches!(choice, DeviceChoice::Auto | DeviceChoice::Gpu)
         && let Some(about) = given.and_then(|given| given.among(adapters))
         && about.unfit.is_none()
     {
         return Ok(about);
     }
     let meant = adapters.iter().filter(|about| match choice {
-        Choice::Auto => about.kind != AdapterKind::Software,
-        Choice::Cpu => false,
-        Choice::Gpu => true,
-        Choice::Named(by) => about.is_meant(by),
+        DeviceChoice::Auto => about.kind != AdapterKind::Software,
+        DeviceChoice::Cpu => false,
+        DeviceChoice::Gpu => true,
+        DeviceChoice::Named(by) => about.is_meant(by),
     });
     let best = meant.min_by_key(|about| (about.unfit.is_some(), about.kind, about.index));
     let Some(best) = best else {
@@ -142,7 +145,7 @@ fn pick_among<'a>(
             .map(|about| format!("{} {} ({})", about.index, about.name, about.backend))
             .collect();
         return Err(match choice {
-            Choice::Named(by) => GpuError::Unknown {
+            DeviceChoice::Named(by) => GpuError::Unknown {
                 name: by.clone(),
                 known: names.join(", "),
             },
@@ -201,10 +204,10 @@ mod tests {
         let said = |of: &'static str| Given::by(move |name| (name == of).then(|| "1,2".to_owned()));
         let given = said("CUDA_VISIBLE_DEVICES");
         let name = |adapters, choice| pick_among(adapters, choice, given).map(|it| it.index);
-        assert_eq!(name(&all, &Choice::Gpu), Ok(0));
-        assert_eq!(name(&all[1..], &Choice::Auto), Ok(1));
+        assert_eq!(name(&all, &DeviceChoice::Gpu), Ok(0));
+        assert_eq!(name(&all[1..], &DeviceChoice::Auto), Ok(1));
         // What was typed counts more.
-        assert_eq!(name(&all, &Choice::Named("iris".to_owned())), Ok(2));
+        assert_eq!(name(&all, &DeviceChoice::Named("iris".to_owned())), Ok(2));
         assert_eq!(
             said("ROCR_VISIBLE_DEVICES").map(|it| it.vendor),
             Some(0x1002)
@@ -218,22 +221,22 @@ mod tests {
         let integrated = about(1, "Iris", AdapterKind::Integrated, None);
         let discrete = about(2, "GeForce", AdapterKind::Discrete, None);
         let unfit = about(3, "Old", AdapterKind::Discrete, Some("no compute"));
-        assert!(pick(&[], &Choice::Auto).is_err());
-        assert!(pick(std::slice::from_ref(&software), &Choice::Auto).is_err());
+        assert!(pick(&[], &DeviceChoice::Auto).is_err());
+        assert!(pick(std::slice::from_ref(&software), &DeviceChoice::Auto).is_err());
         let all = [software, integrated, discrete, unfit];
-        let name = |choice: &Choice| pick(&all, choice).map(|it| it.name.clone());
-        assert_eq!(name(&Choice::Auto).as_deref(), Ok("GeForce"));
-        assert_eq!(name(&Choice::Gpu).as_deref(), Ok("GeForce"));
-        assert_eq!(pick(&all[..1], &Choice::Gpu), Ok(&all[0]));
+        let name = |choice: &DeviceChoice| pick(&all, choice).map(|it| it.name.clone());
+        assert_eq!(name(&DeviceChoice::Auto).as_deref(), Ok("GeForce"));
+        assert_eq!(name(&DeviceChoice::Gpu).as_deref(), Ok("GeForce"));
+        assert_eq!(pick(&all[..1], &DeviceChoice::Gpu), Ok(&all[0]));
         assert_eq!(
-            name(&Choice::Named("iris".to_owned())).as_deref(),
+            name(&DeviceChoice::Named("iris".to_owned())).as_deref(),
             Ok("Iris")
         );
         assert_eq!(
-            name(&Choice::Named("0".to_owned())).as_deref(),
+            name(&DeviceChoice::Named("0".to_owned())).as_deref(),
             Ok("llvmpipe")
         );
-        assert!(name(&Choice::Named("Old".to_owned())).is_err());
-        assert!(name(&Choice::Named("7".to_owned())).is_err());
+        assert!(name(&DeviceChoice::Named("Old".to_owned())).is_err());
+        assert!(name(&DeviceChoice::Named("7".to_owned())).is_err());
     }
 }

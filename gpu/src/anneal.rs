@@ -5,7 +5,7 @@ use kingsnake_context::budget::Budget;
 use kingsnake_graph::cool::{Cooled, Cooler, CoolerSource, Cooling, CoolingSize, colour_at};
 use kingsnake_graph::prune::{DeviceError, DeviceStats, Offer};
 
-use crate::Choice;
+use crate::DeviceChoice;
 use crate::adapter::{About, AdapterKind};
 use crate::cost::{self, Speed};
 use crate::device::{find, share, time, weighed};
@@ -250,7 +250,7 @@ impl<'a, E: Executor> Resident<'a, E> {
     }
 }
 
-fn reads_of(of: &kingsnake_graph::cool::Reads) -> Reads {
+fn reads_of(of: &kingsnake_graph::cool::NodeReads) -> Reads {
     Reads {
         before: of.before,
         after: of.after,
@@ -277,7 +277,7 @@ fn load_of(task: &Cooling, colour: usize) -> Load {
 
 /// A device that cools lines. Nothing is opened before a task is offered.
 pub struct GpuCooler {
-    choice: Choice,
+    choice: DeviceChoice,
     about: Option<About>,
     runner: Option<Runner>,
     why: String,
@@ -285,7 +285,7 @@ pub struct GpuCooler {
 
 impl GpuCooler {
     /// A device that will be found as the choice says.
-    pub fn new(choice: Choice) -> Self {
+    pub fn new(choice: DeviceChoice) -> Self {
         GpuCooler {
             choice,
             about: None,
@@ -295,7 +295,7 @@ impl GpuCooler {
     }
 
     /// Makes such devices.
-    pub fn source(choice: Choice) -> CoolerSource {
+    pub fn source(choice: DeviceChoice) -> CoolerSource {
         CoolerSource::new(move || Box::new(GpuCooler::new(choice.clone())))
     }
 
@@ -323,9 +323,9 @@ impl GpuCooler {
 impl Cooler for GpuCooler {
     fn offer(&mut self, size: &CoolingSize, budget: &Budget) -> Offer {
         let offer = match self.choice {
-            Choice::Cpu => Offer::Declined("the CPU was asked for".to_owned()),
-            Choice::Auto => self.weigh(size),
-            Choice::Gpu | Choice::Named(_) => {
+            DeviceChoice::Cpu => Offer::Declined("the CPU was asked for".to_owned()),
+            DeviceChoice::Auto => self.weigh(size),
+            DeviceChoice::Gpu | DeviceChoice::Named(_) => {
                 let asked = format!("--device {} asked for it", self.choice);
                 self.open().map_or_else(
                     |why| Offer::Failed(why.to_string()),

@@ -10,11 +10,11 @@ use kingsnake_graph::prune::{
 };
 use kingsnake_graph::reach::Dag;
 
-use crate::Choice;
+use crate::DeviceChoice;
 use crate::adapter::{About, AdapterKind};
 use crate::cost::{self, Speed};
 use crate::recording::Executor;
-use crate::resident::{Options, Resident};
+use crate::resident::{ClosureOptions, Resident};
 
 #[cfg(not(feature = "wgpu"))]
 use crate::cpu::Twins as Runner;
@@ -23,22 +23,22 @@ use crate::hardware::Hardware as Runner;
 
 /// A GPU, or what is asked to find one. Nothing is opened before a task is offered.
 pub struct Gpu {
-    choice: Choice,
+    choice: DeviceChoice,
     about: Option<About>,
     runner: Option<Runner>,
     resident: Option<Resident<Runner>>,
-    options: Options,
+    options: ClosureOptions,
 }
 
 impl Gpu {
     /// A device that will be found as the choice says.
-    pub fn new(choice: Choice) -> Self {
+    pub fn new(choice: DeviceChoice) -> Self {
         Gpu {
             choice,
             about: None,
             runner: None,
             resident: None,
-            options: Options::default(),
+            options: ClosureOptions::default(),
         }
     }
 
@@ -117,9 +117,9 @@ impl Device for Gpu {
     fn offer(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Offer {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         match self.choice {
-            Choice::Cpu => return Offer::Declined("the CPU was asked for".to_owned()),
-            Choice::Auto => {}
-            Choice::Gpu | Choice::Named(_) => {
+            DeviceChoice::Cpu => return Offer::Declined("the CPU was asked for".to_owned()),
+            DeviceChoice::Auto => {}
+            DeviceChoice::Gpu | DeviceChoice::Named(_) => {
                 let asked = format!("--device {} asked for it", self.choice);
                 return match self.prepare(task, budget) {
                     Ok(_) => Offer::Taken(asked),
@@ -191,7 +191,7 @@ pub(crate) fn time(_: &Runner) -> Option<Duration> {
 
 /// Opens the adapter that a choice means.
 #[cfg(feature = "wgpu")]
-pub(crate) fn find(choice: &Choice) -> Result<(About, Runner), GpuError> {
+pub(crate) fn find(choice: &DeviceChoice) -> Result<(About, Runner), GpuError> {
     use crate::hardware::{Opening, enumerate};
     let (adapters, abouts): (Vec<_>, Vec<_>) = enumerate().into_iter().unzip();
     let about = crate::adapter::pick(&abouts, choice)?;
@@ -201,7 +201,7 @@ pub(crate) fn find(choice: &Choice) -> Result<(About, Runner), GpuError> {
 
 /// Opens the adapter that a choice means.
 #[cfg(not(feature = "wgpu"))]
-pub(crate) fn find(_: &Choice) -> Result<(About, Runner), GpuError> {
+pub(crate) fn find(_: &DeviceChoice) -> Result<(About, Runner), GpuError> {
     Err(GpuError::NotBuilt)
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 /// A mistake that a twin can be told to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum TwinFault {
     ClosureForgetsTheEdgeItself,
     ClosureForgetsAnEdge,
     PruneForgetsReaders,
@@ -17,15 +17,15 @@ pub(crate) enum Fault {
 }
 
 thread_local! {
-    static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+    static FAULT: Cell<Option<TwinFault>> = const { Cell::new(None) };
 }
 
 /// Makes this thread's twins commit a mistake from now on, or none.
-pub(crate) fn commit(fault: Option<Fault>) {
+pub(crate) fn commit(fault: Option<TwinFault>) {
     FAULT.set(fault);
 }
 
 /// Whether a twin is to make this mistake.
-pub(crate) fn is(fault: Fault) -> bool {
+pub(crate) fn is(fault: TwinFault) -> bool {
     FAULT.get() == Some(fault)
 }

@@ -42,11 +42,11 @@ pub use closure::Form;
 pub use device::Gpu;
 pub use error::GpuError;
 pub use meter::{Measured, Meter};
-pub use self_test::{SelfTest, self_test};
+pub use self_test::{DeviceSelfTest, self_test};
 
 /// Which device is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum DeviceChoice {
     /// A real GPU where it pays, else the CPU.
     #[default]
     Auto,
@@ -58,36 +58,36 @@ pub enum Choice {
     Named(String),
 }
 
-impl FromStr for Choice {
+impl FromStr for DeviceChoice {
     type Err = GpuError;
 
     fn from_str(typed: &str) -> Result<Self, GpuError> {
         match typed {
-            "auto" => Ok(Choice::Auto),
-            "cpu" => Ok(Choice::Cpu),
-            "gpu" => Ok(Choice::Gpu),
+            "auto" => Ok(DeviceChoice::Auto),
+            "cpu" => Ok(DeviceChoice::Cpu),
+            "gpu" => Ok(DeviceChoice::Gpu),
             _ => match typed.strip_prefix("gpu:") {
-                Some(name) if !name.is_empty() => Ok(Choice::Named(name.to_owned())),
+                Some(name) if !name.is_empty() => Ok(DeviceChoice::Named(name.to_owned())),
                 _ => Err(GpuError::Choice),
             },
         }
     }
 }
 
-impl std::fmt::Display for Choice {
+impl std::fmt::Display for DeviceChoice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Choice::Auto => f.write_str("auto"),
-            Choice::Cpu => f.write_str("cpu"),
-            Choice::Gpu => f.write_str("gpu"),
-            Choice::Named(name) => write!(f, "gpu:{name}"),
+            DeviceChoice::Auto => f.write_str("auto"),
+            DeviceChoice::Cpu => f.write_str("cpu"),
+            DeviceChoice::Gpu => f.write_str("gpu"),
+            DeviceChoice::Named(name) => write!(f, "gpu:{name}"),
         }
     }
 }
 
 /// Whether an adapter that was asked for by name is there; else which are. Other choices are always met, if need be by the CPU.
-pub fn expect(choice: &Choice) -> Result<(), GpuError> {
-    if !matches!(choice, Choice::Named(_)) {
+pub fn expect(choice: &DeviceChoice) -> Result<(), GpuError> {
+    if !matches!(choice, DeviceChoice::Named(_)) {
         return Ok(());
     }
     if !cfg!(feature = "wgpu") {

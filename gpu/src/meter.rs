@@ -10,7 +10,7 @@ use kingsnake_context::budget::Budget;
 use kingsnake_graph::reach::Dag;
 
 use crate::adapter::About;
-use crate::{Choice, Form};
+use crate::{DeviceChoice, Form};
 
 /// A closure that was computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub struct Meter {
 impl Meter {
     /// Opens the device that a choice means.
     #[cfg(feature = "wgpu")]
-    pub fn open(choice: &Choice) -> Result<Self, GpuError> {
+    pub fn open(choice: &DeviceChoice) -> Result<Self, GpuError> {
         let (about, hardware) = crate::device::find(choice)?;
         Ok(Meter {
             about,
@@ -57,7 +57,7 @@ impl Meter {
 
     /// Opens the device that a choice means.
     #[cfg(not(feature = "wgpu"))]
-    pub fn open(_: &Choice) -> Result<Self, GpuError> {
+    pub fn open(_: &DeviceChoice) -> Result<Self, GpuError> {
         Err(GpuError::NotBuilt)
     }
 
@@ -75,16 +75,16 @@ impl Meter {
         budget: &Budget,
     ) -> Result<Measured, GpuError> {
         use crate::recording::Executor;
-        use crate::resident::{Options, Resident};
+        use crate::resident::{ClosureOptions, Resident};
         use crate::self_test::words;
 
         let Some(mut hardware) = self.hardware.take() else {
             return Err("the device failed before".to_owned().into());
         };
         hardware.reset();
-        let options = Options {
+        let options = ClosureOptions {
             form,
-            ..Options::default()
+            ..ClosureOptions::default()
         };
         let begun = Instant::now();
         let mut resident = Resident::new(hardware, options, dag, None).map_err(words)?;

@@ -21,7 +21,7 @@ use crate::round::Round;
 
 /// How a closure is computed, and pairs are judged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct ClosureOptions {
     /// A smaller limit for the matrix's buffers than the device's.
     pub(crate) most_band_bytes: Option<u64>,
     /// The kernels of the closure.
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 /// The closure and all that belongs to it.
 pub(crate) struct Resident<E> {
     pub(crate) executor: E,
-    options: Options,
+    options: ClosureOptions,
     cut: Cut,
     bands: Vec<Band>,
     strips: BufferId,
@@ -53,7 +53,11 @@ pub(crate) struct Resident<E> {
 
 impl<E: Executor> Resident<E> {
     /// How the matrix would be cut, or why it cannot be kept.
-    pub(crate) fn cut(executor: &E, options: Options, n_nodes: usize) -> Result<Cut, String> {
+    pub(crate) fn cut(
+        executor: &E,
+        options: ClosureOptions,
+        n_nodes: usize,
+    ) -> Result<Cut, String> {
         let limit = executor.limits().buffer;
         Cut::new(n_nodes, options.most_band_bytes.unwrap_or(limit).min(limit))
     }
@@ -61,7 +65,7 @@ impl<E: Executor> Resident<E> {
     /// Makes room for the closure of a graph and its pairs.
     pub(crate) fn new(
         mut executor: E,
-        options: Options,
+        options: ClosureOptions,
         dag: &Dag,
         task: Option<&Task>,
     ) -> Result<Self, DeviceError> {

@@ -12,7 +12,7 @@ use crate::adapter::About;
 use crate::closure::Form;
 use crate::pairs::Judge;
 use crate::recording::Executor;
-use crate::resident::{Options, Resident};
+use crate::resident::{ClosureOptions, Resident};
 use crate::sample;
 
 /// A self-test ends after this long.
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 
 /// A self-test in which every answer was right.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SelfTest {
+pub struct DeviceSelfTest {
     /// How many answers were compared.
     pub n_answers: usize,
     /// How long the adapter took.
@@ -41,7 +41,7 @@ pub(crate) struct Answers {
 /// Asks everything.
 pub(crate) fn ask<E: Executor>(
     executor: E,
-    options: Options,
+    options: ClosureOptions,
     task: &Task,
     dag: &Dag,
     budget: &Budget,
@@ -65,15 +65,15 @@ pub(crate) fn ask<E: Executor>(
 }
 
 /// The graphs: one deep, one wide, each with its own kernels.
-fn cases() -> Vec<(Dag, Task, Options)> {
+fn cases() -> Vec<(Dag, Task, ClosureOptions)> {
     let mut rng = Rng::new(1);
     let mut case = |n_edges, span, form, judge| {
         let dag = sample::dag(1000, n_edges, span, &mut rng);
         let task = sample::task(1000, 20, 30, &mut rng);
-        let options = Options {
+        let options = ClosureOptions {
             form,
             judge,
-            ..Options::default()
+            ..ClosureOptions::default()
         };
         (dag, task, options)
     };
@@ -85,7 +85,7 @@ fn cases() -> Vec<(Dag, Task, Options)> {
 
 /// Compares an adapter with the twins, as far as two seconds go.
 #[cfg(feature = "wgpu")]
-pub fn self_test(about: &About) -> Result<SelfTest, GpuError> {
+pub fn self_test(about: &About) -> Result<DeviceSelfTest, GpuError> {
     compare(
         about,
         &Budget::unlimited().with_timeout(Instant::now(), LIMIT),
@@ -93,7 +93,7 @@ pub fn self_test(about: &About) -> Result<SelfTest, GpuError> {
 }
 
 #[cfg(feature = "wgpu")]
-pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, GpuError> {
+pub(crate) fn compare(about: &About, budget: &Budget) -> Result<DeviceSelfTest, GpuError> {
     use crate::cpu::Twins;
     use crate::hardware::{self, Hardware, Opening};
 
@@ -105,7 +105,7 @@ pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, GpuErr
         return Err(why.clone().into());
     }
     let mut hardware = Hardware::open(&adapter, about, Opening::default())?;
-    let mut test = SelfTest::default();
+    let mut test = DeviceSelfTest::default();
     for (dag, task, options) in cases() {
         let begun = Instant::now();
         let asked = ask(hardware, options, &task, &dag, budget);
@@ -129,7 +129,7 @@ pub(crate) fn compare(about: &About, budget: &Budget) -> Result<SelfTest, GpuErr
 
 /// Compares an adapter with the twins.
 #[cfg(not(feature = "wgpu"))]
-pub fn self_test(_: &About) -> Result<SelfTest, GpuError> {
+pub fn self_test(_: &About) -> Result<DeviceSelfTest, GpuError> {
     Err(GpuError::NotBuilt)
 }
 

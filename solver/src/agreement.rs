@@ -226,14 +226,14 @@ pub(crate) fn engines() -> Vec<Techniques> {
 }
 
 /// What an engine said, compared with what is true.
-pub(crate) enum Outcome {
+pub(crate) enum EngineOutcome {
     Agrees(bool, Decider),
     Wrong(String),
 }
 
-fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
+fn compare(history: &History, spec: Spec, techniques: &Techniques) -> EngineOutcome {
     let Some(truth) = oracle::holds(history, spec) else {
-        return Outcome::Wrong("is too large for the oracle".to_owned());
+        return EngineOutcome::Wrong("is too large for the oracle".to_owned());
     };
     let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
     let report = check(history, spec, techniques, backend, &budget, &mut Silent);
@@ -241,14 +241,16 @@ fn compare(history: &History, spec: Spec, techniques: &Techniques) -> Outcome {
 }
 
 /// Compares an answer with the truth.
-pub(crate) fn judge(truth: bool, answer: Result<(Decider, Verdict), CheckError>) -> Outcome {
+pub(crate) fn judge(truth: bool, answer: Result<(Decider, Verdict), CheckError>) -> EngineOutcome {
     match answer {
-        Err(error) => Outcome::Wrong(error.to_string()),
+        Err(error) => EngineOutcome::Wrong(error.to_string()),
         Ok((decider, verdict)) => match (&verdict, truth) {
             (Verdict::Satisfied(_), true) | (Verdict::Violated(_), false) => {
-                Outcome::Agrees(truth, decider)
+                EngineOutcome::Agrees(truth, decider)
             }
-            (verdict, truth) => Outcome::Wrong(format!("says {verdict:?}, the truth is {truth}")),
+            (verdict, truth) => {
+                EngineOutcome::Wrong(format!("says {verdict:?}, the truth is {truth}"))
+            }
         },
     }
 }
@@ -284,13 +286,13 @@ fn agree(n_histories: u64, draw: fn(u64) -> History) {
                     continue;
                 }
                 let wrong = match compare(&history, spec, techniques) {
-                    Outcome::Agrees(truth, decider) => {
+                    EngineOutcome::Agrees(truth, decider) => {
                         count(&mut tally, &level_name(spec), truth);
                         let what = format!("decided by {}", decider.name());
                         count(&mut tally, &what, truth);
                         continue;
                     }
-                    Outcome::Wrong(what) => what,
+                    EngineOutcome::Wrong(what) => what,
                 };
                 let sketch = sketch(&history);
                 panic!("seed {seed}, {spec}, {techniques:?}: {wrong}\n{sketch}");

@@ -12,13 +12,13 @@ use crate::techniques::Techniques;
 use crate::verdict::{Certificate, Moment, Point, Verdict};
 use crate::weak::{self, WeakLevel, WeakSpec, WeakVerdict};
 use kingsnake_history::rng::Rng;
-use kingsnake_lab::random::{Execution, Kind, Small, sketch};
+use kingsnake_lab::random::{Execution, KeyKind, Small, sketch};
 
 /// A history of registers without unknown ends, small enough for all orders.
 fn drawn(seed: u64, n_txns: usize) -> (History, Rng) {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
-    small.kind = Kind::Registers;
+    small.kind = KeyKind::Registers;
     small.n_txns = rng.between(2, n_txns);
     small.n_keys = rng.between(1, 2);
     small.unknown = 0;

@@ -27,7 +27,7 @@ pub struct Asked {
 
 /// What is known of a level.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum LevelAnswer {
     /// It was checked.
     Checked(Box<Report>),
     /// Another level's answer implies this one, or its proof holds here as well.
@@ -41,13 +41,13 @@ pub enum Answer {
     NoTimes,
 }
 
-impl Answer {
+impl LevelAnswer {
     /// The verdict, unless there is none.
     pub fn verdict(&self) -> Option<&Verdict> {
         match self {
-            Answer::Checked(report) => Some(&report.verdict),
-            Answer::Implied { verdict, .. } => Some(verdict),
-            Answer::NoTimes => None,
+            LevelAnswer::Checked(report) => Some(&report.verdict),
+            LevelAnswer::Implied { verdict, .. } => Some(verdict),
+            LevelAnswer::NoTimes => None,
         }
     }
 
@@ -94,22 +94,23 @@ pub fn auto(
     engines: &mut Engines<'_>,
     budget: &Budget,
     progress: &mut dyn Progress,
-) -> Result<Vec<Answer>, CheckError> {
+) -> Result<Vec<LevelAnswer>, CheckError> {
     let mut shared = match phases::share(history, &mut Context::new(budget, progress)) {
         Ok(shared) => Some(shared),
         // Each level tries what may have taken effect.
         Err(Stop::Error(CheckError::Resolve(error))) if error.unsettled().is_some() => None,
         Err(Stop::Budget(reason)) => {
-            let stopped = |it: &Asked| Answer::Checked(Box::new(stopped(it.spec, reason.clone())));
+            let stopped =
+                |it: &Asked| LevelAnswer::Checked(Box::new(stopped(it.spec, reason.clone())));
             return Ok(asked.iter().map(stopped).collect());
         }
         Err(Stop::Error(error)) => return Err(error),
     };
-    let mut answers: Vec<Option<Answer>> = asked
+    let mut answers: Vec<Option<LevelAnswer>> = asked
         .iter()
         .map(|it| {
             let lacks_times = it.spec.real_time.is_some() && !history.has_times();
-            lacks_times.then_some(Answer::NoTimes)
+            lacks_times.then_some(LevelAnswer::NoTimes)
         })
         .collect();
     for at in turns(asked) {
@@ -128,7 +129,7 @@ pub fn auto(
             progress,
         )?;
         imply(history, asked, at, &report.verdict, &mut answers)?;
-        answers[at] = Some(Answer::Checked(Box::new(report)));
+        answers[at] = Some(LevelAnswer::Checked(Box::new(report)));
         let kind = |spec: Spec| (spec.model, spec.session_order);
         let mut open = asked.iter().zip(&answers).filter(|it| it.1.is_none());
         if !open.any(|(it, _)| kind(it.spec) == kind(spec))
@@ -171,7 +172,7 @@ fn imply(
     asked: &[Asked],
     from: usize,
     verdict: &Verdict,
-    answers: &mut [Option<Answer>],
+    answers: &mut [Option<LevelAnswer>],
 ) -> Result<(), CheckError> {
     let own = asked[from];
     for (it, answer) in asked.iter().zip(answers) {
@@ -205,7 +206,7 @@ fn imply(
             answer: it.level.name(),
             why,
         })?;
-        *answer = Some(Answer::Implied {
+        *answer = Some(LevelAnswer::Implied {
             by: own.level,
             verdict,
         });
@@ -316,7 +317,7 @@ fn installed(step: &Step) -> impl Iterator<Item = Step> + use<> {
 }
 
 /// The levels that hold and that no other level that holds implies.
-pub fn strongest(asked: &[Asked], answers: &[Answer]) -> Vec<Level> {
+pub fn strongest(asked: &[Asked], answers: &[LevelAnswer]) -> Vec<Level> {
     let held = || {
         let both = asked.iter().zip(answers);
         both.filter(|(_, answer)| answer.holds() == Some(true))

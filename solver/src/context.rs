@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::budget::{Budget, StopReason};
-use crate::progress::{Event, Phase, Progress};
+use crate::progress::{Phase, Progress, ProgressEvent};
 use crate::report::CheckStats;
 
 /// Threaded through the phases of one check.
@@ -39,7 +39,7 @@ impl<'a> Context<'a> {
     pub fn go_on(&mut self, phase: Phase) {
         self.leave();
         self.current = Some((phase, Instant::now()));
-        self.progress.event(Event::Phase(phase));
+        self.progress.event(ProgressEvent::Phase(phase));
     }
 
     fn leave(&mut self) {

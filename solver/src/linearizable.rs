@@ -1,7 +1,9 @@
 //! The level `linearizable`: asks the engines of registers, and has their answer checked again.
 
 use kingsnake_certify::linearizable::{Demand, moments, replay, stuck};
-use kingsnake_linearizable::{Answer, Engine, Options, Violation, check};
+use kingsnake_linearizable::{
+    RegisterAnswer, RegisterEngine, RegisterOptions, RegisterViolation, check,
+};
 
 use crate::budget::{Budget, StopReason};
 use crate::certify::Refusal;
@@ -26,7 +28,7 @@ pub fn check_linearizable(
     progress: &mut dyn Progress,
 ) -> Result<Report, CheckError> {
     let drift = spec.real_time.map_or(0, |it| it.drift);
-    let options = Options {
+    let options = RegisterOptions {
         drift,
         refusals_count,
     };
@@ -41,13 +43,13 @@ pub fn check_linearizable(
     context.stats.n_unknown_counted = report.stats.n_unknown_counted;
     context.stats.n_unknown_dropped = report.stats.n_unknown_dropped;
     let mut decider = match report.engine {
-        Engine::Zones => Decider::Zones,
-        Engine::Search => Decider::Search,
+        RegisterEngine::Zones => Decider::Zones,
+        RegisterEngine::Search => Decider::Search,
     };
     context.go_on(Phase::Certify);
     let verdict = match report.answer {
-        Answer::Unknown(reason) => Verdict::Unknown(reason),
-        Answer::Linearizable(order) => {
+        RegisterAnswer::Unknown(reason) => Verdict::Unknown(reason),
+        RegisterAnswer::Linearizable(order) => {
             let order = moments(history, order);
             let held = replay(history, demand, &order);
             held.map_err(|why| uncertified(decider, "satisfied", why))?;
@@ -59,7 +61,7 @@ pub fn check_linearizable(
                 order: order.iter().map(|moment| point(moment.txn)).collect(),
             })
         }
-        Answer::Violated(violation) => violated(history, spec, demand, decider, violation)?,
+        RegisterAnswer::Violated(violation) => violated(history, spec, demand, decider, violation)?,
     };
     if matches!(verdict, Verdict::Unknown(_)) {
         decider = Decider::Nobody;
@@ -85,18 +87,18 @@ fn violated(
     spec: Spec,
     demand: Demand,
     decider: Decider,
-    violation: Violation,
+    violation: RegisterViolation,
 ) -> Result<Verdict, CheckError> {
     let counterexample = match violation {
-        Violation::Local(findings) => {
+        RegisterViolation::Local(findings) => {
             let held = check_findings(history, &findings);
             held.map(|()| Counterexample::Local(findings))
         }
-        Violation::Cyclic(proof) => {
+        RegisterViolation::Cyclic(proof) => {
             let held = check_proof(history, spec, &proof);
             held.map(|()| Counterexample::Cyclic(proof))
         }
-        Violation::Stuck(key, last) => {
+        RegisterViolation::Stuck(key, last) => {
             match stuck(history, demand, key, last, MOST_CONFIGURATIONS) {
                 Ok(possible) => Ok(Counterexample::Stuck(Stuck {
                     key,

@@ -6,7 +6,7 @@ use kingsnake_lab::oracle::weak::holds_each;
 use kingsnake_lab::random::{sketch, small_mixed, small_mixed_rows};
 use kingsnake_relate::visible::{Visible, Why};
 
-use crate::agreement::{Exhaustive, Outcome, engines, judge};
+use crate::agreement::{EngineOutcome, Exhaustive, engines, judge};
 use crate::budget::Budget;
 use crate::check::{CheckError, Techniques, check, settle_graph};
 use crate::level::{Model, Spec};
@@ -267,7 +267,7 @@ fn wrong_encodings_of_mixed_levels_are_caught() {
             damage(&mut polygraph);
             let backend = &mut Exhaustive::default();
             let answer = settle_graph(&history, polygraph, &Techniques::default(), backend);
-            matches!(judge(truth, answer), Outcome::Wrong(_))
+            matches!(judge(truth, answer), EngineOutcome::Wrong(_))
         };
         let seed = (0..60_000).find(is_caught);
         println!("{what}: caught by history {seed:?}");

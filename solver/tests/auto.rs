@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{sketch, small};
-use kingsnake_solver::auto::{Answer, auto, levels, strongest};
+use kingsnake_solver::auto::{LevelAnswer, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::order::replay;
 use kingsnake_solver::check::{CheckError, Engines, Techniques};
@@ -23,7 +23,11 @@ fn asked_with(session_order: bool) -> Option<bool> {
     (!session_order).then_some(false)
 }
 
-fn ask(history: &History, session_order: bool, budget: &Budget) -> Result<Vec<Answer>, CheckError> {
+fn ask(
+    history: &History,
+    session_order: bool,
+    budget: &Budget,
+) -> Result<Vec<LevelAnswer>, CheckError> {
     let mut engines = Engines {
         device: None,
         backend: &mut Pessimist,
@@ -79,9 +83,9 @@ fn every_answer_is_the_oracles_whether_checked_or_implied() {
             assert_eq!(answers.len(), asked.len());
             for (it, answer) in asked.iter().zip(&answers) {
                 match answer {
-                    Answer::Checked(_) => n_checked += 1,
-                    Answer::Implied { .. } => n_implied += 1,
-                    Answer::NoTimes => {
+                    LevelAnswer::Checked(_) => n_checked += 1,
+                    LevelAnswer::Implied { .. } => n_implied += 1,
+                    LevelAnswer::NoTimes => {
                         assert!(!history.has_times());
                         continue;
                     }

@@ -1,6 +1,6 @@
 //! The oracle, which replays operations on a store, says the same as the axioms, which speak of visibility.
 
-use kingsnake_lab::random::{Execution, Kind, Rng, Small};
+use kingsnake_lab::random::{Execution, KeyKind, Rng, Small};
 use kingsnake_lab::{axioms, oracle, parallel};
 use kingsnake_solver::level::{Model, Spec};
 
@@ -8,7 +8,7 @@ use kingsnake_solver::level::{Model, Spec};
 fn history(seed: u64) -> kingsnake_solver::model::History {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
-    small.kind = Kind::Registers;
+    small.kind = KeyKind::Registers;
     small.n_txns = small.n_txns.min(5);
     small.max_ops = 3;
     small.aborted = 0;

@@ -7,7 +7,7 @@ mod pessimist;
 use std::collections::BTreeMap;
 
 use kingsnake_lab::oracle;
-use kingsnake_lab::random::{Injected, Kind, Large, Rng, Small, sketch};
+use kingsnake_lab::random::{Injected, KeyKind, Large, Rng, Small, sketch};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::refutation::check_proof;
 use kingsnake_solver::check::{CheckError, Techniques, check};
@@ -175,7 +175,7 @@ fn every_violated_small_history_gets_a_proof_that_holds() {
     for seed in 0..4_000 {
         let mut rng = Rng::new(seed);
         let mut small = Small::draw(&mut rng);
-        if seed % 5 == 0 && small.kind == Kind::Registers {
+        if seed % 5 == 0 && small.kind == KeyKind::Registers {
             small.repeats = 10;
         }
         let history = small.history(&mut rng);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use kingsnake_benches::{CASES, Case, GROWTH, SNAPSHOT_LEVELS, SNAPSHOTS};
+use kingsnake_benches::{BenchCase, CASES, GROWTH, SNAPSHOT_LEVELS, SNAPSHOTS};
 
 /// Times whole checks.
 #[derive(Debug, Parser)]
@@ -63,7 +63,7 @@ fn real_histories(args: &Args, program: &Path) -> Result<()> {
 }
 
 /// What several runs of one check took.
-struct Run {
+struct TimedRuns {
     median: f64,
     least: f64,
     most: f64,
@@ -72,7 +72,7 @@ struct Run {
     peak: u64,
 }
 
-fn print_case(case: &Case, run: &Run) {
+fn print_case(case: &BenchCase, run: &TimedRuns) {
     println!(
         "| {} | {} | {:.4} | {:.4}–{:.4} | {:.4} | {:.1} | {} | {} | {} | {:.0} |",
         case.path,
@@ -95,7 +95,7 @@ fn measure(
     level: &[&str],
     status: i32,
     runs: usize,
-) -> Result<Run> {
+) -> Result<TimedRuns> {
     let peak = peak_memory(program, history, level)?;
     let mut times = Vec::new();
     let mut yardsticks = Vec::new();
@@ -105,7 +105,7 @@ fn measure(
     }
     times.sort_by(f64::total_cmp);
     yardsticks.sort_by(f64::total_cmp);
-    Ok(Run {
+    Ok(TimedRuns {
         median: times[times.len() / 2],
         least: times[0],
         most: times[times.len() - 1],

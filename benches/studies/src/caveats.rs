@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kingsnake_text::count;
 
-use crate::design::Shown;
+use crate::design::SettledExperiment;
 use crate::recipe::Measure;
 use crate::row::Row;
 use crate::summary::spread;
 
 /// The caveats of an experiment, a sentence each.
-pub fn caveats(shown: &Shown, points: &[Vec<&Row>], measure: Measure) -> Vec<String> {
+pub fn caveats(shown: &SettledExperiment, points: &[Vec<&Row>], measure: Measure) -> Vec<String> {
     let rows: Vec<&Row> = rows(shown, points);
     let mut all = Vec::new();
     all.extend(unlike(&rows, "processors", |row| row.processor.clone()));
@@ -40,7 +40,7 @@ pub fn caveats(shown: &Shown, points: &[Vec<&Row>], measure: Measure) -> Vec<Str
 }
 
 /// How often, on what: for a caption.
-pub fn caption(shown: &Shown, points: &[Vec<&Row>]) -> String {
+pub fn caption(shown: &SettledExperiment, points: &[Vec<&Row>]) -> String {
     let grid = distinct(shown);
     let runs = grid
         .iter()
@@ -74,14 +74,14 @@ fn between(numbers: impl Iterator<Item = usize>) -> Option<String> {
     })
 }
 
-fn distinct(shown: &Shown) -> Vec<usize> {
+fn distinct(shown: &SettledExperiment) -> Vec<usize> {
     let mut grid = shown.grid.clone();
     grid.sort_unstable();
     grid.dedup();
     grid
 }
 
-fn rows<'a>(shown: &Shown, points: &[Vec<&'a Row>]) -> Vec<&'a Row> {
+fn rows<'a>(shown: &SettledExperiment, points: &[Vec<&'a Row>]) -> Vec<&'a Row> {
     let grid = distinct(shown);
     grid.iter()
         .flat_map(|&point| points[point].iter().copied())
@@ -125,8 +125,8 @@ mod tests {
         serde_json::from_value(row).unwrap()
     }
 
-    fn shown() -> Shown {
-        Shown {
+    fn shown() -> SettledExperiment {
+        SettledExperiment {
             name: String::new(),
             title: String::new(),
             about: String::new(),

@@ -10,19 +10,19 @@ use crate::conduct::{Runner, tell};
 use crate::design::Cell;
 use crate::error::{Context, Result, bail};
 use crate::ledger::{Ledger, done_in, look_into};
-use crate::listener::{Event, Listener};
+use crate::listener::{StudyEvent, StudyListener};
 use crate::process::run;
-use crate::row::{Heading, Outcome, Row, row};
+use crate::row::{Heading, Row, RowOutcome, row};
 use crate::slurm::{self, End, Needs, News, Slurm, Waiting};
 use crate::start::Caller;
 use crate::{conduct, histories, rowfiles, words};
 
 impl Runner<'_> {
     /// Lists the cells.
-    pub fn list(&self, json: bool, listener: &mut dyn Listener) -> Result<u8> {
+    pub fn list(&self, json: bool, listener: &mut dyn StudyListener) -> Result<u8> {
         if json {
             let text = &self.as_json()?;
-            tell(listener, Event::Text { text, always: true })?;
+            tell(listener, StudyEvent::Text { text, always: true })?;
             return Ok(0);
         }
         let mut text = String::new();
@@ -37,7 +37,7 @@ impl Runner<'_> {
             lasting(self.limits.timeout * self.study.cells.len() as u32),
         );
         for (text, always) in [(&text, true), (&total, false)] {
-            tell(listener, Event::Text { text, always })?;
+            tell(listener, StudyEvent::Text { text, always })?;
         }
         Ok(0)
     }
@@ -85,7 +85,7 @@ impl Runner<'_> {
             return Ok(3);
         }
         let text = &format!("prepared: {} to run\n", count(waiting.len(), "cell"));
-        let event = Event::Text {
+        let event = StudyEvent::Text {
             text,
             always: false,
         };
@@ -97,7 +97,7 @@ impl Runner<'_> {
     pub fn run_cells(&self, ids: &[String], caller: &mut Caller<'_>) -> Result<u8> {
         let wanted = self.wanted(ids)?;
         let done = look_into(self.directory, self.study)?;
-        tell(caller.listener, Event::Begin(wanted.len()))?;
+        tell(caller.listener, StudyEvent::Begin(wanted.len()))?;
         for (cell, heading) in wanted {
             let path = rowfiles::place(self.directory, &rowfiles::id(&heading.cell));
             if done.contains(&heading.cell) || path.exists() {
@@ -116,7 +116,7 @@ impl Runner<'_> {
             };
             rowfiles::write(self.directory, &row)?;
             let text = &format!("{}\n", words::row(&row));
-            let event = Event::Text {
+            let event = StudyEvent::Text {
                 text,
                 always: false,
             };
@@ -146,14 +146,14 @@ impl Runner<'_> {
     pub fn run_on_slurm(
         &self,
         options: &Slurm,
-        again: &conduct::Options,
+        again: &conduct::StudyOptions,
         ledger: &mut Ledger,
         caller: &mut Caller<'_>,
     ) -> Result<()> {
         let needs = self.needs(again)?;
         let waiting = self.waiting(ledger);
         let (stop, listener) = (caller.stop, &mut *caller.listener);
-        tell(listener, Event::Begin(waiting.len()))?;
+        tell(listener, StudyEvent::Begin(waiting.len()))?;
         self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
         let mut progress = self.progress(ledger, waiting.iter().map(|it| it.0));
         let cells = waiting.iter().map(|(_, heading)| Waiting {
@@ -161,8 +161,8 @@ impl Runner<'_> {
             cell: heading.cell.clone(),
         });
         let mut hear = |ledger: &Ledger, news: News| match news {
-            News::Doing(words) => tell(listener, Event::Doing(&words)),
-            News::Warning(words) => tell(listener, Event::Warning(&words)),
+            News::Doing(words) => tell(listener, StudyEvent::Doing(&words)),
+            News::Warning(words) => tell(listener, StudyEvent::Warning(&words)),
             News::Row(cell) => {
                 let of = waiting.iter().find(|it| it.1.cell == cell);
                 let row = ledger.rows().iter().rev().find(|row| row.cell == cell);
@@ -184,7 +184,7 @@ impl Runner<'_> {
         match end {
             End::Left(job) if job.is_empty() => {}
             End::Left(job) => {
-                tell(listener, Event::Warning(&slurm::goes_on(&job)))?;
+                tell(listener, StudyEvent::Warning(&slurm::goes_on(&job)))?;
             }
             End::Done(failed) => {
                 for (cell, reason) in failed {
@@ -194,10 +194,10 @@ impl Runner<'_> {
                 }
             }
         }
-        tell(listener, Event::End)
+        tell(listener, StudyEvent::End)
     }
 
-    fn needs(&self, again: &conduct::Options) -> Result<Needs> {
+    fn needs(&self, again: &conduct::StudyOptions) -> Result<Needs> {
         let named = self.study.points.iter().filter_map(|point| {
             let mut words = point.check.iter();
             let at = words.position(|word| word.starts_with("--threads"))?;
@@ -223,7 +223,7 @@ impl Row {
     /// A cell that never came back.
     fn lost(heading: &Heading, reason: String) -> Row {
         Row {
-            outcome: Outcome::Failed,
+            outcome: RowOutcome::Failed,
             reason,
             ..Row::new(heading)
         }

@@ -24,14 +24,14 @@ pub struct Judged {
     /// Ours.
     pub ours: String,
     /// What follows.
-    pub finding: Finding,
+    pub finding: ClaimFinding,
     /// The same in a few words.
     pub words: String,
 }
 
 /// What follows from a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum ClaimFinding {
     /// The same, within measure; or better in time.
     Agrees,
     /// The same direction, another size.
@@ -46,9 +46,9 @@ pub enum Finding {
     Sizes,
 }
 
-type Found = (String, Finding, String);
+type Found = (String, ClaimFinding, String);
 
-fn found(ours: impl Into<String>, finding: Finding, words: impl Into<String>) -> Found {
+fn found(ours: impl Into<String>, finding: ClaimFinding, words: impl Into<String>) -> Found {
     (ours.into(), finding, words.into())
 }
 
@@ -58,7 +58,7 @@ pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measur
     let spread = |point: usize| spread(&rows[point], measure);
     let sign = stated.bound.sign();
     let number = short(stated.paper);
-    let missing = || found("–", Finding::Open, "no row yet");
+    let missing = || found("–", ClaimFinding::Open, "no row yet");
     let (paper, (ours, finding, words)) = match &stated.of {
         Quantity::Time(point) => {
             let found = match spread(*point) {
@@ -82,14 +82,14 @@ pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measur
             let reach = |along| reach(along, study, rows, measure);
             let found = match (reach(of), reach(over)) {
                 (Some(of), Some(over)) => most(of, over, stated),
-                _ => found("–", Finding::Open, "rows are missing"),
+                _ => found("–", ClaimFinding::Open, "rows are missing"),
             };
             (format!("{sign}{number} ×"), found)
         }
     };
     let (finding, words) = match &stated.sizes {
-        Some(sizes) if finding != Finding::Open => {
-            (Finding::Sizes, format!("sizes differ: {sizes}"))
+        Some(sizes) if finding != ClaimFinding::Open => {
+            (ClaimFinding::Sizes, format!("sizes differ: {sizes}"))
         }
         _ => (finding, words),
     };
@@ -131,11 +131,11 @@ fn compare_times(ours: &Spread, limit: f64, stated: &Stated) -> Found {
     let found = |finding, words: &str| found(shown.clone(), finding, words);
     if time.is_infinite() {
         return if stated.bound == Bound::More && limit <= stated.paper {
-            found(Finding::Agrees, "not answered here either")
+            found(ClaimFinding::Agrees, "not answered here either")
         } else if limit < stated.paper {
-            found(Finding::Open, "not answered within our shorter limit")
+            found(ClaimFinding::Open, "not answered within our shorter limit")
         } else {
-            found(Finding::Differs, "not answered here")
+            found(ClaimFinding::Differs, "not answered here")
         };
     }
     let factor = stated.paper / time;
@@ -143,19 +143,20 @@ fn compare_times(ours: &Spread, limit: f64, stated: &Stated) -> Found {
     match stated.bound {
         Bound::More => {
             let words = format!("answered here, more than {} times faster", short(factor));
-            found(Finding::Differs, &words)
+            found(ClaimFinding::Differs, &words)
         }
         _ if within && ours.n > 1 => found(
-            Finding::Noise,
+            ClaimFinding::Noise,
             "not told from noise: the paper's number lies within the range of the runs",
         ),
-        Bound::AtMost if factor >= 1.0 => found(Finding::Agrees, "within the bound"),
-        Bound::Exact if factor >= 1.0 => {
-            found(Finding::Agrees, &format!("{} times faster", short(factor)))
-        }
+        Bound::AtMost if factor >= 1.0 => found(ClaimFinding::Agrees, "within the bound"),
+        Bound::Exact if factor >= 1.0 => found(
+            ClaimFinding::Agrees,
+            &format!("{} times faster", short(factor)),
+        ),
         _ => {
             let words = format!("{} times slower", short(1.0 / factor));
-            found(Finding::Differs, &words)
+            found(ClaimFinding::Differs, &words)
         }
     }
 }
@@ -164,43 +165,47 @@ fn ratio(of: &Spread, over: &Spread, limit: f64, stated: &Stated) -> Found {
     let (above, below) = (representative(of, stated), representative(over, stated));
     if below.is_infinite() {
         let words = "the smaller of the two was not answered";
-        return found("–", Finding::Open, words);
+        return found("–", ClaimFinding::Open, words);
     }
     if above.is_infinite() {
         let least = limit / below;
         let shown = format!("> {} ×", short(least));
         return if least <= stated.paper {
-            found(shown, Finding::Open, "the time limit hides it")
+            found(shown, ClaimFinding::Open, "the time limit hides it")
         } else if stated.bound == Bound::More {
-            found(shown, Finding::Agrees, "agrees")
+            found(shown, ClaimFinding::Agrees, "agrees")
         } else {
-            found(shown, Finding::Direction, "more, because of the time limit")
+            found(
+                shown,
+                ClaimFinding::Direction,
+                "more, because of the time limit",
+            )
         };
     }
     let ours = above / below;
     let shown = format!("{} ×", short(ours));
     if !is_told_apart(of, over) {
-        return found(shown, Finding::Noise, noise(of, over));
+        return found(shown, ClaimFinding::Noise, noise(of, over));
     }
     let apart = (ours / stated.paper).max(stated.paper / ours);
     let same_way = (ours > 1.0) == (stated.paper > 1.0);
     if stated.bound == Bound::More {
         return if ours > stated.paper {
-            found(shown, Finding::Agrees, "agrees")
+            found(shown, ClaimFinding::Agrees, "agrees")
         } else {
-            found(shown, Finding::Differs, "the other direction")
+            found(shown, ClaimFinding::Differs, "the other direction")
         };
     }
     if same_way && apart <= CLOSE {
-        found(shown, Finding::Agrees, "agrees")
+        found(shown, ClaimFinding::Agrees, "agrees")
     } else if ours.max(1.0 / ours) < NOTICED {
-        found(shown, Finding::Differs, "no difference here")
+        found(shown, ClaimFinding::Differs, "no difference here")
     } else if same_way && ours > stated.paper {
-        found(shown, Finding::Direction, "same direction, stronger")
+        found(shown, ClaimFinding::Direction, "same direction, stronger")
     } else if same_way {
-        found(shown, Finding::Direction, "same direction, weaker")
+        found(shown, ClaimFinding::Direction, "same direction, weaker")
     } else {
-        found(shown, Finding::Differs, "the other direction")
+        found(shown, ClaimFinding::Differs, "the other direction")
     }
 }
 
@@ -209,27 +214,33 @@ fn least(
     rows: &[Vec<&Row>],
     measure: Measure,
     stated: &Stated,
-) -> (String, Finding, String) {
+) -> (String, ClaimFinding, String) {
     let mut from: Option<&str> = None;
     for (name, point) in along {
         match spread(&rows[*point], measure) {
-            None => return ("–".to_owned(), Finding::Open, "rows are missing".to_owned()),
+            None => {
+                return (
+                    "–".to_owned(),
+                    ClaimFinding::Open,
+                    "rows are missing".to_owned(),
+                );
+            }
             Some(spread) if spread.is_answered() => from = from.or(Some(name)),
             Some(_) => from = None,
         }
     }
     let Some(from) = from else {
         let words = "not all are answered, even at the end".to_owned();
-        return ("none".to_owned(), Finding::Differs, words);
+        return ("none".to_owned(), ClaimFinding::Differs, words);
     };
     let (finding, words) = match number(from) {
         Some(number) if (number - stated.paper).abs() < 1e-9 => {
-            (Finding::Agrees, "agrees".to_owned())
+            (ClaimFinding::Agrees, "agrees".to_owned())
         }
         Some(number) if number < stated.paper => {
-            (Finding::Differs, "less is enough here".to_owned())
+            (ClaimFinding::Differs, "less is enough here".to_owned())
         }
-        _ => (Finding::Differs, "more is needed here".to_owned()),
+        _ => (ClaimFinding::Differs, "more is needed here".to_owned()),
     };
     (format!("from {from}"), finding, words)
 }
@@ -258,8 +269,8 @@ fn reach(
     Some((far, true))
 }
 
-fn most(of: (f64, bool), over: (f64, bool), stated: &Stated) -> (String, Finding, String) {
-    let open = |words: &str| ("–".to_owned(), Finding::Open, words.to_owned());
+fn most(of: (f64, bool), over: (f64, bool), stated: &Stated) -> (String, ClaimFinding, String) {
+    let open = |words: &str| ("–".to_owned(), ClaimFinding::Open, words.to_owned());
     if over.0 <= 0.0 {
         return open("the smaller of the two answered nothing");
     }
@@ -270,23 +281,23 @@ fn most(of: (f64, bool), over: (f64, bool), stated: &Stated) -> (String, Finding
     let (at_least, finding, words) = if of.1 && ours >= stated.paper {
         (
             "≥ ",
-            Finding::Agrees,
+            ClaimFinding::Agrees,
             "at least as much, all sizes being answered",
         )
     } else if of.1 {
         (
             "≥ ",
-            Finding::Open,
+            ClaimFinding::Open,
             "all sizes are answered, and larger ones were not tried",
         )
     } else if ours.max(stated.paper) <= CLOSE * ours.min(stated.paper) {
-        ("", Finding::Agrees, "agrees")
+        ("", ClaimFinding::Agrees, "agrees")
     } else if ours > stated.paper {
-        ("", Finding::Direction, "same direction, stronger")
+        ("", ClaimFinding::Direction, "same direction, stronger")
     } else if ours > 1.0 {
-        ("", Finding::Direction, "same direction, weaker")
+        ("", ClaimFinding::Direction, "same direction, weaker")
     } else {
-        ("", Finding::Differs, "the other direction")
+        ("", ClaimFinding::Differs, "the other direction")
     };
     (
         format!("{at_least}{} ×", short(ours)),
@@ -355,13 +366,25 @@ mod tests {
     #[test]
     fn how_many_more_transactions_are_answered_is_known_only_up_to_the_largest_size() {
         let finding = |of, over| most(of, over, &stated(15.0, Bound::Exact)).1;
-        assert_eq!(finding((10_000.0, true), (400.0, false)), Finding::Agrees);
-        assert_eq!(finding((2_000.0, true), (400.0, false)), Finding::Open);
-        assert_eq!(finding((5_000.0, false), (400.0, false)), Finding::Agrees);
-        assert_eq!(finding((800.0, false), (400.0, false)), Finding::Direction);
-        assert_eq!(finding((200.0, false), (400.0, false)), Finding::Differs);
-        assert_eq!(finding((800.0, true), (800.0, true)), Finding::Open);
-        assert_eq!(finding((800.0, true), (0.0, false)), Finding::Open);
+        assert_eq!(
+            finding((10_000.0, true), (400.0, false)),
+            ClaimFinding::Agrees
+        );
+        assert_eq!(finding((2_000.0, true), (400.0, false)), ClaimFinding::Open);
+        assert_eq!(
+            finding((5_000.0, false), (400.0, false)),
+            ClaimFinding::Agrees
+        );
+        assert_eq!(
+            finding((800.0, false), (400.0, false)),
+            ClaimFinding::Direction
+        );
+        assert_eq!(
+            finding((200.0, false), (400.0, false)),
+            ClaimFinding::Differs
+        );
+        assert_eq!(finding((800.0, true), (800.0, true)), ClaimFinding::Open);
+        assert_eq!(finding((800.0, true), (0.0, false)), ClaimFinding::Open);
     }
 
     #[test]
@@ -370,21 +393,21 @@ mod tests {
             let stated = stated(paper, Bound::Exact);
             ratio(&runs(of), &runs(over), 300.0, &stated).1
         };
-        assert_eq!(finding(2.0, 1.0, 2.5), Finding::Agrees);
-        assert_eq!(finding(9.0, 1.0, 2.0), Finding::Direction);
-        assert_eq!(finding(0.5, 1.0, 2.0), Finding::Differs);
+        assert_eq!(finding(2.0, 1.0, 2.5), ClaimFinding::Agrees);
+        assert_eq!(finding(9.0, 1.0, 2.0), ClaimFinding::Direction);
+        assert_eq!(finding(0.5, 1.0, 2.0), ClaimFinding::Differs);
         // Close in number, but one says longer and the other shorter.
-        assert_eq!(finding(0.87, 1.0, 1.16), Finding::Differs);
-        assert_eq!(finding(f64::INFINITY, 1.0, 2.0), Finding::Direction);
-        assert_eq!(finding(f64::INFINITY, 200.0, 2.0), Finding::Open);
-        assert_eq!(finding(1.0, f64::INFINITY, 2.0), Finding::Open);
+        assert_eq!(finding(0.87, 1.0, 1.16), ClaimFinding::Differs);
+        assert_eq!(finding(f64::INFINITY, 1.0, 2.0), ClaimFinding::Direction);
+        assert_eq!(finding(f64::INFINITY, 200.0, 2.0), ClaimFinding::Open);
+        assert_eq!(finding(1.0, f64::INFINITY, 2.0), ClaimFinding::Open);
     }
 
     #[test]
     fn a_ratio_that_the_paper_only_bounds_agrees_on_its_side() {
         let finding = |of, over| ratio(&runs(of), &runs(over), 300.0, &stated(1.0, Bound::More)).1;
-        assert_eq!(finding(1.2, 1.0), Finding::Agrees);
-        assert_eq!(finding(0.8, 1.0), Finding::Differs);
+        assert_eq!(finding(1.2, 1.0), ClaimFinding::Agrees);
+        assert_eq!(finding(0.8, 1.0), ClaimFinding::Differs);
     }
 
     #[test]
@@ -396,37 +419,43 @@ mod tests {
         };
         let stated = stated(1.3, Bound::Exact);
         let (_, finding, words) = ratio(&wide, &runs(0.08), 300.0, &stated);
-        assert_eq!(finding, Finding::Noise);
+        assert_eq!(finding, ClaimFinding::Noise);
         assert!(words.contains("overlap"), "{words}");
         let once = Spread { n: 1, ..runs(2.0) };
-        assert_eq!(ratio(&once, &runs(1.0), 300.0, &stated).1, Finding::Noise);
+        assert_eq!(
+            ratio(&once, &runs(1.0), 300.0, &stated).1,
+            ClaimFinding::Noise
+        );
     }
 
     #[test]
     fn a_time_that_the_paper_did_not_reach_is_told_apart() {
         let more = stated(300.0, Bound::More);
-        assert_eq!(compare_times(&runs(1.0), 300.0, &more).1, Finding::Differs);
+        assert_eq!(
+            compare_times(&runs(1.0), 300.0, &more).1,
+            ClaimFinding::Differs
+        );
         let never = runs(f64::INFINITY);
-        assert_eq!(compare_times(&never, 300.0, &more).1, Finding::Agrees);
+        assert_eq!(compare_times(&never, 300.0, &more).1, ClaimFinding::Agrees);
         let exact = stated(15.0, Bound::Exact);
         let (_, finding, words) = compare_times(&runs(1.5), 300.0, &exact);
         assert_eq!(
             (finding, words.as_str()),
-            (Finding::Agrees, "10 times faster")
+            (ClaimFinding::Agrees, "10 times faster")
         );
-        assert_eq!(compare_times(&never, 5.0, &exact).1, Finding::Open);
+        assert_eq!(compare_times(&never, 5.0, &exact).1, ClaimFinding::Open);
         let at_most = stated(15.0, Bound::AtMost);
         assert_eq!(
             compare_times(&runs(1.5), 300.0, &at_most).1,
-            Finding::Agrees
+            ClaimFinding::Agrees
         );
         assert_eq!(
             compare_times(&runs(15.0), 300.0, &at_most).1,
-            Finding::Noise
+            ClaimFinding::Noise
         );
         assert_eq!(
             compare_times(&runs(30.0), 300.0, &at_most).1,
-            Finding::Differs
+            ClaimFinding::Differs
         );
     }
 

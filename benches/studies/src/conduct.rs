@@ -11,10 +11,10 @@ use crate::error::{Context, Result};
 
 use crate::design::{Cell, Study};
 use crate::ledger::Ledger;
-use crate::listener::{Event, Listener};
-use crate::problems::{Problem, problems};
+use crate::listener::{StudyEvent, StudyListener};
+use crate::problems::{StudyProblem, problems};
 use crate::process::{Limits, run};
-use crate::progress::{Estimate, Progress};
+use crate::progress::{Estimate, StudyProgress};
 use crate::row::{Heading, Row, row};
 use crate::slurm::Returned;
 use crate::start::{Caller, Mode};
@@ -23,7 +23,7 @@ use crate::{histories, machine, report, slurm, words};
 
 /// How a study is run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct StudyOptions {
     /// Where everything goes.
     pub directory: PathBuf,
     /// Checks at a time.
@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 /// Runs the study, or what of it was asked for.
-pub fn conduct(study: &Study, options: &Options, caller: &mut Caller<'_>) -> Result<u8> {
+pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -> Result<u8> {
     let runner = Runner::new(study, options)?;
     match &options.mode {
         Mode::List { json } => return runner.list(*json, caller.listener),
@@ -57,12 +57,12 @@ pub fn conduct(study: &Study, options: &Options, caller: &mut Caller<'_>) -> Res
     let found = problems(study, &rows);
     let page = report::write(&options.directory, study, &rows, &found)?;
     let text = words::ending(study, &rows, &found, &page, stopped, caller.paint);
-    let event = Event::Text {
+    let event = StudyEvent::Text {
         text: &text,
         always: false,
     };
     tell(caller.listener, event)?;
-    Ok(if found.iter().any(Problem::is_wrong) {
+    Ok(if found.iter().any(StudyProblem::is_wrong) {
         1
     } else if !found.is_empty() {
         2
@@ -74,7 +74,7 @@ pub fn conduct(study: &Study, options: &Options, caller: &mut Caller<'_>) -> Res
 }
 
 /// Reports; who listens may be gone.
-pub fn tell(listener: &mut dyn Listener, event: Event<'_>) -> Result<()> {
+pub fn tell(listener: &mut dyn StudyListener, event: StudyEvent<'_>) -> Result<()> {
     listener.event(event).context("cannot write to stdout")
 }
 
@@ -111,7 +111,7 @@ pub fn memory(jobs: usize) -> Option<u64> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(study: &'a Study, options: &'a Options) -> Result<Self> {
+    fn new(study: &'a Study, options: &'a StudyOptions) -> Result<Self> {
         let jobs = options.jobs.max(1);
         Ok(Runner {
             study,
@@ -175,7 +175,7 @@ impl<'a> Runner<'a> {
         let (stop, listener) = (caller.stop, &mut *caller.listener);
         let waiting: VecDeque<(Cell, Heading)> = self.waiting(ledger).into();
         let mut progress = self.progress(ledger, waiting.iter().map(|it| it.0));
-        tell(listener, Event::Begin(waiting.len()))?;
+        tell(listener, StudyEvent::Begin(waiting.len()))?;
         self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
         let waiting = Mutex::new(waiting);
         std::thread::scope(|scope| {
@@ -200,12 +200,12 @@ impl<'a> Runner<'a> {
                     return Err(error);
                 }
             }
-            tell(listener, Event::End)
+            tell(listener, StudyEvent::End)
         })
     }
 
     /// What is left of these cells, by what the rows so far took.
-    pub fn progress(&self, ledger: &Ledger, waiting: impl Iterator<Item = Cell>) -> Progress {
+    pub fn progress(&self, ledger: &Ledger, waiting: impl Iterator<Item = Cell>) -> StudyProgress {
         let mut estimate = Estimate::default();
         for (cell, row) in self.ordered(ledger.rows()) {
             estimate.took(cell.point, row.wall_seconds);
@@ -213,7 +213,7 @@ impl<'a> Runner<'a> {
         for cell in waiting {
             estimate.waits(cell.point);
         }
-        Progress::new(estimate, self.jobs)
+        StudyProgress::new(estimate, self.jobs)
     }
 
     /// The cells that have no row.
@@ -229,7 +229,7 @@ impl<'a> Runner<'a> {
     pub fn make_histories(
         &self,
         cells: impl Iterator<Item = Cell>,
-        listener: &mut dyn Listener,
+        listener: &mut dyn StudyListener,
         stop: &AtomicBool,
     ) -> Result<()> {
         let needed: BTreeSet<(usize, u32)> = cells
@@ -238,7 +238,7 @@ impl<'a> Runner<'a> {
         for (source, seed) in needed {
             let source = &self.study.sources[source];
             let words = format!("making the history {}", source.name);
-            tell(listener, Event::Doing(&words))?;
+            tell(listener, StudyEvent::Doing(&words))?;
             if histories::make(self.directory, source, seed, &self.executable, stop)? {
                 break;
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::{Context, Result, bail};
 
 use crate::blame::Page;
-use crate::recipe::{Expect, Figure, Recipe, Table};
+use crate::recipe::{Expect, Figure, Recipe, StudyTable};
 use crate::rules::Rules;
 use crate::settle::Settler;
 
@@ -60,28 +60,28 @@ pub struct Study {
     /// How large its process may become, in bytes.
     pub memory: Option<u64>,
     /// The histories.
-    pub sources: Vec<Source>,
+    pub sources: Vec<HistorySource>,
     /// The checks.
-    pub points: Vec<Point>,
+    pub points: Vec<StudyPoint>,
     /// The checks times seeds times repeats, in the order in which they run: one repeat after the other, so that a
     /// stopped study has something of everything.
     pub cells: Vec<Cell>,
     /// What is shown.
-    pub experiments: Vec<Shown>,
+    pub experiments: Vec<SettledExperiment>,
 }
 
 /// A history, or several that differ in the seed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct HistorySource {
     /// One word, unique in the study.
     pub name: String,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: HistoryOrigin,
 }
 
 /// Where a history comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Origin {
+pub enum HistoryOrigin {
     /// `kingsnake generate` with these words, a file and a seed.
     Generated(Vec<String>),
     /// A file or directory that is there.
@@ -97,7 +97,7 @@ pub enum Origin {
 
 /// One check of one history.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct StudyPoint {
     /// Which history.
     pub source: usize,
     /// The switches.
@@ -123,7 +123,7 @@ pub struct Cell {
 
 /// An experiment, its axes settled.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct SettledExperiment {
     /// One word.
     pub name: String,
     /// A heading.
@@ -131,18 +131,18 @@ pub struct Shown {
     /// A paragraph.
     pub about: String,
     /// The workloads first, then the axes of the file.
-    pub axes: Vec<Labels>,
+    pub axes: Vec<AxisLabels>,
     /// The point of each combination, the last axis varying fastest.
     pub grid: Vec<usize>,
     /// How it is drawn.
     pub figure: Option<Drawn>,
     /// What is tabulated.
-    pub tables: Vec<Table>,
+    pub tables: Vec<StudyTable>,
     /// What a paper says.
     pub claims: Vec<Stated>,
 }
 
-impl Shown {
+impl SettledExperiment {
     /// The point at these values of the axes.
     pub fn point(&self, at: &[usize]) -> usize {
         let place = self
@@ -156,7 +156,7 @@ impl Shown {
 
 /// An axis and its values.
 #[derive(Clone, Debug)]
-pub struct Labels {
+pub struct AxisLabels {
     /// As it is shown.
     pub name: String,
     /// As they are shown, with their numbers if they have any.
@@ -269,7 +269,7 @@ pub fn design(
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     let wanted = wanted(recipe, over)?;
-    let mut experiments: Vec<Shown> = Vec::new();
+    let mut experiments: Vec<SettledExperiment> = Vec::new();
     for (at, experiment) in recipe.experiments.iter().enumerate() {
         let before = &recipe.experiments[..at];
         let name = experiment.name.get_ref();
@@ -343,13 +343,13 @@ fn wanted(recipe: &Recipe, over: &Override) -> Result<Vec<bool>> {
     Ok(names().map(is_wanted).collect())
 }
 
-fn cells(sources: &[Source], points: &[Point]) -> Vec<Cell> {
+fn cells(sources: &[HistorySource], points: &[StudyPoint]) -> Vec<Cell> {
     let most = |of: fn(&Runs) -> u32| points.iter().map(|it| of(&it.runs)).max().unwrap_or(0);
     let mut cells = Vec::new();
     for repeat in 0..most(|runs| runs.repeats) {
         for seed in 0..most(|runs| runs.seeds) {
             for (at, point) in points.iter().enumerate() {
-                let varies = matches!(sources[point.source].origin, Origin::Generated(_));
+                let varies = matches!(sources[point.source].origin, HistoryOrigin::Generated(_));
                 let runs = seed < point.runs.seeds && repeat < point.runs.repeats;
                 if runs && (varies || seed == 0) && point.refused.is_none() {
                     cells.push(Cell {

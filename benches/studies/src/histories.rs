@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::error::{Context, Result, bail};
 
-use crate::design::{Origin, Source};
+use crate::design::{HistoryOrigin, HistorySource};
 use crate::ledger::put_whole;
-use crate::process::{Ending, Limits, run};
+use crate::process::{ChildEnding, Limits, run};
 use crate::row::Made;
 use crate::switches::generate_line;
 
@@ -17,13 +17,13 @@ use crate::switches::generate_line;
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Where a history is, or will be.
-pub fn place(directory: &Path, source: &Source, seed: u32) -> PathBuf {
+pub fn place(directory: &Path, source: &HistorySource, seed: u32) -> PathBuf {
     match &source.origin {
-        Origin::File(path) => path.clone(),
-        Origin::Generated(_) => directory
+        HistoryOrigin::File(path) => path.clone(),
+        HistoryOrigin::Generated(_) => directory
             .join("histories")
             .join(format!("{}-{seed}.jsonl", source.name)),
-        Origin::Corpus { .. } => directory
+        HistoryOrigin::Corpus { .. } => directory
             .join("histories")
             .join(format!("{}.jsonl", source.name)),
     }
@@ -43,7 +43,7 @@ pub fn made(history: &Path) -> Option<Made> {
 /// Makes a history that is not there yet. Whether it was stopped instead.
 pub fn make(
     directory: &Path,
-    source: &Source,
+    source: &HistorySource,
     seed: u32,
     executable: &Path,
     stop: &AtomicBool,
@@ -55,9 +55,9 @@ pub fn make(
     let parent = directory.join("histories");
     fs::create_dir_all(&parent).with_context(|| format!("cannot make {}", parent.display()))?;
     match &source.origin {
-        Origin::File(_) => bail!("{} is gone", path.display()),
-        Origin::Corpus { text, .. } => put_whole(&path, text)?,
-        Origin::Generated(words) => {
+        HistoryOrigin::File(_) => bail!("{} is gone", path.display()),
+        HistoryOrigin::Corpus { text, .. } => put_whole(&path, text)?,
+        HistoryOrigin::Generated(words) => {
             let part = parent.join(format!("{}-{seed}.part", source.name));
             let line = generate_line(words, &part.display().to_string(), seed);
             let limits = Limits {
@@ -67,8 +67,8 @@ pub fn make(
             let ended =
                 run(executable, &line, limits, stop).context("cannot start kingsnake generate")?;
             match ended.ending {
-                Ending::Stopped => return Ok(true),
-                Ending::Exited(status) if status.success() => {}
+                ChildEnding::Stopped => return Ok(true),
+                ChildEnding::Exited(status) if status.success() => {}
                 _ => bail!(
                     "kingsnake {} failed: {}",
                     line.join(" "),

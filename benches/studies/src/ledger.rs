@@ -13,7 +13,7 @@ use crate::error::{Context, Result, bail};
 use rustc_hash::FxHasher;
 use serde_json::{Map, Value, json};
 
-use crate::design::{Origin, Study};
+use crate::design::{HistoryOrigin, Study};
 use crate::row::{COLUMNS, Row, parse};
 use crate::rowfiles;
 use crate::slurm::{Returned, submissions};
@@ -239,11 +239,11 @@ fn identity(study: &Study) -> Result<Value> {
     let mut histories = Map::new();
     for source in &study.sources {
         let what = match &source.origin {
-            Origin::Generated(words) => json!({"generate": words.join(" ")}),
-            Origin::File(path) => {
+            HistoryOrigin::Generated(words) => json!({"generate": words.join(" ")}),
+            HistoryOrigin::File(path) => {
                 json!({"file": path.display().to_string(), "content": content(path)?})
             }
-            Origin::Corpus { name, .. } => json!({"corpus": name}),
+            HistoryOrigin::Corpus { name, .. } => json!({"corpus": name}),
         };
         histories.insert(source.name.clone(), what);
     }

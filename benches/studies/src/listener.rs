@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Something to report.
 #[derive(Clone, Debug)]
-pub enum Event<'a> {
+pub enum StudyEvent<'a> {
     /// This many cells are to run.
     Begin(usize),
     /// Something else than a cell is going on.
@@ -35,7 +35,7 @@ pub enum Event<'a> {
 }
 
 /// Who hears it.
-pub trait Listener {
+pub trait StudyListener {
     /// Takes note. An error ends the study.
-    fn event(&mut self, event: Event<'_>) -> io::Result<()>;
+    fn event(&mut self, event: StudyEvent<'_>) -> io::Result<()>;
 }

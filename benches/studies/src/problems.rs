@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::design::{Cell, Study};
-use crate::row::{Outcome, Row};
+use crate::row::{Row, RowOutcome};
 
 /// Something that must not happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum StudyProblem {
     /// Another verdict than the right one.
     Wrong {
         /// The right one.
@@ -40,16 +40,16 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl StudyProblem {
     /// Whether an answer is wrong, rather than missing.
     pub fn is_wrong(&self) -> bool {
-        !matches!(self, Problem::Failed { .. })
+        !matches!(self, StudyProblem::Failed { .. })
     }
 
     /// In a sentence, and the commands that show it.
     pub fn words(&self) -> (String, Vec<&str>) {
         match self {
-            Problem::Wrong {
+            StudyProblem::Wrong {
                 expected,
                 given,
                 command,
@@ -57,42 +57,44 @@ impl Problem {
                 format!("WRONG VERDICT: {given}, though {expected} is known to be right"),
                 vec![command],
             ),
-            Problem::Disagreement {
+            StudyProblem::Disagreement {
                 satisfied,
                 violated,
             } => (
                 "DISAGREEMENT: satisfied by the first and violated by the second".to_owned(),
                 vec![satisfied, violated],
             ),
-            Problem::Rounds { one, other } => (
+            StudyProblem::Rounds { one, other } => (
                 "DISAGREEMENT: pruning leaves other constraints on one device than on the other"
                     .to_owned(),
                 vec![one, other],
             ),
-            Problem::Failed { reason, command } => (format!("FAILED: {reason}"), vec![command]),
+            StudyProblem::Failed { reason, command } => {
+                (format!("FAILED: {reason}"), vec![command])
+            }
         }
     }
 }
 
 /// Every problem of these rows.
-pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
+pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<StudyProblem> {
     let mut found = Vec::new();
     let mut answers: HashMap<(usize, u32, String), [Option<&Row>; 2]> = HashMap::new();
     for (cell, row) in rows {
         let point = &study.points[cell.point];
-        if row.outcome == Outcome::Failed {
-            found.push(Problem::Failed {
+        if row.outcome == RowOutcome::Failed {
+            found.push(StudyProblem::Failed {
                 reason: row.reason.clone(),
                 command: row.command.clone(),
             });
         }
-        if row.outcome != Outcome::Answered {
+        if row.outcome != RowOutcome::Answered {
             continue;
         }
         if let Some(expected) = point.expect
             && expected.word() != row.verdict
         {
-            found.push(Problem::Wrong {
+            found.push(StudyProblem::Wrong {
                 expected: expected.word(),
                 given: row.verdict.clone(),
                 command: row.command.clone(),
@@ -104,7 +106,7 @@ pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
         if both[mine].is_none() {
             both[mine] = Some(row);
             if let [Some(satisfied), Some(violated)] = *both {
-                found.push(Problem::Disagreement {
+                found.push(StudyProblem::Disagreement {
                     satisfied: satisfied.command.clone(),
                     violated: violated.command.clone(),
                 });
@@ -116,11 +118,11 @@ pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
 }
 
 /// The same check of the same history leaves the same constraints after every round, whatever computed reachability.
-fn unlike_rounds(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
+fn unlike_rounds(study: &Study, rows: &[(Cell, Row)]) -> Vec<StudyProblem> {
     let mut found = Vec::new();
     let mut first: HashMap<(usize, u32, u32, Vec<String>), &Row> = HashMap::new();
     for (cell, row) in rows {
-        if row.outcome != Outcome::Answered || row.device().is_empty() {
+        if row.outcome != RowOutcome::Answered || row.device().is_empty() {
             continue;
         }
         let point = &study.points[cell.point];
@@ -136,7 +138,7 @@ fn unlike_rounds(study: &Study, rows: &[(Cell, Row)]) -> Vec<Problem> {
                 .collect::<Vec<_>>()
         };
         if open(one) != open(row) {
-            found.push(Problem::Rounds {
+            found.push(StudyProblem::Rounds {
                 one: one.command.clone(),
                 other: row.command.clone(),
             });
@@ -188,7 +190,7 @@ mod tests {
     use crate::blame::Page;
     use crate::design::{Override, design};
     use crate::recipe::read;
-    use crate::rules::{Refusal, Rules};
+    use crate::rules::{RuleRefusal, Rules};
 
     const TWO: &str = r#"
 name = "two"
@@ -211,7 +213,7 @@ values = ["cadical/propagator", "search/backtrack"]
     struct Anything;
 
     impl Rules for Anything {
-        fn accepts(&self, _: &[String]) -> Result<Option<String>, Refusal> {
+        fn accepts(&self, _: &[String]) -> Result<Option<String>, RuleRefusal> {
             Ok(None)
         }
     }
@@ -245,7 +247,7 @@ values = ["cadical/propagator", "search/backtrack"]
         let found = |verdicts, sessions| problems(&study, &rows(&study, verdicts, sessions));
         assert_eq!(
             found(["violated", "satisfied"], ["on", "on"]),
-            [Problem::Disagreement {
+            [StudyProblem::Disagreement {
                 satisfied: "satisfied".to_owned(),
                 violated: "violated".to_owned(),
             }]
@@ -285,6 +287,6 @@ values = ["cadical/propagator", "search/backtrack"]
             problems(&study, &rows)
         };
         assert_eq!(found(7), []);
-        assert!(matches!(found(6)[..], [Problem::Rounds { .. }]));
+        assert!(matches!(found(6)[..], [StudyProblem::Rounds { .. }]));
     }
 }

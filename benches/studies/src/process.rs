@@ -29,7 +29,7 @@ pub struct Limits {
 
 /// How a child ended.
 #[derive(Debug)]
-pub enum Ending {
+pub enum ChildEnding {
     /// By itself.
     Exited(ExitStatus),
     /// Killed: it took longer than it was told.
@@ -42,9 +42,9 @@ pub enum Ending {
 
 /// A child that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedChild {
     /// How.
-    pub ending: Ending,
+    pub ending: ChildEnding,
     /// What it wrote.
     pub stdout: String,
     /// What it complained about.
@@ -66,7 +66,7 @@ pub fn run(
     line: &[String],
     limits: Limits,
     stop: &AtomicBool,
-) -> io::Result<Ended> {
+) -> io::Result<EndedChild> {
     let mut command = Command::new(executable);
     command
         .args(line)
@@ -84,7 +84,7 @@ pub fn run(
     let stderr = drain(child.stderr.take(), None);
     let (ending, peak) = watch(&mut child, begun, limits, stop, &ended)?;
     let wall = begun.elapsed();
-    Ok(Ended {
+    Ok(EndedChild {
         ending,
         stdout: stdout.join().unwrap_or_default(),
         stderr: stderr.join().unwrap_or_default(),
@@ -114,7 +114,7 @@ fn watch(
     limits: Limits,
     stop: &AtomicBool,
     ended: &mpsc::Receiver<()>,
-) -> io::Result<(Ending, Option<u64>)> {
+) -> io::Result<(ChildEnding, Option<u64>)> {
     // A child that was told a limit needs a moment to stop and to write its answer.
     let grace = (limits.timeout / 10).clamp(Duration::from_secs(5), Duration::from_secs(30));
     let mut peak = None;
@@ -125,22 +125,22 @@ fn watch(
         }
         if let Some(status) = child.try_wait()? {
             let ending = if was_asked_to_stop(status) {
-                Ending::Stopped
+                ChildEnding::Stopped
             } else {
-                Ending::Exited(status)
+                ChildEnding::Exited(status)
             };
             return Ok((ending, peak));
         }
         peak = peak.max(machine::peak_of(child.id()));
         let ending = if stop.load(Ordering::Relaxed) {
-            Ending::Stopped
+            ChildEnding::Stopped
         } else if begun.elapsed() > limits.timeout.saturating_add(grace) {
-            Ending::Late
+            ChildEnding::Late
         } else if limits
             .memory
             .is_some_and(|most| peak.is_some_and(|it| it > most))
         {
-            Ending::Large
+            ChildEnding::Large
         } else {
             continue;
         };

@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use crate::conduct::tell;
 use crate::design::Cell;
 use crate::error::Result;
-use crate::listener::{Event, Listener};
+use crate::listener::{StudyEvent, StudyListener};
 use crate::row::Row;
 use crate::words;
 
 /// Reports each row with what is left.
-pub struct Progress {
+pub struct StudyProgress {
     begun: Instant,
     estimate: Estimate,
     jobs: usize,
 }
 
-impl Progress {
+impl StudyProgress {
     /// Begins now, with this many cells at a time.
-    pub fn new(estimate: Estimate, jobs: usize) -> Progress {
-        Progress {
+    pub fn new(estimate: Estimate, jobs: usize) -> StudyProgress {
+        StudyProgress {
             begun: Instant::now(),
             estimate,
             jobs,
@@ -28,10 +28,10 @@ impl Progress {
     }
 
     /// A cell has its row.
-    pub fn ended(&mut self, cell: Cell, row: &Row, listener: &mut dyn Listener) -> Result<()> {
+    pub fn ended(&mut self, cell: Cell, row: &Row, listener: &mut dyn StudyListener) -> Result<()> {
         self.estimate.ended(cell.point, row.wall_seconds);
         let left = self.estimate.left() / self.jobs as f64;
-        let event = Event::Ended {
+        let event = StudyEvent::Ended {
             history: &row.history,
             row: &words::row(row),
             gone: self.begun.elapsed(),

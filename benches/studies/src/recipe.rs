@@ -46,7 +46,7 @@ pub struct Recipe {
     pub check: Words,
     /// The histories.
     #[serde(rename = "workload", default)]
-    pub workloads: Vec<Workload>,
+    pub workloads: Vec<StudyWorkload>,
     /// What is compared.
     #[serde(rename = "experiment", default)]
     pub experiments: Vec<Experiment>,
@@ -74,7 +74,7 @@ pub struct Paper {
 /// A kind of history.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workload {
+pub struct StudyWorkload {
     /// As it is shown.
     pub name: Spanned<String>,
     /// What `kingsnake generate` is told, but for the file and the seed.
@@ -140,7 +140,7 @@ pub struct Experiment {
     pub figure: Option<Figure>,
     /// What is tabulated.
     #[serde(default)]
-    pub tables: Vec<Table>,
+    pub tables: Vec<StudyTable>,
     /// What a paper says about it.
     #[serde(rename = "claim", default)]
     pub claims: Vec<Claim>,
@@ -254,7 +254,7 @@ impl Measure {
 /// What can be tabulated.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub enum Table {
+pub enum StudyTable {
     /// Medians, with ratios to the first value of the series.
     Medians,
     /// Time for encoding and for solving.

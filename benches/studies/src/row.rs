@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::histories::made;
 use crate::machine;
-use crate::process::{Ended, Ending};
+use crate::process::{ChildEnding, EndedChild};
 
 /// A line of `rows.jsonl`. Fields that the check's own document has are named as docs/json.md names them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Row {
     /// The seed of the check.
     pub repeat: u32,
     /// How the run went.
-    pub outcome: Outcome,
+    pub outcome: RowOutcome,
     /// `satisfied`, `violated` or `unknown`.
     pub verdict: String,
     /// Why it is unknown, or what went wrong.
@@ -45,7 +45,7 @@ pub struct Row {
     pub sizes: BTreeMap<String, Value>,
     /// What it took.
     #[serde(default)]
-    pub stats: Stats,
+    pub stats: RowStats,
     /// Every option as it was settled.
     #[serde(default)]
     pub plan: BTreeMap<String, Value>,
@@ -87,7 +87,7 @@ impl Made {
 /// How a run went.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum RowOutcome {
     /// With a verdict.
     Answered,
     /// Out of time.
@@ -100,15 +100,15 @@ pub enum Outcome {
     Failed,
 }
 
-impl Outcome {
+impl RowOutcome {
     /// In one word.
     pub fn word(self) -> &'static str {
         match self {
-            Outcome::Answered => "answered",
-            Outcome::Time => "time",
-            Outcome::Memory => "memory",
-            Outcome::Unknown => "unknown",
-            Outcome::Failed => "failed",
+            RowOutcome::Answered => "answered",
+            RowOutcome::Time => "time",
+            RowOutcome::Memory => "memory",
+            RowOutcome::Unknown => "unknown",
+            RowOutcome::Failed => "failed",
         }
     }
 }
@@ -116,13 +116,13 @@ impl Outcome {
 /// What a check took; see docs/json.md. Fields that this version does not know are kept.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Stats {
+pub struct RowStats {
     /// The check by its own clock.
     pub seconds: f64,
     /// The same in time of all processors.
     pub cpu_seconds: Option<f64>,
     /// Time by phase.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PhaseTime>,
     /// Known edges before pruning.
     pub known_edges_before: u64,
     /// Known edges after it.
@@ -143,7 +143,7 @@ pub struct Stats {
 
 /// A phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Phase {
+pub struct PhaseTime {
     /// Its name.
     pub name: String,
     /// Its time.
@@ -200,7 +200,7 @@ struct Document {
     decider: String,
     reason: Option<Reason>,
     history: Option<BTreeMap<String, Value>>,
-    stats: Stats,
+    stats: RowStats,
     plan: BTreeMap<String, Value>,
     position: Option<u64>,
     command: String,
@@ -231,7 +231,7 @@ pub struct Heading {
 }
 
 /// The row of a process that has ended; `None` if it was stopped, and so has to run again.
-pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
+pub fn row(heading: &Heading, ended: &EndedChild) -> Option<Row> {
     let mut row = Row {
         wall_seconds: ended.wall.as_secs_f64(),
         peak_memory_bytes: ended.peak,
@@ -239,16 +239,16 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
         ..Row::new(heading)
     };
     match ended.ending {
-        Ending::Stopped => return None,
-        Ending::Late => {
-            row.outcome = Outcome::Time;
+        ChildEnding::Stopped => return None,
+        ChildEnding::Late => {
+            row.outcome = RowOutcome::Time;
             "killed: it went on after its time limit".clone_into(&mut row.reason);
         }
-        Ending::Large => {
-            row.outcome = Outcome::Memory;
+        ChildEnding::Large => {
+            row.outcome = RowOutcome::Memory;
             "killed: its process became larger than its memory limit".clone_into(&mut row.reason);
         }
-        Ending::Exited(status) => {
+        ChildEnding::Exited(status) => {
             let document = match status.code() {
                 Some(0 | 1 | 3) => serde_json::from_str::<Document>(&ended.stdout).ok(),
                 _ => None,
@@ -258,7 +258,7 @@ pub fn row(heading: &Heading, ended: &Ended) -> Option<Row> {
             } else {
                 // A limit that ends the check while it writes its answer leaves no document.
                 if status.code() == Some(3) && ended.stderr.contains("memory limit") {
-                    row.outcome = Outcome::Memory;
+                    row.outcome = RowOutcome::Memory;
                 }
                 row.reason = complaint(&status.to_string(), &ended.stderr);
             }
@@ -287,11 +287,11 @@ fn complaint(status: &str, stderr: &str) -> String {
 fn fill(row: &mut Row, document: Document) -> Option<()> {
     let reason = document.reason.unwrap_or_default();
     row.outcome = match (document.verdict.as_str(), reason.kind.as_str()) {
-        ("satisfied" | "violated", _) => Outcome::Answered,
-        (_, "time") => Outcome::Time,
-        (_, "memory") => Outcome::Memory,
+        ("satisfied" | "violated", _) => RowOutcome::Answered,
+        (_, "time") => RowOutcome::Time,
+        (_, "memory") => RowOutcome::Memory,
         (_, "interrupted") => return None,
-        _ => Outcome::Unknown,
+        _ => RowOutcome::Unknown,
     };
     row.verdict = document.verdict;
     row.reason = reason.words;
@@ -366,7 +366,7 @@ impl Row {
             check: heading.check.clone(),
             seed: heading.seed,
             repeat: heading.repeat,
-            outcome: Outcome::Failed,
+            outcome: RowOutcome::Failed,
             verdict: "unknown".to_owned(),
             reason: String::new(),
             decider: String::new(),
@@ -374,7 +374,7 @@ impl Row {
             wall_seconds: 0.0,
             peak_memory_bytes: None,
             sizes: BTreeMap::new(),
-            stats: Stats::default(),
+            stats: RowStats::default(),
             plan: BTreeMap::new(),
             position: None,
             made: None,
@@ -510,8 +510,8 @@ mod tests {
         }
     }
 
-    fn ended(ending: Ending, stderr: &str) -> Ended {
-        Ended {
+    fn ended(ending: ChildEnding, stderr: &str) -> EndedChild {
+        EndedChild {
             ending,
             stdout: String::new(),
             stderr: stderr.to_owned(),
@@ -522,7 +522,7 @@ mod tests {
 
     #[test]
     fn a_record_has_a_field_for_every_column() {
-        let mut row = row(&heading(), &ended(Ending::Late, "")).unwrap();
+        let mut row = row(&heading(), &ended(ChildEnding::Late, "")).unwrap();
         assert_eq!(row.record().len(), COLUMNS.len());
         row.stats.solver = Some(Solver::default());
         assert_eq!(row.record().len(), COLUMNS.len());
@@ -530,16 +530,16 @@ mod tests {
 
     #[test]
     fn a_killed_process_is_told_from_a_stopped_one() {
-        assert!(row(&heading(), &ended(Ending::Stopped, "")).is_none());
-        let late = row(&heading(), &ended(Ending::Late, "")).unwrap();
-        assert_eq!(late.outcome, Outcome::Time);
-        let large = row(&heading(), &ended(Ending::Large, "")).unwrap();
-        assert_eq!(large.outcome, Outcome::Memory);
+        assert!(row(&heading(), &ended(ChildEnding::Stopped, "")).is_none());
+        let late = row(&heading(), &ended(ChildEnding::Late, "")).unwrap();
+        assert_eq!(late.outcome, RowOutcome::Time);
+        let large = row(&heading(), &ended(ChildEnding::Large, "")).unwrap();
+        assert_eq!(large.outcome, RowOutcome::Memory);
     }
 
     #[test]
     fn a_row_survives_being_written_and_read() {
-        let mut row = row(&heading(), &ended(Ending::Large, "")).unwrap();
+        let mut row = row(&heading(), &ended(ChildEnding::Large, "")).unwrap();
         row.stats.rest.insert("nodes".to_owned(), 3.into());
         let text = serde_json::to_string(&row).unwrap();
         assert_eq!(serde_json::to_string(&parse(&text).unwrap()).unwrap(), text);

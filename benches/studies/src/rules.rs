@@ -4,12 +4,12 @@
 pub trait Rules {
     /// Asks, for a line that begins with `check` or `generate`. A check that is well formed may still be of a level that
     /// its back end does not decide; then the answer says why.
-    fn accepts(&self, line: &[String]) -> Result<Option<String>, Refusal>;
+    fn accepts(&self, line: &[String]) -> Result<Option<String>, RuleRefusal>;
 }
 
 /// Why a line is not taken.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct RuleRefusal {
     /// In words.
     pub words: String,
     /// The arguments that the broken rule names, the most telling first.

@@ -8,9 +8,12 @@ use crate::error::{Result, bail};
 use toml::Spanned;
 
 use crate::blame::Page;
-use crate::design::{Drawn, Label, Labels, Origin, Point, Runs, Shown, Source, WORKLOAD, listed};
+use crate::design::{
+    AxisLabels, Drawn, HistoryOrigin, HistorySource, Label, Runs, SettledExperiment, StudyPoint,
+    WORKLOAD, listed,
+};
 use crate::embedded;
-use crate::recipe::{Axis, Experiment, Figure, FigureKind, Recipe, Skip, Words, Workload};
+use crate::recipe::{Axis, Experiment, Figure, FigureKind, Recipe, Skip, StudyWorkload, Words};
 use crate::rules::Rules;
 use crate::switches::{Filler, expect_check, expect_generate, plain};
 use kingsnake_text::grouped;
@@ -23,18 +26,18 @@ pub struct Settler<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) parameters: &'a BTreeMap<String, String>,
     backends: Vec<String>,
-    sources: Vec<Source>,
-    points: Vec<Point>,
+    sources: Vec<HistorySource>,
+    points: Vec<StudyPoint>,
 }
 
 /// What one value of an axis does.
-struct Choice {
+struct AxisValue {
     label: Label,
     set: Vec<(String, String)>,
     check: Words,
 }
 
-impl Choice {
+impl AxisValue {
     /// Whether it sets none of the parameters that were given, or sets them to the same, or to a smaller number.
     fn is_within(&self, given: &BTreeMap<&str, &str>) -> bool {
         self.set.iter().all(|(name, value)| {
@@ -73,7 +76,7 @@ impl<'a> Settler<'a> {
     }
 
     /// What was collected.
-    pub fn finish(self) -> (Vec<Source>, Vec<Point>) {
+    pub fn finish(self) -> (Vec<HistorySource>, Vec<StudyPoint>) {
         (self.sources, self.points)
     }
 
@@ -86,9 +89,9 @@ impl<'a> Settler<'a> {
         experiment: &Experiment,
         runs: Runs,
         given: &BTreeMap<&str, &str>,
-    ) -> Result<Shown> {
+    ) -> Result<SettledExperiment> {
         let workloads = self.workloads(experiment)?;
-        let mut axes = vec![Labels {
+        let mut axes = vec![AxisLabels {
             name: WORKLOAD.to_owned(),
             values: workloads
                 .iter()
@@ -98,7 +101,7 @@ impl<'a> Settler<'a> {
                 })
                 .collect(),
         }];
-        let mut choices: Vec<Vec<Choice>> = Vec::new();
+        let mut choices: Vec<Vec<AxisValue>> = Vec::new();
         let mut is_shortened = false;
         for axis in &experiment.axes {
             if axes.iter().any(|other| other.name == *axis.name.get_ref()) {
@@ -123,7 +126,7 @@ impl<'a> Settler<'a> {
                 );
             }
             is_shortened |= of.len() < n_all;
-            axes.push(Labels {
+            axes.push(AxisLabels {
                 name: axis.name.get_ref().clone(),
                 values: of.iter().map(|choice| choice.label.clone()).collect(),
             });
@@ -152,7 +155,7 @@ impl<'a> Settler<'a> {
                 }
             }
         }
-        let mut shown = Shown {
+        let mut shown = SettledExperiment {
             name: experiment.name.get_ref().clone(),
             title: experiment.title.clone(),
             about: experiment.about.clone(),
@@ -176,7 +179,7 @@ impl<'a> Settler<'a> {
         Ok(shown)
     }
 
-    fn workloads(&self, experiment: &Experiment) -> Result<Vec<&'a Workload>> {
+    fn workloads(&self, experiment: &Experiment) -> Result<Vec<&'a StudyWorkload>> {
         let Some(wanted) = &experiment.workloads else {
             return Ok(self.recipe.workloads.iter().collect());
         };
@@ -197,7 +200,7 @@ impl<'a> Settler<'a> {
             .collect()
     }
 
-    fn choices(&self, axis: &Axis) -> Result<Vec<Choice>> {
+    fn choices(&self, axis: &Axis) -> Result<Vec<AxisValue>> {
         let sets = |value: &str| match &axis.parameter {
             Some(parameter) => vec![(parameter.get_ref().clone(), value.to_owned())],
             None => Vec::new(),
@@ -208,7 +211,7 @@ impl<'a> Settler<'a> {
             let words = "`values` and `backends` need a `parameter` that takes them";
             return Err(self.page.blame(axis.name.span(), words));
         }
-        let mut all: Vec<Choice> = Vec::new();
+        let mut all: Vec<AxisValue> = Vec::new();
         for value in axis.values.iter().flat_map(Spanned::get_ref) {
             let number = value
                 .number
@@ -220,14 +223,14 @@ impl<'a> Settler<'a> {
                 }
                 _ => value.word.clone(),
             };
-            all.push(Choice {
+            all.push(AxisValue {
                 label: Label { name, number },
                 set: sets(&value.word),
                 check: Vec::new(),
             });
         }
         for name in self.backends.iter().filter(|_| axis.backends) {
-            all.push(Choice {
+            all.push(AxisValue {
                 label: Label {
                     name: name.clone(),
                     number: None,
@@ -242,7 +245,7 @@ impl<'a> Settler<'a> {
                 self.expect_parameter(parameter)?;
                 set.push((parameter.get_ref().clone(), value.word.clone()));
             }
-            all.push(Choice {
+            all.push(AxisValue {
                 label: Label {
                     name: named.name.get_ref().clone(),
                     number: None,
@@ -273,8 +276,8 @@ impl<'a> Settler<'a> {
     fn point(
         &mut self,
         experiment: &Experiment,
-        workload: &Workload,
-        chosen: Vec<&Choice>,
+        workload: &StudyWorkload,
+        chosen: Vec<&AxisValue>,
         runs: Runs,
     ) -> Result<usize> {
         let mut parameters = self.parameters.clone();
@@ -293,14 +296,14 @@ impl<'a> Settler<'a> {
             check.extend(filler.fill(&choice.check)?);
         }
         let refused = expect_check(self.rules, &check, self.page, workload.name.span())?;
-        let point = Point {
+        let point = StudyPoint {
             source,
             check: plain(check),
             expect: workload.expect,
             refused,
             runs,
         };
-        let same = |other: &Point| {
+        let same = |other: &StudyPoint| {
             other.source == point.source
                 && other.check == point.check
                 && other.expect == point.expect
@@ -315,12 +318,12 @@ impl<'a> Settler<'a> {
         Ok(self.points.len() - 1)
     }
 
-    fn source(&mut self, workload: &Workload, filler: &Filler<'_>) -> Result<usize> {
+    fn source(&mut self, workload: &StudyWorkload, filler: &Filler<'_>) -> Result<usize> {
         let origin = match (&workload.generate, &workload.file, &workload.corpus) {
             (Some(words), None, None) => {
                 let words = filler.fill(words)?;
                 expect_generate(self.rules, &words, self.page, workload.name.span())?;
-                Origin::Generated(plain(words))
+                HistoryOrigin::Generated(plain(words))
             }
             (None, Some(file), None) => {
                 let path = self.base.join(file.get_ref());
@@ -328,7 +331,7 @@ impl<'a> Settler<'a> {
                     let words = format!("there is no {}", path.display());
                     return Err(self.page.blame(file.span(), &words));
                 }
-                Origin::File(path)
+                HistoryOrigin::File(path)
             }
             (None, None, Some(name)) => {
                 let Some((name, text)) = embedded::corpus(name.get_ref()) else {
@@ -338,7 +341,7 @@ impl<'a> Settler<'a> {
                     );
                     return Err(self.page.blame(name.span(), &words));
                 };
-                Origin::Corpus {
+                HistoryOrigin::Corpus {
                     name: name.to_owned(),
                     text,
                 }
@@ -359,11 +362,11 @@ impl<'a> Settler<'a> {
             number += 1;
             name = format!("{stem}-{number}");
         }
-        self.sources.push(Source { name, origin });
+        self.sources.push(HistorySource { name, origin });
         Ok(self.sources.len() - 1)
     }
 
-    pub(crate) fn axis(&self, name: &Spanned<String>, axes: &[Labels]) -> Result<usize> {
+    pub(crate) fn axis(&self, name: &Spanned<String>, axes: &[AxisLabels]) -> Result<usize> {
         let place = axes.iter().position(|it| it.name == *name.get_ref());
         place.ok_or_else(|| {
             let all = listed(axes.iter().map(|axis| &axis.name));
@@ -372,7 +375,12 @@ impl<'a> Settler<'a> {
         })
     }
 
-    fn drawn(&self, figure: &Figure, shown: &Shown, shown_span: Range<usize>) -> Result<Drawn> {
+    fn drawn(
+        &self,
+        figure: &Figure,
+        shown: &SettledExperiment,
+        shown_span: Range<usize>,
+    ) -> Result<Drawn> {
         let axis = |name| self.axis(name, &shown.axes);
         let (x, series) = match (&figure.x, &figure.series, figure.kind) {
             (None, Some(series), FigureKind::Cactus) => (None, axis(series)?),
@@ -424,7 +432,7 @@ impl LeftOut {
     fn all(
         settler: &Settler<'_>,
         skips: &[Skip],
-        axes: &[Labels],
+        axes: &[AxisLabels],
         is_shortened: bool,
     ) -> Result<Vec<LeftOut>> {
         let mut all = Vec::new();
@@ -460,7 +468,7 @@ impl LeftOut {
     }
 }
 
-fn step(at: &mut [usize], choices: &[Vec<Choice>]) -> bool {
+fn step(at: &mut [usize], choices: &[Vec<AxisValue>]) -> bool {
     for place in (0..at.len()).rev() {
         at[place] += 1;
         if at[place] < choices[place].len() {

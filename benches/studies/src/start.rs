@@ -8,19 +8,19 @@ use kingsnake_text::Paint;
 use toml::Spanned;
 
 use crate::blame::Page;
-use crate::conduct::{Options, conduct};
+use crate::conduct::{StudyOptions, conduct};
 use crate::design::{Override, design};
 use crate::devices::put_on;
 use crate::embedded::{BUILT_IN, built_in};
 use crate::error::{Context, Result, bail};
-use crate::listener::Listener;
-use crate::recipe::{Measure, Recipe, Workload, enlarge, read};
+use crate::listener::StudyListener;
+use crate::recipe::{Measure, Recipe, StudyWorkload, enlarge, read};
 use crate::rules::Rules;
 use crate::slurm::Slurm;
 
 /// How a study is to run.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct StudyRequest {
     /// Where everything goes.
     pub out: PathBuf,
     /// Runs of each check; the study's own number unless given.
@@ -61,7 +61,7 @@ pub enum Mode {
     Cells(Vec<String>),
 }
 
-impl Request {
+impl StudyRequest {
     /// The words that ask for the same cells.
     fn words(&self) -> Vec<String> {
         let mut words = vec!["--out".to_owned(), self.out.display().to_string()];
@@ -94,7 +94,7 @@ pub struct Ablation {
     /// The devices on which every check runs; those that the study names unless given.
     pub devices: Vec<String>,
     /// How it runs.
-    pub request: Request,
+    pub request: StudyRequest,
 }
 
 impl Ablation {
@@ -123,7 +123,7 @@ pub struct Encodings {
     /// The back ends, the base of the ratios first; all unless given.
     pub backends: Option<Vec<String>>,
     /// How it runs.
-    pub request: Request,
+    pub request: StudyRequest,
 }
 
 impl Encodings {
@@ -144,7 +144,7 @@ pub struct Caller<'a> {
     /// What the command line takes.
     pub rules: &'a dyn Rules,
     /// Who hears of progress.
-    pub listener: &'a mut dyn Listener,
+    pub listener: &'a mut dyn StudyListener,
     /// Raised when the study is to stop.
     pub stop: &'a AtomicBool,
     /// Whether the answer is in colours.
@@ -229,14 +229,14 @@ pub fn encodings(asked: &Encodings, mut caller: Caller<'_>) -> Result<u8> {
 }
 
 /// A history that was named on the command line.
-fn workload(path: &Path) -> Result<Workload> {
+fn workload(path: &Path) -> Result<StudyWorkload> {
     if !path.exists() {
         bail!("there is no {}", path.display());
     }
     let base_name = path.file_name().unwrap_or(path.as_os_str());
     let base_name = base_name.to_string_lossy().into_owned();
     let unplaced = |word: String| Spanned::new(0..0, word);
-    Ok(Workload {
+    Ok(StudyWorkload {
         name: unplaced(base_name),
         generate: None,
         file: Some(unplaced(path.display().to_string())),
@@ -251,7 +251,7 @@ fn start(
     page: Page<'_>,
     base: &Path,
     over: &Override,
-    request: &Request,
+    request: &StudyRequest,
     words: Vec<String>,
     caller: &mut Caller<'_>,
 ) -> Result<u8> {
@@ -262,7 +262,7 @@ fn start(
             drawn.figure.measure = measure;
         }
     }
-    let options = Options {
+    let options = StudyOptions {
         directory: request.out.clone(),
         jobs: request.jobs,
         mode: request.mode.clone(),
@@ -272,7 +272,7 @@ fn start(
     conduct(&study, &options, caller)
 }
 
-fn overrides(request: &Request) -> Override {
+fn overrides(request: &StudyRequest) -> Override {
     Override {
         repeat: request.repeat,
         seeds: request.seeds,

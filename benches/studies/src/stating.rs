@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use toml::Spanned;
 
-use crate::design::{Bound, Label, Quantity, Shown, Stated, listed};
+use crate::design::{Bound, Label, Quantity, SettledExperiment, Stated, listed};
 use crate::recipe::{Claim, Experiment, Scalar};
 use crate::settle::Settler;
 
@@ -15,7 +15,7 @@ impl Settler<'_> {
         &self,
         claim: &Claim,
         experiment: &Experiment,
-        shown: &Shown,
+        shown: &SettledExperiment,
     ) -> Result<Vec<Stated>> {
         let sizes = self.other_sizes(experiment);
         let Some(each) = &claim.each else {
@@ -65,7 +65,12 @@ impl Settler<'_> {
         (!differing.is_empty()).then(|| differing.join("; "))
     }
 
-    fn state(&self, claim: &Claim, sizes: Option<String>, shown: &Shown) -> Result<Stated> {
+    fn state(
+        &self,
+        claim: &Claim,
+        sizes: Option<String>,
+        shown: &SettledExperiment,
+    ) -> Result<Stated> {
         let axis = |name| self.axis(name, &shown.axes);
         let of = match (&claim.over, &claim.least, &claim.most) {
             (None, None, None) => Quantity::Time(self.selected(&claim.of, shown, None)?[0].1),
@@ -110,7 +115,7 @@ impl Settler<'_> {
     fn selected(
         &self,
         values: &BTreeMap<Spanned<String>, Scalar>,
-        shown: &Shown,
+        shown: &SettledExperiment,
         free: Option<usize>,
     ) -> Result<Vec<(String, usize)>> {
         let mut at: Vec<Option<usize>> = shown

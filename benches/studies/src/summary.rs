@@ -4,7 +4,7 @@
 
 use crate::design::{Cell, Study};
 use crate::recipe::Measure;
-use crate::row::{Outcome, Row};
+use crate::row::{Row, RowOutcome};
 
 /// The rows of every point.
 pub fn by_point<'a>(study: &Study, rows: &'a [(Cell, Row)]) -> Vec<Vec<&'a Row>> {
@@ -31,7 +31,7 @@ pub struct Spread {
     /// Runs far from the others.
     pub outliers: usize,
     /// Why the first of those without an answer has none.
-    pub lacks: Option<Outcome>,
+    pub lacks: Option<RowOutcome>,
 }
 
 impl Spread {
@@ -43,7 +43,7 @@ impl Spread {
 
 /// What a run took; `None` if the question does not arise because no solver was asked.
 pub fn measured(row: &Row, measure: Measure) -> Option<f64> {
-    if row.outcome != Outcome::Answered {
+    if row.outcome != RowOutcome::Answered {
         return Some(f64::INFINITY);
     }
     match measure {
@@ -73,7 +73,7 @@ pub fn spread(rows: &[&Row], measure: Measure) -> Option<Spread> {
         lacks: rows
             .iter()
             .map(|row| row.outcome)
-            .find(|&outcome| outcome != Outcome::Answered),
+            .find(|&outcome| outcome != RowOutcome::Answered),
     })
 }
 

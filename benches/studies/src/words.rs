@@ -6,16 +6,16 @@ use std::path::Path;
 use crate::caveats::{caption, caveats};
 use crate::claims::{judge, seconds};
 use crate::design::{Cell, Study};
-use crate::problems::Problem;
+use crate::problems::StudyProblem;
 use crate::recipe::Measure;
 use crate::report::matrix;
-use crate::row::{Outcome, Row};
+use crate::row::{Row, RowOutcome};
 use crate::summary::{by_point, spread};
 use kingsnake_text::{Paint, count, printable};
 
 /// One finished cell.
 pub fn row(row: &Row) -> String {
-    let answer = if row.outcome == Outcome::Answered {
+    let answer = if row.outcome == RowOutcome::Answered {
         row.verdict.as_str()
     } else {
         row.outcome.word()
@@ -27,7 +27,7 @@ pub fn row(row: &Row) -> String {
 pub fn ending(
     study: &Study,
     rows: &[(Cell, Row)],
-    problems: &[Problem],
+    problems: &[StudyProblem],
     page: &Path,
     stopped: bool,
     paint: Paint,

@@ -17,7 +17,7 @@ use crate::isolation::IsolationMap;
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
+pub enum OnOff {
     /// They do.
     On,
     /// They need not.
@@ -72,7 +72,7 @@ pub struct LevelArgs {
     pub level: Option<LevelArg>,
     /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
     #[arg(long, value_name = "SWITCH")]
-    pub session_order: Option<Switch>,
+    pub session_order: Option<OnOff>,
     /// How far clocks may disagree, in milliseconds: times order nothing that is closer together. 0 unless given.
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     pub clock_drift: Option<u64>,
@@ -81,7 +81,7 @@ pub struct LevelArgs {
     pub times: Option<TimesArg>,
     /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
     #[arg(long, value_name = "SWITCH")]
-    pub real_time: Option<Switch>,
+    pub real_time: Option<OnOff>,
     /// What the recorded isolation levels stand for at `--level as-recorded`, such as
     /// serializable=ser,"repeatable read"=si,"read committed"=rc-so; `*` is any other, or none.
     #[arg(long, value_name = "NAME=LEVEL,…", value_parser = str::parse::<IsolationMap>)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use kingsnake_collect::{ADAPTERS, Fault, LOADS, OrderBy};
+use kingsnake_collect::{ADAPTERS, LOADS, OrderBy, ServerFault};
 
 use super::cells::CellArgs;
 use super::values::{bytes, seconds};
@@ -73,7 +73,7 @@ pub struct CollectArgs {
     pub set: Vec<(String, String)>,
     /// What goes wrong meanwhile: kill, backend, pause (of servers that --start made), cut, delay, half-close (of connections).
     #[arg(long, value_name = "FAULT,…", value_delimiter = ',', value_parser = faults())]
-    pub fault: Vec<Fault>,
+    pub fault: Vec<ServerFault>,
     /// Seconds between two faults.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub every: Duration,
@@ -114,10 +114,10 @@ fn orders() -> impl TypedValueParser<Value = OrderBy> {
     })
 }
 
-fn faults() -> impl TypedValueParser<Value = Fault> {
-    PossibleValuesParser::new(Fault::ALL.map(Fault::name)).map(|name| {
-        let found = Fault::ALL.into_iter().find(|it| it.name() == name);
-        found.unwrap_or(Fault::Cut)
+fn faults() -> impl TypedValueParser<Value = ServerFault> {
+    PossibleValuesParser::new(ServerFault::ALL.map(ServerFault::name)).map(|name| {
+        let found = ServerFault::ALL.into_iter().find(|it| it.name() == name);
+        found.unwrap_or(ServerFault::Cut)
     })
 }
 

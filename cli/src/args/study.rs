@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use kingsnake_gpu::Choice;
-use kingsnake_studies::{Measure, Request};
+use kingsnake_gpu::DeviceChoice;
+use kingsnake_studies::{Measure, StudyRequest};
 
 use super::cells::CellArgs;
 use super::techniques::BackendParser;
@@ -46,8 +46,8 @@ pub struct StudyArgs {
 
 impl StudyArgs {
     /// What the study is asked for.
-    pub fn request(&self) -> Request {
-        Request {
+    pub fn request(&self) -> StudyRequest {
+        StudyRequest {
             out: self.out.clone(),
             repeat: self.repeat,
             seeds: self.seeds,
@@ -106,7 +106,7 @@ pub struct ReachArgs {
     pub span: u32,
     /// Which GPU takes part, if any.
     #[arg(long, value_name = "WHERE", default_value = "gpu")]
-    pub device: Choice,
+    pub device: DeviceChoice,
     /// A software adapter computes only graphs of at most this many nodes.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub software_nodes: u32,
@@ -142,7 +142,7 @@ pub struct AblateArgs {
     pub paper_sizes: bool,
     /// Run every check on this device; on each of several, side by side (such as cpu,gpu).
     #[arg(long, value_name = "WHERE,…", value_delimiter = ',')]
-    pub device: Vec<Choice>,
+    pub device: Vec<DeviceChoice>,
     /// The same as `--set profile=NAME`.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,

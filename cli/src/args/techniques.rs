@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, ValueEnum};
-use kingsnake_gpu::Choice;
+use kingsnake_gpu::DeviceChoice;
 
 use crate::switches::SWITCHES;
 
@@ -90,7 +90,7 @@ pub struct TechniqueArgs {
     pub reachability: Option<ReachabilityArg>,
     /// Where reachability is computed: auto (a GPU where it pays), cpu, gpu, or `gpu:NAME` or `gpu:INDEX` as `kingsnake devices` lists it.
     #[arg(long, value_name = "WHERE", default_value_t)]
-    pub device: Choice,
+    pub device: DeviceChoice,
     /// Which sides of constraints are assumed, from a topological order, before the solver is asked.
     #[arg(long, value_name = "WHICH")]
     pub heuristic: Option<HeuristicArg>,
@@ -193,7 +193,7 @@ impl TypedValueParser for BackendParser {
         value: &OsStr,
     ) -> Result<String, clap::Error> {
         let known = |name: String| {
-            kingsnake_encodings::backend(&name, &kingsnake_encodings::Options::default())
+            kingsnake_encodings::backend(&name, &kingsnake_encodings::BackendOptions::default())
                 .map(|_| name)
         };
         let parser = clap::builder::StringValueParser::new().try_map(known);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kingsnake_collect::{Collected, Timeline};
+use kingsnake_collect::{CollectTimeline, Collected};
 use kingsnake_text::{Frame, count, grouped, lasting};
 use maud::{Markup, html};
 
@@ -65,7 +65,7 @@ const HEIGHT: f64 = 120.0;
 /// The left of the bars, where the axis has its number.
 const LEFT: f64 = 50.0;
 
-fn drawing(timeline: &Timeline) -> Markup {
+fn drawing(timeline: &CollectTimeline) -> Markup {
     let sums = timeline.spans.iter().map(|[good, bad]| good + bad);
     let most = sums.max().unwrap_or(0).max(1);
     let step = (WIDTH - LEFT) / timeline.spans.len().max(1) as f64;

@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use kingsnake_datasets::Parsed;
-use kingsnake_encodings::Options;
+use kingsnake_encodings::BackendOptions;
 use kingsnake_gpu::Gpu;
-use kingsnake_solver::auto::{Answer, Asked, auto, levels, strongest};
+use kingsnake_solver::auto::{Asked, LevelAnswer, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::check::Engines;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
-use kingsnake_solver::progress::{Event, Phase, Progress};
+use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
 use kingsnake_tell::name_by;
 use serde_json::{Value, json};
 
 use super::check::{expect_outputs, write_anomalies};
-use crate::anomalies::{self, Expected, Found, Models};
+use crate::anomalies::{self, Expected, Found, KnownModels};
 use crate::answer::base_name;
-use crate::args::{CheckArgs, LevelArgs, Switch};
+use crate::args::{CheckArgs, LevelArgs, OnOff};
 use crate::assumptions::assumed;
 use crate::directory::Head;
 use crate::input::{load, thinned};
@@ -31,7 +31,7 @@ use crate::memory;
 use crate::output::put;
 use crate::page::survey as page;
 use crate::plan::{Plan, clocked, quoted_path, start_threads};
-use crate::progress::{Drawing, Listener};
+use crate::progress::{CheckListener, Drawing};
 use crate::voice::{Voice, count, lasting, printable, say};
 
 /// Asks for every level, and says which hold.
@@ -132,7 +132,7 @@ struct Survey {
     /// What runs at each level; its own level means nothing.
     plan: Plan,
     asked: Vec<Asked>,
-    answers: Vec<Answer>,
+    answers: Vec<LevelAnswer>,
     /// For each answer the anomaly, which level's answer implies it, or why it is not known.
     whys: Vec<String>,
     /// The part of the command line that is about the levels.
@@ -145,7 +145,7 @@ struct Survey {
 impl Survey {
     fn new(args: &CheckArgs) -> Result<Self> {
         let mut args = args.clone();
-        let session_order = args.level.session_order.map(|it| it == Switch::On);
+        let session_order = args.level.session_order.map(|it| it == OnOff::On);
         let mut switches = String::from(" --level auto");
         match session_order {
             None => {}
@@ -154,7 +154,7 @@ impl Survey {
         }
         let mut asked = levels(session_order);
         if let Some(switch) = args.level.real_time {
-            let on = switch == Switch::On;
+            let on = switch == OnOff::On;
             asked.retain(|it| it.spec.real_time.is_some() == on);
             switches.push_str(if on {
                 " --real-time on"
@@ -201,13 +201,13 @@ impl Survey {
         mut self,
         args: &CheckArgs,
         budget: &Budget,
-        mut progress: Listener,
+        mut progress: CheckListener,
     ) -> Result<(Survey, Parsed, Vec<String>)> {
         let plan = &self.plan;
-        progress.event(Event::Phase(Phase::Parse));
+        progress.event(ProgressEvent::Phase(Phase::Parse));
         let parsed = thinned(load(&args.history, &args.read, budget)?, plan);
         let parsed = assumed(parsed, &plan.assume)?;
-        let options = Options {
+        let options = BackendOptions {
             seed: plan.seed,
             propagator: plan.search,
             cooler: Some(plan.cooler()),
@@ -229,7 +229,7 @@ impl Survey {
             &mut progress,
         )?;
         let troubles = self.answers.iter().filter_map(|answer| match answer {
-            Answer::Checked(report) => report.stats.prune.device.warning.clone(),
+            LevelAnswer::Checked(report) => report.stats.prune.device.warning.clone(),
             _ => None,
         });
         // What goes wrong at one level goes wrong at all.
@@ -245,7 +245,7 @@ impl Survey {
         Ok((self, parsed, warnings))
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&Asked, &Answer)> {
+    fn rows(&self) -> impl Iterator<Item = (&Asked, &LevelAnswer)> {
         self.asked.iter().zip(&self.answers)
     }
 
@@ -270,10 +270,10 @@ impl Survey {
     }
 
     /// What is known of every model.
-    fn models(&self) -> Models {
+    fn models(&self) -> KnownModels {
         let decided = self.rows();
         let decided = decided.filter_map(|(it, answer)| Some((*it, answer.holds()?)));
-        Models::new(decided, self.found.as_ref())
+        KnownModels::new(decided, self.found.as_ref())
     }
 
     /// What was expected and is not so.
@@ -326,7 +326,7 @@ impl Survey {
         }
         let n_checked = self
             .rows()
-            .filter(|row| matches!(row.1, Answer::Checked(_)));
+            .filter(|row| matches!(row.1, LevelAnswer::Checked(_)));
         let how = format!(
             "{} checked, the others follow · {}",
             count(n_checked.count(), "level"),
@@ -346,7 +346,7 @@ impl Survey {
     fn page(&self, parsed: &Parsed, warnings: &[String], time: Duration) -> String {
         let history = &parsed.history;
         let rows = self.rows().zip(&self.whys);
-        let rows = rows.map(|((it, answer), why)| page::Row {
+        let rows = rows.map(|((it, answer), why)| page::LevelRow {
             level: it.level.name().to_owned(),
             words: it.spec.to_string(),
             holds: answer.holds(),
@@ -380,9 +380,9 @@ impl Survey {
             .zip(&self.whys)
             .map(|((it, answer), why)| {
                 let (implied_by, decider) = match answer {
-                    Answer::Implied { by, .. } => (Some(by.name()), None),
-                    Answer::Checked(report) => (None, Some(report.decider.name())),
-                    Answer::NoTimes => (None, None),
+                    LevelAnswer::Implied { by, .. } => (Some(by.name()), None),
+                    LevelAnswer::Checked(report) => (None, Some(report.decider.name())),
+                    LevelAnswer::NoTimes => (None, None),
                 };
                 json!({
                     "name": it.level.name(),
@@ -420,7 +420,7 @@ impl Survey {
     }
 }
 
-fn word(answer: &Answer) -> &'static str {
+fn word(answer: &LevelAnswer) -> &'static str {
     match answer.verdict() {
         Some(Verdict::Satisfied(_)) => "satisfied",
         Some(Verdict::Violated(_)) => "violated",
@@ -430,19 +430,21 @@ fn word(answer: &Answer) -> &'static str {
 }
 
 /// The anomaly, which level's answer implies it, or why it is not known.
-fn why(meaning: &Meaning<'_>, answer: &Answer) -> String {
+fn why(meaning: &Meaning<'_>, answer: &LevelAnswer) -> String {
     let by = match answer {
-        Answer::Implied {
+        LevelAnswer::Implied {
             by,
             verdict: Verdict::Violated(Counterexample::Cyclic(_)),
         } => format!("the cycle found at {by} breaks this level too"),
-        Answer::Implied {
+        LevelAnswer::Implied {
             by,
             verdict: Verdict::Violated(Counterexample::Local(_)),
         } => format!("found at {by} already"),
-        Answer::Implied { by, .. } => format!("implied by {by}"),
-        Answer::Checked(report) => format!("checked: {}", report.decider.name()),
-        Answer::NoTimes => return "it looks at the clock, and the history has no times".to_owned(),
+        LevelAnswer::Implied { by, .. } => format!("implied by {by}"),
+        LevelAnswer::Checked(report) => format!("checked: {}", report.decider.name()),
+        LevelAnswer::NoTimes => {
+            return "it looks at the clock, and the history has no times".to_owned();
+        }
     };
     match answer.verdict() {
         Some(Verdict::Violated(counterexample)) => {

@@ -1,7 +1,7 @@
 //! `kingsnake bench`: measures, one subcommand for each question.
 
 use anyhow::{Context, Result};
-use kingsnake_studies::{Caller, Encodings, Reach};
+use kingsnake_studies::{Caller, Encodings, ReachStudy};
 
 use crate::args::{BenchCommand, EncodingsArgs, ReachArgs};
 use crate::interrupt;
@@ -34,7 +34,7 @@ fn encodings(args: &EncodingsArgs, voice: Voice) -> Result<u8> {
 }
 
 fn reach(args: &ReachArgs, voice: Voice) -> Result<u8> {
-    let asked = Reach {
+    let asked = ReachStudy {
         out: args.out.clone(),
         nodes: args.nodes.clone(),
         degrees: args.degrees.clone(),

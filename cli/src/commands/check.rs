@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use kingsnake_datasets::{Parsed, Pending, Problem, ReadError};
-use kingsnake_encodings::Options;
+use kingsnake_datasets::{InputProblem, Parsed, Pending, ReadError};
+use kingsnake_encodings::BackendOptions;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
@@ -15,7 +15,7 @@ use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::model::History;
-use kingsnake_solver::progress::{Event, Phase, Progress};
+use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
@@ -30,7 +30,7 @@ use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
 use crate::plan::{Plan, questioned_level, start_threads};
 use crate::processor::{Marks, Metered};
-use crate::progress::{Drawing, Listener};
+use crate::progress::{CheckListener, Drawing};
 use crate::remarks::hints;
 use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, complain, say};
@@ -131,7 +131,7 @@ pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
 /// Whether a file was refused because its operations are no transactions.
 fn is_no_transaction(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<ReadError>().map(ReadError::problem);
-    matches!(problem, Some(Problem::Unsupported(_)))
+    matches!(problem, Some(InputProblem::Unsupported(_)))
 }
 
 fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
@@ -159,12 +159,12 @@ fn answer(
     plan: Plan,
     args: &CheckArgs,
     budget: &Budget,
-    mut progress: Listener,
+    mut progress: CheckListener,
     start: Instant,
 ) -> Result<(Answer, Vec<String>)> {
     let mut marks = Marks::default();
     marks.begin(Phase::Parse);
-    progress.event(Event::Phase(Phase::Parse));
+    progress.event(ProgressEvent::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
     let mut parsed: Parsed = assumed(thinned(parsed, &plan), &plan.assume)?;
     if let Some(map) = &plan.isolation_map {
@@ -174,7 +174,7 @@ fn answer(
     let mut warnings = parsed.warnings.clone();
     let mut backend = kingsnake_encodings::backend(
         &plan.backend,
-        &Options {
+        &BackendOptions {
             seed: plan.seed,
             propagator: plan.search,
             cooler: Some(plan.cooler()),

@@ -11,8 +11,8 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
-    Adapter, Beside, Broken, Collected, Database, Events, Load, Mistake, OrderBy, Promise, Request,
-    Run, Schedule, Tally, Target, adapter, merge, self_test,
+    Adapter, Beside, Broken, CollectRequest, CollectRun, Collected, Database, Events, Load,
+    Mistake, OrderBy, Promise, Schedule, Tally, Target, adapter, merge, self_test,
 };
 
 use crate::args::{CollectArgs, Typed};
@@ -64,7 +64,7 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     } else {
         Some(&beside)
     };
-    let line = Line::new(voice.quiet);
+    let line = StatusLine::new(voice.quiet);
     let collected = request.collect(&*database, &load, &stop, beside, &mut |tally| {
         line.draw(tally);
     })?;
@@ -179,20 +179,20 @@ fn request<'a>(
     level: &'a Promise,
     version_order: OrderBy,
     directory: &'a Path,
-) -> Request<'a> {
-    Request {
+) -> CollectRequest<'a> {
+    CollectRequest {
         name: adapter.name,
         isolation: level.name,
         workload: &args.workload,
         version_order,
-        run: Run {
+        run: CollectRun {
             sessions: usize::from(args.sessions),
             txns: args.txns,
             limit: args.seconds,
             think: args.think,
             retries: args.retries,
             seed: args.seed,
-            ..Run::default()
+            ..CollectRun::default()
         },
         directory,
     }
@@ -234,9 +234,9 @@ fn announce(database: &dyn Database, voice: Voice) -> Result<()> {
 }
 
 /// One line on a terminal: committed, aborted by reason, per second.
-struct Line(ProgressBar);
+struct StatusLine(ProgressBar);
 
-impl Line {
+impl StatusLine {
     fn new(quiet: bool) -> Self {
         let target = if quiet || !io::stderr().is_terminal() {
             ProgressDrawTarget::hidden()
@@ -247,7 +247,7 @@ impl Line {
         if let Ok(style) = indicatif::ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
-        Line(bar)
+        StatusLine(bar)
     }
 
     fn draw(&self, tally: &Tally) {
@@ -434,12 +434,12 @@ fn test_in(
     let possible = |it: &Mistake| adapter.name != "redb" || *it != Mistake::WrongSession;
     for mistake in Mistake::ALL.into_iter().filter(possible) {
         let place = directory.join(mistake.name().replace(' ', "-"));
-        let request = Request {
-            run: Run {
+        let request = CollectRequest {
+            run: CollectRun {
                 txns: 2_000,
                 sessions: 4,
                 limit: Some(Duration::from_secs(20)),
-                ..Run::default()
+                ..CollectRun::default()
             },
             ..request(args, adapter, level, OrderBy::None, &place)
         };

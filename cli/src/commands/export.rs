@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use kingsnake_encodings::export::{self, ExportError, Instance};
+use kingsnake_encodings::export::{self, ExportError, ExportInstance};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::decide::Constraints;
@@ -112,7 +112,7 @@ fn write_pruned(
         let question = pruned.question();
         return export::dimacs(&question, &args.encoding, &name, about, budget, out);
     }
-    let instance = Instance {
+    let instance = ExportInstance {
         n_nodes: pruned.dag.n_nodes(),
         known: &sorted(pruned.question().known()),
         constraints: &pruned.constraints,
@@ -137,7 +137,7 @@ fn write_contradiction(
         writeln!(out, "c the known edges have a cycle\np cnf 0 1\n0")?;
         return Ok(());
     }
-    let instance = Instance {
+    let instance = ExportInstance {
         n_nodes: polygraph.n_nodes(),
         known: &known(polygraph),
         constraints: &Constraints::default(),
@@ -148,7 +148,7 @@ fn write_contradiction(
 }
 
 fn write_instance(
-    instance: &Instance<'_>,
+    instance: &ExportInstance<'_>,
     to: ExportFormat,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use kingsnake_datasets::Format;
-use kingsnake_datasets::store::Run;
+use kingsnake_datasets::store::StoreRun;
 use kingsnake_datasets::workloads::{self, Granularity, Lwt, Parameters};
 use kingsnake_solver::model::History;
 use serde_json::json;
@@ -46,7 +46,7 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
         shapes: args.shapes,
     };
     let workload = workloads::find(&args.workload)?.make(&parameters)?;
-    let run = Run {
+    let run = StoreRun {
         n_txns: args.txns as usize,
         n_clients: args.clients as usize,
         isolation: args.isolation,

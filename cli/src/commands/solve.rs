@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use kingsnake_encodings::import::Gnf;
-use kingsnake_encodings::{BACKENDS, Options};
+use kingsnake_encodings::{BACKENDS, BackendOptions};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::decide::{DecideStats, Decision, Origin, Side};
 use kingsnake_solver::problem::{Outcome, Problem, Pruned, prune};
@@ -43,9 +43,9 @@ pub fn run(args: &SolveArgs, voice: Voice, start: Instant, budget: &Budget) -> R
     let text = text(&args.instance).with_context(|| format!("cannot read {name}"))?;
     let gnf = Gnf::read(&text).map_err(|error| anyhow!("{name}: {error}"))?;
     let rounds = args.no_prune.then_some(0);
-    let options = Options {
+    let options = BackendOptions {
         seed: args.seed,
-        ..Options::default()
+        ..BackendOptions::default()
     };
     let mut took = Took::default();
     let solved = solve(
@@ -178,7 +178,7 @@ fn solve(
     problem: Problem,
     backend: &str,
     rounds: Option<usize>,
-    options: &Options,
+    options: &BackendOptions,
     budget: &Budget,
     took: &mut Took,
 ) -> Result<Solved> {
@@ -226,7 +226,12 @@ fn variables(pruned: &Pruned, core: &[u32]) -> Vec<u32> {
 }
 
 /// A no that another back end confirms on the whole instance, with its core.
-fn confirmed(gnf: &Gnf, backend: &str, options: &Options, budget: &Budget) -> Result<Solved> {
+fn confirmed(
+    gnf: &Gnf,
+    backend: &str,
+    options: &BackendOptions,
+    budget: &Budget,
+) -> Result<Solved> {
     // The first two of the table decide any question.
     let other = BACKENDS.iter().find(|&&name| name != backend);
     let other = other.copied().unwrap_or(BACKENDS[0]);

@@ -32,7 +32,7 @@ pub fn run(args: &StatsArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         voice.warn(warning);
     }
     let pairs = pairs(&parsed.history, budget)?;
-    let stats = Stats::of(&parsed.history, parsed.format.name(), parsed.bytes, pairs);
+    let stats = StatsDocument::of(&parsed.history, parsed.format.name(), parsed.bytes, pairs);
     if args.json.as_deref() != Some(Path::new("-")) {
         let words = words(&stats, &base_name(&args.history));
         say(&printable_lines(&words)).context("cannot write to stdout")?;
@@ -47,7 +47,7 @@ pub fn run(args: &StatsArgs, voice: Voice, budget: &Budget) -> Result<u8> {
 
 /// The document of `stats --json`; docs/json.md describes it.
 #[derive(Debug, Serialize)]
-struct Stats {
+struct StatsDocument {
     schema: u32,
     format: &'static str,
     bytes: u64,
@@ -97,7 +97,7 @@ struct Bucket {
     keys: usize,
 }
 
-impl Stats {
+impl StatsDocument {
     fn of(history: &History, format: &'static str, bytes: u64, pairs: Result<u64, String>) -> Self {
         let with = |status| {
             history
@@ -130,7 +130,7 @@ impl Stats {
         let ranges = (0..history.n_ranges() as u32).map(|range| history.range(RangeId(range)));
         let installs = Installs::of(history);
         let sessions = (0..history.n_sessions() as u32).map(kingsnake_solver::model::SessionId);
-        Stats {
+        StatsDocument {
             schema: 1,
             format,
             bytes,
@@ -276,7 +276,7 @@ fn count_anomalies(n: usize) -> String {
     }
 }
 
-fn words(stats: &Stats, name: &str) -> String {
+fn words(stats: &StatsDocument, name: &str) -> String {
     let mut out = format!("{name} ({} format)\n", stats.format);
     let mut row = |what: &str, value: String| {
         let _ = writeln!(out, "  {what:<18} {value}");

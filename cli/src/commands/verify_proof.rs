@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use kingsnake_encodings::proof::{Instance, check, instance_path, same_question};
+use kingsnake_encodings::proof::{ProofInstance, check, instance_path, same_question};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::prune::Outcome;
 
@@ -28,7 +28,7 @@ pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant, budget: &Budget
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
     };
     let (instance, proof) = (read(&cnf)?, read(&args.proof)?);
-    let checked = Instance::read(&instance)
+    let checked = ProofInstance::read(&instance)
         .map_err(|what| format!("{}: {what}", cnf.display()))
         .and_then(|instance| check(&instance, &proof).map(|checked| (instance, checked)));
     let held = match checked {
@@ -58,7 +58,7 @@ pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant, budget: &Budget
 /// Whether the instance is about the history, if one was given.
 fn about(
     args: &VerifyProofArgs,
-    instance: &Instance,
+    instance: &ProofInstance,
     voice: Voice,
     start: Instant,
     budget: &Budget,

@@ -11,7 +11,7 @@ use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
 use kingsnake_solver::weak::{
-    Because, CommitReason, CommitStep, WeakLevel, WeakSpec, WeakVerdict, check, replay,
+    CommitReason, CommitStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict, check, replay,
 };
 use kingsnake_tell::{commit_story, definition};
 use serde_json::{Value, json};
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::check::{expect_outputs, write_anomalies};
 use crate::anomalies::{self, Expected, Found};
 use crate::answer::base_name;
-use crate::args::{CheckArgs, LevelArg, LevelArgs, Switch, VerifyArgs};
+use crate::args::{CheckArgs, LevelArg, LevelArgs, OnOff, VerifyArgs};
 use crate::assumptions::assumed;
-use crate::commit_certificate::{Claim, write};
+use crate::commit_certificate::{CommitClaim, write};
 use crate::directory::Head;
 use crate::input::load;
 use crate::limits::{self, within};
@@ -34,12 +34,12 @@ use crate::words::advice;
 use crate::{memory, processor};
 
 fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
-    if args.real_time == Some(Switch::On) || args.clock_drift.is_some() || args.times.is_some() {
+    if args.real_time == Some(OnOff::On) || args.clock_drift.is_some() || args.times.is_some() {
         bail!("--level {} does not look at the clock", level.name());
     }
     Ok(WeakSpec {
         level,
-        session_order: args.session_order != Some(Switch::Off),
+        session_order: args.session_order != Some(OnOff::Off),
     })
 }
 
@@ -157,12 +157,17 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
 }
 
 /// Replays a certificate of commits.
-pub fn verify(args: &VerifyArgs, claim: &Claim, history: &History, voice: Voice) -> Result<u8> {
+pub fn verify(
+    args: &VerifyArgs,
+    claim: &CommitClaim,
+    history: &History,
+    voice: Voice,
+) -> Result<u8> {
     let spec = match args.level.level {
         None => WeakSpec {
             session_order: match args.level.session_order {
                 None => claim.spec.session_order,
-                Some(switch) => switch == Switch::On,
+                Some(switch) => switch == OnOff::On,
             },
             ..claim.spec
         },
@@ -468,10 +473,10 @@ fn step_json(history: &History, step: &CommitStep) -> Value {
             "reader": txn(*reader),
             "key": key(*it),
             "because": match because {
-                Because::EarlierRead(via) => json!({"earlier_read": key(*via)}),
-                Because::Source(via) => json!({"source": key(*via)}),
-                Because::Session => json!("session"),
-                Because::Path(path) => path.iter().map(|step| json!({
+                VisibilityReason::EarlierRead(via) => json!({"earlier_read": key(*via)}),
+                VisibilityReason::Source(via) => json!({"source": key(*via)}),
+                VisibilityReason::Session => json!("session"),
+                VisibilityReason::Path(path) => path.iter().map(|step| json!({
                     "from": txn(step.from),
                     "to": txn(step.to),
                     "key": step.key.map(key),

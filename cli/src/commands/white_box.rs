@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kingsnake_adya::{AdyaError, Along, PlReport, Serial, Teller, along, check, serial_order};
-use kingsnake_encodings::Options;
+use kingsnake_encodings::BackendOptions;
 use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::{CheckError, Engines, Techniques, check_on};
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::answer::base_name;
-use crate::args::{CheckArgs, LevelArg, Switch};
+use crate::args::{CheckArgs, LevelArg, OnOff};
 use crate::input::{self, load};
 use crate::limits::{self, within};
 use crate::output::{Output, expect_apart, put};
@@ -33,7 +33,7 @@ pub fn is_asked(args: &CheckArgs) -> bool {
 }
 
 /// What was found, in words and as data.
-struct Answer {
+struct WhiteBoxAnswer {
     status: u8,
     verdict: &'static str,
     headline: String,
@@ -43,9 +43,9 @@ struct Answer {
 }
 
 /// Where the work led.
-enum Outcome {
+enum WhiteBoxOutcome {
     /// To an answer.
-    Told(Answer),
+    Told(WhiteBoxAnswer),
     /// To the ordinary check, for this reason.
     Search(String),
 }
@@ -78,12 +78,12 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let (outcome, sizes, warnings) = match within(&budget, work) {
         Ok((outcome, sizes, warnings)) => (outcome, Some(sizes), warnings),
         Err(error) => match limits::stopped(&error) {
-            Some(reason) => (Outcome::Told(stopped(reason)), None, Vec::new()),
+            Some(reason) => (WhiteBoxOutcome::Told(stopped(reason)), None, Vec::new()),
             None => return Err(error),
         },
     };
     match outcome {
-        Outcome::Search(why) => {
+        WhiteBoxOutcome::Search(why) => {
             voice.warn(&format!(
                 "{why}; judged as {} instead, where an order of versions is searched",
                 searched(level)
@@ -91,7 +91,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             let args = fallen_through(args, level);
             super::check::run(&args, voice, start, words::brief)
         }
-        Outcome::Told(answer) => {
+        WhiteBoxOutcome::Told(answer) => {
             for warning in &warnings {
                 voice.warn(warning);
             }
@@ -105,7 +105,7 @@ fn worked(
     level: PlLevel,
     budget: &Budget,
     start: Instant,
-) -> Result<(Outcome, Sizes, Vec<String>)> {
+) -> Result<(WhiteBoxOutcome, Sizes, Vec<String>)> {
     let parsed = load(&args.history, &args.read, budget)?;
     let history = &parsed.history;
     let sizes = Sizes {
@@ -119,11 +119,11 @@ fn worked(
         None => certified(history, level, args, budget),
     };
     let outcome = match answered {
-        Ok(answer) => Outcome::Told(answer),
+        Ok(answer) => WhiteBoxOutcome::Told(answer),
         Err(error) => match error.downcast::<AdyaError>() {
-            Ok(AdyaError::Stopped(reason)) => Outcome::Told(stopped(&reason)),
+            Ok(AdyaError::Stopped(reason)) => WhiteBoxOutcome::Told(stopped(&reason)),
             Ok(error) if may_fall_through(&error, level, args) => {
-                Outcome::Search(error.to_string())
+                WhiteBoxOutcome::Search(error.to_string())
             }
             Ok(error) => return Err(error.into()),
             Err(error) => return Err(error),
@@ -153,7 +153,7 @@ fn level(args: &CheckArgs) -> Result<PlLevel> {
 
 fn expect_plain(args: &CheckArgs) -> Result<()> {
     let level = &args.level;
-    if level.session_order == Some(Switch::On) || level.real_time == Some(Switch::On) {
+    if level.session_order == Some(OnOff::On) || level.real_time == Some(OnOff::On) {
         bail!("Adya's levels and expected orders know neither session order nor real time");
     }
     let files = &args.files;
@@ -194,14 +194,14 @@ fn fallen_through(args: &CheckArgs, level: PlLevel) -> CheckArgs {
         PlLevel::PlSi => Level::Si,
         _ => Level::Ser,
     }));
-    args.level.session_order = Some(Switch::Off);
+    args.level.session_order = Some(OnOff::Off);
     args.certificate_from = None;
     args.along = None;
     args
 }
 
-fn stopped(reason: &StopReason) -> Answer {
-    Answer {
+fn stopped(reason: &StopReason) -> WhiteBoxAnswer {
+    WhiteBoxAnswer {
         status: 3,
         verdict: "unknown",
         headline: format!("unknown: {reason}"),
@@ -216,7 +216,7 @@ fn certified(
     level: PlLevel,
     args: &CheckArgs,
     budget: &Budget,
-) -> Result<Answer> {
+) -> Result<WhiteBoxAnswer> {
     let report = check(history, level, budget)?;
     let sizes = |report: &PlReport| {
         json!({
@@ -228,7 +228,7 @@ fn certified(
     };
     let teller = Teller::new(history);
     match &report.verdict {
-        PlVerdict::Holds(order) => Ok(Answer {
+        PlVerdict::Holds(order) => Ok(WhiteBoxAnswer {
             status: 0,
             verdict: "satisfied",
             headline: format!("satisfied: the certificate shows {level}"),
@@ -256,7 +256,7 @@ fn certified(
                 data["other_order"] = json!(word);
                 story.push(sentence.to_owned());
             }
-            Ok(Answer {
+            Ok(WhiteBoxAnswer {
                 status: 1,
                 verdict: "violated",
                 headline: format!("violated: the certificate does not show {level}: {name}"),
@@ -294,7 +294,7 @@ fn other_order(
         session_order: false,
         real_time: None,
     };
-    let options = Options::default();
+    let options = BackendOptions::default();
     let mut backend = kingsnake_encodings::backend("auto", &options)
         .or_else(|_| kingsnake_encodings::backend("cadical/propagator", &options))?;
     let engines = Engines {
@@ -324,7 +324,7 @@ fn other_order(
     })
 }
 
-fn replayed(history: &History, order: &str, budget: &Budget) -> Result<Answer> {
+fn replayed(history: &History, order: &str, budget: &Budget) -> Result<WhiteBoxAnswer> {
     let which = match order {
         "commit-ts" => Along::CommitTs,
         "start-ts" => Along::StartTs,
@@ -333,7 +333,7 @@ fn replayed(history: &History, order: &str, budget: &Budget) -> Result<Answer> {
     let report = along(history, &which, budget)?;
     let n = count(report.order.len(), "transaction");
     match &report.disagreement {
-        None => Ok(Answer {
+        None => Ok(WhiteBoxAnswer {
             status: 0,
             verdict: "satisfied",
             headline: format!("satisfied: ser along {order} ({n} replayed)"),
@@ -341,7 +341,7 @@ fn replayed(history: &History, order: &str, budget: &Budget) -> Result<Answer> {
             data: json!({ "along": order }),
             decider: "replay",
         }),
-        Some(found) => Ok(Answer {
+        Some(found) => Ok(WhiteBoxAnswer {
             status: 1,
             verdict: "violated",
             headline: format!("violated: the order {order} does not explain the history"),
@@ -449,7 +449,7 @@ fn refutation(history: &History, why: &Refutation) -> Value {
 fn deliver(
     args: &CheckArgs,
     voice: Voice,
-    answer: &Answer,
+    answer: &WhiteBoxAnswer,
     start: Instant,
     sizes: Option<&Sizes>,
 ) -> Result<u8> {

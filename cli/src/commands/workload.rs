@@ -9,7 +9,7 @@ use kingsnake_datasets::open_log;
 use kingsnake_history::operations::Operation;
 use kingsnake_solver::budget::Budget;
 use kingsnake_text::Frame;
-use kingsnake_workloads::{Options, Report, Verdict, Workload, check, recognise};
+use kingsnake_workloads::{JepsenWorkload, RuleOptions, RuleReport, RuleVerdict, check, recognise};
 use maud::{PreEscaped, html};
 use serde_json::{Value, json};
 
@@ -25,24 +25,24 @@ use crate::voice::{Voice, count, lasting, printable, say};
 const TOLD: usize = 10;
 
 /// The workload of a log that is no history of transactions, if its operations tell.
-pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<Workload> {
+pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<JepsenWorkload> {
     let (log, ..) = open_log(&args.history, &options(&args.read, budget)).ok()?;
     recognise(&log)
 }
 
 /// Checks a workload that has a rule.
-pub fn run(args: &CheckArgs, workload: Workload, voice: Voice, start: Instant) -> Result<u8> {
+pub fn run(args: &CheckArgs, workload: JepsenWorkload, voice: Voice, start: Instant) -> Result<u8> {
     let budget = limits::budget(&args.limits.bounds, start)?;
     let opened = open_log(&args.history, &options(&args.read, &budget));
     let (log, ..) = opened.map_err(stopped_or_wrong)?;
-    let asked = Options {
+    let asked = RuleOptions {
         total: args.workload.total,
         allow_negative: args.workload.allow_negative,
         group_size: args.workload.group_size,
         linearizable: args.workload.linearizable,
     };
     let report = check(workload, &log, &asked, &budget).context("the workload has no rule")??;
-    let answer = Answer {
+    let answer = RuleAnswer {
         workload,
         log: &log,
         report: &report,
@@ -51,26 +51,26 @@ pub fn run(args: &CheckArgs, workload: Workload, voice: Voice, start: Instant) -
     };
     deliver(&answer, &args.files, voice)?;
     Ok(match report.verdict {
-        Verdict::Valid => 0,
-        Verdict::Invalid => 1,
-        Verdict::Unknown => 3,
+        RuleVerdict::Valid => 0,
+        RuleVerdict::Invalid => 1,
+        RuleVerdict::Unknown => 3,
     })
 }
 
-struct Answer<'a> {
-    workload: Workload,
+struct RuleAnswer<'a> {
+    workload: JepsenWorkload,
     log: &'a [Operation],
-    report: &'a Report,
+    report: &'a RuleReport,
     name: String,
     time: Duration,
 }
 
-impl Answer<'_> {
+impl RuleAnswer<'_> {
     fn word(&self) -> &'static str {
         match self.report.verdict {
-            Verdict::Valid => "satisfied",
-            Verdict::Invalid => "violated",
-            Verdict::Unknown => "unknown",
+            RuleVerdict::Valid => "satisfied",
+            RuleVerdict::Invalid => "violated",
+            RuleVerdict::Unknown => "unknown",
         }
     }
 
@@ -81,9 +81,9 @@ impl Answer<'_> {
 
     fn words(&self, voice: Voice) -> String {
         let word = match self.report.verdict {
-            Verdict::Valid => voice.paint.good(self.word()),
-            Verdict::Invalid => voice.paint.bad(self.word()),
-            Verdict::Unknown => voice.paint.open(self.word()),
+            RuleVerdict::Valid => voice.paint.good(self.word()),
+            RuleVerdict::Invalid => voice.paint.bad(self.word()),
+            RuleVerdict::Unknown => voice.paint.open(self.word()),
         };
         let mut out = format!("{word}: {}\n", printable(&self.subject()));
         if voice.quiet {
@@ -177,7 +177,7 @@ impl Answer<'_> {
     }
 }
 
-fn deliver(answer: &Answer<'_>, files: &FileArgs, voice: Voice) -> Result<()> {
+fn deliver(answer: &RuleAnswer<'_>, files: &FileArgs, voice: Voice) -> Result<()> {
     if files.json.as_deref() != Some(Path::new("-")) {
         say(&answer.words(voice)).context("cannot write to stdout")?;
     }

@@ -11,12 +11,12 @@ use kingsnake_collect::{LOADS, adapter};
 use kingsnake_studies::Item;
 use serde_json::{Value, json};
 
-use super::recipe::{Database, Recipe};
+use super::recipe::{HuntRecipe, HuntTarget};
 use crate::collecting;
 
 /// One collection and its check.
-pub struct Cell<'a> {
-    database: &'a Database,
+pub struct HuntCell<'a> {
+    database: &'a HuntTarget,
     isolation: &'a str,
     workload: &'a str,
     ops: Option<u32>,
@@ -27,7 +27,7 @@ pub struct Cell<'a> {
 }
 
 /// Every cell, in the order of the file.
-pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
+pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
     let mut cells = Vec::new();
     for database in &recipe.database {
         let adapter = adapter(&database.name).map_err(|error| anyhow!(error))?;
@@ -53,7 +53,7 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
                 for ops in lengths {
                     for fault in &database.fault {
                         let seeds = 1..=recipe.seeds;
-                        cells.extend(seeds.map(|seed| Cell {
+                        cells.extend(seeds.map(|seed| HuntCell {
                             database,
                             isolation,
                             workload,
@@ -70,7 +70,7 @@ pub fn cells(recipe: &Recipe) -> Result<Vec<Cell<'_>>> {
     Ok(cells)
 }
 
-impl Cell<'_> {
+impl HuntCell<'_> {
     /// Its name, which no other cell has.
     pub fn name(&self) -> String {
         let ops = self.ops.map_or(String::new(), |ops| format!("-{ops}"));
@@ -90,7 +90,7 @@ impl Cell<'_> {
         )
     }
 
-    fn words(&self, recipe: &Recipe, place: &Path) -> Vec<String> {
+    fn words(&self, recipe: &HuntRecipe, place: &Path) -> Vec<String> {
         let mut words = vec!["collect".to_owned(), self.database.name.clone()];
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
         add("--isolation", self.isolation.to_owned());
@@ -138,7 +138,7 @@ impl Cell<'_> {
     }
 
     /// The cell as others list and run it.
-    pub fn item(&self, recipe: &Recipe, directory: &Path) -> Item {
+    pub fn item(&self, recipe: &HuntRecipe, directory: &Path) -> Item {
         let place = directory.join(self.folder());
         Item {
             name: self.name(),
@@ -149,7 +149,7 @@ impl Cell<'_> {
     }
 
     /// What is known of its row before it runs.
-    pub fn heading(&self, recipe: &Recipe) -> Value {
+    pub fn heading(&self, recipe: &HuntRecipe) -> Value {
         json!({
             "cell": self.name(), "database": self.database.name, "isolation": self.isolation,
             "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
@@ -176,7 +176,7 @@ impl Cell<'_> {
     /// that was stopped.
     pub fn run(
         &self,
-        recipe: &Recipe,
+        recipe: &HuntRecipe,
         directory: &Path,
         memory: Option<u64>,
         stop: &AtomicBool,
@@ -232,7 +232,7 @@ impl Cell<'_> {
 /// Checks a collection at one level; what the row says of it.
 fn check(
     level: &str,
-    recipe: &Recipe,
+    recipe: &HuntRecipe,
     place: &Path,
     memory: Option<u64>,
     stop: &AtomicBool,

@@ -19,8 +19,8 @@ use crate::args::HuntArgs;
 use crate::interrupt;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
-use cell::Cell;
-use recipe::Recipe;
+use cell::HuntCell;
+use recipe::HuntRecipe;
 
 /// What a cell may take besides what its recipe allows: a server to start, histories to merge.
 const AROUND: Duration = Duration::from_secs(60);
@@ -48,8 +48,8 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
 }
 
 struct Hunt<'a> {
-    recipe: &'a Recipe,
-    cells: Vec<Cell<'a>>,
+    recipe: &'a HuntRecipe,
+    cells: Vec<HuntCell<'a>>,
     items: Vec<Item>,
     directory: &'a Path,
     memory: Option<u64>,

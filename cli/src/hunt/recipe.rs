@@ -12,7 +12,7 @@ use crate::args::Typed;
 /// A hunt.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recipe {
+pub struct HuntRecipe {
     /// What the page is called.
     pub name: String,
     /// Transactions a cell.
@@ -31,13 +31,13 @@ pub struct Recipe {
     #[serde(default = "every")]
     pub every: f64,
     /// The databases.
-    pub database: Vec<Database>,
+    pub database: Vec<HuntTarget>,
 }
 
 /// One database of a hunt.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Database {
+pub struct HuntTarget {
     /// The adapter.
     pub name: String,
     /// Start a private server.
@@ -96,10 +96,10 @@ fn none() -> Vec<String> {
 }
 
 /// Reads the file; an error names what is wrong and where.
-pub fn read(path: &Path) -> Result<Recipe> {
+pub fn read(path: &Path) -> Result<HuntRecipe> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let recipe: Recipe =
+    let recipe: HuntRecipe =
         toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     if recipe.database.is_empty() {
         bail!("{}: there is no [[database]]", path.display());

@@ -1,10 +1,10 @@
 //! The verdicts as annotations, which a continuous-integration service shows beside the files.
 
-use super::row::Row;
+use super::row::ManyRow;
 
 /// GitHub's workflow commands: an error for each violated history and for each that could not be checked, a warning for each
 /// unknown one, and the plain line for the others.
-pub fn github(rows: &[Row<'_>]) -> String {
+pub fn github(rows: &[ManyRow<'_>]) -> String {
     let mut out = String::new();
     for row in rows {
         let kind = match row.verdict() {
@@ -60,7 +60,7 @@ mod tests {
                 "story": {"headline": "100% lost", "lines": [{"depth": 0, "text": "T1 < T2"}]},
             },
         });
-        let said = github(&[Row(&row)]);
+        let said = github(&[ManyRow(&row)]);
         assert_eq!(
             said,
             "::error file=a%2Cb.jsonl,line=1,title=violated%3A lost update (G-single)::100%25 lost%0AT1 < T2\n"

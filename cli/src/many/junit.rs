@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use kingsnake_text::Escaped;
 
-use super::row::Row;
+use super::row::ManyRow;
 
 /// The whole document.
-pub fn write(rows: &[Row<'_>]) -> String {
+pub fn write(rows: &[ManyRow<'_>]) -> String {
     let n_of = |verdict: &str| rows.iter().filter(|row| row.verdict() == verdict).count();
-    let time: f64 = rows.iter().map(Row::seconds).sum();
+    let time: f64 = rows.iter().map(ManyRow::seconds).sum();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\" time=\"{time:.3}\"",
         rows.len(),

@@ -16,8 +16,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, CommandFactory};
 use kingsnake_studies::{
-    Batch, BatchEnded, BatchOptions, Ending, Event, Item, Limits, Listener, Mode, batch,
-    fingerprint, memory_each, run_process, threads_each,
+    Batch, BatchEnded, BatchOptions, ChildEnding, Item, Limits, Mode, StudyEvent, StudyListener,
+    batch, fingerprint, memory_each, run_process, threads_each,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ use crate::limits::is_stdio;
 use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
-use row::Row;
+use row::ManyRow;
 
 /// Options that the cells are not told: what is written once for all of them.
 const OURS: [&str; 14] = [
@@ -93,7 +93,7 @@ pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u
     match batch(&many, &options, &stop, &mut lines)? {
         BatchEnded::Status(status) => Ok(status),
         BatchEnded::Rows(rows) => {
-            let rows: Vec<Row<'_>> = rows.iter().map(Row).collect();
+            let rows: Vec<ManyRow<'_>> = rows.iter().map(ManyRow).collect();
             deliver(args, &many, &rows, voice)
         }
     }
@@ -269,7 +269,7 @@ impl Batch for Many {
         }
         let ended = run_process(&program, &line, self.limits, stop);
         let ended = ended.map_err(|error| format!("cannot start kingsnake check: {error}"))?;
-        if matches!(ended.ending, Ending::Stopped) {
+        if matches!(ended.ending, ChildEnding::Stopped) {
             return Ok(None);
         }
         let mut row = row::of(item, &ended);
@@ -288,7 +288,7 @@ impl Batch for Many {
     }
 
     fn words(&self, row: &Value) -> String {
-        Row(row).line()
+        ManyRow(row).line()
     }
 }
 
@@ -298,18 +298,20 @@ struct Lines {
     is_silent: bool,
 }
 
-impl Listener for Lines {
-    fn event(&mut self, event: Event<'_>) -> io::Result<()> {
+impl StudyListener for Lines {
+    fn event(&mut self, event: StudyEvent<'_>) -> io::Result<()> {
         match event {
-            Event::Text { always: false, .. } if self.is_silent => Ok(()),
-            Event::Text { text, .. } => self.bar.event(Event::Text { text, always: true }),
+            StudyEvent::Text { always: false, .. } if self.is_silent => Ok(()),
+            StudyEvent::Text { text, .. } => {
+                self.bar.event(StudyEvent::Text { text, always: true })
+            }
             event => self.bar.event(event),
         }
     }
 }
 
 /// Writes what was asked for, and returns the exit status.
-fn deliver(args: &CheckManyArgs, many: &Many, rows: &[Row<'_>], voice: Voice) -> Result<u8> {
+fn deliver(args: &CheckManyArgs, many: &Many, rows: &[ManyRow<'_>], voice: Voice) -> Result<u8> {
     let json = args.check.files.json.as_deref();
     if let Some(path) = json {
         let documents: Vec<String> = rows.iter().map(|row| row.document().to_string()).collect();

@@ -3,7 +3,7 @@
 use kingsnake_text::Frame;
 use maud::{Markup, html};
 
-use super::row::{Row, counted, summary};
+use super::row::{ManyRow, counted, summary};
 
 const HEADINGS: [&str; 6] = [
     "history",
@@ -15,7 +15,7 @@ const HEADINGS: [&str; 6] = [
 ];
 
 /// The page.
-pub fn write(rows: &[Row<'_>]) -> String {
+pub fn write(rows: &[ManyRow<'_>]) -> String {
     let body = html! {
         header {
             h1 { (counted(rows.len())) " checked" }
@@ -39,7 +39,7 @@ pub fn write(rows: &[Row<'_>]) -> String {
     kingsnake_text::page(frame, &body)
 }
 
-fn line(row: &Row<'_>) -> Markup {
+fn line(row: &ManyRow<'_>) -> Markup {
     let found = match row.verdict() {
         "satisfied" => String::new(),
         _ => row.why(),

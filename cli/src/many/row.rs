@@ -1,24 +1,24 @@
 //! A row of a history that was checked: what its process answered, in the row's own words and whole.
 
-use kingsnake_studies::{Ended, Ending, Item};
+use kingsnake_studies::{ChildEnding, EndedChild, Item};
 use serde_json::{Value, json};
 
 use crate::failure;
 use crate::voice::{grouped, lasting, printable};
 
 /// The row of a process that has ended.
-pub fn of(item: &Item, ended: &Ended) -> Value {
+pub fn of(item: &Item, ended: &EndedChild) -> Value {
     let status = match &ended.ending {
-        Ending::Exited(status) => status.code().unwrap_or(2),
-        Ending::Late | Ending::Large => 3,
-        Ending::Stopped => 2,
+        ChildEnding::Exited(status) => status.code().unwrap_or(2),
+        ChildEnding::Late | ChildEnding::Large => 3,
+        ChildEnding::Stopped => 2,
     };
     let complaint = ended.stderr.trim();
     let complaint = complaint.strip_prefix("kingsnake: ").unwrap_or(complaint);
     let document = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| {
         let words = match &ended.ending {
-            Ending::Late => "it took longer than its limit and was killed".to_owned(),
-            Ending::Exited(status) if complaint.is_empty() => status.to_string(),
+            ChildEnding::Late => "it took longer than its limit and was killed".to_owned(),
+            ChildEnding::Exited(status) if complaint.is_empty() => status.to_string(),
             _ => complaint.to_owned(),
         };
         failure::document(&words)
@@ -52,9 +52,9 @@ fn row(item: &Item, status: i32, mut document: Value, wall: f64) -> Value {
 }
 
 /// A row, to be told.
-pub struct Row<'a>(pub &'a Value);
+pub struct ManyRow<'a>(pub &'a Value);
 
-impl Row<'_> {
+impl ManyRow<'_> {
     /// The history's path.
     pub fn path(&self) -> &str {
         self.0["cell"].as_str().unwrap_or("")
@@ -148,12 +148,12 @@ impl Row<'_> {
     }
 }
 
-fn n_of(rows: &[Row<'_>], verdict: &str) -> usize {
+fn n_of(rows: &[ManyRow<'_>], verdict: &str) -> usize {
     rows.iter().filter(|row| row.verdict() == verdict).count()
 }
 
 /// All of them in one line.
-pub fn summary(rows: &[Row<'_>], n_histories: usize) -> String {
+pub fn summary(rows: &[ManyRow<'_>], n_histories: usize) -> String {
     let parts = ["satisfied", "violated", "unknown", "error"].map(|verdict| {
         let word = if verdict == "error" {
             "failed"
@@ -179,7 +179,7 @@ pub fn counted(n_histories: usize) -> String {
 }
 
 /// The exit status of all.
-pub fn worst(rows: &[Row<'_>], n_histories: usize) -> u8 {
+pub fn worst(rows: &[ManyRow<'_>], n_histories: usize) -> u8 {
     if n_of(rows, "violated") > 0 {
         1
     } else if n_of(rows, "error") > 0 {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kingsnake_solver::lattice::{MODELS, Model, implied_models};
+use kingsnake_solver::lattice::{ConsistencyModel, MODELS, implied_models};
 use maud::{Markup, html};
 
-use crate::anomalies::Models;
+use crate::anomalies::KnownModels;
 
 /// Models of single objects and of views, which nothing here decides by itself; they are told in words.
 const ASIDE: [&str; 11] = [
@@ -29,7 +29,7 @@ const DOWN: f64 = 66.0;
 const MARGIN: f64 = 10.0;
 
 /// The section.
-pub fn section(models: &Models) -> Markup {
+pub fn section(models: &KnownModels) -> Markup {
     let aside: Vec<&str> = ASIDE
         .iter()
         .copied()
@@ -53,7 +53,7 @@ fn is_drawn(name: &str) -> bool {
 }
 
 /// The models that a model implies with none between.
-fn covers(model: &Model) -> Vec<&'static str> {
+fn covers(model: &ConsistencyModel) -> Vec<&'static str> {
     let drawn = || model.implies.iter().copied().filter(|it| is_drawn(it));
     let is_below = |name: &'static str| {
         drawn().any(|other| other != name && implied_models(other).contains(name))
@@ -63,7 +63,7 @@ fn covers(model: &Model) -> Vec<&'static str> {
 
 /// Where each model stands: its row from the top and its place in the row.
 fn places() -> BTreeMap<&'static str, (f64, f64)> {
-    let drawn: Vec<&Model> = MODELS.iter().filter(|it| is_drawn(it.name)).collect();
+    let drawn: Vec<&ConsistencyModel> = MODELS.iter().filter(|it| is_drawn(it.name)).collect();
     let mut rows: BTreeMap<&'static str, usize> = drawn.iter().map(|it| (it.name, 0)).collect();
     // A model stands below all that imply it; as many passes as there are models settle that.
     for _ in &drawn {
@@ -95,7 +95,7 @@ fn places() -> BTreeMap<&'static str, (f64, f64)> {
 
 /// The middle of the models that imply one.
 fn above(
-    drawn: &[&Model],
+    drawn: &[&ConsistencyModel],
     places: &BTreeMap<&'static str, (f64, f64)>,
     name: &'static str,
     widest: f64,
@@ -110,7 +110,7 @@ fn above(
     places.iter().sum::<f64>() / places.len() as f64
 }
 
-fn drawing(models: &Models) -> Markup {
+fn drawing(models: &KnownModels) -> Markup {
     let places = places();
     let far = |of: fn(&(f64, f64)) -> f64| places.values().map(of).fold(0.0, f64::max);
     let width = far(|it| it.0) * ACROSS + WIDTH + 2.0 * MARGIN;
@@ -145,7 +145,7 @@ fn drawing(models: &Models) -> Markup {
 }
 
 /// The name, as far as there is room.
-fn shown(model: &Model) -> String {
+fn shown(model: &ConsistencyModel) -> String {
     model
         .name
         .replace("strong-session-", "session ")
@@ -154,12 +154,12 @@ fn shown(model: &Model) -> String {
 }
 
 /// The shortest of its other names.
-fn also(model: &Model) -> &'static str {
+fn also(model: &ConsistencyModel) -> &'static str {
     let names = model.aliases.iter().copied();
     names.min_by_key(|it| it.len()).unwrap_or("")
 }
 
-fn verdict(models: &Models, name: &str) -> (&'static str, &'static str, &'static str) {
+fn verdict(models: &KnownModels, name: &str) -> (&'static str, &'static str, &'static str) {
     if models.hold.contains(name) {
         ("holds", "✓", "holds")
     } else if models.ruled_out.contains(name) {
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_box_says_what_is_known_of_it() {
-        let mut models = Models::default();
+        let mut models = KnownModels::default();
         models.hold.insert("read-committed");
         models.ruled_out.insert("serializable");
         let drawn = section(&models).0;

@@ -25,10 +25,10 @@ use maud::{Markup, PreEscaped, html};
 use self::around::Around;
 use self::cards::Cards;
 use self::terms::Terms;
-use self::timeline::Timeline;
+use self::timeline::PageTimeline;
 use crate::answer::Answer;
 use crate::limits::is_stdio;
-use crate::picture::{Kind, Scene, svg};
+use crate::picture::{ArrowKind, Scene, svg};
 use crate::telling::Telling;
 use crate::voice::{count, lasting};
 
@@ -133,7 +133,7 @@ fn drawing(scene: &Scene, ids: &str, terms: &Terms) -> Markup {
                             path.arrow marker-end={ "url(#" (ids) "-" (kind.letters()) ")" } d="M1 6h30" {}
                         }
                     }
-                    @if kind != Kind::Anomaly { b { (kind.letters()) } " " }
+                    @if kind != ArrowKind::Anomaly { b { (kind.letters()) } " " }
                     (kind.meaning(svg::speaks_of_moments(scene)))
                 }
             }
@@ -162,7 +162,7 @@ fn transactions(
         keys: &telling.keys,
         origin: around.origin,
     };
-    let timeline = Timeline {
+    let timeline = PageTimeline {
         around: &around,
         cards,
         events: &events,

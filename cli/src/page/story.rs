@@ -1,6 +1,6 @@
 //! The story as a page tells it: cases fold, and terms are explained where they first occur.
 
-use kingsnake_tell::Line;
+use kingsnake_tell::StoryLine;
 use maud::{Markup, html};
 
 use super::terms::Terms;
@@ -29,11 +29,11 @@ pub fn section(telling: &Telling, terms: &Terms) -> Markup {
 }
 
 /// The lines of an argument; what belongs to a case folds under the line that opens it.
-pub fn lines(lines: &[Line], terms: &Terms) -> Markup {
+pub fn lines(lines: &[StoryLine], terms: &Terms) -> Markup {
     html! { ol.story { (nested(lines, 0, terms)) } }
 }
 
-fn nested(lines: &[Line], depth: usize, terms: &Terms) -> Markup {
+fn nested(lines: &[StoryLine], depth: usize, terms: &Terms) -> Markup {
     let mut items: Vec<Markup> = Vec::new();
     let mut at = 0;
     while at < lines.len() {

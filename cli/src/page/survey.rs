@@ -6,10 +6,10 @@ use maud::html;
 
 use super::terms::Terms;
 use super::{SCRIPT, STYLE, classes, cost, lattice};
-use crate::anomalies::{Found, Models};
+use crate::anomalies::{Found, KnownModels};
 
 /// A level and what became of it.
-pub struct Row {
+pub struct LevelRow {
     /// The level.
     pub level: String,
     /// What it promises.
@@ -33,9 +33,9 @@ pub struct Survey<'a> {
     /// The exit status.
     pub status: u8,
     /// Every level.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LevelRow>,
     /// Every model.
-    pub models: Models,
+    pub models: KnownModels,
     /// Every class of anomaly, unless the budget ended first.
     pub found: Option<&'a Found>,
     /// What the user should know.

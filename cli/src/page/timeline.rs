@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use super::around::Around;
 use super::cards::{Cards, touched};
 use crate::answer::status_word;
-use crate::picture::{Kind, kind, short, since};
+use crate::picture::{ArrowKind, kind, short, since};
 use crate::telling::op_words;
 use crate::voice::{count, grouped};
 
@@ -24,7 +24,7 @@ const MOST_KEYS: usize = 400;
 const MOST_OPS: usize = 12;
 
 /// What is drawn.
-pub struct Timeline<'a> {
+pub struct PageTimeline<'a> {
     /// The transactions.
     pub around: &'a Around,
     /// Their words.
@@ -35,7 +35,7 @@ pub struct Timeline<'a> {
     pub counterexample: &'a Counterexample,
 }
 
-impl Timeline<'_> {
+impl PageTimeline<'_> {
     /// The section.
     pub fn section(&self) -> Markup {
         let history = self.cards.history;
@@ -220,7 +220,7 @@ impl Timeline<'_> {
             .map(|event| (since_origin(event.time), &event.what));
         let events: Vec<_> = events.filter(|(at, _)| (from..=to).contains(at)).collect();
         let links = self.links(lanes);
-        let kinds: BTreeSet<Kind> = links.iter().map(|link| link.kind).collect();
+        let kinds: BTreeSet<ArrowKind> = links.iter().map(|link| link.kind).collect();
         html! {
             div.over aria-hidden="true" {
                 @for (at, what) in events {
@@ -290,5 +290,5 @@ impl Timeline<'_> {
 struct Link {
     x: (f64, f64),
     y: (usize, usize),
-    kind: Kind,
+    kind: ArrowKind,
 }

@@ -3,7 +3,7 @@
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::verdict::{Fact, Moment, Point, Step, StepReason};
 
-use super::{Arrow, Card, Kind, Moments, Panel, Source, lines, short};
+use super::{Arrow, ArrowKind, Card, Moments, Panel, PictureSource, lines, short};
 
 /// Consecutive points of one transaction: all of it, or its begin, or its commit, or its begin and then its commit.
 struct Visit {
@@ -13,7 +13,7 @@ struct Visit {
 }
 
 /// The panel of a cycle.
-pub fn panel(source: Source<'_>, steps: &[Step]) -> Panel {
+pub fn panel(source: PictureSource<'_>, steps: &[Step]) -> Panel {
     let history = source.history;
     let visits = turn(history, visits(steps));
     let (sessions, lanes) = source.lanes(visits.iter().map(|visit| visit.txn));
@@ -139,20 +139,20 @@ fn key(reason: StepReason) -> Option<KeyId> {
 }
 
 /// The kind of a step.
-pub fn kind(reason: StepReason) -> Kind {
+pub fn kind(reason: StepReason) -> ArrowKind {
     match reason {
-        StepReason::Begin => Kind::Bc,
-        StepReason::Session => Kind::So,
-        StepReason::RealTime => Kind::Rt,
-        StepReason::Stated { .. } => Kind::Given,
-        StepReason::Wr { .. } => Kind::Wr,
-        StepReason::Ww { .. } => Kind::Ww,
-        StepReason::Rw { .. } => Kind::Rw,
-        StepReason::Vis { .. } => Kind::Vis,
+        StepReason::Begin => ArrowKind::Bc,
+        StepReason::Session => ArrowKind::So,
+        StepReason::RealTime => ArrowKind::Rt,
+        StepReason::Stated { .. } => ArrowKind::Given,
+        StepReason::Wr { .. } => ArrowKind::Wr,
+        StepReason::Ww { .. } => ArrowKind::Ww,
+        StepReason::Rw { .. } => ArrowKind::Rw,
+        StepReason::Vis { .. } => ArrowKind::Vis,
     }
 }
 
-fn arrow(source: Source<'_>, step: &Step, from: usize, to: usize) -> Arrow {
+fn arrow(source: PictureSource<'_>, step: &Step, from: usize, to: usize) -> Arrow {
     let kind = kind(step.reason);
     let mut label =
         key(step.reason).map_or(String::new(), |key| short(&source.labels.key(key), 16));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use kingsnake_solver::model::visible;
 use kingsnake_solver::verdict::Moment;
 
-use super::{Arrow, Kind, Scene, short};
+use super::{Arrow, ArrowKind, Scene, short};
 
 /// Graphviz refuses or cuts longer labels, and draws them wider than any screen.
 const LONGEST: usize = 160;
@@ -66,7 +66,7 @@ pub fn draw(scene: &Scene) -> String {
                 quoted(&short(&arrow.full, 4 * LONGEST)),
                 colour(arrow.kind),
                 colour(arrow.kind),
-                if arrow.kind == Kind::Rw {
+                if arrow.kind == ArrowKind::Rw {
                     ", style=dashed"
                 } else {
                     ""
@@ -99,16 +99,16 @@ fn moment(moment: Moment) -> &'static str {
 }
 
 /// As in the SVG's light scheme.
-fn colour(kind: Kind) -> &'static str {
+fn colour(kind: ArrowKind) -> &'static str {
     match kind {
-        Kind::So | Kind::Bc => "#4d5866",
-        Kind::Rt => "#7a4a1e",
-        Kind::Wr => "#005fa3",
-        Kind::Ww => "#b34700",
-        Kind::Rw => "#8f2f77",
-        Kind::Vis => "#2e6b3a",
-        Kind::Given => "#5b5b8f",
-        Kind::Anomaly => "#b3261e",
+        ArrowKind::So | ArrowKind::Bc => "#4d5866",
+        ArrowKind::Rt => "#7a4a1e",
+        ArrowKind::Wr => "#005fa3",
+        ArrowKind::Ww => "#b34700",
+        ArrowKind::Rw => "#8f2f77",
+        ArrowKind::Vis => "#2e6b3a",
+        ArrowKind::Given => "#5b5b8f",
+        ArrowKind::Anomaly => "#b3261e",
     }
 }
 

@@ -4,10 +4,10 @@ use kingsnake_solver::model::{Status, TxnId};
 use kingsnake_solver::verdict::{Finding, Moment, Stuck};
 use kingsnake_tell::local_name;
 
-use super::{Arrow, Card, Kind, Line, Panel, Source, lines, short};
+use super::{Arrow, ArrowKind, Card, CardLine, Panel, PictureSource, lines, short};
 
 /// The panel of a finding.
-pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
+pub fn panel(source: PictureSource<'_>, finding: &Finding) -> Panel {
     let history = source.history;
     let mut cards_of: Vec<(TxnId, Vec<usize>)> = vec![(finding.txn, vec![finding.op])];
     match finding.other {
@@ -26,7 +26,7 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
     let arrow = Arrow {
         from: (0, Moment::Whole),
         to: (1, Moment::Whole),
-        kind: Kind::Anomaly,
+        kind: ArrowKind::Anomaly,
         label: short(&key, 16),
         full: name.about.to_owned(),
     };
@@ -43,7 +43,12 @@ pub fn panel(source: Source<'_>, finding: &Finding) -> Panel {
 }
 
 /// A transaction and the operations of it that matter.
-fn card(source: Source<'_>, txn: TxnId, lane: usize, (lines, n_more): (Vec<Line>, usize)) -> Card {
+fn card(
+    source: PictureSource<'_>,
+    txn: TxnId,
+    lane: usize,
+    (lines, n_more): (Vec<CardLine>, usize),
+) -> Card {
     let status = source.history.status(txn);
     Card {
         lane,
@@ -61,7 +66,7 @@ fn card(source: Source<'_>, txn: TxnId, lane: usize, (lines, n_more): (Vec<Line>
 }
 
 /// The panel of an operation on a register that no order reaches: it, and some that ran at the same time.
-pub fn stuck_panel(source: Source<'_>, stuck: &Stuck) -> Panel {
+pub fn stuck_panel(source: PictureSource<'_>, stuck: &Stuck) -> Panel {
     const MOST: usize = 7;
     let mut txns: Vec<TxnId> = stuck.concurrent.iter().copied().take(MOST).collect();
     txns.push(stuck.last);

@@ -53,7 +53,7 @@ pub struct Card {
     /// What else there is to say about it.
     pub note: Option<&'static str>,
     /// The operations that matter.
-    pub lines: Vec<Line>,
+    pub lines: Vec<CardLine>,
     /// How many others it has.
     pub n_more: usize,
     /// Its begin and its commit, if they are drawn.
@@ -73,7 +73,7 @@ pub struct Moments {
 
 /// An operation.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct CardLine {
     /// As it is drawn.
     pub text: String,
     /// The same uncut, in the story's names.
@@ -92,7 +92,7 @@ pub struct Arrow {
     /// The later card and its moment.
     pub to: (usize, Moment),
     /// What relates them.
-    pub kind: Kind,
+    pub kind: ArrowKind,
     /// The key, as it is drawn.
     pub label: String,
     /// The whole reason.
@@ -101,7 +101,7 @@ pub struct Arrow {
 
 /// What relates two transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ArrowKind {
     /// Session order.
     So,
     /// Real-time order.
@@ -122,51 +122,55 @@ pub enum Kind {
     Anomaly,
 }
 
-impl Kind {
+impl ArrowKind {
     /// The papers' letters, which are also the name in style sheets.
     pub fn letters(self) -> &'static str {
         match self {
-            Kind::So => "so",
-            Kind::Rt => "rt",
-            Kind::Wr => "wr",
-            Kind::Ww => "ww",
-            Kind::Rw => "rw",
-            Kind::Vis => "vis",
-            Kind::Given => "given",
-            Kind::Bc => "bc",
-            Kind::Anomaly => "bad",
+            ArrowKind::So => "so",
+            ArrowKind::Rt => "rt",
+            ArrowKind::Wr => "wr",
+            ArrowKind::Ww => "ww",
+            ArrowKind::Rw => "rw",
+            ArrowKind::Vis => "vis",
+            ArrowKind::Given => "given",
+            ArrowKind::Bc => "bc",
+            ArrowKind::Anomaly => "bad",
         }
     }
 
     /// What the letters mean; where transactions begin and commit, in these terms.
     pub fn meaning(self, has_moments: bool) -> &'static str {
         match self {
-            Kind::So if has_moments => "committed before the next of its session began",
-            Kind::Rt if has_moments => "was over, by the clock, before the other could be",
-            Kind::Wr if has_moments => "committed before the snapshot of the other, who read it",
-            Kind::Ww if has_moments => "committed before the other began: writers must not overlap",
-            Kind::Rw if has_moments => "took its snapshot before the other committed",
-            Kind::So => "earlier in the same session",
-            Kind::Rt => "committed before the other began",
-            Kind::Wr => "wrote what the other read",
-            Kind::Ww => "wrote first, the other overwrote it",
-            Kind::Rw => "read what the other then overwrote",
-            Kind::Vis => "was seen by a transaction that read from the other",
-            Kind::Given => "comes first by an order that was given",
-            Kind::Bc => "begins before it commits",
-            Kind::Anomaly => "the operation that it is about",
+            ArrowKind::So if has_moments => "committed before the next of its session began",
+            ArrowKind::Rt if has_moments => "was over, by the clock, before the other could be",
+            ArrowKind::Wr if has_moments => {
+                "committed before the snapshot of the other, who read it"
+            }
+            ArrowKind::Ww if has_moments => {
+                "committed before the other began: writers must not overlap"
+            }
+            ArrowKind::Rw if has_moments => "took its snapshot before the other committed",
+            ArrowKind::So => "earlier in the same session",
+            ArrowKind::Rt => "committed before the other began",
+            ArrowKind::Wr => "wrote what the other read",
+            ArrowKind::Ww => "wrote first, the other overwrote it",
+            ArrowKind::Rw => "read what the other then overwrote",
+            ArrowKind::Vis => "was seen by a transaction that read from the other",
+            ArrowKind::Given => "comes first by an order that was given",
+            ArrowKind::Bc => "begins before it commits",
+            ArrowKind::Anomaly => "the operation that it is about",
         }
     }
 }
 
 /// What the cards and arrows are about.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct PictureSource<'a> {
     history: &'a History,
     labels: &'a Labels<'a>,
 }
 
-impl Source<'_> {
+impl PictureSource<'_> {
     fn txn(self, txn: TxnId) -> String {
         self.labels.txn(txn)
     }
@@ -186,7 +190,7 @@ impl Source<'_> {
 
 /// The scene of a counterexample.
 pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexample) -> Scene {
-    let from = Source { history, labels };
+    let from = PictureSource { history, labels };
     let mut panels = Vec::new();
     match counterexample {
         Counterexample::Local(findings) => {
@@ -224,7 +228,7 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
 }
 
 /// A panel for every way through the cases, and how many there is no room for.
-fn leaves(from: Source<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
+fn leaves(from: PictureSource<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
     let (mut panels, mut n_hidden) = (Vec::new(), 0);
     let mut assumed: Vec<String> = Vec::new();
     for visit in proof.visits() {
@@ -282,11 +286,11 @@ pub fn short(text: &str, most: usize) -> String {
 
 /// The operations of a transaction that matter, then as many others as there is room for.
 fn lines(
-    from: Source<'_>,
+    from: PictureSource<'_>,
     txn: TxnId,
     keys: &[KeyId],
     matters: impl Fn(usize, Op) -> bool,
-) -> (Vec<Line>, usize) {
+) -> (Vec<CardLine>, usize) {
     const MOST: usize = 5;
     let ops = from.history.ops(txn);
     let n_marked = ops
@@ -308,7 +312,7 @@ fn lines(
         }
         *left -= 1;
         let words = op_words(from.labels, from.history, txn, at, keys);
-        lines.push(Line {
+        lines.push(CardLine {
             text: short(&words, 32),
             words,
             full: full_op(from.history, txn, at),

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use kingsnake_solver::verdict::Moment;
 
-use super::{Arrow, Card, Kind, Panel, Scene};
+use super::{Arrow, ArrowKind, Card, Panel, Scene};
 use kingsnake_text::Escaped;
 
 /// The style of the drawing; it follows the reader's light or dark scheme.
@@ -52,9 +52,9 @@ fn scene_width(scene: &Scene) -> f64 {
 }
 
 /// What the scene's arrows mean.
-pub fn kinds(scene: &Scene) -> Vec<Kind> {
+pub fn kinds(scene: &Scene) -> Vec<ArrowKind> {
     let arrows = scene.panels.iter().flat_map(|panel| &panel.arrows);
-    let mut kinds: Vec<Kind> = arrows.map(|arrow| arrow.kind).collect();
+    let mut kinds: Vec<ArrowKind> = arrows.map(|arrow| arrow.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     kinds
@@ -211,7 +211,7 @@ fn wide(text: &str) -> f64 {
 /// The label of an arrow.
 fn label(arrow: &Arrow) -> String {
     match (arrow.kind, arrow.label.as_str()) {
-        (Kind::Anomaly, key) => key.to_owned(),
+        (ArrowKind::Anomaly, key) => key.to_owned(),
         (kind, "") => kind.letters().to_owned(),
         (kind, key) => format!("{} {key}", kind.letters()),
     }
@@ -457,7 +457,7 @@ fn toward(from: (f64, f64), to: (f64, f64), length: f64) -> (f64, f64) {
 }
 
 /// Explains the letters, and says what is not drawn. Returns where it ends.
-fn legend(out: &mut String, scene: &Scene, kinds: &[Kind], top: f64, width: f64) -> f64 {
+fn legend(out: &mut String, scene: &Scene, kinds: &[ArrowKind], top: f64, width: f64) -> f64 {
     let hidden = scene.hidden;
     let in_moments = speaks_of_moments(scene);
     let (mut x, mut y) = (MARGIN, top + 16.0);
@@ -468,7 +468,11 @@ fn legend(out: &mut String, scene: &Scene, kinds: &[Kind], top: f64, width: f64)
         if x > MARGIN && x + room > width {
             (x, y) = (MARGIN, y + 20.0);
         }
-        let shown = if *kind == Kind::Anomaly { "" } else { letters };
+        let shown = if *kind == ArrowKind::Anomaly {
+            ""
+        } else {
+            letters
+        };
         let _ = write!(
             out,
             r#"<g class="{letters}"><path class="arrow" marker-end="url(#ks-{letters})" d="M{x:.1} {:.1}h28"/><text class="legend" x="{:.1}" y="{y:.1}"><tspan class="label">{shown}</tspan> {words}</text></g>"#,

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// How a page is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct PageLook {
     pub width: u32,
     pub dark: bool,
     pub script: bool,
@@ -101,7 +101,7 @@ impl Browser {
     }
 
     /// Opens a file and waits until it is there.
-    pub fn open(&mut self, file: &Path, look: Look) -> Tab<'_> {
+    pub fn open(&mut self, file: &Path, look: PageLook) -> Tab<'_> {
         let target = self.call(None, "Target.createTarget", &json!({"url": "about:blank"}));
         let attached = json!({"targetId": target["targetId"], "flatten": true});
         let session = self.call(None, "Target.attachToTarget", &attached);

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use kingsnake_collect::{Cell, Database, Load, OrderBy, Request, Run, Target, adapter};
-use kingsnake_datasets::store::Step;
-use kingsnake_datasets::workloads::{Kind, Parameters, find};
+use kingsnake_collect::{
+    CollectRequest, CollectRun, Database, Load, OrderBy, StoredCell, Target, adapter,
+};
+use kingsnake_datasets::store::TxnStep;
+use kingsnake_datasets::workloads::{Parameters, WorkloadKind, find};
 use kingsnake_history::rng::Rng;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -25,7 +27,7 @@ fn database(directory: &Path) -> Box<dyn Database> {
         urls: Vec::new(),
         isolation: "serializable".to_owned(),
         version_order: OrderBy::Rank,
-        kind: Kind::Registers,
+        kind: WorkloadKind::Registers,
         directory: directory.to_owned(),
         settings: Vec::new(),
     };
@@ -64,10 +66,10 @@ fn bare_loop(database: &dyn Database) {
         session.begin().unwrap();
         while let Some(step) = steps.next(0) {
             match step {
-                Step::Read(key) => drop(session.read(key).unwrap()),
-                Step::Write(key, beside) => {
+                TxnStep::Read(key) => drop(session.read(key).unwrap()),
+                TxnStep::Write(key, beside) => {
                     value += 1;
-                    session.write(key, Cell { value, beside }).unwrap();
+                    session.write(key, StoredCell { value, beside }).unwrap();
                 }
                 other => panic!("{other:?} is not of this workload"),
             }
@@ -76,16 +78,16 @@ fn bare_loop(database: &dyn Database) {
     }
 }
 
-fn request(directory: &Path, sessions: usize, txns: u64) -> Request<'_> {
-    Request {
+fn request(directory: &Path, sessions: usize, txns: u64) -> CollectRequest<'_> {
+    CollectRequest {
         name: "sqlite",
         isolation: "serializable",
         workload: "rmw",
         version_order: OrderBy::Rank,
-        run: Run {
+        run: CollectRun {
             sessions,
             txns,
-            ..Run::default()
+            ..CollectRun::default()
         },
         directory,
     }

@@ -11,7 +11,7 @@ pub type Key = i64;
 
 /// What a key holds: a value that no other write has, and a number beside it that only the workload reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct StoredCell {
     /// Unique over the whole collection; 0 is the initial value.
     pub value: i64,
     /// What the workload keeps beside it, such as a balance.
@@ -147,7 +147,7 @@ pub enum Resolution {
 
 /// Every version that the database's log holds.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub struct VersionLog {
     /// Key and value of each installed version, oldest first; each value as often as the log has it, and [`DELETED`] for a
     /// delete.
     pub versions: Vec<(Key, i64)>,
@@ -164,7 +164,7 @@ pub trait Database: Send + Sync {
     fn prepare(&self, initially: Initially) -> Result<(), Failure>;
 
     /// Connects a session; `node` counts the servers from 0.
-    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure>;
+    fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure>;
 
     /// The node that a session talks to.
     fn node(&self, _session: usize) -> Option<String> {
@@ -178,7 +178,7 @@ pub trait Database: Send + Sync {
 
     /// The versions by the log or the trigger, once all sessions have ended; nothing where the order is by rank or not
     /// recorded.
-    fn log(&self) -> Result<Option<Log>, Failure> {
+    fn log(&self) -> Result<Option<VersionLog>, Failure> {
         Ok(None)
     }
 
@@ -192,7 +192,7 @@ pub trait Database: Send + Sync {
 }
 
 /// One client's connection. Calls come in the order begin, operations, commit or abort.
-pub trait Session: Send {
+pub trait DatabaseSession: Send {
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), Failure>;
     /// The database's own name of the transaction, where it has one from the first.
@@ -200,9 +200,9 @@ pub trait Session: Send {
         None
     }
     /// Reads a register; nothing where there is no row.
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure>;
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure>;
     /// Sets a register or a row, and makes it where there is none.
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure>;
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure>;
     /// Reads a list.
     fn read_list(&mut self, key: Key) -> Result<Vec<i64>, Failure>;
     /// Appends to a list.
@@ -216,7 +216,11 @@ pub trait Session: Send {
         no_conditions()
     }
     /// Sets every such row.
-    fn update_where(&mut self, _numbers: (i64, i64), _cell: Cell) -> Result<Vec<Chosen>, Failure> {
+    fn update_where(
+        &mut self,
+        _numbers: (i64, i64),
+        _cell: StoredCell,
+    ) -> Result<Vec<Chosen>, Failure> {
         no_conditions()
     }
     /// Deletes every such row.
@@ -232,7 +236,7 @@ pub trait Session: Send {
         no_conditions()
     }
     /// Sets a register if it holds this value; tells what it held. A database with a compare-and-set of its own uses it.
-    fn cas(&mut self, key: Key, old: i64, new: Cell) -> Result<Option<Cell>, Failure> {
+    fn cas(&mut self, key: Key, old: i64, new: StoredCell) -> Result<Option<StoredCell>, Failure> {
         let held = self.read(key)?;
         if held.map_or(0, |cell| cell.value) == old {
             self.write(key, new)?;

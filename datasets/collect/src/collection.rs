@@ -6,17 +6,17 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use kingsnake_datasets::workloads::Kind;
+use kingsnake_datasets::workloads::WorkloadKind;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::adapter::{Database, Failure, Log};
-use crate::driver::{self, Clock, Run, Tally};
+use crate::adapter::{Database, Failure, VersionLog};
+use crate::driver::{self, Clock, CollectRun, Tally};
 use crate::journal::journals;
 use crate::merge::{self, Merged};
 use crate::meta::Meta;
 use crate::read::{self, BadJournal};
-use crate::timeline::Timeline;
+use crate::timeline::CollectTimeline;
 use crate::workload::Load;
 
 /// The name of the history within a collection's directory.
@@ -94,7 +94,7 @@ impl Events {
 }
 
 /// What to collect.
-pub struct Request<'a> {
+pub struct CollectRequest<'a> {
     /// The database, as typed.
     pub name: &'a str,
     /// The isolation level, as typed.
@@ -104,7 +104,7 @@ pub struct Request<'a> {
     /// How versions are put in order.
     pub version_order: crate::adapter::OrderBy,
     /// How the workload runs.
-    pub run: Run,
+    pub run: CollectRun,
     /// Where everything goes.
     pub directory: &'a Path,
 }
@@ -112,7 +112,7 @@ pub struct Request<'a> {
 /// Runs beside the clients, until they have ended.
 pub type Beside<'a> = &'a (dyn Fn(&Events, &AtomicBool) + Sync);
 
-impl Request<'_> {
+impl CollectRequest<'_> {
     /// Collects.
     pub fn collect(
         &self,
@@ -205,7 +205,7 @@ impl Request<'_> {
             seed: self.run.seed,
             version_order: self.version_order.name().to_owned(),
             initially: load.initially(),
-            lists: load.kind() == Kind::Lists,
+            lists: load.kind() == WorkloadKind::Lists,
             nodes: (0..self.run.sessions).map(|it| database.node(it)).collect(),
             settings: database.settings().into_iter().collect(),
         }
@@ -232,7 +232,7 @@ fn patiently<T>(
 pub fn run_only(
     database: &dyn Database,
     load: &Load,
-    run: &Run,
+    run: &CollectRun,
     directory: &Path,
     stop: &AtomicBool,
 ) -> io::Result<Tally> {
@@ -252,7 +252,7 @@ pub fn merge(directory: &Path) -> Result<(Meta, Merged), CollectError> {
 fn write(
     directory: &Path,
     meta: &Meta,
-    log: Option<&Log>,
+    log: Option<&VersionLog>,
     database: Option<&dyn Database>,
 ) -> Result<Merged, CollectError> {
     let mut txns = read::read(directory)?;
@@ -272,7 +272,7 @@ fn write(
     merged.n_ordered = orders.len();
     let path = directory.join(HISTORY);
     let events = events(directory);
-    merged.timeline = Timeline::new(&txns, &events);
+    merged.timeline = CollectTimeline::new(&txns, &events);
     let written = merge::write(&path, meta, &txns, &orders, &events);
     written.map_err(|error| CollectError::Io(path, error))?;
     Ok(merged)

@@ -12,18 +12,18 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kingsnake_datasets::store::Step;
+use kingsnake_datasets::store::TxnStep;
 use kingsnake_history::rng::Rng;
 use rustc_hash::FxHashMap;
 
-use crate::adapter::{Cell, Chosen, Database, Failure, Key, Session, Wrote};
+use crate::adapter::{Chosen, Database, DatabaseSession, Failure, Key, StoredCell, Wrote};
 use crate::conditions::{self, Asked};
 use crate::journal::{End, Journal, journal_name};
-use crate::workload::{Load, Plan};
+use crate::workload::{Load, TxnPlan};
 
 /// How a workload is run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct CollectRun {
     /// Clients, each with a connection of its own.
     pub sessions: usize,
     /// Transactions to run, those that abort included.
@@ -40,9 +40,9 @@ pub struct Run {
     pub seed: u64,
 }
 
-impl Default for Run {
+impl Default for CollectRun {
     fn default() -> Self {
-        Run {
+        CollectRun {
             sessions: 8,
             txns: 10_000,
             limit: None,
@@ -94,7 +94,7 @@ impl Clock {
 struct Shared<'a> {
     database: &'a dyn Database,
     load: &'a Load,
-    run: &'a Run,
+    run: &'a CollectRun,
     clock: Clock,
     stop: &'a AtomicBool,
     /// Set when one client cannot go on.
@@ -131,7 +131,7 @@ impl From<io::Error> for Halt {
 pub fn run(
     database: &dyn Database,
     load: &Load,
-    run: &Run,
+    run: &CollectRun,
     directory: &Path,
     clock: Clock,
     stop: &AtomicBool,
@@ -238,7 +238,7 @@ struct Client<'a> {
     number: usize,
     /// The session's name in the history.
     name: i64,
-    session: Option<Box<dyn Session>>,
+    session: Option<Box<dyn DatabaseSession>>,
     journal: Journal,
     rng: Rng,
     /// What was last seen of each key; kept only where the workload compares and sets.
@@ -305,7 +305,7 @@ impl<'a> Client<'a> {
     }
 
     /// Runs one transaction to its end, whatever that is.
-    fn attempt(&mut self, plan: Plan) -> Result<End, Halt> {
+    fn attempt(&mut self, plan: TxnPlan) -> Result<End, Halt> {
         if !self.connect()? {
             return Ok(End::Aborted("stopped"));
         }
@@ -385,7 +385,7 @@ impl<'a> Client<'a> {
     }
 
     /// Begin, steps, commit. The outer error ends the collection, the inner one the transaction.
-    fn act(&mut self, plan: Plan, committing: &mut bool) -> Result<Result<(), Failure>, Halt> {
+    fn act(&mut self, plan: TxnPlan, committing: &mut bool) -> Result<Result<(), Failure>, Halt> {
         macro_rules! attempt {
             ($result:expr) => {
                 match $result {
@@ -402,15 +402,15 @@ impl<'a> Client<'a> {
             attempt!(session.begin());
             self.named(session.name().as_deref())?;
             match plan {
-                Plan::Steps(mut transaction) => {
+                TxnPlan::Steps(mut transaction) => {
                     let mut read = 0;
                     while let Some(step) = transaction.next(read) {
                         read = attempt!(self.step(&mut *session, step)?);
                         self.rest();
                     }
                 }
-                Plan::Cas(key) => attempt!(self.cas(&mut *session, key)?),
-                Plan::Asked(all) => {
+                TxnPlan::Cas(key) => attempt!(self.cas(&mut *session, key)?),
+                TxnPlan::Asked(all) => {
                     for asked in all {
                         attempt!(self.ask(&mut *session, asked)?);
                         self.rest();
@@ -451,7 +451,7 @@ impl<'a> Client<'a> {
         self.named(wrote.txn.as_deref())
     }
 
-    fn snapshot(&mut self, session: &mut dyn Session) -> io::Result<()> {
+    fn snapshot(&mut self, session: &mut dyn DatabaseSession) -> io::Result<()> {
         if let Some(snapshot) = session.snapshot() {
             self.journal.text("snapshot", &snapshot)?;
         }
@@ -469,7 +469,11 @@ impl<'a> Client<'a> {
     }
 
     /// One operation; the number beside what it read.
-    fn step(&mut self, session: &mut dyn Session, step: Step) -> io::Result<Result<i64, Failure>> {
+    fn step(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+        step: TxnStep,
+    ) -> io::Result<Result<i64, Failure>> {
         macro_rules! attempt {
             ($result:expr) => {
                 match $result {
@@ -479,43 +483,43 @@ impl<'a> Client<'a> {
             };
         }
         match step {
-            Step::Read(key) | Step::ReadRow(key) => {
+            TxnStep::Read(key) | TxnStep::ReadRow(key) => {
                 let cell = attempt!(session.read(key));
                 self.journal.read(key, cell.map(|cell| cell.value))?;
                 self.snapshot(session)?;
                 self.sees(key, cell.map_or(0, |cell| cell.value));
                 return Ok(Ok(cell.map_or(0, |cell| cell.beside)));
             }
-            Step::Write(key, beside) => {
+            TxnStep::Write(key, beside) => {
                 let value = self.value();
                 self.journal.write("w", key, value)?;
-                let wrote = attempt!(session.write(key, Cell { value, beside }));
+                let wrote = attempt!(session.write(key, StoredCell { value, beside }));
                 self.wrote(&wrote)?;
                 self.sees(key, value);
             }
-            Step::Insert(key) => {
+            TxnStep::Insert(key) => {
                 let value = self.value();
                 self.journal.write("insert", key, value)?;
-                let wrote = attempt!(session.write(key, Cell { value, beside: 0 }));
+                let wrote = attempt!(session.write(key, StoredCell { value, beside: 0 }));
                 self.wrote(&wrote)?;
             }
-            Step::ReadList(key) => {
+            TxnStep::ReadList(key) => {
                 let list = attempt!(session.read_list(key));
                 self.journal.read_list(key, &list)?;
                 self.snapshot(session)?;
             }
-            Step::Append(key) => {
+            TxnStep::Append(key) => {
                 let value = self.value();
                 self.journal.write("a", key, value)?;
                 let wrote = attempt!(session.append(key, value));
                 self.wrote(&wrote)?;
             }
-            Step::Range(low, high) => {
+            TxnStep::Range(low, high) => {
                 let rows = attempt!(session.range(low, high));
                 self.journal.range(low, high, &rows)?;
                 self.snapshot(session)?;
             }
-            Step::Delete(key) => {
+            TxnStep::Delete(key) => {
                 let tombstone = self.value();
                 self.journal.write("delete", key, tombstone)?;
                 let wrote = attempt!(session.delete(key));
@@ -531,7 +535,11 @@ impl<'a> Client<'a> {
     }
 
     /// One operation that asks by a condition.
-    fn ask(&mut self, session: &mut dyn Session, asked: Asked) -> io::Result<Result<(), Failure>> {
+    fn ask(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+        asked: Asked,
+    ) -> io::Result<Result<(), Failure>> {
         macro_rules! attempt {
             ($result:expr) => {
                 match $result {
@@ -548,7 +556,7 @@ impl<'a> Client<'a> {
                 let row = conditions::row(number);
                 self.journal
                     .op(&format!("[\"insert\",{key},{value},{row}]"))?;
-                let cell = Cell {
+                let cell = StoredCell {
                     value,
                     beside: number,
                 };
@@ -562,7 +570,7 @@ impl<'a> Client<'a> {
             }
             Asked::Update(numbers, number) => {
                 let value = self.value();
-                let cell = Cell {
+                let cell = StoredCell {
                     value,
                     beside: number,
                 };
@@ -596,11 +604,15 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn cas(&mut self, session: &mut dyn Session, key: Key) -> io::Result<Result<(), Failure>> {
+    fn cas(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+        key: Key,
+    ) -> io::Result<Result<(), Failure>> {
         let value = self.value();
         let old = self.seen.get(&key).copied().unwrap_or(0);
         self.journal.write("cas", key, value)?;
-        let held = match session.cas(key, old, Cell { value, beside: 0 }) {
+        let held = match session.cas(key, old, StoredCell { value, beside: 0 }) {
             Ok(held) => held.map(|cell| cell.value),
             Err(failure) => return Ok(Err(failure)),
         };

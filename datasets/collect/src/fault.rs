@@ -13,7 +13,7 @@ use crate::server::{Private, Proxy};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ServerFault {
     /// A server is killed and started again.
     Kill,
     /// One process of a server is killed.
@@ -28,9 +28,9 @@ pub enum Fault {
     HalfClose,
 }
 
-impl Fault {
+impl ServerFault {
     /// All of them.
-    pub const ALL: [Fault; 6] = [
+    pub const ALL: [ServerFault; 6] = [
         Self::Kill,
         Self::Backend,
         Self::Pause,
@@ -42,25 +42,28 @@ impl Fault {
     /// The name, as typed.
     pub fn name(self) -> &'static str {
         match self {
-            Fault::Kill => "kill",
-            Fault::Backend => "backend",
-            Fault::Pause => "pause",
-            Fault::Cut => "cut",
-            Fault::Delay => "delay",
-            Fault::HalfClose => "half-close",
+            ServerFault::Kill => "kill",
+            ServerFault::Backend => "backend",
+            ServerFault::Pause => "pause",
+            ServerFault::Cut => "cut",
+            ServerFault::Delay => "delay",
+            ServerFault::HalfClose => "half-close",
         }
     }
 
     /// Whether it is done to processes, which must be ours.
     pub fn needs_process(self) -> bool {
-        matches!(self, Fault::Kill | Fault::Backend | Fault::Pause)
+        matches!(
+            self,
+            ServerFault::Kill | ServerFault::Backend | ServerFault::Pause
+        )
     }
 }
 
 /// Which faults, how often, on what.
 pub struct Schedule<'a> {
     /// One is drawn each time.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ServerFault>,
     /// The time between two.
     pub every: Duration,
     /// The seed.
@@ -98,20 +101,20 @@ impl Schedule<'_> {
         }
     }
 
-    fn act(&self, fault: Fault, drawn: usize, events: &Events, done: &AtomicBool) {
+    fn act(&self, fault: ServerFault, drawn: usize, events: &Events, done: &AtomicBool) {
         let hold = (self.every / 2).min(Duration::from_secs(2));
         if let (true, Some(server)) = (fault.needs_process(), self.server) {
             let node = drawn % server.n_nodes();
             events.tell(&format!("{} node {node}", fault.name()));
             match fault {
-                Fault::Kill => {
+                ServerFault::Kill => {
                     server.kill(node);
                     match server.restart(node) {
                         Ok(()) => events.tell(&format!("node {node} is back")),
                         Err(error) => events.tell(&format!("node {node} is not back: {error}")),
                     }
                 }
-                Fault::Backend => {
+                ServerFault::Backend => {
                     server.kill_backend(node, drawn / 7);
                 }
                 _ => {
@@ -128,8 +131,8 @@ impl Schedule<'_> {
         };
         events.tell(fault.name());
         match fault {
-            Fault::Cut => proxy.cut(),
-            Fault::HalfClose => proxy.half_close(hold.min(Duration::from_millis(300))),
+            ServerFault::Cut => proxy.cut(),
+            ServerFault::HalfClose => proxy.half_close(hold.min(Duration::from_millis(300))),
             _ => {
                 proxy.delay(Duration::from_millis(20));
                 sleep(hold, done);

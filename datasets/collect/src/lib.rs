@@ -24,18 +24,20 @@ mod timeline;
 mod workload;
 
 pub use adapter::{
-    Aggregate, Cell, Chosen, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Resolution,
-    Session, Wrote,
+    Aggregate, Chosen, DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy,
+    Resolution, StoredCell, VersionLog, Wrote,
 };
 pub use adapters::broken::{Broken, Mistake};
 pub use adapters::{ADAPTERS, Adapter, Promise, Target, adapter};
-pub use collection::{Beside, CollectError, Collected, Events, HISTORY, Request, merge, run_only};
-pub use driver::{Clock, Run, Tally};
-pub use fault::{Fault, Schedule};
-pub use merge::{Finding, Merged};
+pub use collection::{
+    Beside, CollectError, CollectRequest, Collected, Events, HISTORY, merge, run_only,
+};
+pub use driver::{Clock, CollectRun, Tally};
+pub use fault::{Schedule, ServerFault};
+pub use merge::{MergeFinding, Merged};
 pub use meta::Meta;
 pub use read::BadJournal;
 pub use script::BadScript;
-pub use selftest::{SelfTest, self_test};
-pub use timeline::Timeline;
-pub use workload::{BadWorkload, Entry, LOADS, Load, names};
+pub use selftest::{AdapterSelfTest, self_test};
+pub use timeline::CollectTimeline;
+pub use workload::{BadWorkload, CollectEntry, LOADS, Load, names};

@@ -9,15 +9,15 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
-use crate::adapter::{Database, Key, Log, Resolution};
+use crate::adapter::{Database, Key, Resolution, VersionLog};
 use crate::conditions;
 use crate::meta::Meta;
 use crate::read::{Status, Txn, Write};
-use crate::timeline::Timeline;
+use crate::timeline::CollectTimeline;
 
 /// Something wrong that needs no isolation level to be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum MergeFinding {
     /// A commit was acknowledged, and its write is not in the log: durability is broken.
     Lost {
         /// The transaction.
@@ -52,24 +52,24 @@ pub enum Finding {
     },
 }
 
-impl std::fmt::Display for Finding {
+impl std::fmt::Display for MergeFinding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Finding::Lost { txn, key, value } => write!(
+            MergeFinding::Lost { txn, key, value } => write!(
                 f,
                 "durability: transaction {txn} was acknowledged, and its write of {value} to key {key} is not in the log"
             ),
-            Finding::Twice { key, value } => {
+            MergeFinding::Twice { key, value } => {
                 write!(
                     f,
                     "the log holds the write of {value} to key {key} more than once"
                 )
             }
-            Finding::Undead { txn, key, value } => write!(
+            MergeFinding::Undead { txn, key, value } => write!(
                 f,
                 "transaction {txn} was reported as aborted, and its write of {value} to key {key} is in the log"
             ),
-            Finding::SameRank { key, rank } => {
+            MergeFinding::SameRank { key, rank } => {
                 write!(f, "two versions of key {key} have rank {rank}")
             }
         }
@@ -92,9 +92,9 @@ pub struct Merged {
     /// Keys whose versions are in order.
     pub n_ordered: usize,
     /// What is wrong whatever the level.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<MergeFinding>,
     /// How the collection went over time.
-    pub timeline: Timeline,
+    pub timeline: CollectTimeline,
 }
 
 /// The values that the log holds, each with how often.
@@ -103,7 +103,7 @@ type Held = FxHashMap<(Key, i64), u32>;
 /// Settles unknown ends by the log, then by the database's own word.
 pub(crate) fn settle(
     txns: &mut [Txn],
-    log: Option<&Log>,
+    log: Option<&VersionLog>,
     database: Option<&dyn Database>,
     merged: &mut Merged,
 ) {
@@ -141,7 +141,7 @@ pub(crate) fn settle(
     }
 }
 
-fn held(log: &Log) -> Held {
+fn held(log: &VersionLog) -> Held {
     let mut held = Held::default();
     for &version in &log.versions {
         *held.entry(version).or_default() += 1;
@@ -158,7 +158,7 @@ fn installed(txn: &Txn) -> impl Iterator<Item = Write> + '_ {
 }
 
 /// Compares what was acknowledged with the log. Lists keep every element, registers only the last.
-pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
+pub(crate) fn findings(txns: &[Txn], log: &VersionLog, is_list: bool) -> Vec<MergeFinding> {
     let held = held(log);
     let mut found = Vec::new();
     for txn in txns {
@@ -174,7 +174,7 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
             let acknowledged = txn.status == Status::Committed && txn.commit.is_some();
             match txn.status {
                 Status::Committed if acknowledged && times == 0 && log.is_complete => {
-                    found.push(Finding::Lost {
+                    found.push(MergeFinding::Lost {
                         txn: txn.id,
                         key,
                         value,
@@ -182,7 +182,7 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
                 }
                 // A delete in the log may be another's.
                 Status::Aborted if times > 0 && !write.deletes => {
-                    found.push(Finding::Undead {
+                    found.push(MergeFinding::Undead {
                         txn: txn.id,
                         key,
                         value,
@@ -191,7 +191,7 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
                 _ => {}
             }
             if times > 1 && !write.deletes {
-                found.push(Finding::Twice { key, value });
+                found.push(MergeFinding::Twice { key, value });
             }
         }
     }
@@ -202,7 +202,11 @@ pub(crate) fn findings(txns: &[Txn], log: &Log, is_list: bool) -> Vec<Finding> {
 pub(crate) type Orders = BTreeMap<Key, Vec<Write>>;
 
 /// The order of each key's versions, by the log or by ranks.
-pub(crate) fn orders(txns: &[Txn], log: Option<&Log>, findings: &mut Vec<Finding>) -> Orders {
+pub(crate) fn orders(
+    txns: &[Txn],
+    log: Option<&VersionLog>,
+    findings: &mut Vec<MergeFinding>,
+) -> Orders {
     let counted = || txns.iter().filter(|txn| txn.status != Status::Aborted);
     let Some(log) = log else {
         let mut ranked: BTreeMap<Key, Vec<(Write, bool)>> = BTreeMap::new();
@@ -238,7 +242,7 @@ pub(crate) fn orders(txns: &[Txn], log: Option<&Log>, findings: &mut Vec<Finding
 fn by_rank(
     key: Key,
     mut versions: Vec<(Write, bool)>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<MergeFinding>,
 ) -> Option<(Key, Vec<Write>)> {
     versions.sort_unstable_by_key(|(write, _)| write.rank);
     let same = |pair: &&[(Write, bool)]| pair[0].0.rank == pair[1].0.rank;
@@ -246,7 +250,7 @@ fn by_rank(
     let mut pairs = versions.windows(2).filter(same).peekable();
     if pairs.peek().is_some() {
         if let Some(rank) = pairs.find(is_known).and_then(|pair| pair[0].0.rank) {
-            findings.push(Finding::SameRank { key, rank });
+            findings.push(MergeFinding::SameRank { key, rank });
         }
         return None;
     }
@@ -376,7 +380,7 @@ mod tests {
         assert!(orders(&twice, None, &mut findings).is_empty());
         assert!(matches!(
             findings[..],
-            [Finding::SameRank { key: 1, rank: 2 }]
+            [MergeFinding::SameRank { key: 1, rank: 2 }]
         ));
         findings.clear();
         let order = orders(&shared[..2], None, &mut findings);

@@ -9,8 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use kingsnake_datasets::store::Step;
-use kingsnake_datasets::workloads::Kind;
+use kingsnake_datasets::store::TxnStep;
+use kingsnake_datasets::workloads::WorkloadKind;
 use kingsnake_history::rng::Rng;
 use serde::Deserialize;
 use thiserror::Error;
@@ -19,7 +19,7 @@ use crate::adapter::Key;
 
 /// Transactions of a file.
 pub(crate) struct Script {
-    pub(crate) kind: Kind,
+    pub(crate) kind: WorkloadKind,
     /// The most different keys that a transaction needs.
     pub(crate) n_variables: usize,
     transactions: Vec<(usize, Vec<(Verb, usize)>)>,
@@ -90,7 +90,7 @@ pub(crate) fn read(path: &str) -> Result<Script, BadScript> {
 fn parse(text: &str) -> Result<Script, String> {
     let raw: Raw = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut script = Script {
-        kind: Kind::Registers,
+        kind: WorkloadKind::Registers,
         n_variables: 1,
         transactions: Vec::new(),
         weight: 0,
@@ -119,11 +119,11 @@ fn parse(text: &str) -> Result<Script, String> {
     if script.weight == 0 {
         return Err("no [[transaction]] has a weight above 0".to_owned());
     }
-    script.kind = kind.unwrap_or(Kind::Registers);
+    script.kind = kind.unwrap_or(WorkloadKind::Registers);
     Ok(script)
 }
 
-fn parse_op(op: &str) -> Result<(Verb, Kind, &str), String> {
+fn parse_op(op: &str) -> Result<(Verb, WorkloadKind, &str), String> {
     let expected = || {
         format!(
             "{op:?} is no operation; write `read a`, `write a`, `list a`, `append a`, `range a` or `insert a`, where a is any name"
@@ -131,12 +131,12 @@ fn parse_op(op: &str) -> Result<(Verb, Kind, &str), String> {
     };
     let (verb, name) = op.trim().split_once(' ').ok_or_else(expected)?;
     let (verb, kind) = match verb {
-        "read" => (Verb::Read, Kind::Registers),
-        "write" => (Verb::Write, Kind::Registers),
-        "list" => (Verb::List, Kind::Lists),
-        "append" => (Verb::Append, Kind::Lists),
-        "range" => (Verb::Range, Kind::Rows),
-        "insert" => (Verb::Insert, Kind::Rows),
+        "read" => (Verb::Read, WorkloadKind::Registers),
+        "write" => (Verb::Write, WorkloadKind::Registers),
+        "list" => (Verb::List, WorkloadKind::Lists),
+        "append" => (Verb::Append, WorkloadKind::Lists),
+        "range" => (Verb::Range, WorkloadKind::Rows),
+        "insert" => (Verb::Insert, WorkloadKind::Rows),
         _ => return Err(expected()),
     };
     Ok((verb, kind, name.trim()))
@@ -144,7 +144,7 @@ fn parse_op(op: &str) -> Result<(Verb, Kind, &str), String> {
 
 impl Script {
     /// One transaction's steps, on different keys among this many.
-    pub(crate) fn steps(&self, keys: usize, rng: &mut Rng) -> Vec<Step> {
+    pub(crate) fn steps(&self, keys: usize, rng: &mut Rng) -> Vec<TxnStep> {
         let mut drawn = rng.below(self.weight);
         let mut ops: &[(Verb, usize)] = &[];
         for (weight, these) in &self.transactions {
@@ -164,12 +164,12 @@ impl Script {
         let step = |&(verb, variable): &(Verb, usize)| {
             let key = chosen[variable];
             match verb {
-                Verb::Read => Step::Read(key),
-                Verb::Write => Step::Write(key, 0),
-                Verb::List => Step::ReadList(key),
-                Verb::Append => Step::Append(key),
-                Verb::Range => Step::Range(key, key + 8),
-                Verb::Insert => Step::Insert(key),
+                Verb::Read => TxnStep::Read(key),
+                Verb::Write => TxnStep::Write(key, 0),
+                Verb::List => TxnStep::ReadList(key),
+                Verb::Append => TxnStep::Append(key),
+                Verb::Range => TxnStep::Range(key, key + 8),
+                Verb::Insert => TxnStep::Insert(key),
             }
         };
         ops.iter().map(step).collect()
@@ -187,7 +187,7 @@ mod tests {
         let mut rng = Rng::new(1);
         for _ in 0..100 {
             let steps = script.steps(2, &mut rng);
-            let [Step::Read(a), Step::Read(b), Step::Write(c, 0)] = steps[..] else {
+            let [TxnStep::Read(a), TxnStep::Read(b), TxnStep::Write(c, 0)] = steps[..] else {
                 panic!("{steps:?}");
             };
             assert!(a != b && a == c);

@@ -1,18 +1,18 @@
 //! The control before any collection: one session, every operation, and what each must return. It tests our adapter, not
 //! the database: a single session meets nobody.
 
-use crate::adapter::{Cell, Database, Failure, Initially, Session};
+use crate::adapter::{Database, DatabaseSession, Failure, Initially, StoredCell};
 
 /// What was tried, and what was wrong.
 #[derive(Clone, Debug, Default)]
-pub struct SelfTest {
+pub struct AdapterSelfTest {
     /// What held.
     pub passed: Vec<&'static str>,
     /// What did not, with what was returned.
     pub failed: Vec<String>,
 }
 
-impl SelfTest {
+impl AdapterSelfTest {
     #[allow(clippy::needless_pass_by_value)] // Callers make both values for this call.
     fn expect<T: PartialEq + std::fmt::Debug>(&mut self, what: &'static str, got: T, expected: T) {
         if got == expected {
@@ -25,8 +25,8 @@ impl SelfTest {
 }
 
 /// Runs the control; makes the tables and removes them again.
-pub fn self_test(database: &dyn Database) -> Result<SelfTest, Failure> {
-    let mut test = SelfTest::default();
+pub fn self_test(database: &dyn Database) -> Result<AdapterSelfTest, Failure> {
+    let mut test = AdapterSelfTest::default();
     database.prepare(Initially::Rows(4))?;
     let tried = try_all(database, &mut test);
     let cleaned = database.clean();
@@ -35,8 +35,8 @@ pub fn self_test(database: &dyn Database) -> Result<SelfTest, Failure> {
     Ok(test)
 }
 
-fn try_all(database: &dyn Database, test: &mut SelfTest) -> Result<(), Failure> {
-    let cell = |value| Cell {
+fn try_all(database: &dyn Database, test: &mut AdapterSelfTest) -> Result<(), Failure> {
+    let cell = |value| StoredCell {
         value,
         beside: -value,
     };
@@ -46,7 +46,7 @@ fn try_all(database: &dyn Database, test: &mut SelfTest) -> Result<(), Failure> 
     test.expect(
         "a row holds 0 at first",
         session.read(1)?,
-        Some(Cell {
+        Some(StoredCell {
             value: 0,
             beside: 0,
         }),
@@ -136,7 +136,7 @@ fn try_all(database: &dyn Database, test: &mut SelfTest) -> Result<(), Failure> 
     Ok(())
 }
 
-fn lists(session: &mut dyn Session, test: &mut SelfTest) -> Result<(), Failure> {
+fn lists(session: &mut dyn DatabaseSession, test: &mut AdapterSelfTest) -> Result<(), Failure> {
     session.begin()?;
     test.expect("a list is empty at first", session.read_list(3)?, vec![]);
     session.append(3, 31)?;

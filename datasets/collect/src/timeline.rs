@@ -9,7 +9,7 @@ const N_SPANS: usize = 60;
 
 /// How a collection went over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Timeline {
+pub struct CollectTimeline {
     /// How long one span is, in nanoseconds.
     pub span: i64,
     /// Committed, and not committed, by the span in which they ended or, for the latter, began.
@@ -18,7 +18,7 @@ pub struct Timeline {
     pub events: Vec<(i64, String)>,
 }
 
-impl Timeline {
+impl CollectTimeline {
     pub(crate) fn new(txns: &[Txn], events: &[Value]) -> Self {
         let when = |txn: &Txn| txn.commit.unwrap_or(txn.begin);
         let end = txns.iter().map(when).max().unwrap_or(0) + 1;
@@ -33,7 +33,7 @@ impl Timeline {
             Some((event["time"].as_i64()?, what))
         };
         let events = events.iter().filter_map(event).collect();
-        Timeline {
+        CollectTimeline {
             span,
             spans,
             events,

@@ -5,8 +5,10 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use kingsnake_datasets::store::{Step, Transaction};
-use kingsnake_datasets::workloads::{self as embedded, BadParameters, Kind, Parameters, Workload};
+use kingsnake_datasets::store::{ClientTransaction, TxnStep};
+use kingsnake_datasets::workloads::{
+    self as embedded, BadParameters, Parameters, Workload, WorkloadKind,
+};
 use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
@@ -15,9 +17,9 @@ use crate::conditions::{self, Asked};
 use crate::script::{self, BadScript, Script};
 
 /// What one transaction does.
-pub(crate) enum Plan {
+pub(crate) enum TxnPlan {
     /// Steps, some of which depend on what was read.
-    Steps(Box<dyn Transaction>),
+    Steps(Box<dyn ClientTransaction>),
     /// A compare-and-set of one key, from what the session last saw there.
     Cas(Key),
     /// Rows chosen by conditions.
@@ -26,7 +28,7 @@ pub(crate) enum Plan {
 
 /// A workload that is ready to run.
 pub struct Load {
-    kind: Kind,
+    kind: WorkloadKind,
     initially: Initially,
     make: Make,
 }
@@ -76,7 +78,7 @@ pub enum BadWorkload {
 
 /// A line of the table.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct CollectEntry {
     /// The name, as typed.
     pub name: &'static str,
     /// What it does, in a line.
@@ -89,8 +91,8 @@ pub struct Entry {
     embedded: Option<&'static str>,
 }
 
-const fn own(name: &'static str, about: &'static str, keys: usize) -> Entry {
-    Entry {
+const fn own(name: &'static str, about: &'static str, keys: usize) -> CollectEntry {
+    CollectEntry {
         name,
         about,
         keys,
@@ -101,18 +103,18 @@ const fn own(name: &'static str, about: &'static str, keys: usize) -> Entry {
 
 /// Every workload.
 #[rustfmt::skip]
-pub const LOADS: &[Entry] = &[
-    Entry { name: "mini", about: "at most two reads and two writes, every write after a read of its key (MTC)", keys: 20, ops: 0, embedded: Some("mini") },
-    Entry { name: "rmw", about: "transactions that read and then write each of their keys", keys: 20, ops: 2, embedded: Some("blindw-rmw") },
+pub const LOADS: &[CollectEntry] = &[
+    CollectEntry { name: "mini", about: "at most two reads and two writes, every write after a read of its key (MTC)", keys: 20, ops: 0, embedded: Some("mini") },
+    CollectEntry { name: "rmw", about: "transactions that read and then write each of their keys", keys: 20, ops: 2, embedded: Some("blindw-rmw") },
     own("skew", "reads both keys of a pair and writes one: write skew where a level allows it", 20),
-    Entry { name: "blind", about: "50 % read-only and 50 % write-only transactions", keys: 100, ops: 4, embedded: Some("blindw-rw") },
+    CollectEntry { name: "blind", about: "50 % read-only and 50 % write-only transactions", keys: 100, ops: 4, embedded: Some("blindw-rw") },
     own("fresh", "the same as skew, on pairs of rows that do not exist yet", 0),
-    Entry { name: "append", about: "reads of lists and appends (Jepsen's list-append)", keys: 20, ops: 4, embedded: Some("list-append") },
+    CollectEntry { name: "append", about: "reads of lists and appends (Jepsen's list-append)", keys: 20, ops: 4, embedded: Some("list-append") },
     own("predicate", "ranges of keys, with inserts into and deletes from the range that was read", 0),
     own("where", "selects, updates, deletes and aggregates by a condition over a column, and inserts", 40),
     own("bank", "transfers between two accounts, and reads of all accounts", 8),
     own("register", "a read, a write or a compare-and-set of one key, for `linearizable`", 5),
-    Entry { name: "tpcc", about: "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", keys: 0, ops: 0, embedded: Some("tpcc") },
+    CollectEntry { name: "tpcc", about: "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", keys: 0, ops: 0, embedded: Some("tpcc") },
 ];
 
 /// The names of all workloads.
@@ -161,7 +163,7 @@ impl Load {
             });
         }
         let initially = match (kind, &make) {
-            (Kind::Registers, _) if n_keys > 0 => Initially::Rows(n_keys as i64),
+            (WorkloadKind::Registers, _) if n_keys > 0 => Initially::Rows(n_keys as i64),
             (_, Make::Predicate { .. }) => Initially::EvenRows(SPAN * WINDOWS),
             (_, Make::Where) => Initially::NumberedRows(n_keys as i64),
             _ => Initially::Nothing,
@@ -196,7 +198,7 @@ impl Load {
         }
         let kind = script.kind;
         let initially = match kind {
-            Kind::Registers => Initially::Rows(keys as i64),
+            WorkloadKind::Registers => Initially::Rows(keys as i64),
             _ => Initially::Nothing,
         };
         Ok(Load {
@@ -207,7 +209,7 @@ impl Load {
     }
 
     /// What the keys hold.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> WorkloadKind {
         self.kind
     }
 
@@ -222,50 +224,50 @@ impl Load {
     }
 
     /// The next transaction.
-    pub(crate) fn plan(&self, rng: &mut Rng) -> Plan {
+    pub(crate) fn plan(&self, rng: &mut Rng) -> TxnPlan {
         let steps = match &self.make {
-            Make::Embedded(workload) => return Plan::Steps(workload.transaction(rng)),
+            Make::Embedded(workload) => return TxnPlan::Steps(workload.transaction(rng)),
             Make::Skew { pairs } => skew(2 * rng.below(*pairs) as Key, rng),
             Make::Fresh { used } => {
                 // Four transactions share a pair on average, so that several of them meet on it.
                 let pair = used.fetch_add(1, Ordering::Relaxed) / 4 + rng.below(2) as Key;
                 skew(2 * pair, rng)
             }
-            Make::Where => return Plan::Asked(conditions::plan(rng)),
+            Make::Where => return TxnPlan::Asked(conditions::plan(rng)),
             Make::Predicate { used } => predicate(used.fetch_add(1, Ordering::Relaxed), rng),
-            Make::Bank { accounts } => return Plan::Steps(bank(*accounts, rng)),
+            Make::Bank { accounts } => return TxnPlan::Steps(bank(*accounts, rng)),
             Make::Register { keys } => {
                 let key = rng.below(*keys) as Key;
                 match rng.below(3) {
-                    0 => vec![Step::Read(key)],
-                    1 => vec![Step::Write(key, 0)],
-                    _ => return Plan::Cas(key),
+                    0 => vec![TxnStep::Read(key)],
+                    1 => vec![TxnStep::Write(key, 0)],
+                    _ => return TxnPlan::Cas(key),
                 }
             }
             Make::Script { script, keys } => script.steps(*keys, rng),
         };
-        Plan::Steps(Box::new(steps.into_iter()))
+        TxnPlan::Steps(Box::new(steps.into_iter()))
     }
 }
 
-fn own_load(name: &str, keys: usize) -> (Kind, Make) {
+fn own_load(name: &str, keys: usize) -> (WorkloadKind, Make) {
     let used = AtomicI64::new(0);
     match name {
-        "skew" => (Kind::Registers, Make::Skew { pairs: keys / 2 }),
-        "fresh" => (Kind::Registers, Make::Fresh { used }),
-        "where" => (Kind::Table, Make::Where),
-        "predicate" => (Kind::Rows, Make::Predicate { used }),
-        "bank" => (Kind::Registers, Make::Bank { accounts: keys }),
-        _ => (Kind::Registers, Make::Register { keys }),
+        "skew" => (WorkloadKind::Registers, Make::Skew { pairs: keys / 2 }),
+        "fresh" => (WorkloadKind::Registers, Make::Fresh { used }),
+        "where" => (WorkloadKind::Table, Make::Where),
+        "predicate" => (WorkloadKind::Rows, Make::Predicate { used }),
+        "bank" => (WorkloadKind::Registers, Make::Bank { accounts: keys }),
+        _ => (WorkloadKind::Registers, Make::Register { keys }),
     }
 }
 
-fn skew(first: Key, rng: &mut Rng) -> Vec<Step> {
+fn skew(first: Key, rng: &mut Rng) -> Vec<TxnStep> {
     let written = first + rng.below(2) as Key;
     vec![
-        Step::Read(first),
-        Step::Read(first + 1),
-        Step::Write(written, 0),
+        TxnStep::Read(first),
+        TxnStep::Read(first + 1),
+        TxnStep::Write(written, 0),
     ]
 }
 
@@ -279,23 +281,23 @@ const WINDOWS: i64 = 512;
 ///
 /// Even keys have a row at first and are only deleted; odd keys have none and are only inserted. So a client that finds no row
 /// knows what it found: a row that was deleted, and only once, or one that was not there yet.
-fn predicate(used: i64, rng: &mut Rng) -> Vec<Step> {
+fn predicate(used: i64, rng: &mut Rng) -> Vec<TxnStep> {
     let low = SPAN * (used / 6 % WINDOWS);
     let mut even = || low + 2 * rng.below(SPAN as usize / 2) as Key;
     let (deleted, inserted, second) = (even(), even() + 1, even() + 1);
-    let range = Step::Range(low, low + SPAN - 1);
+    let range = TxnStep::Range(low, low + SPAN - 1);
     match rng.below(6) {
         0 => vec![range],
-        1 => vec![Step::Insert(inserted), Step::Insert(second)],
-        2 => vec![range, Step::Delete(deleted)],
-        3 => vec![Step::Delete(deleted), Step::Insert(inserted)],
-        _ => vec![range, Step::Insert(inserted)],
+        1 => vec![TxnStep::Insert(inserted), TxnStep::Insert(second)],
+        2 => vec![range, TxnStep::Delete(deleted)],
+        3 => vec![TxnStep::Delete(deleted), TxnStep::Insert(inserted)],
+        _ => vec![range, TxnStep::Insert(inserted)],
     }
 }
 
-fn bank(accounts: usize, rng: &mut Rng) -> Box<dyn Transaction> {
+fn bank(accounts: usize, rng: &mut Rng) -> Box<dyn ClientTransaction> {
     if rng.below(5) == 0 {
-        let all = (0..accounts as Key).map(Step::Read);
+        let all = (0..accounts as Key).map(TxnStep::Read);
         return Box::new(all.collect::<Vec<_>>().into_iter());
     }
     let from = rng.below(accounts);
@@ -316,17 +318,17 @@ struct Transfer {
     at: usize,
 }
 
-impl Transaction for Transfer {
-    fn next(&mut self, read: i64) -> Option<Step> {
+impl ClientTransaction for Transfer {
+    fn next(&mut self, read: i64) -> Option<TxnStep> {
         let at = self.at;
         self.at += 1;
         if (1..=2).contains(&at) {
             self.held[at - 1] = read;
         }
         match at {
-            0 | 1 => Some(Step::Read(self.accounts[at])),
-            2 => Some(Step::Write(self.accounts[0], self.held[0] - self.amount)),
-            3 => Some(Step::Write(self.accounts[1], self.held[1] + self.amount)),
+            0 | 1 => Some(TxnStep::Read(self.accounts[at])),
+            2 => Some(TxnStep::Write(self.accounts[0], self.held[0] - self.amount)),
+            3 => Some(TxnStep::Write(self.accounts[1], self.held[1] + self.amount)),
             _ => None,
         }
     }

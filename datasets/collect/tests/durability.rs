@@ -7,18 +7,18 @@ mod common;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use common::{Case, gone, holds, server};
+use common::{CollectCase, gone, holds, server};
 use kingsnake_collect::server::Proxy;
 use kingsnake_collect::{
-    Cell, Database, Events, Failure, Fault, Finding, Initially, Log, OrderBy, Resolution, Run,
-    Schedule, Session,
+    CollectRun, Database, DatabaseSession, Events, Failure, Initially, MergeFinding, OrderBy,
+    Resolution, Schedule, ServerFault, StoredCell, VersionLog,
 };
 use kingsnake_solver::level::Level;
 
 /// A database whose log was changed afterwards.
 struct Doctored<'a> {
     inner: &'a dyn Database,
-    change: &'a (dyn Fn(&mut Log) + Sync),
+    change: &'a (dyn Fn(&mut VersionLog) + Sync),
 }
 
 impl Database for Doctored<'_> {
@@ -30,11 +30,11 @@ impl Database for Doctored<'_> {
         self.inner.prepare(initially)
     }
 
-    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         self.inner.open(session)
     }
 
-    fn log(&self) -> Result<Option<Log>, Failure> {
+    fn log(&self) -> Result<Option<VersionLog>, Failure> {
         let log = self.inner.log()?;
         Ok(log.map(|mut log| {
             (self.change)(&mut log);
@@ -51,10 +51,10 @@ impl Database for Doctored<'_> {
     }
 }
 
-fn findings(change: &(dyn Fn(&mut Log) + Sync)) -> Vec<Finding> {
+fn findings(change: &(dyn Fn(&mut VersionLog) + Sync)) -> Vec<MergeFinding> {
     let directory = tempfile::tempdir().unwrap();
     // One at a time, so that nobody is refused: an aborted write is a plain one to the trigger's table.
-    let mut case = Case::new("sqlite", "immediate", "rmw")
+    let mut case = CollectCase::new("sqlite", "immediate", "rmw")
         .by(OrderBy::Trigger)
         .txns(200);
     case.run.sessions = 2;
@@ -71,13 +71,16 @@ fn findings(change: &(dyn Fn(&mut Log) + Sync)) -> Vec<Finding> {
 fn a_log_without_an_acknowledged_write_is_a_durability_finding() {
     assert_eq!(findings(&|_| ()), []);
     let lost = findings(&|log| log.versions.truncate(log.versions.len() - 1));
-    let [Finding::Lost { .. }] = lost[..] else {
+    let [MergeFinding::Lost { .. }] = lost[..] else {
         panic!("{lost:?}");
     };
     assert!(lost[0].to_string().starts_with("durability: transaction "));
     assert!(lost[0].to_string().contains("was acknowledged"));
     let twice = findings(&|log| log.versions.push(log.versions[5]));
-    assert!(matches!(twice[..], [Finding::Twice { .. }]), "{twice:?}");
+    assert!(
+        matches!(twice[..], [MergeFinding::Twice { .. }]),
+        "{twice:?}"
+    );
     // A log of which the end is not known to be there proves no loss.
     let open = findings(&|log| {
         log.versions.truncate(50);
@@ -93,18 +96,18 @@ fn asynchronous_commit_loses_acknowledged_writes_when_the_server_is_killed() {
     };
     for attempt in 1..=3 {
         let directory = tempfile::tempdir().unwrap();
-        let mut case = Case::new("postgres", "read-committed", "blind")
+        let mut case = CollectCase::new("postgres", "read-committed", "blind")
             .at(&server)
             .by(OrderBy::Log);
         case.settings = vec![("synchronous_commit".to_owned(), "off".to_owned())];
-        case.run = Run {
+        case.run = CollectRun {
             txns: 100_000,
             limit: Some(Duration::from_secs(4 * attempt)),
             seed: attempt,
-            ..Run::default()
+            ..CollectRun::default()
         };
         let schedule = Schedule {
-            faults: vec![Fault::Kill],
+            faults: vec![ServerFault::Kill],
             every: Duration::from_millis(700),
             seed: attempt,
             server: Some(&server),
@@ -113,7 +116,9 @@ fn asynchronous_commit_loses_acknowledged_writes_when_the_server_is_killed() {
         let beside = |events: &Events, done: &AtomicBool| schedule.run(events, done);
         let collected = case.collect_beside(directory.path(), Some(&beside));
         let found = &collected.merged.findings;
-        let lost = found.iter().filter(|it| matches!(it, Finding::Lost { .. }));
+        let lost = found
+            .iter()
+            .filter(|it| matches!(it, MergeFinding::Lost { .. }));
         let n_lost = lost.count();
         if n_lost > 0 {
             println!(
@@ -134,11 +139,11 @@ fn postgres_says_what_became_of_a_transaction() {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
-    let case = Case::new("postgres", "serializable", "mini").at(&server);
+    let case = CollectCase::new("postgres", "serializable", "mini").at(&server);
     let database = case.connect(directory.path());
     database.prepare(Initially::Rows(3)).unwrap();
     let mut session = database.open(0).unwrap();
-    let cell = |value| Cell { value, beside: 0 };
+    let cell = |value| StoredCell { value, beside: 0 };
     session.begin().unwrap();
     let committed = session.write(0, cell(1)).unwrap().txn.unwrap();
     session.commit().unwrap();
@@ -165,21 +170,21 @@ fn unknown_ends_are_settled_by_the_word_of_postgres_where_there_is_no_log() {
     };
     let place = server.urls[0].split(['@', '/']).nth(3).unwrap().to_owned();
     let proxies = [Proxy::start(&*place).unwrap()];
-    let mut case = Case::new("postgres", "serializable", "rmw")
+    let mut case = CollectCase::new("postgres", "serializable", "rmw")
         .at(&server)
         .by(OrderBy::Rank);
     let through = format!("127.0.0.1:{}", proxies[0].port());
     case.urls[0] = case.urls[0].replace(&place, &through);
     let (mut unknown, mut settled) = (0, [0, 0]);
     for seed in 1..=3 {
-        case.run = Run {
+        case.run = CollectRun {
             txns: 100_000,
             limit: Some(Duration::from_secs(3)),
             seed,
-            ..Run::default()
+            ..CollectRun::default()
         };
         let schedule = Schedule {
-            faults: vec![Fault::HalfClose, Fault::Cut],
+            faults: vec![ServerFault::HalfClose, ServerFault::Cut],
             every: Duration::from_millis(150),
             seed,
             server: Some(&server),

@@ -3,17 +3,17 @@
 
 mod common;
 
-use common::{Case, holds};
+use common::{CollectCase, holds};
 use kingsnake_collect::{CollectError, Load, Mistake, OrderBy};
 use kingsnake_solver::level::Level;
 
 #[test]
 fn the_adapters_pass_their_control_and_deliberate_mistakes_are_found() {
-    Case::new("sqlite", "serializable", "mini").control(&Mistake::ALL);
-    Case::new("fjall", "serializable", "mini").control(&Mistake::ALL);
+    CollectCase::new("sqlite", "serializable", "mini").control(&Mistake::ALL);
+    CollectCase::new("fjall", "serializable", "mini").control(&Mistake::ALL);
     // A second connection would wait for the only writer.
     let alone = [Mistake::DroppedWrite, Mistake::StaleRead];
-    Case::new("redb", "serializable", "mini").control(&alone);
+    CollectCase::new("redb", "serializable", "mini").control(&alone);
 }
 
 #[test]
@@ -30,7 +30,8 @@ fn sqlite_is_serializable_on_every_workload() {
         "register",
     ] {
         let directory = tempfile::tempdir().unwrap();
-        let collected = Case::new("sqlite", "serializable", workload).collect(directory.path());
+        let collected =
+            CollectCase::new("sqlite", "serializable", workload).collect(directory.path());
         assert_eq!(collected.ended_early, None);
         assert_eq!(
             collected.tally.committed + collected.tally.n_aborted(),
@@ -47,7 +48,7 @@ fn sqlite_keeps_its_promise_at_every_level_that_has_one() {
     for isolation in ["serializable", "immediate", "shared-cache"] {
         for order in [OrderBy::Rank, OrderBy::Trigger] {
             let directory = tempfile::tempdir().unwrap();
-            let case = Case::new("sqlite", isolation, "blind")
+            let case = CollectCase::new("sqlite", isolation, "blind")
                 .by(order)
                 .txns(1_000);
             let collected = case.collect(directory.path());
@@ -59,7 +60,7 @@ fn sqlite_keeps_its_promise_at_every_level_that_has_one() {
 
 #[test]
 fn a_shared_cache_with_uncommitted_reads_loses_updates() {
-    let mut case = Case::new("sqlite", "read-uncommitted", "rmw");
+    let mut case = CollectCase::new("sqlite", "read-uncommitted", "rmw");
     case.run.think = std::time::Duration::from_micros(200);
     case.should_violate(Level::Ser);
 }
@@ -69,7 +70,7 @@ fn fjall_and_redb_are_serializable() {
     for database in ["fjall", "redb"] {
         for workload in ["mini", "append"] {
             let directory = tempfile::tempdir().unwrap();
-            let collected = Case::new(database, "serializable", workload)
+            let collected = CollectCase::new(database, "serializable", workload)
                 .txns(1_000)
                 .collect(directory.path());
             assert!(
@@ -86,7 +87,7 @@ fn a_workload_from_a_file_runs() {
     let file = directory.path().join("load.toml");
     std::fs::write(&file, "[[transaction]]\nweight = 2\nops = ['read a', 'write b']\n[[transaction]]\nops = ['write a']\n").unwrap();
     let file = file.display().to_string();
-    let case = Case::new("sqlite", "serializable", &file);
+    let case = CollectCase::new("sqlite", "serializable", &file);
     let collected = case.collect(&directory.path().join("out"));
     assert!(holds(&collected.history, Level::Ser));
     assert!(Load::new("no-such-file", None, None).is_err());
@@ -95,7 +96,7 @@ fn a_workload_from_a_file_runs() {
 #[test]
 fn a_directory_that_holds_a_collection_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
-    let case = Case::new("sqlite", "serializable", "mini").txns(10);
+    let case = CollectCase::new("sqlite", "serializable", "mini").txns(10);
     case.collect(directory.path());
     let database = case.connect(directory.path());
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -108,7 +109,7 @@ fn a_directory_that_holds_a_collection_is_not_overwritten() {
 #[test]
 fn journals_are_merged_again_without_their_database() {
     let directory = tempfile::tempdir().unwrap();
-    let collected = Case::new("sqlite", "serializable", "mini")
+    let collected = CollectCase::new("sqlite", "serializable", "mini")
         .txns(500)
         .collect(directory.path());
     let before = std::fs::read_to_string(&collected.history).unwrap();
@@ -123,7 +124,7 @@ fn journals_are_merged_again_without_their_database() {
 fn a_table_in_the_way_is_an_error_and_stays() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("theirs.sqlite");
-    let mut case = Case::new("sqlite", "serializable", "mini").txns(100);
+    let mut case = CollectCase::new("sqlite", "serializable", "mini").txns(100);
     case.urls = vec![file.display().to_string()];
     let database = case.connect(directory.path());
     database.prepare(case.load().initially()).unwrap();

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use common::{Case, gone, holds, pids, server};
+use common::{CollectCase, gone, holds, pids, server};
 use kingsnake_collect::server::{Private, is_running};
-use kingsnake_collect::{CollectError, Events, OrderBy, Run};
+use kingsnake_collect::{CollectError, CollectRun, Events, OrderBy};
 use kingsnake_solver::level::Level;
 use mysql::prelude::Queryable;
 
@@ -19,7 +19,7 @@ use mysql::prelude::Queryable;
 fn refused(database: &str, url: &str, order: OrderBy) -> String {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out");
-    let mut case = Case::new(database, adapter_level(database), "mini")
+    let mut case = CollectCase::new(database, adapter_level(database), "mini")
         .by(order)
         .txns(100);
     case.urls = vec![url.to_owned()];
@@ -43,7 +43,7 @@ fn adapter_level(database: &str) -> &'static str {
 /// That a user who may can collect there: nothing is in the way.
 fn still_works(database: &str, server: &Private) {
     let directory = tempfile::tempdir().unwrap();
-    let case = Case::new(database, adapter_level(database), "mini")
+    let case = CollectCase::new(database, adapter_level(database), "mini")
         .at(server)
         .txns(50);
     case.collect(directory.path());
@@ -102,7 +102,7 @@ fn postgres_refuses_wrong_passwords_missing_rights_and_tables_in_the_way() {
     let words = refused("postgres", &user("guarded:wrong"), OrderBy::Rank);
     assert!(words.contains("password authentication failed"), "{words}");
     assert!(!words.contains("wrong"), "{words}");
-    let mut right = Case::new("postgres", "serializable", "mini").txns(50);
+    let mut right = CollectCase::new("postgres", "serializable", "mini").txns(50);
     right.urls = vec![user("guarded:right")];
     right.collect(tempfile::tempdir().unwrap().path());
     let words = refused("postgres", &user("nobody"), OrderBy::Rank);
@@ -184,11 +184,11 @@ fn a_server_that_dies_ends_the_collection_and_what_was_recorded_is_a_history() {
             continue;
         };
         let directory = tempfile::tempdir().unwrap();
-        let mut case = Case::new(database, adapter_level(database), "mini").at(&server);
-        case.run = Run {
+        let mut case = CollectCase::new(database, adapter_level(database), "mini").at(&server);
+        case.run = CollectRun {
             txns: 1_000_000,
             patience: Duration::from_millis(300),
-            ..Run::default()
+            ..CollectRun::default()
         };
         let client = case.connect(directory.path());
         let beside = |_: &Events, _: &AtomicBool| {
@@ -221,7 +221,7 @@ fn collects_until_killed() {
     let pids: Vec<String> = pids(&server).iter().map(ToString::to_string).collect();
     let told = format!("{}\n{}", server.directory().display(), pids.join(" "));
     std::fs::write(place.join("server"), told).unwrap();
-    let mut case = Case::new("postgres", "serializable", "rmw").at(&server);
+    let mut case = CollectCase::new("postgres", "serializable", "rmw").at(&server);
     case.run.txns = u64::MAX / 4;
     case.run.limit = Some(Duration::from_secs(120));
     case.collect(&place.join("out"));

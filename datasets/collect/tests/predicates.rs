@@ -6,7 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Case, gone, holds, server};
+use common::{CollectCase, gone, holds, server};
 use kingsnake_adya::check;
 use kingsnake_collect::{Collected, OrderBy};
 use kingsnake_datasets::{ReadOptions, open};
@@ -28,7 +28,7 @@ fn ranges_are_collected_with_deletes_from_every_embedded_database() {
     ] {
         for &order in orders {
             let directory = tempfile::tempdir().unwrap();
-            let case = Case::new(database, "serializable", "predicate")
+            let case = CollectCase::new(database, "serializable", "predicate")
                 .by(order)
                 .txns(1_000);
             let collected = case.collect(directory.path());
@@ -53,7 +53,7 @@ fn ranges_are_collected_with_deletes_from_every_server() {
         let adapter = kingsnake_collect::adapter(database).unwrap();
         for &order in adapter.version_orders {
             let directory = tempfile::tempdir().unwrap();
-            let case = Case::new(database, adapter.levels[0].name, "predicate")
+            let case = CollectCase::new(database, adapter.levels[0].name, "predicate")
                 .at(&server)
                 .by(order)
                 .txns(500);
@@ -73,7 +73,7 @@ fn ranges_are_collected_with_deletes_from_every_server() {
 #[test]
 fn sqlite_is_asked_by_conditions() {
     let directory = tempfile::tempdir().unwrap();
-    let collected = Case::new("sqlite", "serializable", "where")
+    let collected = CollectCase::new("sqlite", "serializable", "where")
         .txns(500)
         .collect(directory.path());
     for words in [
@@ -89,7 +89,7 @@ fn sqlite_is_asked_by_conditions() {
     }
     let parsed = open(&collected.history, &ReadOptions::default()).unwrap();
     assert!(parsed.history.n_predicates() > 100);
-    let refused = Case::new("fjall", "serializable", "where").try_connect(directory.path());
+    let refused = CollectCase::new("fjall", "serializable", "where").try_connect(directory.path());
     let words = refused.err().unwrap().to_string();
     assert!(words.contains("sqlite and postgres are"), "{words}");
 }
@@ -127,7 +127,7 @@ fn snapshots_of_postgres_are_a_certificate() {
             ("repeatable-read", PlLevel::Pl2Plus),
         ] {
             let directory = tempfile::tempdir().unwrap();
-            let mut case = Case::new("postgres", isolation, "where")
+            let mut case = CollectCase::new("postgres", isolation, "where")
                 .at(&server)
                 .by(order)
                 .txns(600);

@@ -6,9 +6,9 @@ mod common;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use common::{Case, gone, holds, server};
+use common::{CollectCase, gone, holds, server};
 use kingsnake_collect::server::Proxy;
-use kingsnake_collect::{Events, Fault, Mistake, OrderBy, Run, Schedule};
+use kingsnake_collect::{CollectRun, Events, Mistake, OrderBy, Schedule, ServerFault};
 use kingsnake_solver::level::Level;
 
 #[test]
@@ -16,13 +16,13 @@ fn postgres_keeps_serializable_and_snapshot_isolation() {
     let Some(server) = server("postgres", 1) else {
         return;
     };
-    Case::new("postgres", "serializable", "mini")
+    CollectCase::new("postgres", "serializable", "mini")
         .at(&server)
         .txns(800)
         .control(&Mistake::ALL);
     for order in [OrderBy::Log, OrderBy::Rank, OrderBy::Trigger] {
         let directory = tempfile::tempdir().unwrap();
-        let case = Case::new("postgres", "serializable", "blind")
+        let case = CollectCase::new("postgres", "serializable", "blind")
             .at(&server)
             .by(order)
             .txns(1_000);
@@ -33,7 +33,7 @@ fn postgres_keeps_serializable_and_snapshot_isolation() {
     }
     for workload in ["fresh", "append", "predicate", "bank"] {
         let directory = tempfile::tempdir().unwrap();
-        let case = Case::new("postgres", "serializable", workload)
+        let case = CollectCase::new("postgres", "serializable", workload)
             .at(&server)
             .by(OrderBy::Log)
             .txns(800);
@@ -42,23 +42,23 @@ fn postgres_keeps_serializable_and_snapshot_isolation() {
         assert_eq!(collected.merged.findings, []);
     }
     let directory = tempfile::tempdir().unwrap();
-    let mut case = Case::new("postgres", "repeatable-read", "skew").at(&server);
+    let mut case = CollectCase::new("postgres", "repeatable-read", "skew").at(&server);
     case.settings = vec![("snapshots".to_owned(), "on".to_owned())];
     let collected = case.collect(directory.path());
     assert!(holds(&collected.history, Level::Si));
     let text = std::fs::read_to_string(&collected.history).unwrap();
     assert!(text.contains("\"snapshots\":[\"") && text.contains("\"xid\":"));
-    Case::new("postgres", "repeatable-read", "skew")
+    CollectCase::new("postgres", "repeatable-read", "skew")
         .at(&server)
         .should_violate(Level::Ser);
-    Case::new("postgres", "read-committed", "rmw")
+    CollectCase::new("postgres", "read-committed", "rmw")
         .at(&server)
         .should_violate(Level::Si);
     gone(server);
 }
 
 /// Runs a schedule beside a collection.
-fn with_faults(case: &Case<'_>, schedule: &Schedule<'_>) -> kingsnake_collect::Collected {
+fn with_faults(case: &CollectCase<'_>, schedule: &Schedule<'_>) -> kingsnake_collect::Collected {
     let directory = tempfile::tempdir().unwrap();
     let beside = |events: &Events, done: &AtomicBool| schedule.run(events, done);
     let collected = case.collect_beside(directory.path(), Some(&beside));
@@ -76,7 +76,7 @@ fn postgres_survives_crashes_pauses_and_cuts() {
     };
     let proxy = Proxy::start(server.urls[0].split(['@', '/']).nth(3).unwrap()).unwrap();
     let proxies = [proxy];
-    let mut case = Case::new("postgres", "serializable", "rmw")
+    let mut case = CollectCase::new("postgres", "serializable", "rmw")
         .at(&server)
         .by(OrderBy::Log);
     let port = server.urls[0]
@@ -88,13 +88,13 @@ fn postgres_survives_crashes_pauses_and_cuts() {
         .unwrap()
         .to_owned();
     case.urls[0] = case.urls[0].replace(&port, &proxies[0].port().to_string());
-    case.run = Run {
+    case.run = CollectRun {
         txns: 100_000,
         limit: Some(Duration::from_secs(5)),
-        ..Run::default()
+        ..CollectRun::default()
     };
     let schedule = Schedule {
-        faults: Fault::ALL.to_vec(),
+        faults: ServerFault::ALL.to_vec(),
         every: Duration::from_millis(400),
         seed: 1,
         server: Some(&server),
@@ -114,13 +114,13 @@ fn mariadb_keeps_serializable() {
     let Some(server) = server("mariadb", 1) else {
         return;
     };
-    Case::new("mariadb", "serializable", "mini")
+    CollectCase::new("mariadb", "serializable", "mini")
         .at(&server)
         .txns(400)
         .control(&[Mistake::DroppedWrite, Mistake::StaleRead]);
     for order in [OrderBy::Log, OrderBy::Rank, OrderBy::Trigger] {
         let directory = tempfile::tempdir().unwrap();
-        let case = Case::new("mariadb", "serializable", "blind")
+        let case = CollectCase::new("mariadb", "serializable", "blind")
             .at(&server)
             .by(order)
             .txns(800);
@@ -129,7 +129,7 @@ fn mariadb_keeps_serializable() {
         assert!(collected.merged.n_ordered > 0, "{}", order.name());
         assert_eq!(collected.merged.findings, []);
     }
-    Case::new("mariadb", "repeatable-read", "rmw")
+    CollectCase::new("mariadb", "repeatable-read", "rmw")
         .at(&server)
         .txns(1_000)
         .should_violate(Level::Si);
@@ -142,7 +142,7 @@ fn galera_is_collected_from_all_its_nodes() {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
-    let case = Case::new("mariadb", "repeatable-read", "mini")
+    let case = CollectCase::new("mariadb", "repeatable-read", "mini")
         .at(&server)
         .by(OrderBy::None)
         .txns(1_000);
@@ -162,13 +162,13 @@ fn etcd_is_strictly_serializable_with_linearizable_reads() {
     let Some(server) = server("etcd", 1) else {
         return;
     };
-    Case::new("etcd", "linearizable", "mini")
+    CollectCase::new("etcd", "linearizable", "mini")
         .at(&server)
         .txns(300)
         .control(&[Mistake::DroppedWrite, Mistake::StaleRead]);
     for workload in ["register", "mini", "append"] {
         let directory = tempfile::tempdir().unwrap();
-        let collected = Case::new("etcd", "linearizable", workload)
+        let collected = CollectCase::new("etcd", "linearizable", workload)
             .at(&server)
             .txns(500)
             .collect(directory.path());
@@ -182,17 +182,17 @@ fn etcd_is_strictly_serializable_with_linearizable_reads() {
 fn etcd_with_pauses(isolation: &str, seed: u64) -> Option<bool> {
     let server = server("etcd", 3)?;
     let directory = tempfile::tempdir().unwrap();
-    let mut case = Case::new("etcd", isolation, "register").at(&server);
+    let mut case = CollectCase::new("etcd", isolation, "register").at(&server);
     case.settings = vec![("timeout".to_owned(), "0.1".to_owned())];
-    case.run = Run {
+    case.run = CollectRun {
         txns: 1_000_000,
         sessions: 9,
         limit: Some(Duration::from_secs(6)),
         seed,
-        ..Run::default()
+        ..CollectRun::default()
     };
     let schedule = Schedule {
-        faults: vec![Fault::Pause],
+        faults: vec![ServerFault::Pause],
         every: Duration::from_millis(1_200),
         seed,
         server: Some(&server),

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::cobra_claims::Claims;
 use super::cobra_records::{Layout, Record, find_layout, walk};
 use crate::cursor::Input;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 use crate::format::Format;
 
 /// The writer and write id of a value that was there before the run.
@@ -81,7 +81,7 @@ fn read_by_write_id(
                 Record::Start { txn, .. } => feed.txn = txn,
                 Record::Commit { .. } => feed.flush(log.input, builder),
                 Record::Write { id, key, .. } => {
-                    feed.put(true, key, id, Origin { at, writer: 0 });
+                    feed.put(true, key, id, OperationOrigin { at, writer: 0 });
                     return Ok(());
                 }
                 Record::Read {
@@ -90,7 +90,7 @@ fn read_by_write_id(
                     key,
                     value,
                 } => {
-                    let origin = Origin { at, writer };
+                    let origin = OperationOrigin { at, writer };
                     feed.put(false, key, id, origin);
                     if is_reserved(id) || is_reserved(writer) {
                         check_initial(&mut feed.claims, log.input, at, [writer, id, key, value]);
@@ -122,7 +122,7 @@ pub(crate) fn is_reserved(id: i64) -> bool {
 
 /// Where an operation stands, and for a read the writer that it names.
 #[derive(Clone, Copy)]
-struct Origin {
+struct OperationOrigin {
     at: usize,
     writer: i64,
 }
@@ -132,13 +132,13 @@ struct Origin {
 struct Feed {
     txn: i64,
     run: Vec<NumberOp>,
-    origins: Vec<Origin>,
+    origins: Vec<OperationOrigin>,
     claims: Claims,
 }
 
 impl Feed {
     #[inline]
-    fn put(&mut self, is_write: bool, key: i64, value: i64, origin: Origin) {
+    fn put(&mut self, is_write: bool, key: i64, value: i64, origin: OperationOrigin) {
         self.run.push(NumberOp {
             is_write,
             key,
@@ -218,7 +218,7 @@ fn check_keys(logs: &[SessionLog<'_>], layout: Layout) -> Result<(), ReadError> 
             Record::Read { id, key, .. } => match key_of.get(&id) {
                 Some(&other) if other != key => Err(log.input.error_at(
                     at,
-                    Problem::Contradiction(format!(
+                    InputProblem::Contradiction(format!(
                         "a read of key {key} names write id {id}, which wrote key {other}"
                     )),
                 )),
@@ -283,7 +283,7 @@ fn mark(
                 if commit < begin {
                     return Err(input.error_at(
                         at,
-                        Problem::Contradiction(format!(
+                        InputProblem::Contradiction(format!(
                             "the transaction commits at {commit}, before it begins at {begin}"
                         )),
                     ));

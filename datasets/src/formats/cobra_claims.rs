@@ -6,7 +6,7 @@ use kingsnake_history::model::ValueId;
 use rustc_hash::FxHashMap;
 
 use crate::cursor::Input;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// No transaction; transaction ids are positive in every log seen, and one with this id would only go unchecked.
 const NOBODY: i64 = i64::MIN;
@@ -65,7 +65,7 @@ impl Claims {
         words: impl FnOnce() -> String,
     ) {
         if self.contradiction.is_none() {
-            self.contradiction = Some(input.error_at(at, Problem::Contradiction(words())));
+            self.contradiction = Some(input.error_at(at, InputProblem::Contradiction(words())));
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::cobra::SessionLog;
 use crate::cursor::Input;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// Whether S and C carry a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) fn find_layout(logs: &[SessionLog<'_>]) -> Result<Layout, ReadError> 
         }
         (Ok(plain), Ok(_)) => match logs.iter().find(|log| !log.input.bytes.is_empty()) {
             None => Ok(plain),
-            Some(log) => Err(log.input.error(Problem::Unrecognised(
+            Some(log) => Err(log.input.error(InputProblem::Unrecognised(
                 "the log can be read with and without times, so its meaning is not certain"
                     .to_owned(),
             ))),
@@ -134,7 +134,7 @@ fn field(record: &[u8], index: usize) -> i64 {
 fn truncated(input: Input<'_>, at: usize, length: usize) -> ReadError {
     let left = input.bytes.len() - at;
     let letter = char::from(input.bytes[at]);
-    let problem = Problem::Syntax {
+    let problem = InputProblem::Syntax {
         found: format!("a record {letter} cut off after {left} bytes"),
         expected: format!("{length} bytes"),
     };
@@ -153,5 +153,5 @@ fn unexpected(input: Input<'_>, at: usize, open: Option<i64>) -> ReadError {
         None => "a record S, which starts a transaction".to_owned(),
         Some(txn) => format!("a record R or W, or C that commits transaction {txn}"),
     };
-    input.error_at(at, Problem::Syntax { found, expected })
+    input.error_at(at, InputProblem::Syntax { found, expected })
 }

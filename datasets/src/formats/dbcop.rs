@@ -5,7 +5,7 @@
 use kingsnake_history::model::{HistoryBuilder, NumberOp, Status, Token};
 
 use crate::cursor::Input;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 const EVENT: usize = 18;
 
@@ -188,7 +188,7 @@ impl Reader<'_> {
     fn wrong(&self, found: String, expected: &str) -> ReadError {
         let expected = expected.to_owned();
         self.input
-            .error_at(self.at, Problem::Syntax { found, expected })
+            .error_at(self.at, InputProblem::Syntax { found, expected })
     }
 }
 

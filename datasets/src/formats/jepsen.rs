@@ -7,12 +7,12 @@ use kingsnake_history::model::{HistoryBuilder, Token};
 use super::datum::{Datum, Dialect, pass_ignored, scan};
 use super::{jepsen_fast, jepsen_pairs};
 use crate::cursor::{Cursor, Input};
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 use rustc_hash::FxHashSet;
 
 /// What an event says of its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     Invoke,
     Ok,
     Fail,
@@ -45,7 +45,7 @@ pub(super) enum Content {
 
 /// One `[:r k v]`, `[:w k v]` or `[:append k v]`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct MicroOp {
     pub(super) action: Action,
     pub(super) key: Token,
     pub(super) content: Content,
@@ -53,8 +53,8 @@ pub(super) struct Step {
 
 /// One event of a client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
-    pub(super) kind: Kind,
+pub(super) struct ClientEvent {
+    pub(super) kind: EventKind,
     pub(super) process: Option<i64>,
     pub(super) time: Option<i64>,
     pub(super) index: Option<i64>,
@@ -73,8 +73,8 @@ pub(super) struct Event {
 /// The events of one file.
 #[derive(Default)]
 pub(super) struct Events {
-    pub(super) all: Vec<Event>,
-    pub(super) steps: Vec<Step>,
+    pub(super) all: Vec<ClientEvent>,
+    pub(super) steps: Vec<MicroOp>,
     pub(super) items: Vec<Token>,
     /// Some step is `[:r k v]` or the like, so the history is of transactions.
     pub(super) has_txns: bool,
@@ -90,7 +90,7 @@ pub(super) struct Events {
 
 impl Events {
     /// The steps of an event.
-    pub(super) fn steps(&self, event: &Event) -> &[Step] {
+    pub(super) fn steps(&self, event: &ClientEvent) -> &[MicroOp] {
         &self.steps[event.steps.0 as usize..event.steps.1 as usize]
     }
 }
@@ -190,12 +190,12 @@ impl Events {
             fields.iter().find(is_named).map(|(_, value)| value)
         };
         let kind = match get("type").and_then(Datum::word) {
-            Some("invoke") => Kind::Invoke,
-            Some("ok") => Kind::Ok,
-            Some("fail") => Kind::Fail,
-            Some("info") => Kind::Info,
+            Some("invoke") => EventKind::Invoke,
+            Some("ok") => EventKind::Ok,
+            Some("fail") => EventKind::Fail,
+            Some("info") => EventKind::Info,
             other => {
-                return Err(here.fail(Problem::Syntax {
+                return Err(here.fail(InputProblem::Syntax {
                     found: other.map_or("an event without :type".to_owned(), |it| {
                         format!(":type {it}")
                     }),
@@ -227,7 +227,7 @@ impl Events {
             self.first_other.get_or_insert((at, name));
             return Ok(());
         };
-        self.all.push(Event {
+        self.all.push(ClientEvent {
             kind,
             process,
             time: int("time"),
@@ -298,7 +298,7 @@ impl Events {
                 let step = self.read_step(here, step.seq().unwrap_or(&[]), builder)?;
                 let inner = builder.show(step.key);
                 let key = builder.text(&format!("{group}/{inner}"));
-                self.steps.push(Step { key, ..step });
+                self.steps.push(MicroOp { key, ..step });
             }
             return Ok(Some(true));
         }
@@ -321,7 +321,7 @@ impl Events {
         f: &str,
         value: &Datum<'_>,
         builder: &mut HistoryBuilder,
-    ) -> Option<Step> {
+    ) -> Option<MicroOp> {
         let pair = value.seq().filter(|pair| pair.len() == 2);
         let (key, value) = match (f, pair) {
             ("cas", Some([key, inner])) if inner.seq().is_some() && is_plain(key) => {
@@ -341,7 +341,7 @@ impl Events {
             ("write", None) if is_plain(value) => (Action::Write, self.content(value, builder)),
             _ => return None,
         };
-        Some(Step {
+        Some(MicroOp {
             action,
             key,
             content,
@@ -353,12 +353,12 @@ impl Events {
         here: &Cursor<'_>,
         parts: &[Datum<'_>],
         builder: &mut HistoryBuilder,
-    ) -> Result<Step, ReadError> {
+    ) -> Result<MicroOp, ReadError> {
         let (name, key, content) = match parts {
             [name, key] => (name, key, &Datum::Nil),
             [name, key, content] => (name, key, content),
             _ => {
-                return Err(here.fail(Problem::Syntax {
+                return Err(here.fail(InputProblem::Syntax {
                     found: format!("a step of {} parts", parts.len()),
                     expected: "[:r key value], [:w key value] or [:append key value]".to_owned(),
                 }));
@@ -370,7 +370,7 @@ impl Events {
             Some("append") => Action::Append,
             other => {
                 let name = other.unwrap_or("without a name");
-                return Err(here.fail(Problem::Unsupported(format!(
+                return Err(here.fail(InputProblem::Unsupported(format!(
                     "step {name} is not supported yet; :r, :w and :append are"
                 ))));
             }
@@ -380,7 +380,7 @@ impl Events {
             Action::Read => self.content(content, builder),
             _ => Content::One(token(content, builder)),
         };
-        Ok(Step {
+        Ok(MicroOp {
             action,
             key,
             content,
@@ -450,7 +450,7 @@ impl Events {
         let message = format!(
             "operation {name} is no transaction over keys; supported are transactions of :r, :w and :append, and :read, :write and :cas of registers; for other workloads of Jepsen say which by --workload"
         );
-        Err(input.error_in_line(*at, Problem::Unsupported(message)))
+        Err(input.error_in_line(*at, InputProblem::Unsupported(message)))
     }
 }
 

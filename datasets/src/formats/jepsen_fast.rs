@@ -8,7 +8,7 @@ use kingsnake_history::model::{HistoryBuilder, Token};
 use rustc_hash::FxHashMap;
 
 use super::datum::Dialect;
-use super::jepsen::{Action, Content, Event, Events, Kind, Step, Way};
+use super::jepsen::{Action, ClientEvent, Content, EventKind, Events, MicroOp, Way};
 use crate::cursor::Cursor;
 
 /// What stands after `:value`.
@@ -74,7 +74,7 @@ pub(super) fn read_skipped(
     let mut needed = Vec::new();
     for (at, event) in events.all.iter().enumerate() {
         let (waiting, n_open) = open.entry(event.process).or_default();
-        if event.kind == Kind::Invoke {
+        if event.kind == EventKind::Invoke {
             *n_open += 1;
             if *n_open > 1 {
                 needed.extend(waiting.take());
@@ -194,7 +194,7 @@ impl<'a> Reader<'_, '_, 'a> {
         true
     }
 
-    fn event(&mut self, start: usize, way: Way, number: i64) -> Option<Event> {
+    fn event(&mut self, start: usize, way: Way, number: i64) -> Option<ClientEvent> {
         if !self.cursor.pass(b'{') {
             return None;
         }
@@ -218,10 +218,10 @@ impl<'a> Reader<'_, '_, 'a> {
             let bit = match key {
                 b"type" => {
                     kind = Some(match self.word()? {
-                        b"invoke" => Kind::Invoke,
-                        b"ok" => Kind::Ok,
-                        b"fail" => Kind::Fail,
-                        b"info" => Kind::Info,
+                        b"invoke" => EventKind::Invoke,
+                        b"ok" => EventKind::Ok,
+                        b"fail" => EventKind::Fail,
+                        b"info" => EventKind::Info,
                         _ => return None,
                     });
                     1
@@ -261,7 +261,7 @@ impl<'a> Reader<'_, '_, 'a> {
             n_seen |= bit;
         }
         let (has_steps, steps, skipped) = self.steps_of(f, value)?;
-        Some(Event {
+        Some(ClientEvent {
             kind: kind?,
             process: Some(process?),
             time,
@@ -274,7 +274,7 @@ impl<'a> Reader<'_, '_, 'a> {
         })
     }
 
-    fn value(&mut self, kind: Option<Kind>) -> Option<Found> {
+    fn value(&mut self, kind: Option<EventKind>) -> Option<Found> {
         if self.nil() {
             return Some(Found::Nothing);
         }
@@ -287,7 +287,7 @@ impl<'a> Reader<'_, '_, 'a> {
         if matches!(self.cursor.peek(), b'[' | b']') {
             let is_step = self.begins_step();
             self.cursor.at = value_at;
-            if kind == Some(Kind::Invoke) && is_step && self.skip() {
+            if kind == Some(EventKind::Invoke) && is_step && self.skip() {
                 return Some(Found::Skipped(value_at));
             }
             self.cursor.at = value_at;
@@ -364,7 +364,7 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    fn step(&mut self) -> Option<Step> {
+    fn step(&mut self) -> Option<MicroOp> {
         if !self.cursor.pass(b'[') {
             return None;
         }
@@ -389,7 +389,7 @@ impl<'a> Reader<'_, '_, 'a> {
             Content::One(self.plain()?)
         };
         self.blanks();
-        self.cursor.pass(b']').then_some(Step {
+        self.cursor.pass(b']').then_some(MicroOp {
             action,
             key,
             content,
@@ -460,7 +460,7 @@ impl<'a> Reader<'_, '_, 'a> {
             Some(key) => Token::Int(key),
             None => self.events.register(self.builder),
         };
-        self.events.steps.push(Step {
+        self.events.steps.push(MicroOp {
             action,
             key,
             content,

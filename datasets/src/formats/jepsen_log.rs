@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::datum::{Datum, Dialect, pass_ignored, scan};
 use crate::cursor::{Cursor, Input};
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// One event.
-struct Event {
+struct LogEvent {
     kind: String,
     f: String,
     process: Option<i64>,
@@ -25,7 +25,7 @@ pub(crate) fn read(input: Input<'_>, is_json: bool) -> Result<Vec<Operation>, Re
     let dialect = if is_json { Dialect::Json } else { Dialect::Edn };
     let mut cursor = input.cursor();
     let mut close = None;
-    let mut log = Log::default();
+    let mut log = OperationLog::default();
     let mut place = 0;
     loop {
         pass_ignored(&mut cursor, dialect)?;
@@ -51,7 +51,7 @@ pub(crate) fn read(input: Input<'_>, is_json: bool) -> Result<Vec<Operation>, Re
     Ok(log.operations)
 }
 
-fn read_event(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<Option<Event>, ReadError> {
+fn read_event(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<Option<LogEvent>, ReadError> {
     let at = cursor.at;
     let datum = scan(cursor, dialect)?;
     let here = Cursor { at, ..*cursor };
@@ -69,7 +69,7 @@ fn read_event(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<Option<Event>
     let kind = match get("type").and_then(Datum::word) {
         Some(kind @ ("invoke" | "ok" | "fail" | "info")) => kind.to_owned(),
         other => {
-            return Err(here.fail(Problem::Syntax {
+            return Err(here.fail(InputProblem::Syntax {
                 found: other.map_or("an event without :type".to_owned(), |it| {
                     format!(":type {it}")
                 }),
@@ -80,7 +80,7 @@ fn read_event(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<Option<Event>
     if !matches!(get("process"), None | Some(Datum::Nil | Datum::Int(_))) {
         return Ok(None);
     }
-    Ok(Some(Event {
+    Ok(Some(LogEvent {
         kind,
         f: get("f").and_then(Datum::word).unwrap_or("").to_owned(),
         process: int("process"),
@@ -109,13 +109,13 @@ fn value(datum: &Datum<'_>) -> Value {
 
 /// Operations, and which of them have not completed.
 #[derive(Default)]
-struct Log {
+struct OperationLog {
     operations: Vec<Operation>,
     open: FxHashMap<Option<i64>, Vec<usize>>,
 }
 
-impl Log {
-    fn take(&mut self, event: Event, place: usize) {
+impl OperationLog {
+    fn take(&mut self, event: LogEvent, place: usize) {
         let name = event.index.unwrap_or(place as i64);
         if event.kind == "invoke" {
             let input = event.value.unwrap_or(Value::Nil);

@@ -6,12 +6,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use kingsnake_history::model::{HistoryBuilder, Outcome, Status, Token};
+use kingsnake_history::model::{CompareOutcome, HistoryBuilder, Status, Token};
 use rustc_hash::FxHashMap;
 
-use super::jepsen::{Action, Content, Event, Events, Kind, Step};
+use super::jepsen::{Action, ClientEvent, Content, EventKind, Events, MicroOp};
 use crate::cursor::Input;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// How many open invocations of one process are compared with a completion. A sound history has one.
 const MOST_WAITING: usize = 64;
@@ -64,8 +64,8 @@ pub(super) fn build(
             last.number
         });
         let status = match txn.completion.map(|index| all[index].kind) {
-            Some(Kind::Ok) => Status::Committed,
-            Some(Kind::Fail) => Status::Aborted,
+            Some(EventKind::Ok) => Status::Committed,
+            Some(EventKind::Fail) => Status::Aborted,
             _ => Status::Unknown,
         };
         let is_over = status != Status::Unknown;
@@ -82,7 +82,7 @@ pub(super) fn build(
         {
             let words =
                 format!("the operation completes at {commit}, before it is invoked at {begin}");
-            return Err(input.error_in_line(last.at, Problem::Contradiction(words)));
+            return Err(input.error_in_line(last.at, InputProblem::Contradiction(words)));
         }
         if begin.is_some() || commit.is_some() {
             builder.times(begin, commit);
@@ -104,7 +104,7 @@ fn pair(events: &Events) -> Vec<Txn> {
     let mut open: FxHashMap<Option<i64>, VecDeque<usize>> = FxHashMap::default();
     for (index, event) in events.all.iter().enumerate() {
         let waiting = open.entry(event.process).or_default();
-        if event.kind == Kind::Invoke {
+        if event.kind == EventKind::Invoke {
             waiting.push_back(txns.len());
             txns.push(Txn {
                 invoke: Some(index),
@@ -129,9 +129,9 @@ fn pair(events: &Events) -> Vec<Txn> {
 }
 
 /// Whether a completion has the steps of an invocation, but for what the reads returned.
-fn completes(events: &Events, invoke: &Event, completion: &Event) -> bool {
+fn completes(events: &Events, invoke: &ClientEvent, completion: &ClientEvent) -> bool {
     let (asked, done) = (events.steps(invoke), events.steps(completion));
-    let same = |(a, b): (&Step, &Step)| {
+    let same = |(a, b): (&MicroOp, &MicroOp)| {
         a.action == b.action
             && a.key == b.key
             && (a.action == Action::Read || a.content == b.content)
@@ -140,8 +140,8 @@ fn completes(events: &Events, invoke: &Event, completion: &Event) -> bool {
 }
 
 /// Invocations give real time: by `:time` where it runs, else by `:index`, else by their order in the file.
-fn choose_clock(all: &[Event]) -> Clock {
-    if !all.iter().any(|event| event.kind == Kind::Invoke) {
+fn choose_clock(all: &[ClientEvent]) -> Clock {
+    if !all.iter().any(|event| event.kind == EventKind::Invoke) {
         return Clock::None;
     }
     let has_time = all.iter().all(|event| event.time.is_some());
@@ -155,7 +155,7 @@ fn choose_clock(all: &[Event]) -> Clock {
     }
 }
 
-fn moment(clock: Clock, event: &Event) -> Option<i64> {
+fn moment(clock: Clock, event: &ClientEvent) -> Option<i64> {
     match clock {
         Clock::None => None,
         Clock::Time => event.time,
@@ -271,7 +271,7 @@ fn feed_steps(
                     "key {} is read as a single value in a history of lists",
                     builder.show(step.key)
                 );
-                return Err(input.error_in_line(event.at, Problem::Unsupported(words)));
+                return Err(input.error_in_line(event.at, InputProblem::Unsupported(words)));
             }
             (Action::Read, Content::One(value)) => {
                 builder.read(step.key, value);
@@ -286,7 +286,7 @@ fn feed_steps(
                 if status == Status::Aborted {
                     builder.failed_compare_and_set(step.key, expected, new);
                 } else {
-                    builder.compare_and_set(step.key, expected, new, Outcome::Applied);
+                    builder.compare_and_set(step.key, expected, new, CompareOutcome::Applied);
                 }
             }
             (_, Content::Pair(..) | Content::Unwritten) | (Action::Cas, _) => {}

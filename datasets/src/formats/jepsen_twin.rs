@@ -9,7 +9,7 @@ use kingsnake_history::rng::Rng;
 
 use super::jepsen::{Way, read_by};
 use crate::cursor::Input;
-use crate::store::Run;
+use crate::store::StoreRun;
 use crate::workloads::{self, Parameters};
 use crate::writers;
 
@@ -42,12 +42,12 @@ fn generated(name: &str, format: crate::Format, seed: u64) -> Vec<u8> {
         ..Parameters::default()
     };
     let workload = workloads::find(name).unwrap().make(&parameters).unwrap();
-    let run = Run {
+    let run = StoreRun {
         n_txns: 12,
         n_clients: 3,
         keep_aborted: true,
         seed,
-        ..Run::default()
+        ..StoreRun::default()
     };
     let times = seed.is_multiple_of(2);
     let history = run.run(&*workload).unwrap().history(false, times).unwrap();

@@ -12,7 +12,7 @@ use super::kingsnake_rows::{
     read_value,
 };
 use crate::cursor::{Cursor, Input};
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 const VERSION: i64 = 1;
 
@@ -59,7 +59,7 @@ pub(crate) fn read_version_orders(
         cursor.json_punct(b'{')?;
         let name = cursor.json_text()?;
         if name != "version_order" {
-            return Err(cursor.fail(Problem::Unsupported(format!(
+            return Err(cursor.fail(InputProblem::Unsupported(format!(
                 "field `{name}` in a file of version orders; each line is {{\"version_order\":{{\"key\":…,\"values\":[…]}}}}"
             ))));
         }
@@ -86,7 +86,7 @@ fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<
             "about" => drop(cursor.json_text()?),
             "tables" => read_tables(cursor, builder)?,
             "id" | "session" | "ops" => {
-                return Err(cursor.fail(Problem::Syntax {
+                return Err(cursor.fail(InputProblem::Syntax {
                     found: "a transaction, not a header".to_owned(),
                     expected: "a first line like {\"kingsnake\":1,\"initial\":0} before it"
                         .to_owned(),
@@ -99,7 +99,7 @@ fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<
         }
     }
     if version != Some(VERSION) {
-        let problem = Problem::Syntax {
+        let problem = InputProblem::Syntax {
             found: version.map_or("a header without a version".to_owned(), |it| {
                 format!("version {it}")
             }),
@@ -220,7 +220,7 @@ fn read_line(
         };
         if repeated {
             cursor.at = name_at;
-            return Err(cursor.fail(Problem::Contradiction(format!(
+            return Err(cursor.fail(InputProblem::Contradiction(format!(
                 "field `{name}` appears twice"
             ))));
         }
@@ -317,7 +317,7 @@ fn finish_line(
     };
     if !missing.is_empty() {
         cursor.at = start;
-        let problem = Problem::Syntax {
+        let problem = InputProblem::Syntax {
             found: format!("a transaction without field `{missing}`"),
             expected: "id, session and ops".to_owned(),
         };
@@ -328,7 +328,7 @@ fn finish_line(
         && commit < begin
     {
         let problem = format!("the transaction commits at {commit}, before it begins at {begin}");
-        return Err(cursor.fail(Problem::Contradiction(problem)));
+        return Err(cursor.fail(InputProblem::Contradiction(problem)));
     }
     if fields.begin.is_some() || fields.commit.is_some() {
         builder.times(fields.begin, fields.commit);
@@ -369,7 +369,7 @@ fn read_event(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<(
     }
     let (Some(time), Some(what)) = (time, what) else {
         cursor.at = start;
-        return Err(cursor.fail(Problem::Syntax {
+        return Err(cursor.fail(InputProblem::Syntax {
             found: "an event without one of its fields".to_owned(),
             expected: "time and what".to_owned(),
         }));
@@ -621,7 +621,7 @@ fn expect_field(cursor: &mut Cursor<'_>, name: &str) -> Result<(), ReadError> {
 
 #[cold]
 fn unknown_field(cursor: &Cursor<'_>, name: &str, known: &str) -> ReadError {
-    cursor.fail(Problem::Syntax {
+    cursor.fail(InputProblem::Syntax {
         found: format!("field `{name}`"),
         expected: known.to_owned(),
     })

@@ -7,7 +7,7 @@ use kingsnake_history::model::{
 
 use super::kingsnake_rows::{next_is_comma, read_installed};
 use crate::cursor::Cursor;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// Deeper conditions than this are refused, so that no file can exhaust the stack.
 const MAX_DEPTH: usize = 32;
@@ -74,13 +74,13 @@ impl Predicates {
         if key == Token::Nil {
             let found = "a row without a primary key (the key is null)".to_owned();
             let expected = "a key".to_owned();
-            return Err(cursor.fail(Problem::Syntax { found, expected }));
+            return Err(cursor.fail(InputProblem::Syntax { found, expected }));
         }
         let Some(table) = builder.table_of(key) else {
             let name = builder.show(key);
             let found = format!("a row for key {name}, which is in no table");
             let expected = "a table in the header, {\"tables\":{\"t\":[\"c0\",…]}}; with several tables a key is a text such as \"t/17\"".to_owned();
-            return Err(cursor.fail(Problem::Syntax { found, expected }));
+            return Err(cursor.fail(InputProblem::Syntax { found, expected }));
         };
         self.cells.clear();
         self.cells.resize(builder.n_columns(table), Token::Nil);
@@ -289,7 +289,7 @@ impl Predicates {
             let problem = format!(
                 "the snapshot \"{text}\" lists {wrong}, which is not from {xmin} to {xmax}"
             );
-            return Err(cursor.fail(Problem::Contradiction(problem)));
+            return Err(cursor.fail(InputProblem::Contradiction(problem)));
         }
         self.named.extend(running.iter().map(|&xid| (at, xid)));
         running.sort_unstable();
@@ -315,7 +315,7 @@ impl Predicates {
                 let problem = format!(
                     "field `pg`: the snapshot names transaction {xid} as running, and no transaction has \"xid\":{xid}; record aborted transactions too"
                 );
-                return Err(cursor.fail(Problem::Contradiction(problem)));
+                return Err(cursor.fail(InputProblem::Contradiction(problem)));
             }
         }
         if self.versions.is_empty() {
@@ -327,7 +327,7 @@ impl Predicates {
                 "field `set`: the snapshot names {}, which no transaction wrote",
                 builder.show_version(value)
             );
-            return Err(cursor.fail(Problem::Contradiction(problem)));
+            return Err(cursor.fail(InputProblem::Contradiction(problem)));
         }
         Ok(())
     }
@@ -393,7 +393,7 @@ fn read_query(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<Q
             }
             names => format!("a table that the header declares: {names}"),
         };
-        return Err(cursor.fail(Problem::Syntax { found, expected }));
+        return Err(cursor.fail(InputProblem::Syntax { found, expected }));
     };
     cursor.pass_blanks();
     let mut condition = Condition::Always(true);
@@ -533,7 +533,7 @@ fn expect_no_columns(
                 "the row after the value, such as {{\"c0\":3}}; the columns are {}",
                 builder.column_names(table)
             );
-            Err(cursor.fail(Problem::Syntax { found, expected }))
+            Err(cursor.fail(InputProblem::Syntax { found, expected }))
         }
         _ => Ok(()),
     }
@@ -550,7 +550,7 @@ fn expect_in_table(
     }
     let name = builder.show(key);
     let problem = format!("the query returned key {name}, which is not in the table that it asked");
-    Err(cursor.fail(Problem::Contradiction(problem)))
+    Err(cursor.fail(InputProblem::Contradiction(problem)))
 }
 
 #[cold]
@@ -560,7 +560,7 @@ fn unknown_column(
     table: u32,
     name: &str,
 ) -> ReadError {
-    cursor.fail(Problem::Syntax {
+    cursor.fail(InputProblem::Syntax {
         found: format!("column `{name}`"),
         expected: format!("a column of the table: {}", builder.column_names(table)),
     })

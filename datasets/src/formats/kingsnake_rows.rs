@@ -2,11 +2,11 @@
 
 use std::ops::Bound;
 
-use kingsnake_history::model::{HistoryBuilder, Installed, Outcome, Token};
+use kingsnake_history::model::{CompareOutcome, HistoryBuilder, Installed, Token};
 
 use super::kingsnake_predicates::Predicates;
 use crate::cursor::Cursor;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// The rows of a range query, as long as they are being read.
 #[derive(Default)]
@@ -157,7 +157,7 @@ fn read_bound(
     cursor.json_punct(b'}')?;
     if key == Token::Nil {
         let problem = format!("{{\"{word}\":null}} bounds nothing; write null alone");
-        return Err(cursor.fail(Problem::Contradiction(problem)));
+        return Err(cursor.fail(InputProblem::Contradiction(problem)));
     }
     Ok(Bound::Excluded(key))
 }
@@ -199,21 +199,21 @@ pub(super) fn read_cas(
     }
     let [key, expected, new] = parts;
     cursor.pass_blanks();
-    let mut outcome = Outcome::Applied;
+    let mut outcome = CompareOutcome::Applied;
     if cursor.pass(b',') {
         cursor.pass_blanks();
         if cursor.rest().starts_with(b"true") {
             cursor.at += 4;
         } else if cursor.rest().starts_with(b"false") {
             cursor.at += 5;
-            outcome = Outcome::Refused;
+            outcome = CompareOutcome::Refused;
         } else {
             return Err(cursor.wrong("`true` or `false`, whether the compare-and-set was applied"));
         }
         cursor.pass_blanks();
-        if outcome == Outcome::Refused && cursor.pass(b',') {
+        if outcome == CompareOutcome::Refused && cursor.pass(b',') {
             cursor.pass_blanks();
-            outcome = Outcome::Shown(cursor.json_token(builder)?);
+            outcome = CompareOutcome::Shown(cursor.json_token(builder)?);
         }
     }
     builder.compare_and_set(key, expected, new, outcome);

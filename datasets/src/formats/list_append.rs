@@ -6,7 +6,7 @@ use kingsnake_history::model::{BuildError, HistoryBuilder, Status, Token};
 
 use super::grouping::{Owner, group};
 use crate::cursor::{Cursor, Input};
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// Where the fields after the transaction begin, and whose they are.
 struct Head {
@@ -82,7 +82,7 @@ fn check_count(cursor: &Cursor<'_>, n_lines: i64, n_expected: i64) -> Result<(),
     if n_lines == n_expected {
         return Ok(());
     }
-    Err(cursor.fail(Problem::Syntax {
+    Err(cursor.fail(InputProblem::Syntax {
         found: format!("{n_lines} operations"),
         expected: format!("{n_expected}, as the first line says"),
     }))
@@ -145,7 +145,7 @@ impl Feed {
             // Each item takes two bytes at least, so a larger number cannot be true.
             let most = (cursor.input.bytes.len() - cursor.at) / 2;
             if usize::try_from(n_items).map_or(true, |n| n > most) {
-                return Err(cursor.fail(Problem::Syntax {
+                return Err(cursor.fail(InputProblem::Syntax {
                     found: format!("a list of {n_items} items"),
                     expected: format!("at most {most}, which the rest of the file could hold"),
                 }));

@@ -11,12 +11,12 @@ use rustc_hash::FxHashMap;
 
 use super::grouping::{Owner, group};
 use crate::cursor::{Cursor, Input};
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 const ABORTED: i64 = -1;
 
 #[derive(Clone, Copy)]
-struct Line {
+struct TextLine {
     at: usize,
     is_write: bool,
     key: i64,
@@ -65,7 +65,7 @@ fn reread_interleaved(
     builder: &mut HistoryBuilder,
 ) -> Result<(), ReadError> {
     let places = group(input.cursor(), |cursor| {
-        let owner = |line: Line| Owner {
+        let owner = |line: TextLine| Owner {
             txn: (line.txn != ABORTED).then_some(line.txn),
             session: line.session,
             at: line.at,
@@ -112,7 +112,7 @@ impl<'b> Feed<'b> {
     }
 
     #[inline]
-    fn put(&mut self, line: Line) -> Result<(), BuildError> {
+    fn put(&mut self, line: TextLine) -> Result<(), BuildError> {
         if self.current != Some((line.session, line.txn)) || line.txn == ABORTED {
             if self.stated != Stated::Nothing && line.session == 0 {
                 self.builder
@@ -194,7 +194,7 @@ fn states_initial(input: Input<'_>) -> Result<Stated, ReadError> {
 
 /// The next line that is not blank.
 #[inline]
-fn next(cursor: &mut Cursor<'_>) -> Result<Option<Line>, ReadError> {
+fn next(cursor: &mut Cursor<'_>) -> Result<Option<TextLine>, ReadError> {
     cursor.pass_space();
     if cursor.done() {
         return Ok(None);
@@ -215,7 +215,7 @@ fn next(cursor: &mut Cursor<'_>) -> Result<Option<Line>, ReadError> {
     cursor.expect(b',')?;
     let txn = cursor.int()?;
     if txn < ABORTED || (txn == ABORTED && !is_write) {
-        return Err(cursor.fail(Problem::Syntax {
+        return Err(cursor.fail(InputProblem::Syntax {
             found: format!(
                 "transaction {txn} of a {}",
                 if is_write { "write" } else { "read" }
@@ -225,7 +225,7 @@ fn next(cursor: &mut Cursor<'_>) -> Result<Option<Line>, ReadError> {
     }
     cursor.expect(b')')?;
     cursor.end_line()?;
-    Ok(Some(Line {
+    Ok(Some(TextLine {
         at,
         is_write,
         key,

@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 
 use super::cobra::SessionLog;
 use crate::cursor::Cursor;
-use crate::error::{Problem, ReadError};
+use crate::error::{InputProblem, ReadError};
 
 /// What Viper's clients log as the hash of no value.
 const HASH_OF_NOTHING: Token = Token::Int(0);
@@ -27,13 +27,13 @@ pub(crate) fn read(
     let mut feed = Feed::default();
     loop {
         let again = match feed.read_all(logs, builder)? {
-            Outcome::Read => break,
+            ReadingEnd::Read => break,
             // Some line said what it is only after its operations, so every line must be looked at twice.
-            Outcome::InitialCameLate => Foreknowledge {
+            ReadingEnd::InitialCameLate => Foreknowledge {
                 look_ahead: true,
                 ..feed.known
             },
-            Outcome::DeletesCameLate => feed.known,
+            ReadingEnd::DeletesCameLate => feed.known,
         };
         *builder = HistoryBuilder::new();
         feed = Feed {
@@ -49,7 +49,7 @@ pub(crate) fn read(
 }
 
 #[derive(PartialEq, Eq)]
-enum Outcome {
+enum ReadingEnd {
     Read,
     InitialCameLate,
     DeletesCameLate,
@@ -83,7 +83,7 @@ impl Feed {
         &mut self,
         logs: &[SessionLog<'_>],
         builder: &mut HistoryBuilder,
-    ) -> Result<Outcome, ReadError> {
+    ) -> Result<ReadingEnd, ReadError> {
         let bytes: usize = logs.iter().map(|log| log.input.bytes.len()).sum();
         builder.reserve_ops(bytes / 40);
         for log in logs {
@@ -96,16 +96,16 @@ impl Feed {
                 if cursor.done() {
                     break;
                 }
-                if self.line(&mut cursor, session, builder)? == Outcome::InitialCameLate {
-                    return Ok(Outcome::InitialCameLate);
+                if self.line(&mut cursor, session, builder)? == ReadingEnd::InitialCameLate {
+                    return Ok(ReadingEnd::InitialCameLate);
                 }
                 cursor.end_line()?;
             }
         }
         if self.known.has_deletes && self.has_read_nothing {
-            return Ok(Outcome::DeletesCameLate);
+            return Ok(ReadingEnd::DeletesCameLate);
         }
-        Ok(Outcome::Read)
+        Ok(ReadingEnd::Read)
     }
 
     fn line(
@@ -113,7 +113,7 @@ impl Feed {
         cursor: &mut Cursor<'_>,
         session: SessionId,
         builder: &mut HistoryBuilder,
-    ) -> Result<Outcome, ReadError> {
+    ) -> Result<ReadingEnd, ReadError> {
         let mut is_initial = self.known.look_ahead && says_initial(*cursor)?;
         let mut has_value = false;
         cursor.expect(b'{')?;
@@ -125,13 +125,13 @@ impl Feed {
                 "isInitial" => {
                     let says = cursor.json_bool()?;
                     if says && has_value && !is_initial {
-                        return Ok(Outcome::InitialCameLate);
+                        return Ok(ReadingEnd::InitialCameLate);
                     }
                     is_initial = says;
                 }
                 "value" if has_value => {
                     return Err(
-                        cursor.fail(Problem::Contradiction("two fields `value`".to_owned()))
+                        cursor.fail(InputProblem::Contradiction("two fields `value`".to_owned()))
                     );
                 }
                 "value" => {
@@ -142,12 +142,12 @@ impl Feed {
             }
         }
         if !has_value {
-            return Err(cursor.fail(Problem::Syntax {
+            return Err(cursor.fail(InputProblem::Syntax {
                 found: "a transaction without field `value`".to_owned(),
                 expected: "its operations".to_owned(),
             }));
         }
-        Ok(Outcome::Read)
+        Ok(ReadingEnd::Read)
     }
 
     fn ops(
@@ -214,7 +214,7 @@ impl Feed {
             }
         }
         if is_initial {
-            return Err(cursor.fail(Problem::Contradiction(
+            return Err(cursor.fail(InputProblem::Contradiction(
                 "the initial transaction reads".to_owned(),
             )));
         }
@@ -309,7 +309,7 @@ impl Feed {
         if is_initial {
             if is_delete {
                 let problem = "the initial transaction deletes".to_owned();
-                return Err(cursor.fail(Problem::Contradiction(problem)));
+                return Err(cursor.fail(InputProblem::Contradiction(problem)));
             }
             self.keys_with_initial.insert(key);
             builder.initial(key, value);

@@ -7,7 +7,7 @@ use kingsnake_history::rng::Rng;
 
 use super::engine::{Open, Store};
 use super::isolation::IsolationMix;
-use super::{Step, Transaction};
+use super::{ClientTransaction, TxnStep};
 use crate::workloads::Workload;
 
 pub(super) struct Client<'w> {
@@ -25,7 +25,7 @@ pub(super) struct Client<'w> {
 
 struct Current {
     open: Open,
-    transaction: Box<dyn Transaction>,
+    transaction: Box<dyn ClientTransaction>,
     read: i64,
     from: Rng,
 }
@@ -110,20 +110,20 @@ impl<'w> Client<'w> {
     }
 }
 
-fn act(store: &mut Store, open: &mut Open, step: Step) -> i64 {
+fn act(store: &mut Store, open: &mut Open, step: TxnStep) -> i64 {
     match step {
-        Step::Read(key) => return store.read(open, key),
-        Step::Write(key, beside) => store.write(open, key, beside),
-        Step::ReadList(key) => store.read_list(open, key),
-        Step::Append(key) => store.append(open, key),
-        Step::ReadRow(key) => store.read_row(open, key),
-        Step::Insert(key) => store.insert(open, key),
-        Step::Delete(key) => store.delete(open, key),
-        Step::Range(low, high) => store.range(open, low, high),
-        Step::Put(key, number, is_insert) => store.put(open, key, number, is_insert),
-        Step::Select(low, high) => store.select(open, (low, high)),
-        Step::UpdateWhere(low, high, number) => store.update_where(open, (low, high), number),
-        Step::Extreme(low, high, is_greatest) => store.extreme(open, (low, high), is_greatest),
+        TxnStep::Read(key) => return store.read(open, key),
+        TxnStep::Write(key, beside) => store.write(open, key, beside),
+        TxnStep::ReadList(key) => store.read_list(open, key),
+        TxnStep::Append(key) => store.append(open, key),
+        TxnStep::ReadRow(key) => store.read_row(open, key),
+        TxnStep::Insert(key) => store.insert(open, key),
+        TxnStep::Delete(key) => store.delete(open, key),
+        TxnStep::Range(low, high) => store.range(open, low, high),
+        TxnStep::Put(key, number, is_insert) => store.put(open, key, number, is_insert),
+        TxnStep::Select(low, high) => store.select(open, (low, high)),
+        TxnStep::UpdateWhere(low, high, number) => store.update_where(open, (low, high), number),
+        TxnStep::Extreme(low, high, is_greatest) => store.extreme(open, (low, high), is_greatest),
     }
     0
 }

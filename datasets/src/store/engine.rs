@@ -19,8 +19,8 @@ use kingsnake_history::model::Status;
 use super::bug::{Bug, Bugs};
 use super::isolation::Isolation;
 use super::predicates::Span;
-use super::record::{Event, Record, Row};
-use super::{Key, Step};
+use super::record::{Record, StoreEvent, StoredRow};
+use super::{Key, TxnStep};
 
 /// A committed write.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,11 @@ pub(super) struct Version {
 }
 
 impl Version {
-    fn row(&self) -> Row {
+    fn row(&self) -> StoredRow {
         if self.is_tombstone {
-            Row::Deleted(self.value)
+            StoredRow::Deleted(self.value)
         } else {
-            Row::Value(self.value)
+            StoredRow::Value(self.value)
         }
     }
 }
@@ -86,10 +86,10 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    fn row(&self) -> Row {
+    fn row(&self) -> StoredRow {
         match self.sort {
-            Sort::Delete => Row::Deleted(self.value),
-            Sort::Set | Sort::Append => Row::Value(self.value),
+            Sort::Delete => StoredRow::Deleted(self.value),
+            Sort::Set | Sort::Append => StoredRow::Value(self.value),
         }
     }
 }
@@ -108,7 +108,7 @@ pub(super) struct Open {
     /// Conditions by which it chose rows.
     pub(super) conditions: Vec<Span>,
     pub(super) pending: Vec<Pending>,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<StoreEvent>,
     /// The keys that it asked for, and those that stand in their place now.
     placed: Vec<(Key, Key)>,
 }
@@ -233,7 +233,7 @@ impl Store {
         if self.bugs.strikes(Bug::InventedValue) {
             value = -1 - self.now;
         }
-        open.events.push(Event::Read(key, value));
+        open.events.push(StoreEvent::Read(key, value));
         beside
     }
 
@@ -260,20 +260,21 @@ impl Store {
     }
 
     /// The step on the key that stands in the place of the one that it names.
-    pub(super) fn placed(&mut self, open: &mut Open, step: Step) -> Step {
+    pub(super) fn placed(&mut self, open: &mut Open, step: TxnStep) -> TxnStep {
         let Some(most) = self.max_writes else {
             return step;
         };
         let (key, is_write) = match step {
-            Step::Read(key) | Step::ReadList(key) | Step::ReadRow(key) => (key, false),
-            Step::Write(key, _) | Step::Append(key) | Step::Insert(key) | Step::Delete(key) => {
-                (key, true)
-            }
-            Step::Range(..)
-            | Step::Put(..)
-            | Step::Select(..)
-            | Step::UpdateWhere(..)
-            | Step::Extreme(..) => return step,
+            TxnStep::Read(key) | TxnStep::ReadList(key) | TxnStep::ReadRow(key) => (key, false),
+            TxnStep::Write(key, _)
+            | TxnStep::Append(key)
+            | TxnStep::Insert(key)
+            | TxnStep::Delete(key) => (key, true),
+            TxnStep::Range(..)
+            | TxnStep::Put(..)
+            | TxnStep::Select(..)
+            | TxnStep::UpdateWhere(..)
+            | TxnStep::Extreme(..) => return step,
         };
         let (n_writes, n_replaced) = self.written.entry(key).or_default();
         let known = open.placed.iter().find(|(asked, _)| *asked == key);
@@ -288,18 +289,18 @@ impl Store {
             }
         }
         match step {
-            Step::Read(_) => Step::Read(placed),
-            Step::ReadList(_) => Step::ReadList(placed),
-            Step::ReadRow(_) => Step::ReadRow(placed),
-            Step::Write(_, beside) => Step::Write(placed, beside),
-            Step::Append(_) => Step::Append(placed),
-            Step::Insert(_) => Step::Insert(placed),
-            Step::Delete(_) => Step::Delete(placed),
-            Step::Range(..)
-            | Step::Put(..)
-            | Step::Select(..)
-            | Step::UpdateWhere(..)
-            | Step::Extreme(..) => step,
+            TxnStep::Read(_) => TxnStep::Read(placed),
+            TxnStep::ReadList(_) => TxnStep::ReadList(placed),
+            TxnStep::ReadRow(_) => TxnStep::ReadRow(placed),
+            TxnStep::Write(_, beside) => TxnStep::Write(placed, beside),
+            TxnStep::Append(_) => TxnStep::Append(placed),
+            TxnStep::Insert(_) => TxnStep::Insert(placed),
+            TxnStep::Delete(_) => TxnStep::Delete(placed),
+            TxnStep::Range(..)
+            | TxnStep::Put(..)
+            | TxnStep::Select(..)
+            | TxnStep::UpdateWhere(..)
+            | TxnStep::Extreme(..) => step,
         }
     }
 
@@ -312,7 +313,7 @@ impl Store {
         if !self.bugs.strikes(Bug::InvisibleOwnWrites) {
             list.extend(open.own(key).map(|write| write.value));
         }
-        open.events.push(Event::ReadList(key, list));
+        open.events.push(StoreEvent::ReadList(key, list));
     }
 
     fn list(&self, key: Key, snapshot: u64) -> Vec<i64> {
@@ -331,25 +332,25 @@ impl Store {
     /// Sets a register or a row; others see it after the commit.
     pub(super) fn write(&mut self, open: &mut Open, key: Key, beside: i64) {
         let value = self.change(open, key, beside, Sort::Set);
-        open.events.push(Event::Write(key, value));
+        open.events.push(StoreEvent::Write(key, value));
     }
 
     /// Appends to a list; others see it after the commit.
     pub(super) fn append(&mut self, open: &mut Open, key: Key) {
         let value = self.change(open, key, 0, Sort::Append);
-        open.events.push(Event::Append(key, value));
+        open.events.push(StoreEvent::Append(key, value));
     }
 
     /// Inserts a row, or replaces the one that is there; others see it after the commit.
     pub(super) fn insert(&mut self, open: &mut Open, key: Key) {
         let value = self.change(open, key, 0, Sort::Set);
-        open.events.push(Event::Insert(key, value));
+        open.events.push(StoreEvent::Insert(key, value));
     }
 
     /// Deletes a row, if there is one; others see the tombstone after the commit.
     pub(super) fn delete(&mut self, open: &mut Open, key: Key) {
         let tombstone = self.change(open, key, 0, Sort::Delete);
-        open.events.push(Event::Delete(key, tombstone));
+        open.events.push(StoreEvent::Delete(key, tombstone));
     }
 
     pub(super) fn change(&mut self, open: &mut Open, key: Key, beside: i64, sort: Sort) -> i64 {
@@ -372,7 +373,7 @@ impl Store {
             open.read.push(key);
             self.row(key, self.visible(open))
         });
-        open.events.push(Event::ReadRow(key, row));
+        open.events.push(StoreEvent::ReadRow(key, row));
     }
 
     /// Reads every row of a range, both ends included, with the tombstones of those that were deleted.
@@ -380,7 +381,7 @@ impl Store {
         self.tick();
         open.ranges.push((low, high));
         let visible = self.visible(open);
-        let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
+        let mut rows: BTreeMap<Key, StoredRow> = BTreeMap::new();
         for (&key, versions) in self.keys.range(low..=high) {
             rows.extend(versions.at(visible).map(|version| (key, version.row())));
         }
@@ -388,13 +389,13 @@ impl Store {
         let own = own.filter(|write| (low..=high).contains(&write.key));
         rows.extend(own.map(|write| (write.key, write.row())));
         let rows = rows.into_iter().collect();
-        open.events.push(Event::Range(low, high, rows));
+        open.events.push(StoreEvent::Range(low, high, rows));
     }
 
-    fn row(&self, key: Key, snapshot: u64) -> Row {
+    fn row(&self, key: Key, snapshot: u64) -> StoredRow {
         let versions = self.keys.get(&key);
         let seen = versions.and_then(|versions| versions.at(snapshot));
-        seen.map_or(Row::Nothing, Version::row)
+        seen.map_or(StoredRow::Nothing, Version::row)
     }
 
     /// Commits, if the promise can be kept; aborts otherwise. Returns whether it committed.
@@ -553,7 +554,7 @@ impl Store {
     }
 
     /// What is committed of a row.
-    pub(super) fn newest_row(&self, key: Key) -> Row {
+    pub(super) fn newest_row(&self, key: Key) -> StoredRow {
         self.row(key, self.n_commits)
     }
 
@@ -568,13 +569,13 @@ impl Store {
     }
 
     /// Every key's values and tombstones in the order in which they were installed.
-    pub(super) fn version_orders(&self) -> Vec<(Key, Vec<Row>)> {
+    pub(super) fn version_orders(&self) -> Vec<(Key, Vec<StoredRow>)> {
         let orders = self.keys.iter().map(|(&key, versions)| {
             let rows = versions.installed.iter().map(Version::row);
             (key, rows.collect())
         });
         orders
-            .filter(|(_, rows): &(Key, Vec<Row>)| !rows.is_empty())
+            .filter(|(_, rows): &(Key, Vec<StoredRow>)| !rows.is_empty())
             .collect()
     }
 }

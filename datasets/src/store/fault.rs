@@ -13,9 +13,9 @@ use thiserror::Error;
 
 use super::Key;
 use super::engine::{INITIAL, Open, Pending, Sort, Store};
-use super::record::{Event, Row};
+use super::record::{StoreEvent, StoredRow};
 use super::run::RunError;
-use crate::workloads::Kind;
+use crate::workloads::WorkloadKind;
 
 /// Which levels a fault breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum Of {
 
 /// What a read returns.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum ReadsFrom {
     /// The newest version from before the fault.
     Before,
     /// What the script's transaction of this number writes to the key, its first write or its second.
@@ -50,12 +50,12 @@ enum Source {
 
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    R(Of, Source),
+    R(Of, ReadsFrom),
     W(Of),
     /// Inserts a row.
     I(Of),
     /// Asks for the range from x to y, and finds this of each.
-    Q(Source, Source),
+    Q(ReadsFrom, ReadsFrom),
 }
 
 /// A transaction of a script: its client, whether it aborts, and what it does.
@@ -82,7 +82,7 @@ const fn aborted(client: usize, acts: &'static [Act]) -> Part {
     }
 }
 
-struct Line {
+struct FaultRow {
     fault: Fault,
     name: &'static str,
     breaks: Breaks,
@@ -98,10 +98,10 @@ macro_rules! faults {
         }
 
         use Act::{I, Q, R, W};
-        use Source::{Before, Initial, ThinAir, Write};
+        use ReadsFrom::{Before, Initial, ThinAir, Write};
         use Of::{X, Y};
 
-        const TABLE: &[Line] = &[$(Line {
+        const TABLE: &[FaultRow] = &[$(FaultRow {
             fault: Fault::$fault,
             name: $name,
             breaks: Breaks::$breaks,
@@ -185,7 +185,7 @@ impl Fault {
         acts.any(|act| matches!(act, I(_) | Q(..)))
     }
 
-    fn row(self) -> &'static Line {
+    fn row(self) -> &'static FaultRow {
         // The table and the enum are made of the same lines, in the same order.
         &TABLE[self as usize]
     }
@@ -217,7 +217,7 @@ impl FromStr for Fault {
 pub(super) fn inject(
     fault: Fault,
     n_clients: usize,
-    kind: Kind,
+    kind: WorkloadKind,
     store: &mut Store,
     rng: &mut Rng,
 ) -> Result<(), RunError> {
@@ -229,7 +229,7 @@ pub(super) fn inject(
             clients: n_clients,
         });
     }
-    if fault.needs_rows() && kind != Kind::Rows {
+    if fault.needs_rows() && kind != WorkloadKind::Rows {
         return Err(RunError::NoRows(fault));
     }
     let script = fault.row().script;
@@ -280,18 +280,18 @@ fn two_new_keys(store: &Store) -> [Key; 2] {
 /// The values of a script, chosen before it runs, because a fault may read what is written only later.
 struct Scene {
     keys: [Key; 2],
-    kind: Kind,
+    kind: WorkloadKind,
     /// The newest values, and the numbers beside them, which the fault's writes keep.
     before: [(i64, i64); 2],
     before_lists: [Vec<i64>; 2],
-    before_rows: [Row; 2],
+    before_rows: [StoredRow; 2],
     thin_air: [i64; 2],
     /// For each transaction and key, the values of its writes.
     written: Vec<[Vec<i64>; 2]>,
 }
 
 impl Scene {
-    fn new(script: &[Part], keys: [Key; 2], kind: Kind, store: &mut Store) -> Self {
+    fn new(script: &[Part], keys: [Key; 2], kind: WorkloadKind, store: &mut Store) -> Self {
         let mut written = Vec::new();
         for part in script {
             let mut values = [Vec::new(), Vec::new()];
@@ -326,10 +326,12 @@ impl Scene {
                     n_written[of as usize] += 1;
                     let is_insert = matches!(act, I(_));
                     open.events.push(match self.kind {
-                        Kind::Lists => Event::Append(key, value),
-                        Kind::Rows if is_insert => Event::Insert(key, value),
-                        Kind::Registers | Kind::Rows => Event::Write(key, value),
-                        Kind::Table => Event::Put {
+                        WorkloadKind::Lists => StoreEvent::Append(key, value),
+                        WorkloadKind::Rows if is_insert => StoreEvent::Insert(key, value),
+                        WorkloadKind::Registers | WorkloadKind::Rows => {
+                            StoreEvent::Write(key, value)
+                        }
+                        WorkloadKind::Table => StoreEvent::Put {
                             key,
                             value,
                             number: 0,
@@ -341,8 +343,10 @@ impl Scene {
                         value,
                         beside: self.before[of as usize].1,
                         sort: match self.kind {
-                            Kind::Lists => Sort::Append,
-                            Kind::Registers | Kind::Rows | Kind::Table => Sort::Set,
+                            WorkloadKind::Lists => Sort::Append,
+                            WorkloadKind::Registers | WorkloadKind::Rows | WorkloadKind::Table => {
+                                Sort::Set
+                            }
                         },
                     });
                 }
@@ -351,7 +355,7 @@ impl Scene {
     }
 
     /// What a source gives that is not from before.
-    fn new_value(&self, of: Of, from: Source) -> Option<i64> {
+    fn new_value(&self, of: Of, from: ReadsFrom) -> Option<i64> {
         match from {
             Before | Initial => None,
             Write(txn, write) => Some(self.written[txn][of as usize][write]),
@@ -359,40 +363,42 @@ impl Scene {
         }
     }
 
-    fn found_row(&self, of: Of, from: Source) -> Row {
+    fn found_row(&self, of: Of, from: ReadsFrom) -> StoredRow {
         match (from, self.new_value(of, from)) {
-            (_, Some(value)) => Row::Value(value),
-            (Initial, None) => Row::Nothing,
+            (_, Some(value)) => StoredRow::Value(value),
+            (Initial, None) => StoredRow::Nothing,
             (_, None) => self.before_rows[of as usize],
         }
     }
 
-    fn range(&self, x: Source, y: Source) -> Event {
+    fn range(&self, x: ReadsFrom, y: ReadsFrom) -> StoreEvent {
         let rows =
             [(X, x), (Y, y)].map(|(of, from)| (self.keys[of as usize], self.found_row(of, from)));
-        let found = rows.into_iter().filter(|(_, row)| *row != Row::Nothing);
-        Event::Range(self.keys[0], self.keys[1], found.collect())
+        let found = rows
+            .into_iter()
+            .filter(|(_, row)| *row != StoredRow::Nothing);
+        StoreEvent::Range(self.keys[0], self.keys[1], found.collect())
     }
 
-    fn read(&self, of: Of, from: Source) -> Event {
+    fn read(&self, of: Of, from: ReadsFrom) -> StoreEvent {
         let key = self.keys[of as usize];
         let new = self.new_value(of, from);
         match self.kind {
-            Kind::Rows => Event::ReadRow(key, self.found_row(of, from)),
-            Kind::Registers | Kind::Table => {
+            WorkloadKind::Rows => StoreEvent::ReadRow(key, self.found_row(of, from)),
+            WorkloadKind::Registers | WorkloadKind::Table => {
                 let old = match from {
                     Initial => INITIAL,
                     _ => self.before[of as usize].0,
                 };
-                Event::Read(key, new.unwrap_or(old))
+                StoreEvent::Read(key, new.unwrap_or(old))
             }
-            Kind::Lists => {
+            WorkloadKind::Lists => {
                 let mut list = match from {
                     Initial => Vec::new(),
                     _ => self.before_lists[of as usize].clone(),
                 };
                 list.extend(new);
-                Event::ReadList(key, list)
+                StoreEvent::ReadList(key, list)
             }
         }
     }

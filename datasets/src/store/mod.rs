@@ -18,14 +18,14 @@ pub use bug::{Bug, BugRate, UnknownBug};
 pub use fault::{Breaks, Fault, UnknownFault};
 pub use isolation::{Isolation, IsolationMix, NoMix, UnknownIsolation};
 pub use record::Recorded;
-pub use run::{Run, RunError};
+pub use run::{RunError, StoreRun};
 
 /// A key's number.
 pub type Key = i64;
 
 /// What a transaction does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum TxnStep {
     /// Reads a register.
     Read(Key),
     /// Sets a register or a row. The store gives the write a value that no other write of the key has, and keeps the number
@@ -54,14 +54,14 @@ pub enum Step {
 }
 
 /// A transaction as its client runs it.
-pub trait Transaction: Send {
+pub trait ClientTransaction: Send {
     /// The next step, or the commit. `read` is the number beside the value that the last step read; 0 where nobody had
     /// written the key, and after a step that was no read of a register.
-    fn next(&mut self, read: i64) -> Option<Step>;
+    fn next(&mut self, read: i64) -> Option<TxnStep>;
 }
 
-impl<I: Iterator<Item = Step> + Send> Transaction for I {
-    fn next(&mut self, _: i64) -> Option<Step> {
+impl<I: Iterator<Item = TxnStep> + Send> ClientTransaction for I {
+    fn next(&mut self, _: i64) -> Option<TxnStep> {
         Iterator::next(self)
     }
 }

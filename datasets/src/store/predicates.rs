@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::Key;
 use super::engine::{Open, Sort, Store};
-use super::record::{Chosen, Event};
+use super::record::{Chosen, StoreEvent};
 
 /// The numbers that a condition spans, both included.
 pub(super) type Span = (i64, i64);
@@ -17,7 +17,7 @@ impl Store {
     /// Sets a row and its number; others see it after the commit.
     pub(super) fn put(&mut self, open: &mut Open, key: Key, number: i64, is_insert: bool) {
         let value = self.change(open, key, number, Sort::Set);
-        open.events.push(Event::Put {
+        open.events.push(StoreEvent::Put {
             key,
             value,
             number,
@@ -30,7 +30,7 @@ impl Store {
         self.tick();
         let rows = self.chosen(open, span);
         let at = self.visible(open);
-        open.events.push(Event::Select { span, rows, at });
+        open.events.push(StoreEvent::Select { span, rows, at });
     }
 
     /// Sets the number of every row whose number the span holds.
@@ -42,7 +42,7 @@ impl Store {
             let new = self.change(open, row.key, number, Sort::Set);
             changed.push((row, new));
         }
-        open.events.push(Event::UpdateWhere {
+        open.events.push(StoreEvent::UpdateWhere {
             span,
             rows: changed,
             number,
@@ -61,7 +61,7 @@ impl Store {
             numbers.min()
         };
         let at = self.visible(open);
-        open.events.push(Event::Extreme {
+        open.events.push(StoreEvent::Extreme {
             span,
             is_greatest,
             result,

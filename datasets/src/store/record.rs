@@ -10,11 +10,11 @@ use super::Key;
 use super::engine::INITIAL;
 use super::isolation::Isolation;
 use super::table;
-use crate::workloads::Kind;
+use crate::workloads::WorkloadKind;
 
 /// What a row holds. Nobody has written a row of which there is nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Row {
+pub(super) enum StoredRow {
     Value(i64),
     /// Deleted, by the delete of this tombstone.
     Deleted(i64),
@@ -23,15 +23,15 @@ pub(super) enum Row {
 
 /// One operation as its client saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum StoreEvent {
     Read(Key, i64),
     Write(Key, i64),
     ReadList(Key, Vec<i64>),
     Append(Key, i64),
-    ReadRow(Key, Row),
+    ReadRow(Key, StoredRow),
     Insert(Key, i64),
     Delete(Key, i64),
-    Range(Key, Key, Vec<(Key, Row)>),
+    Range(Key, Key, Vec<(Key, StoredRow)>),
     /// A row of a table was set.
     Put {
         key: Key,
@@ -78,19 +78,19 @@ pub(super) struct Record {
     /// How many commits it saw at its begin, and which one it was.
     pub(super) snapshot: u64,
     pub(super) commit: u64,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<StoreEvent>,
 }
 
 /// Everything that a run left behind.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub(super) n_clients: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: WorkloadKind,
     /// Whether transactions asked for levels of their own.
     pub(super) is_mixed: bool,
     /// In the order in which they ended.
     pub(super) records: Vec<Record>,
-    pub(super) version_orders: Vec<(Key, Vec<Row>)>,
+    pub(super) version_orders: Vec<(Key, Vec<StoredRow>)>,
     pub(super) n_aborted: usize,
 }
 
@@ -104,10 +104,10 @@ impl Recorded {
     pub fn history(&self, version_order: bool, times: bool) -> Result<History, BuildError> {
         let mut builder = HistoryBuilder::new();
         builder.initial_everywhere(match self.kind {
-            Kind::Registers | Kind::Lists => Token::Int(INITIAL),
-            Kind::Rows | Kind::Table => Token::Nil,
+            WorkloadKind::Registers | WorkloadKind::Lists => Token::Int(INITIAL),
+            WorkloadKind::Rows | WorkloadKind::Table => Token::Nil,
         });
-        if self.kind == Kind::Table {
+        if self.kind == WorkloadKind::Table {
             let [table, c1, c2] = ["t", "c1", "c2"].map(|name| builder.text(name));
             builder.table(table, vec![c1, c2])?;
         }
@@ -123,12 +123,12 @@ impl Recorded {
                 let asked = builder.text(record.isolation.recorded());
                 builder.isolation(asked);
             }
-            if self.kind == Kind::Table {
+            if self.kind == WorkloadKind::Table {
                 builder.stamps(stamps(index, record));
             }
             for event in &record.events {
                 match (self.kind, event) {
-                    (Kind::Table, _) => table::add(&mut builder, event)?,
+                    (WorkloadKind::Table, _) => table::add(&mut builder, event)?,
                     _ => add(&mut builder, event)?,
                 }
             }
@@ -136,9 +136,9 @@ impl Recorded {
         if version_order {
             for (key, rows) in &self.version_orders {
                 let installed = rows.iter().map(|&row| match row {
-                    Row::Value(value) => Installed::Value(Token::Int(value)),
-                    Row::Deleted(tombstone) => Installed::Tombstone(Token::Int(tombstone)),
-                    Row::Nothing => Installed::Value(Token::Nil),
+                    StoredRow::Value(value) => Installed::Value(Token::Int(value)),
+                    StoredRow::Deleted(tombstone) => Installed::Tombstone(Token::Int(tombstone)),
+                    StoredRow::Nothing => Installed::Value(Token::Nil),
                 });
                 builder.version_order(Token::Int(*key), installed)?;
             }
@@ -149,7 +149,7 @@ impl Recorded {
 
 /// What the store knows of when a transaction ran. One that only reads ran at its snapshot, unless every read had its own.
 fn stamps(index: usize, record: &Record) -> Stamps {
-    let is_writer = record.events.iter().any(Event::writes);
+    let is_writer = record.events.iter().any(StoreEvent::writes);
     let committed = if is_writer {
         record.commit
     } else {
@@ -162,37 +162,37 @@ fn stamps(index: usize, record: &Record) -> Stamps {
     }
 }
 
-fn add(builder: &mut HistoryBuilder, event: &Event) -> Result<(), BuildError> {
+fn add(builder: &mut HistoryBuilder, event: &StoreEvent) -> Result<(), BuildError> {
     match *event {
-        Event::Read(key, value) | Event::ReadRow(key, Row::Value(value)) => {
+        StoreEvent::Read(key, value) | StoreEvent::ReadRow(key, StoredRow::Value(value)) => {
             builder.read(Token::Int(key), Token::Int(value));
         }
-        Event::Write(key, value) => {
+        StoreEvent::Write(key, value) => {
             builder.write(Token::Int(key), Token::Int(value));
         }
-        Event::Append(key, value) => {
+        StoreEvent::Append(key, value) => {
             builder.append(Token::Int(key), Token::Int(value));
         }
-        Event::ReadList(key, ref list) => {
+        StoreEvent::ReadList(key, ref list) => {
             let values = list.iter().map(|&value| Token::Int(value));
             builder.read_list(Token::Int(key), values);
         }
-        Event::ReadRow(key, Row::Deleted(tombstone)) => {
+        StoreEvent::ReadRow(key, StoredRow::Deleted(tombstone)) => {
             builder.read_tombstone(Token::Int(key), Token::Int(tombstone));
         }
         // A read of nothing by a client that sees tombstones is a range of one key.
-        Event::ReadRow(key, Row::Nothing) => add_range(builder, key, key, &[])?,
-        Event::Insert(key, value) => {
+        StoreEvent::ReadRow(key, StoredRow::Nothing) => add_range(builder, key, key, &[])?,
+        StoreEvent::Insert(key, value) => {
             builder.insert(Token::Int(key), Token::Int(value));
         }
-        Event::Delete(key, tombstone) => {
+        StoreEvent::Delete(key, tombstone) => {
             builder.delete(Token::Int(key), Token::Int(tombstone));
         }
-        Event::Range(low, high, ref rows) => add_range(builder, low, high, rows)?,
-        Event::Put { .. }
-        | Event::Select { .. }
-        | Event::UpdateWhere { .. }
-        | Event::Extreme { .. } => table::add(builder, event)?,
+        StoreEvent::Range(low, high, ref rows) => add_range(builder, low, high, rows)?,
+        StoreEvent::Put { .. }
+        | StoreEvent::Select { .. }
+        | StoreEvent::UpdateWhere { .. }
+        | StoreEvent::Extreme { .. } => table::add(builder, event)?,
     }
     Ok(())
 }
@@ -201,14 +201,14 @@ fn add_range(
     builder: &mut HistoryBuilder,
     low: Key,
     high: Key,
-    rows: &[(Key, Row)],
+    rows: &[(Key, StoredRow)],
 ) -> Result<(), BuildError> {
     let (mut live, mut deleted) = (Vec::new(), Vec::new());
     for &(key, row) in rows {
         match row {
-            Row::Value(value) => live.push((Token::Int(key), Token::Int(value))),
-            Row::Deleted(name) => deleted.push((Token::Int(key), Token::Int(name))),
-            Row::Nothing => {}
+            StoredRow::Value(value) => live.push((Token::Int(key), Token::Int(value))),
+            StoredRow::Deleted(name) => deleted.push((Token::Int(key), Token::Int(name))),
+            StoredRow::Nothing => {}
         }
     }
     let [low, high] = [low, high].map(|key| Included(Token::Int(key)));

@@ -12,11 +12,11 @@ use super::engine::{Clock, Store};
 use super::fault::{Fault, inject};
 use super::isolation::{Isolation, IsolationMix};
 use super::record::Recorded;
-use crate::workloads::{Kind, Workload};
+use crate::workloads::{Workload, WorkloadKind};
 
 /// How a workload is run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct StoreRun {
     /// How many transactions commit; a fault adds its own.
     pub n_txns: usize,
     /// How many clients run them, each as one session.
@@ -43,9 +43,9 @@ pub struct Run {
     pub seed: u64,
 }
 
-impl Default for Run {
+impl Default for StoreRun {
     fn default() -> Self {
-        Run {
+        StoreRun {
             n_txns: 10_000,
             n_clients: 20,
             isolation: Isolation::Serializable,
@@ -91,7 +91,7 @@ pub enum RunError {
     },
 }
 
-impl Run {
+impl StoreRun {
     /// Runs the workload to its end.
     pub fn run(&self, workload: &dyn Workload) -> Result<Recorded, RunError> {
         if self.n_clients == 0 {
@@ -106,7 +106,8 @@ impl Run {
         } else {
             Clock::Steps
         };
-        if self.max_writes_per_key.is_some() && matches!(workload.kind(), Kind::Rows | Kind::Table)
+        if self.max_writes_per_key.is_some()
+            && matches!(workload.kind(), WorkloadKind::Rows | WorkloadKind::Table)
         {
             return Err(RunError::KeepsRows);
         }

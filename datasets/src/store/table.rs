@@ -6,35 +6,35 @@ use kingsnake_history::model::{
 };
 
 use super::engine::INITIAL;
-use super::record::Event;
+use super::record::StoreEvent;
 
-impl Event {
+impl StoreEvent {
     /// Whether it changes anything.
     pub(super) fn writes(&self) -> bool {
         match self {
-            Event::Put { .. }
-            | Event::Write(..)
-            | Event::Append(..)
-            | Event::Insert(..)
-            | Event::Delete(..) => true,
-            Event::UpdateWhere { rows, .. } => !rows.is_empty(),
+            StoreEvent::Put { .. }
+            | StoreEvent::Write(..)
+            | StoreEvent::Append(..)
+            | StoreEvent::Insert(..)
+            | StoreEvent::Delete(..) => true,
+            StoreEvent::UpdateWhere { rows, .. } => !rows.is_empty(),
             _ => false,
         }
     }
 }
 
 /// Adds what a client of a table saw.
-pub(super) fn add(builder: &mut HistoryBuilder, event: &Event) -> Result<(), BuildError> {
+pub(super) fn add(builder: &mut HistoryBuilder, event: &StoreEvent) -> Result<(), BuildError> {
     let from = builder.n_ops();
     match *event {
-        Event::Read(key, value) => {
+        StoreEvent::Read(key, value) => {
             let value = match value {
                 INITIAL => Token::Nil,
                 value => Token::Int(value),
             };
             builder.read(Token::Int(key), value);
         }
-        Event::Put {
+        StoreEvent::Put {
             key,
             value,
             number,
@@ -48,13 +48,13 @@ pub(super) fn add(builder: &mut HistoryBuilder, event: &Event) -> Result<(), Bui
             };
             row(builder, value, number)?;
         }
-        Event::Select { span, ref rows, at } => {
+        StoreEvent::Select { span, ref rows, at } => {
             for row in rows {
                 builder.read(Token::Int(row.key), Token::Int(row.value));
             }
             builder.predicate(Act::Select, query(span), from, snapshot(at));
         }
-        Event::UpdateWhere {
+        StoreEvent::UpdateWhere {
             span,
             ref rows,
             number,
@@ -67,7 +67,7 @@ pub(super) fn add(builder: &mut HistoryBuilder, event: &Event) -> Result<(), Bui
             }
             builder.predicate(Act::Update, query(span), from, snapshot(at));
         }
-        Event::Extreme {
+        StoreEvent::Extreme {
             span,
             is_greatest,
             result,

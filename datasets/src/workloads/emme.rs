@@ -7,8 +7,8 @@
 use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
-use super::{Kind, Workload};
-use crate::store::{Key, Step, Transaction};
+use super::{Workload, WorkloadKind};
+use crate::store::{ClientTransaction, Key, TxnStep};
 
 /// Numbers are from 0 to this, and a condition spans a tenth of them.
 const NUMBERS: usize = 1_000;
@@ -22,11 +22,11 @@ pub(super) struct Emme {
 }
 
 impl Workload for Emme {
-    fn kind(&self) -> Kind {
-        Kind::Table
+    fn kind(&self) -> WorkloadKind {
+        WorkloadKind::Table
     }
 
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
         let mut plan = Vec::with_capacity(self.n_ops);
         for _ in 0..self.n_ops {
             let key = self.keys.one(rng);
@@ -34,28 +34,28 @@ impl Workload for Emme {
             let drawn = rng.below(100);
             plan.push(match self.predicates {
                 None => match drawn {
-                    0..30 => Planned::Step(Step::Put(key, number, false)),
-                    30..70 => Planned::Step(Step::Read(key)),
+                    0..30 => Planned::Step(TxnStep::Put(key, number, false)),
+                    30..70 => Planned::Step(TxnStep::Read(key)),
                     70..90 => Planned::Increment(key),
-                    _ => Planned::Step(Step::Put(key, number, true)),
+                    _ => Planned::Step(TxnStep::Put(key, number, true)),
                 },
-                Some(_) if drawn < 10 => Planned::Step(Step::Put(key, number, true)),
+                Some(_) if drawn < 10 => Planned::Step(TxnStep::Put(key, number, true)),
                 Some(share) => {
                     let is_read = drawn < 55;
                     if rng.chance(share) {
                         let low = rng.below(NUMBERS) as i64;
                         let span = (low, low + SPAN);
                         Planned::Step(match (is_read, rng.below(4)) {
-                            (true, 0) => Step::Extreme(span.0, span.1, false),
-                            (true, 1) => Step::Extreme(span.0, span.1, true),
-                            (true, _) => Step::Select(span.0, span.1),
-                            (false, _) => Step::UpdateWhere(span.0, span.1, number),
+                            (true, 0) => TxnStep::Extreme(span.0, span.1, false),
+                            (true, 1) => TxnStep::Extreme(span.0, span.1, true),
+                            (true, _) => TxnStep::Select(span.0, span.1),
+                            (false, _) => TxnStep::UpdateWhere(span.0, span.1, number),
                         })
                     } else {
                         Planned::Step(if is_read {
-                            Step::Read(key)
+                            TxnStep::Read(key)
                         } else {
-                            Step::Put(key, number, false)
+                            TxnStep::Put(key, number, false)
                         })
                     }
                 }
@@ -70,7 +70,7 @@ impl Workload for Emme {
 }
 
 enum Planned {
-    Step(Step),
+    Step(TxnStep),
     Increment(Key),
 }
 
@@ -81,16 +81,16 @@ struct Running {
     incremented: Option<Key>,
 }
 
-impl Transaction for Running {
-    fn next(&mut self, read: i64) -> Option<Step> {
+impl ClientTransaction for Running {
+    fn next(&mut self, read: i64) -> Option<TxnStep> {
         if let Some(key) = self.incremented.take() {
-            return Some(Step::Put(key, read + 1, false));
+            return Some(TxnStep::Put(key, read + 1, false));
         }
         match self.plan.pop()? {
             Planned::Step(step) => Some(step),
             Planned::Increment(key) => {
                 self.incremented = Some(key);
-                Some(Step::Read(key))
+                Some(TxnStep::Read(key))
             }
         }
     }

@@ -7,7 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kingsnake_history::model::{BuildError, History, HistoryBuilder, Outcome, Status, Token};
+use kingsnake_history::model::{
+    BuildError, CompareOutcome, History, HistoryBuilder, Status, Token,
+};
 use kingsnake_history::rng::Rng;
 
 /// What goes wrong once.
@@ -185,7 +187,7 @@ impl Lwt {
                 }
                 Action::Cas(expected, new) => {
                     let (expected, new) = (Token::Int(expected), Token::Int(new));
-                    builder.compare_and_set(key, expected, new, Outcome::Applied);
+                    builder.compare_and_set(key, expected, new, CompareOutcome::Applied);
                 }
                 Action::Failed(expected, new) => {
                     builder.failed_compare_and_set(key, Token::Int(expected), Token::Int(new));

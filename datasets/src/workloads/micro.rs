@@ -3,32 +3,32 @@
 use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
-use super::{Kind, Workload};
-use crate::store::{Step, Transaction};
+use super::{Workload, WorkloadKind};
+use crate::store::{ClientTransaction, TxnStep};
 
 pub(super) struct Micro {
     pub(super) keys: Keys,
     pub(super) n_ops: usize,
     /// Lists that are appended to, or registers.
-    pub(super) kind: Kind,
+    pub(super) kind: WorkloadKind,
 }
 
 impl Workload for Micro {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> WorkloadKind {
         self.kind
     }
 
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
         // A transaction may meet a key again, and must then find what it wrote itself.
         let steps = (0..rng.between(1, self.n_ops)).map(|_| {
             let key = self.keys.one(rng);
             match (self.kind, rng.chance(50)) {
-                (Kind::Lists, true) => Step::ReadList(key),
-                (Kind::Lists, false) => Step::Append(key),
-                (_, true) => Step::Read(key),
-                (_, false) => Step::Write(key, 0),
+                (WorkloadKind::Lists, true) => TxnStep::ReadList(key),
+                (WorkloadKind::Lists, false) => TxnStep::Append(key),
+                (_, true) => TxnStep::Read(key),
+                (_, false) => TxnStep::Write(key, 0),
             }
         });
-        Box::new(steps.collect::<Vec<Step>>().into_iter())
+        Box::new(steps.collect::<Vec<TxnStep>>().into_iter())
     }
 }

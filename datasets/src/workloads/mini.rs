@@ -9,7 +9,7 @@ use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::Keys;
-use crate::store::{Step, Transaction};
+use crate::store::{ClientTransaction, TxnStep};
 
 pub(super) struct Mini {
     pub(super) keys: Keys,
@@ -73,19 +73,19 @@ impl FromStr for Shapes {
 }
 
 impl Workload for Mini {
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
         let keys = self.keys.different(2, rng);
         let shapes = self.shapes.shapes();
         let shape = shapes[rng.below(shapes.len())];
         let steps = shape.bytes().map(|letter| {
             let key = keys[usize::from(letter.eq_ignore_ascii_case(&b'y'))];
             if letter.is_ascii_uppercase() {
-                Step::Write(key, 0)
+                TxnStep::Write(key, 0)
             } else {
-                Step::Read(key)
+                TxnStep::Read(key)
             }
         });
-        Box::new(steps.collect::<Vec<Step>>().into_iter())
+        Box::new(steps.collect::<Vec<TxnStep>>().into_iter())
     }
 }
 

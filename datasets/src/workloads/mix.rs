@@ -7,7 +7,7 @@ use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
 use super::{Granularity, Workload};
-use crate::store::{Step, Transaction};
+use crate::store::{ClientTransaction, TxnStep};
 
 pub(super) struct Mix {
     pub(super) keys: Keys,
@@ -39,7 +39,7 @@ impl Mix {
 }
 
 impl Workload for Mix {
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
         let whole = self.sort(rng);
         let mut steps = Vec::with_capacity(2 * self.n_ops);
         for key in self.keys.different(self.n_ops, rng) {
@@ -48,10 +48,10 @@ impl Workload for Mix {
                 Granularity::Transaction => whole,
             };
             if matches!(sort, Sort::Read | Sort::Both) {
-                steps.push(Step::Read(key));
+                steps.push(TxnStep::Read(key));
             }
             if matches!(sort, Sort::Write | Sort::Both) {
-                steps.push(Step::Write(key, 0));
+                steps.push(TxnStep::Write(key, 0));
             }
         }
         Box::new(steps.into_iter())

@@ -23,11 +23,11 @@ pub use keys::{BadDistribution, Distribution};
 pub use lwt::{Lwt, LwtFault};
 pub use mini::Shapes;
 
-use crate::store::Transaction;
+use crate::store::ClientTransaction;
 
 /// What a workload's keys hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WorkloadKind {
     /// Single values.
     Registers,
     /// Lists that are appended to.
@@ -41,12 +41,12 @@ pub enum Kind {
 /// Makes transactions.
 pub trait Workload: Sync {
     /// What the keys hold.
-    fn kind(&self) -> Kind {
-        Kind::Registers
+    fn kind(&self) -> WorkloadKind {
+        WorkloadKind::Registers
     }
 
     /// The next transaction.
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction>;
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction>;
 }
 
 /// What the percentages of a mix apply to.
@@ -101,7 +101,7 @@ pub enum BadParameters {
 
 /// A line of the table.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct WorkloadEntry {
     /// The name, as typed.
     pub name: &'static str,
     /// What it does, in a line.
@@ -123,7 +123,7 @@ enum Make {
     Emme(Option<usize>),
     Mini,
     /// Jepsen's, on keys that hold this.
-    Micro(Kind),
+    Micro(WorkloadKind),
     /// A schema of its own.
     Schema(fn(Distribution) -> Box<dyn Workload>),
 }
@@ -136,8 +136,8 @@ const fn mix(
     percentages: [usize; 3],
     granularity: Granularity,
     n_keys: usize,
-) -> Entry {
-    Entry {
+) -> WorkloadEntry {
+    WorkloadEntry {
         name,
         about,
         n_keys,
@@ -146,8 +146,8 @@ const fn mix(
     }
 }
 
-const fn ranges(name: &'static str, about: &'static str, weights: [usize; 5]) -> Entry {
-    Entry {
+const fn ranges(name: &'static str, about: &'static str, weights: [usize; 5]) -> WorkloadEntry {
+    WorkloadEntry {
         name,
         about,
         n_keys: 2_000,
@@ -160,8 +160,8 @@ const fn schema(
     name: &'static str,
     about: &'static str,
     make: fn(Distribution) -> Box<dyn Workload>,
-) -> Entry {
-    Entry {
+) -> WorkloadEntry {
+    WorkloadEntry {
         name,
         about,
         n_keys: 0,
@@ -172,7 +172,7 @@ const fn schema(
 
 /// Every workload.
 #[rustfmt::skip]
-pub const WORKLOADS: &[Entry] = &[
+pub const WORKLOADS: &[WorkloadEntry] = &[
     mix("king-cobra-rmw", "25 % reads, 25 % blind writes, 50 % read-modify-writes", [25, 25, 50], Operation, 10_000),
     mix("king-cobra-rw", "50 % reads, 50 % blind writes", [50, 50, 0], Operation, 10_000),
     mix("king-cobra-hw", "10 % reads, 80 % blind writes, 10 % read-modify-writes", [10, 80, 10], Operation, 10_000),
@@ -180,19 +180,19 @@ pub const WORKLOADS: &[Entry] = &[
     mix("blindw-rw", "50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 10_000),
     mix("blindw-rmw", "transactions that read and then write each of their keys", [0, 0, 100], Whole, 10_000),
     mix("cobra-general", "Cobra's and MTC's general transactions: 20 % read-only, 40 % write-only, 40 % of read-modify-writes", [20, 40, 40], Whole, 10_000),
-    Entry { name: "mini", about: "at most two reads and two writes, every write after a read of its key", n_keys: 10_000, n_ops: 0, make: Make::Mini },
+    WorkloadEntry { name: "mini", about: "at most two reads and two writes, every write after a read of its key", n_keys: 10_000, n_ops: 0, make: Make::Mini },
     mix("v-blindw-rm", "Viper's: 90 % read-only and 10 % write-only transactions", [90, 10, 0], Whole, 2_000),
     mix("v-blindw-rw", "Viper's: 50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 2_000),
     ranges("v-range-b", "Viper's: 20 % each of inserts, reads, updates, deletes, range queries", [20, 20, 20, 20, 20]),
     ranges("v-range-rqh", "the same with 50 % range queries, 12.5 % each of the others", [1, 1, 1, 1, 4]),
     ranges("v-range-idh", "the same with 35 % inserts, 35 % deletes, 10 % each of the others", [35, 10, 10, 35, 10]),
-    Entry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Micro(Kind::Lists) },
-    Entry { name: "rw-register", about: "Jepsen's: up to 4 reads and writes of registers", n_keys: 1_000, n_ops: 4, make: Make::Micro(Kind::Registers) },
-    Entry { name: "emme-items", about: "Emme's: 30 % updates, 40 % reads, 20 % increments, 10 % inserts of a table's rows", n_keys: 1_000, n_ops: 5, make: Make::Emme(None) },
-    Entry { name: "emme-predicates", about: "Emme's: 10 % inserts, reads and updates in equal parts, half of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(50)) },
-    Entry { name: "emme-predicates-25", about: "the same with a quarter of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(25)) },
-    Entry { name: "emme-predicates-75", about: "the same with three quarters of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(75)) },
-    Entry { name: "emme-predicates-100", about: "the same with all of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(100)) },
+    WorkloadEntry { name: "list-append", about: "Jepsen's: up to 4 reads of lists and appends", n_keys: 1_000, n_ops: 4, make: Make::Micro(WorkloadKind::Lists) },
+    WorkloadEntry { name: "rw-register", about: "Jepsen's: up to 4 reads and writes of registers", n_keys: 1_000, n_ops: 4, make: Make::Micro(WorkloadKind::Registers) },
+    WorkloadEntry { name: "emme-items", about: "Emme's: 30 % updates, 40 % reads, 20 % increments, 10 % inserts of a table's rows", n_keys: 1_000, n_ops: 5, make: Make::Emme(None) },
+    WorkloadEntry { name: "emme-predicates", about: "Emme's: 10 % inserts, reads and updates in equal parts, half of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(50)) },
+    WorkloadEntry { name: "emme-predicates-25", about: "the same with a quarter of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(25)) },
+    WorkloadEntry { name: "emme-predicates-75", about: "the same with three quarters of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(75)) },
+    WorkloadEntry { name: "emme-predicates-100", about: "the same with all of them by a condition", n_keys: 100, n_ops: 5, make: Make::Emme(Some(100)) },
     schema("tpcc", "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", |it| Box::new(tpcc::Tpcc::new(it))),
     schema("rubis", "a compact RUBiS: 20,000 users, 80,000 items", |it| Box::new(rubis::Rubis::new(it))),
     schema("twitter", "a compact Twitter: 1,000 users", |it| Box::new(twitter::Twitter::new(it))),
@@ -204,14 +204,14 @@ pub fn names() -> Vec<&'static str> {
 }
 
 /// The workload of a name.
-pub fn find(name: &str) -> Result<Entry, BadParameters> {
+pub fn find(name: &str) -> Result<WorkloadEntry, BadParameters> {
     let found = WORKLOADS.iter().find(|entry| entry.name == name);
     found
         .copied()
         .ok_or_else(|| BadParameters::UnknownWorkload(name.to_owned()))
 }
 
-impl Entry {
+impl WorkloadEntry {
     /// The workload with these parameters.
     pub fn make(&self, parameters: &Parameters) -> Result<Box<dyn Workload>, BadParameters> {
         let n_keys = parameters.n_keys.unwrap_or(self.n_keys);

@@ -2,34 +2,34 @@
 
 use std::collections::VecDeque;
 
-use crate::store::{Key, Step, Transaction};
+use crate::store::{ClientTransaction, Key, TxnStep};
 
 /// What to do with the number beside a value that was read: plans further steps.
-type Then = Box<dyn FnOnce(i64, &mut Plan) + Send>;
+type Then = Box<dyn FnOnce(i64, &mut PlannedSteps) + Send>;
 
 /// Steps in the order in which they were planned; a read may plan more when it is done.
 #[derive(Default)]
-pub(super) struct Plan {
-    steps: VecDeque<(Step, Option<Then>)>,
+pub(super) struct PlannedSteps {
+    steps: VecDeque<(TxnStep, Option<Then>)>,
     then: Option<Then>,
 }
 
-impl Plan {
+impl PlannedSteps {
     pub(super) fn read(&mut self, key: Key) {
-        self.steps.push_back((Step::Read(key), None));
+        self.steps.push_back((TxnStep::Read(key), None));
     }
 
     pub(super) fn read_then(
         &mut self,
         key: Key,
-        then: impl FnOnce(i64, &mut Plan) + Send + 'static,
+        then: impl FnOnce(i64, &mut PlannedSteps) + Send + 'static,
     ) {
         self.steps
-            .push_back((Step::Read(key), Some(Box::new(then))));
+            .push_back((TxnStep::Read(key), Some(Box::new(then))));
     }
 
     pub(super) fn write(&mut self, key: Key, beside: i64) {
-        self.steps.push_back((Step::Write(key, beside), None));
+        self.steps.push_back((TxnStep::Write(key, beside), None));
     }
 
     /// Reads a key and then writes it, with another number beside.
@@ -38,8 +38,8 @@ impl Plan {
     }
 }
 
-impl Transaction for Plan {
-    fn next(&mut self, read: i64) -> Option<Step> {
+impl ClientTransaction for PlannedSteps {
+    fn next(&mut self, read: i64) -> Option<TxnStep> {
         if let Some(then) = self.then.take() {
             then(read, self);
         }

@@ -7,8 +7,8 @@
 use kingsnake_history::rng::Rng;
 
 use super::keys::Keys;
-use super::{Granularity, Kind, Workload};
-use crate::store::{Key, Step, Transaction};
+use super::{Granularity, Workload, WorkloadKind};
+use crate::store::{ClientTransaction, Key, TxnStep};
 
 /// A range query asks for a key and the ten after it.
 const REACH: Key = 10;
@@ -21,16 +21,16 @@ pub(super) struct Ranges {
     pub(super) granularity: Granularity,
 }
 
-const SORTS: [fn(Key) -> Step; 5] = [
-    Step::Insert,
-    Step::ReadRow,
-    |key| Step::Write(key, 0),
-    Step::Delete,
-    |key| Step::Range(key, key + REACH),
+const SORTS: [fn(Key) -> TxnStep; 5] = [
+    TxnStep::Insert,
+    TxnStep::ReadRow,
+    |key| TxnStep::Write(key, 0),
+    TxnStep::Delete,
+    |key| TxnStep::Range(key, key + REACH),
 ];
 
 impl Ranges {
-    fn sort(&self, rng: &mut Rng) -> fn(Key) -> Step {
+    fn sort(&self, rng: &mut Rng) -> fn(Key) -> TxnStep {
         let mut drawn = rng.below(self.weights.iter().sum());
         for (&weight, &sort) in self.weights.iter().zip(&SORTS) {
             if drawn < weight {
@@ -43,17 +43,17 @@ impl Ranges {
 }
 
 impl Workload for Ranges {
-    fn kind(&self) -> Kind {
-        Kind::Rows
+    fn kind(&self) -> WorkloadKind {
+        WorkloadKind::Rows
     }
 
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
         let whole = self.sort(rng);
         let keys = self.keys.different(self.n_ops, rng);
         let steps = keys.into_iter().map(|key| match self.granularity {
             Granularity::Operation => self.sort(rng)(key),
             Granularity::Transaction => whole(key),
         });
-        Box::new(steps.collect::<Vec<Step>>().into_iter())
+        Box::new(steps.collect::<Vec<TxnStep>>().into_iter())
     }
 }

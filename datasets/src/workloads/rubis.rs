@@ -4,8 +4,8 @@ use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::{Distribution, Keys};
-use super::plan::{Plan, row};
-use crate::store::{Key, Transaction};
+use super::plan::{PlannedSteps, row};
+use crate::store::{ClientTransaction, Key};
 
 const N_USERS: usize = 20_000;
 const N_ITEMS: usize = 80_000;
@@ -57,8 +57,8 @@ fn comment(id: i64) -> Key {
 }
 
 impl Workload for Rubis {
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
-        let mut plan = Plan::default();
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
+        let mut plan = PlannedSteps::default();
         let who = self.users.one(rng);
         let what = self.items.one(rng);
         match rng.below(100) {
@@ -101,7 +101,7 @@ impl Workload for Rubis {
 }
 
 /// The item, and the last bids for it with their bidders.
-fn view_item(plan: &mut Plan, what: i64) {
+fn view_item(plan: &mut PlannedSteps, what: i64) {
     plan.read(item(what));
     plan.read_then(bids(what), move |n_bids, plan| {
         for number in (n_bids - 3).max(0)..n_bids {

@@ -8,8 +8,8 @@ use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::{Distribution, Keys};
-use super::plan::{Plan, row};
-use crate::store::{Key, Transaction};
+use super::plan::{PlannedSteps, row};
+use crate::store::{ClientTransaction, Key};
 
 const N_DISTRICTS: usize = 10;
 const N_CUSTOMERS: usize = 30_000;
@@ -95,8 +95,8 @@ fn payment(id: i64) -> Key {
 }
 
 impl Workload for Tpcc {
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
-        let mut plan = Plan::default();
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
+        let mut plan = PlannedSteps::default();
         match rng.below(100) {
             0..45 => self.new_order(&mut plan, rng),
             45..88 => self.payment(&mut plan, rng),
@@ -113,7 +113,7 @@ fn any_district(rng: &mut Rng) -> i64 {
 }
 
 impl Tpcc {
-    fn new_order(&self, plan: &mut Plan, rng: &mut Rng) {
+    fn new_order(&self, plan: &mut PlannedSteps, rng: &mut Rng) {
         let district = any_district(rng);
         let buyer = self.customers.one(rng);
         let n_lines = rng.between(5, 15);
@@ -135,7 +135,7 @@ impl Tpcc {
         });
     }
 
-    fn payment(&self, plan: &mut Plan, rng: &mut Rng) {
+    fn payment(&self, plan: &mut PlannedSteps, rng: &mut Rng) {
         let district = any_district(rng);
         let payer = self.customers.one(rng);
         let id = (rng.number() >> 16) as i64;
@@ -146,7 +146,7 @@ impl Tpcc {
         plan.write(payment(id), 0);
     }
 
-    fn order_status(&self, plan: &mut Plan, rng: &mut Rng) {
+    fn order_status(&self, plan: &mut PlannedSteps, rng: &mut Rng) {
         let buyer = self.customers.one(rng);
         plan.read(customer(buyer));
         plan.read(balance(buyer));
@@ -165,7 +165,7 @@ impl Tpcc {
 }
 
 /// Delivers the oldest order of every district that has one.
-fn deliver(plan: &mut Plan) {
+fn deliver(plan: &mut PlannedSteps) {
     for district in 0..N_DISTRICTS as i64 {
         plan.read_then(delivered_of(district), move |number, plan| {
             plan.read_then(orders_of(district), move |n_orders, plan| {
@@ -177,7 +177,7 @@ fn deliver(plan: &mut Plan) {
     }
 }
 
-fn deliver_one(plan: &mut Plan, district: i64, number: i64) {
+fn deliver_one(plan: &mut PlannedSteps, district: i64, number: i64) {
     plan.write(delivered_of(district), number + 1);
     plan.write(carrier(district, number), 0);
     plan.read_then(order(district, number), move |order, plan| {
@@ -188,7 +188,7 @@ fn deliver_one(plan: &mut Plan, district: i64, number: i64) {
     });
 }
 
-fn stock_level(plan: &mut Plan, rng: &mut Rng) {
+fn stock_level(plan: &mut PlannedSteps, rng: &mut Rng) {
     let district = any_district(rng);
     plan.read_then(orders_of(district), move |n_orders, plan| {
         for number in (n_orders - LAST_ORDERS).max(0)..n_orders {

@@ -4,8 +4,8 @@ use kingsnake_history::rng::Rng;
 
 use super::Workload;
 use super::keys::{Distribution, Keys};
-use super::plan::{Plan, row};
-use crate::store::{Key, Transaction};
+use super::plan::{PlannedSteps, row};
+use crate::store::{ClientTransaction, Key};
 
 const N_USERS: usize = 1_000;
 /// Whom a timeline shows, and how many tweets of each.
@@ -52,8 +52,8 @@ fn followers(user: i64) -> Key {
 }
 
 impl Workload for Twitter {
-    fn transaction(&self, rng: &mut Rng) -> Box<dyn Transaction> {
-        let mut plan = Plan::default();
+    fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
+        let mut plan = PlannedSteps::default();
         let pair = self.users.different(2, rng);
         let (user, other) = (pair[0], pair[1]);
         match rng.below(100) {
@@ -79,7 +79,7 @@ impl Workload for Twitter {
 }
 
 /// The last tweets of the users who were followed last.
-fn timeline(plan: &mut Plan, user: i64) {
+fn timeline(plan: &mut PlannedSteps, user: i64) {
     plan.read_then(following(user), move |n_followed, plan| {
         for number in (n_followed - SHOWN_USERS).max(0)..n_followed {
             plan.read_then(followed(user, number), |other, plan| {

@@ -18,7 +18,7 @@ use crate::whole::Pending;
 const FIRST_NEW_ID: i64 = 1 << 40;
 
 /// How the history will be written.
-pub(super) struct Plan {
+pub(super) struct CobraPlan {
     /// The transaction that wrote each value.
     writers: Vec<Option<TxnId>>,
     keeps_ids: bool,
@@ -30,7 +30,7 @@ pub(super) struct Plan {
 }
 
 /// Makes sure that the format can express the history.
-pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
+pub(super) fn plan(history: &History) -> Result<CobraPlan, WriteError> {
     let limits = Limits {
         history,
         format: "cobra",
@@ -75,7 +75,7 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
         .unwrap_or(0)
         .max(history.n_txns() as i64)
         .saturating_add(1);
-    Ok(Plan {
+    Ok(CobraPlan {
         writers,
         keeps_ids,
         keeps_txns,
@@ -153,7 +153,7 @@ fn ids_can_stay(history: &History, writers: &[Option<TxnId>]) -> bool {
 }
 
 /// Writes a history that was checked.
-pub(super) fn write(history: &History, plan: &Plan, directory: &Path) -> io::Result<()> {
+pub(super) fn write(history: &History, plan: &CobraPlan, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -185,7 +185,12 @@ pub(super) fn write(history: &History, plan: &Plan, directory: &Path) -> io::Res
     logs.into_iter().try_for_each(Pending::commit)
 }
 
-fn write_txn(history: &History, plan: &Plan, txn: TxnId, out: &mut impl Write) -> io::Result<()> {
+fn write_txn(
+    history: &History,
+    plan: &CobraPlan,
+    txn: TxnId,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let times = history.has_times().then(|| history.interval(txn));
     let mut begin = vec![plan.txn(history, txn)];
     begin.extend(times.map(|it| it.begin));
@@ -223,7 +228,7 @@ fn put(out: &mut impl Write, letter: u8, fields: &[i64]) -> io::Result<()> {
     Ok(())
 }
 
-impl Plan {
+impl CobraPlan {
     fn txn(&self, history: &History, txn: TxnId) -> i64 {
         if self.keeps_txns {
             return number(history.txn_token(txn));

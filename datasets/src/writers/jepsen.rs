@@ -3,13 +3,13 @@
 
 use std::io::{self, Write};
 
-use kingsnake_history::model::{History, Op, Outcome, Status, Token, TxnId, ValueId};
+use kingsnake_history::model::{CompareOutcome, History, Op, Status, Token, TxnId, ValueId};
 
 use super::limits::Limits;
 use crate::error::WriteError;
 
 /// What is written, settled before the first byte.
-pub(super) struct Plan {
+pub(super) struct JepsenPlan {
     is_json: bool,
     /// Whether every transaction is one read, write or compare-and-set of a register.
     registers: bool,
@@ -23,7 +23,7 @@ pub(super) fn plan(
     history: &History,
     is_json: bool,
     format: &'static str,
-) -> Result<Plan, WriteError> {
+) -> Result<JepsenPlan, WriteError> {
     let limits = Limits { history, format };
     if history.n_txns() == 0 {
         return limits.refuse("an empty history".to_owned());
@@ -70,9 +70,9 @@ pub(super) fn plan(
             let is_one = match history.compares(txn) {
                 [] => history.ops(txn).len() == 1,
                 [one] => match one.outcome {
-                    Outcome::Applied => n_others == 3,
-                    Outcome::Refused => history.status(txn) == Status::Aborted,
-                    Outcome::Shown(_) => false,
+                    CompareOutcome::Applied => n_others == 3,
+                    CompareOutcome::Refused => history.status(txn) == Status::Aborted,
+                    CompareOutcome::Shown(_) => false,
                 },
                 _ => false,
             };
@@ -85,7 +85,7 @@ pub(super) fn plan(
         }
     }
     let events = events(history, &limits)?;
-    Ok(Plan {
+    Ok(JepsenPlan {
         is_json,
         registers,
         events,
@@ -141,7 +141,7 @@ fn shown(history: &History, value: ValueId) -> Token {
 }
 
 /// Writes the events.
-pub(super) fn write(history: &History, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(history: &History, plan: &JepsenPlan, out: &mut dyn Write) -> io::Result<()> {
     let show = Show {
         history,
         is_json: plan.is_json,

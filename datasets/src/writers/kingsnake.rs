@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::ops::Bound;
 
 use kingsnake_history::model::{
-    CompareAndSet, History, Interval, Op, Outcome, RangeQuery, SessionId, Status, Token, TxnId,
-    ValueId,
+    CompareAndSet, CompareOutcome, History, Interval, Op, RangeQuery, SessionId, Status, Token,
+    TxnId, ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -214,9 +214,9 @@ impl Show<'_> {
             } else if let Some(compare) = compare {
                 self.compare(out, compare)?;
                 index += match compare.outcome {
-                    Outcome::Applied => 2,
-                    Outcome::Shown(_) => 1,
-                    Outcome::Refused => 0,
+                    CompareOutcome::Applied => 2,
+                    CompareOutcome::Shown(_) => 1,
+                    CompareOutcome::Refused => 0,
                 };
             } else {
                 self.op(out, ops[index], history.is_insert(txn, index))?;
@@ -234,9 +234,9 @@ impl Show<'_> {
             self.token(out, self.named(value))?;
         }
         match compare.outcome {
-            Outcome::Applied => {}
-            Outcome::Refused => out.write_all(b",false")?,
-            Outcome::Shown(current) => {
+            CompareOutcome::Applied => {}
+            CompareOutcome::Refused => out.write_all(b",false")?,
+            CompareOutcome::Shown(current) => {
                 out.write_all(b",false,")?;
                 self.token(out, self.named(current))?;
             }

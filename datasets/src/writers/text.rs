@@ -8,14 +8,14 @@ use super::limits::{Limits, number, number_or_zero};
 use crate::error::WriteError;
 
 /// How the history will be written.
-pub(super) struct Plan {
+pub(super) struct TextPlan {
     keeps_names: bool,
     keeps_numbers: bool,
     pub(super) notes: Vec<String>,
 }
 
 /// Makes sure that the format can express the history.
-pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
+pub(super) fn plan(history: &History) -> Result<TextPlan, WriteError> {
     let limits = Limits {
         history,
         format: "text",
@@ -72,7 +72,7 @@ pub(super) fn plan(history: &History) -> Result<Plan, WriteError> {
             "{n_silent} sessions without operations are left out"
         ));
     }
-    Ok(Plan {
+    Ok(TextPlan {
         keeps_names,
         keeps_numbers,
         notes,
@@ -111,7 +111,7 @@ fn could_pass_for_initial(history: &History) -> bool {
 }
 
 /// Writes a history that was checked.
-pub(super) fn write(history: &History, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(history: &History, plan: &TextPlan, out: &mut dyn Write) -> io::Result<()> {
     for txn in history.txns() {
         let (session, name) = if plan.keeps_names {
             let session = history.session_token(history.session(txn));

@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::{Event, Progress};
+use kingsnake_context::progress::{Progress, ProgressEvent};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use rustsat::solvers::Solve;
 use rustsat::types::{Lit, TernaryVal};
@@ -17,7 +17,7 @@ use rustsat::types::{Lit, TernaryVal};
 use super::core::shrink;
 use super::solver::Cadical;
 use super::watched::{Said, reduced, solve, telling, watch};
-use crate::Options;
+use crate::BackendOptions;
 use crate::cnf::{Sink, share};
 use crate::reduce::{Arena, Failed, Graph, reduce};
 
@@ -150,7 +150,7 @@ impl Search {
 type Cycles = BTreeSet<Vec<Lit>>;
 
 /// How the rounds ended.
-enum Ended {
+enum RoundsEnd {
     /// Without a cycle: a side for each open constraint.
     Met(Vec<Lit>),
     /// Without a choice, because of these cycles.
@@ -169,16 +169,16 @@ pub(crate) fn refute(
         Failed::Stopped(reason) => Unrefuted::Stopped(reason),
         Failed::Cyclic => Unrefuted::Failed("the known graph has a cycle".to_owned()),
     })?;
-    let options = Options {
+    let options = BackendOptions {
         seed,
-        ..Options::default()
+        ..BackendOptions::default()
     };
     let mut unused = DecideStats::default();
     let ended = Lazy::new(&options).rounds(&arena, budget, None, &mut unused);
     match ended.map_err(Unrefuted::Failed)? {
-        Ended::Met(_) => Err(Unrefuted::Failed("the constraints can be met".to_owned())),
-        Ended::Stopped(reason) => Err(Unrefuted::Stopped(reason)),
-        Ended::Refuted(forbidden) => {
+        RoundsEnd::Met(_) => Err(Unrefuted::Failed("the constraints can be met".to_owned())),
+        RoundsEnd::Stopped(reason) => Err(Unrefuted::Stopped(reason)),
+        RoundsEnd::Refuted(forbidden) => {
             let impossible = arena.impossible.iter().map(|&lit| vec![lit]);
             let renamed = |lit: &Lit| Lit::new(arena.constraints[lit.vidx()], lit.is_neg());
             Ok(impossible
@@ -215,7 +215,7 @@ fn cycles(arena: &Arena, sides: &[Lit], budget: &Budget) -> Result<Cycles, StopR
 
 impl Lazy {
     /// With these options.
-    pub fn new(options: &Options) -> Lazy {
+    pub fn new(options: &BackendOptions) -> Lazy {
         Lazy {
             seed: options.seed,
             #[cfg(test)]
@@ -227,7 +227,7 @@ impl Lazy {
         self,
         question: &Question<'_>,
         budget: &Budget,
-        events: &Sender<Event>,
+        events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
         let started = Instant::now();
@@ -240,7 +240,7 @@ impl Lazy {
         stats.encode = started.elapsed();
         let started = Instant::now();
         let decision = match self.rounds(&arena, budget, Some(events), stats)? {
-            Ended::Met(sides) => {
+            RoundsEnd::Met(sides) => {
                 let side = |at: u32| {
                     if sides[at as usize].is_pos() {
                         Side::Either
@@ -250,10 +250,10 @@ impl Lazy {
                 };
                 Decision::Choices(arena.choices(side))
             }
-            Ended::Refuted(forbidden) => {
+            RoundsEnd::Refuted(forbidden) => {
                 Decision::Core(self.core(&arena, &forbidden, budget, events, stats)?)
             }
-            Ended::Stopped(reason) => Decision::Unknown(reason),
+            RoundsEnd::Stopped(reason) => Decision::Unknown(reason),
         };
         stats.solve = started.elapsed();
         Ok(decision)
@@ -264,15 +264,15 @@ impl Lazy {
         self,
         arena: &Arena,
         budget: &Budget,
-        events: Option<&Sender<Event>>,
+        events: Option<&Sender<ProgressEvent>>,
         stats: &mut DecideStats,
-    ) -> Result<Ended, String> {
+    ) -> Result<RoundsEnd, String> {
         let mut solver = Cadical::new(self.seed);
         watch(&mut solver, budget, events, arena.constraints.len());
         let mut forbidden = Cycles::new();
         let first = match guesses(arena, budget) {
             Ok(first) => first,
-            Err(reason) => return Ok(Ended::Stopped(reason)),
+            Err(reason) => return Ok(RoundsEnd::Stopped(reason)),
         };
         // A variable that the solver has not heard of is false, and not what is preferred.
         if let Some(last) = first.last() {
@@ -286,17 +286,17 @@ impl Lazy {
         loop {
             match solve(&mut solver, &[], budget, stats)? {
                 Said::Sat => {}
-                Said::Unsat => return Ok(Ended::Refuted(forbidden)),
-                Said::Stopped(reason) => return Ok(Ended::Stopped(reason)),
+                Said::Unsat => return Ok(RoundsEnd::Refuted(forbidden)),
+                Said::Stopped(reason) => return Ok(RoundsEnd::Stopped(reason)),
                 Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
             }
             let sides = sides(arena, &first, &solver)?;
             let found = match cycles(arena, &sides, budget) {
                 Ok(found) => found,
-                Err(reason) => return Ok(Ended::Stopped(reason)),
+                Err(reason) => return Ok(RoundsEnd::Stopped(reason)),
             };
             if found.is_empty() {
-                return Ok(Ended::Met(sides));
+                return Ok(RoundsEnd::Met(sides));
             }
             for cycle in found {
                 #[cfg(test)]
@@ -319,7 +319,7 @@ impl Lazy {
         arena: &Arena,
         forbidden: &Cycles,
         budget: &Budget,
-        events: &Sender<Event>,
+        events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Vec<u32>, String> {
         let mut solver = Cadical::new(self.seed);

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::{Event, Progress};
+use kingsnake_context::progress::{Progress, ProgressEvent};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use rustsat::solvers::Solve;
 use rustsat::types::{Lit, TernaryVal};
@@ -14,7 +14,7 @@ use rustsat::types::{Lit, TernaryVal};
 use super::core::shrink;
 use super::solver::Cadical;
 use super::watched::{Said, reduced, solve, telling, watch};
-use crate::Options;
+use crate::BackendOptions;
 use crate::cnf::{Encoding, Meaning, Sink, share, shared_size};
 use crate::reduce::Arena;
 
@@ -28,7 +28,7 @@ pub(crate) struct Plain<E> {
 }
 
 impl<E: Encoding> Plain<E> {
-    pub fn new(options: &Options) -> Plain<E> {
+    pub fn new(options: &BackendOptions) -> Plain<E> {
         Plain {
             seed: options.seed,
             encoding: PhantomData,
@@ -41,7 +41,7 @@ impl<E: Encoding> Plain<E> {
         &self,
         question: &Question<'_>,
         budget: &Budget,
-        events: &Sender<Event>,
+        events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
         let started = Instant::now();
@@ -80,7 +80,7 @@ impl<E: Encoding> Plain<E> {
         arena: &Arena,
         plan: &E,
         budget: &Budget,
-        events: &Sender<Event>,
+        events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Vec<u32>, String> {
         let mut solver = Cadical::new(self.seed);

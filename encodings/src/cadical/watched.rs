@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::{Event, Progress};
+use kingsnake_context::progress::{Progress, ProgressEvent};
 use kingsnake_graph::decide::{DecideStats, Question};
 use rustsat::solvers::{
     ControlSignal, GetInternalStats, SolveIncremental, SolverResult, Terminate,
@@ -31,7 +31,7 @@ pub(super) enum Said {
 pub(super) fn watch(
     solver: &mut Cadical,
     budget: &Budget,
-    events: Option<&Sender<Event>>,
+    events: Option<&Sender<ProgressEvent>>,
     n_variables: usize,
 ) {
     let (budget, events) = (budget.clone(), events.cloned());
@@ -43,7 +43,7 @@ pub(super) fn watch(
         {
             told = Instant::now();
             // Nobody listens any more when the receiver is gone, which is no reason to stop.
-            let _ = events.send(Event::Deciding {
+            let _ = events.send(ProgressEvent::Deciding {
                 conflicts: n_learned.get(),
                 settled: 0,
                 variables: n_variables,
@@ -92,7 +92,7 @@ pub(super) fn solve(
 /// Runs the work in a thread of its own, so that the caller's thread can tell of its progress.
 pub(super) fn telling<T: Send>(
     progress: &mut dyn Progress,
-    work: impl FnOnce(Sender<Event>) -> Result<T, String> + Send,
+    work: impl FnOnce(Sender<ProgressEvent>) -> Result<T, String> + Send,
 ) -> Result<T, String> {
     std::thread::scope(|scope| {
         let (sender, events) = mpsc::channel();

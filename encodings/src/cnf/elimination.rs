@@ -16,7 +16,7 @@ use rustsat::encodings::CollectClauses;
 use rustsat::types::Lit;
 
 use super::{Encoding, Sink, Size};
-use crate::reduce::{Arena, Rows};
+use crate::reduce::{Arena, BitRows};
 
 pub(crate) struct Elimination {
     n_arcs: u32,
@@ -38,7 +38,7 @@ enum Arc {
 
 /// What is left of the graph.
 struct Left<'a> {
-    rows: &'a Rows,
+    rows: &'a BitRows,
     out: Vec<BTreeMap<u32, Arc>>,
     into: Vec<BTreeSet<u32>>,
     /// Bits of the nodes that are left, laid out as the component's rows are.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use kingsnake_graph::decide::Side;
 
-use super::{Instance, SIDES};
+use super::{ExportInstance, SIDES};
 
 /// A hue for each constraint, far from those of its neighbours: steps of the golden ratio around the circle.
 fn hue(constraint: usize) -> f64 {
@@ -12,7 +12,7 @@ fn hue(constraint: usize) -> f64 {
 }
 
 /// Writes the instance.
-pub fn dot(instance: &Instance<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn dot(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result<()> {
     for line in instance.about {
         writeln!(out, "// {line}")?;
     }

@@ -5,10 +5,10 @@
 
 use std::io::{self, Write};
 
-use super::{Instance, SIDES};
+use super::{ExportInstance, SIDES};
 
 /// Writes the instance.
-pub fn gnf(instance: &Instance<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn gnf(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result<()> {
     let constraints = instance.constraints;
     let mut edges: Vec<(u32, u32)> = (0..constraints.len())
         .flat_map(|at| SIDES.map(|side| constraints.side(at, side)))

@@ -15,7 +15,7 @@ pub use smtlib2::smtlib2;
 
 /// What is exported: known edges, which may have a cycle, and constraints.
 #[derive(Clone, Copy)]
-pub struct Instance<'a> {
+pub struct ExportInstance<'a> {
     /// The number of nodes.
     pub n_nodes: usize,
     /// The known edges, each once.
@@ -30,7 +30,7 @@ pub struct Instance<'a> {
 
 const SIDES: [Side; 2] = [Side::Either, Side::Or];
 
-impl Instance<'_> {
+impl ExportInstance<'_> {
     /// Writes the lines about it, then what each node is, each after the sign of a comment.
     fn introduce(&self, sign: &str, out: &mut dyn Write) -> io::Result<()> {
         for line in self.about {

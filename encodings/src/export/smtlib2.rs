@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::{Instance, SIDES};
+use super::{ExportInstance, SIDES};
 
 /// Writes the instance. Every constraint has a name, so that a solver can tell an unsatisfiable core.
-pub fn smtlib2(instance: &Instance<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn smtlib2(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result<()> {
     instance.introduce(";", out)?;
     writeln!(out, "(set-logic QF_IDL)")?;
     for node in 0..instance.n_nodes {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use kingsnake_graph::decide::{Question, Side};
 
-use super::instance::{Instance, number};
+use super::instance::{ProofInstance, number};
 
 /// How much was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Checked {
 }
 
 /// Checks that the instance's clauses are cycles, and that the proof derives the empty clause from them.
-pub fn check(instance: &Instance, proof: &str) -> Result<Checked, String> {
+pub fn check(instance: &ProofInstance, proof: &str) -> Result<Checked, String> {
     for at in 0..instance.clauses.len() {
         justified(instance, at).map_err(|what| format!("clause {}: {what}", at + 1))?;
     }
@@ -31,7 +31,7 @@ pub fn check(instance: &Instance, proof: &str) -> Result<Checked, String> {
 }
 
 /// A cycle's edges are known, or demanded by sides that the clause forbids.
-fn justified(instance: &Instance, at: usize) -> Result<(), String> {
+fn justified(instance: &ProofInstance, at: usize) -> Result<(), String> {
     let (clause, cycle) = (&instance.clauses[at], &instance.cycles[at]);
     if cycle.len() < 2 || cycle.first() != cycle.last() {
         return Err(format!("{cycle:?} is no cycle"));
@@ -53,7 +53,7 @@ fn justified(instance: &Instance, at: usize) -> Result<(), String> {
 }
 
 /// The number of steps until the empty clause.
-fn refuted(instance: &Instance, proof: &str) -> Result<usize, String> {
+fn refuted(instance: &ProofInstance, proof: &str) -> Result<usize, String> {
     let mut clauses: HashMap<u64, Vec<i32>> = (1..).zip(instance.clauses.iter().cloned()).collect();
     let mut values = vec![0i8; instance.constraints.len() + 1];
     let mut n_steps = 0;
@@ -157,7 +157,7 @@ fn propagate(
 }
 
 /// Checks that the instance speaks of this question: its constraints, their sides' edges and its known edges.
-pub fn same_question(instance: &Instance, question: &Question<'_>) -> Result<(), String> {
+pub fn same_question(instance: &ProofInstance, question: &Question<'_>) -> Result<(), String> {
     for &(from, to) in &instance.known {
         let known = question
             .starts

@@ -18,7 +18,7 @@ type Arc = (u32, u32);
 
 /// The CNF and what its comments say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Instance {
+pub struct ProofInstance {
     /// Comments that mean nothing to a checker.
     pub about: Vec<String>,
     /// Which constraint of the question each variable is, from variable 1 on.
@@ -33,7 +33,7 @@ pub struct Instance {
     pub cycles: Vec<Vec<u32>>,
 }
 
-impl Instance {
+impl ProofInstance {
     /// As text.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -73,8 +73,8 @@ impl Instance {
     }
 
     /// Reads it back; what is wrong is said with its line.
-    pub fn read(text: &str) -> Result<Instance, String> {
-        let mut instance = Instance::default();
+    pub fn read(text: &str) -> Result<ProofInstance, String> {
+        let mut instance = ProofInstance::default();
         let mut header = None;
         let mut cycles = BTreeMap::new();
         for (at, line) in text.lines().enumerate() {

@@ -7,6 +7,6 @@ mod proving;
 mod write;
 
 pub use check::{Checked, check, same_question};
-pub use instance::Instance;
+pub use instance::ProofInstance;
 pub use proving::Proving;
 pub use write::{ProofError, instance_path};

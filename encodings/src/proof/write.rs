@@ -14,7 +14,7 @@ use rustsat::types::Lit;
 use thiserror::Error;
 
 use super::check::{Checked, check, same_question};
-use super::instance::Instance;
+use super::instance::ProofInstance;
 use crate::cadical::lazy::{Unrefuted, refute};
 use crate::cadical::solver::Cadical;
 
@@ -60,7 +60,7 @@ pub fn write(
     trace(&beside, seed, budget, path)?;
     let proof = std::fs::read_to_string(path).map_err(io(path))?;
     let text = std::fs::read_to_string(&beside).map_err(io(&beside))?;
-    let read = Instance::read(&text).map_err(ProofError::Internal)?;
+    let read = ProofInstance::read(&text).map_err(ProofError::Internal)?;
     same_question(&read, question).map_err(ProofError::Internal)?;
     check(&read, &proof).map_err(ProofError::Internal)
 }
@@ -77,7 +77,7 @@ fn instance(
     about: &[String],
     seed: u32,
     budget: &Budget,
-) -> Result<Instance, ProofError> {
+) -> Result<ProofInstance, ProofError> {
     let mut alone = Constraints::default();
     for &at in core {
         let side = |side| question.constraints.side(at as usize, side).iter().copied();
@@ -91,10 +91,10 @@ fn instance(
         Unrefuted::Stopped(reason) => ProofError::Stopped(reason),
         Unrefuted::Failed(what) => ProofError::Internal(what),
     })?;
-    let mut instance = Instance {
+    let mut instance = ProofInstance {
         about: about.to_vec(),
         constraints: core.to_vec(),
-        ..Instance::default()
+        ..ProofInstance::default()
     };
     let mut walk = Walk::new(&asked);
     let mut seen = BTreeSet::new();
@@ -134,7 +134,7 @@ fn instance(
 
 /// An edge of a cycle, and the side that demands it.
 #[derive(Clone, Copy)]
-struct Step {
+struct CycleEdge {
     from: u32,
     to: u32,
     side: Option<Lit>,
@@ -143,7 +143,7 @@ struct Step {
 /// Searches over the known graph and a few sides.
 struct Walk<'a> {
     question: &'a Question<'a>,
-    came: Vec<Option<Step>>,
+    came: Vec<Option<CycleEdge>>,
     touched: Vec<u32>,
 }
 
@@ -157,12 +157,12 @@ impl Walk<'_> {
     }
 
     /// A shortest cycle through the first edge of these sides that is on one.
-    fn cycle(&mut self, sides: &[Lit]) -> Option<Vec<Step>> {
-        let mut steps: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
+    fn cycle(&mut self, sides: &[Lit]) -> Option<Vec<CycleEdge>> {
+        let mut steps: BTreeMap<u32, Vec<CycleEdge>> = BTreeMap::new();
         for &lit in sides {
             let side = if lit.is_pos() { Side::Either } else { Side::Or };
             for edge in self.question.constraints.side(lit.vidx(), side) {
-                steps.entry(edge.from).or_default().push(Step {
+                steps.entry(edge.from).or_default().push(CycleEdge {
                     from: edge.from,
                     to: edge.to,
                     side: Some(lit),
@@ -176,7 +176,11 @@ impl Walk<'_> {
     }
 
     /// The cycle that starts with this step: breadth-first from its end to its start.
-    fn back(&mut self, first: Step, steps: &BTreeMap<u32, Vec<Step>>) -> Option<Vec<Step>> {
+    fn back(
+        &mut self,
+        first: CycleEdge,
+        steps: &BTreeMap<u32, Vec<CycleEdge>>,
+    ) -> Option<Vec<CycleEdge>> {
         for node in self.touched.drain(..) {
             self.came[node as usize] = None;
         }
@@ -196,7 +200,7 @@ impl Walk<'_> {
             }
             let known = self.question.starts[node as usize] as usize
                 ..self.question.starts[node as usize + 1] as usize;
-            let known = self.question.targets[known].iter().map(|&to| Step {
+            let known = self.question.targets[known].iter().map(|&to| CycleEdge {
                 from: node,
                 to,
                 side: None,

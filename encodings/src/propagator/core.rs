@@ -13,8 +13,8 @@ use kingsnake_graph::decide::{Constraints, DecideStats};
 use rustsat::types::Lit;
 
 use super::graph::{Known, Sides};
-use super::phase::{Phase, guess};
-use super::solve::{Outcome, Plan, Start, solve};
+use super::phase::{FirstPhase, guess};
+use super::solve::{SolveOutcome, SolvePlan, Start, solve};
 use super::watch::{Stop, Watch};
 
 /// Shrinking may take so long.
@@ -27,7 +27,7 @@ pub(crate) struct Refuted<'a> {
     pub known: &'a Rc<Known>,
     pub constraints: &'a Constraints,
     pub places: &'a [u32],
-    pub plan: &'a Plan,
+    pub plan: &'a SolvePlan,
     pub budget: &'a Budget,
 }
 
@@ -46,10 +46,10 @@ impl Refuted<'_> {
                 break;
             }
             match self.run(&smaller, &share, stats)? {
-                Outcome::Refuted(again) => (core, lemmas) = (smaller, again),
-                Outcome::Met(_) => return Err("a core it found can be met".to_owned()),
+                SolveOutcome::Refuted(again) => (core, lemmas) = (smaller, again),
+                SolveOutcome::Met(_) => return Err("a core it found can be met".to_owned()),
                 // Not refuted on its own in time: the larger core stands.
-                Outcome::Stopped(_) | Outcome::GaveUp { .. } => return Ok(core),
+                SolveOutcome::Stopped(_) | SolveOutcome::GaveUp { .. } => return Ok(core),
             }
         }
         if core.len() <= SMALL {
@@ -69,9 +69,9 @@ impl Refuted<'_> {
             let mut without = core.clone();
             without.remove(at);
             match self.run(&without, share, stats)? {
-                Outcome::Refuted(_) => *core = without,
-                Outcome::Met(_) => {}
-                Outcome::Stopped(_) | Outcome::GaveUp { .. } => break,
+                SolveOutcome::Refuted(_) => *core = without,
+                SolveOutcome::Met(_) => {}
+                SolveOutcome::Stopped(_) | SolveOutcome::GaveUp { .. } => break,
             }
         }
         Ok(())
@@ -82,13 +82,13 @@ impl Refuted<'_> {
         chosen: &[u32],
         share: &Budget,
         stats: &mut DecideStats,
-    ) -> Result<Outcome, String> {
+    ) -> Result<SolveOutcome, String> {
         let sides = Rc::new(Sides::of(
             self.constraints,
             chosen.iter().map(|&constraint| constraint as usize),
         ));
         let position = |node: u32| f64::from(self.places[node as usize]);
-        let guesses = guess(&sides, position, Phase::Topological, self.plan.seed);
+        let guesses = guess(&sides, position, FirstPhase::Topological, self.plan.seed);
         solve(
             self.known,
             &sides,

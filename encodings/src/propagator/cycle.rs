@@ -10,7 +10,7 @@ use super::order::{NONE, Order};
 
 /// How a node was reached: from where, over which linked edge (or a known one), in how many steps.
 #[derive(Clone, Copy)]
-struct Step {
+struct SearchStep {
     node: u32,
     parent: u32,
     edge: u32,
@@ -23,9 +23,9 @@ pub(crate) struct CycleSearch {
     stamp: u32,
     parent: Vec<u32>,
     edge: Vec<u32>,
-    seeds: Vec<Step>,
-    later: Vec<Step>,
-    queue: Vec<Step>,
+    seeds: Vec<SearchStep>,
+    later: Vec<SearchStep>,
+    queue: Vec<SearchStep>,
 }
 
 impl CycleSearch {
@@ -81,7 +81,7 @@ impl CycleSearch {
         self.stamp += 1;
         let limit = order.places[goal as usize];
         self.seeds.clear();
-        self.seeds.push(Step {
+        self.seeds.push(SearchStep {
             node: start,
             parent: start,
             edge: NONE,
@@ -123,11 +123,11 @@ impl CycleSearch {
     }
 
     #[inline]
-    fn expand(&mut self, order: &Order, step: Step, limit: u32, free: impl Fn(Lit) -> bool) {
+    fn expand(&mut self, order: &Order, step: SearchStep, limit: u32, free: impl Fn(Lit) -> bool) {
         let length = step.length + 1;
         for &to in order.known.successors(step.node) {
             if order.places[to as usize] <= limit && self.seen[to as usize] != self.stamp {
-                self.queue.push(Step {
+                self.queue.push(SearchStep {
                     node: to,
                     parent: step.node,
                     edge: NONE,
@@ -139,7 +139,7 @@ impl CycleSearch {
         while edge != NONE {
             let (_, to) = order.sides.ends(edge as usize);
             if order.places[to as usize] <= limit && self.seen[to as usize] != self.stamp {
-                let next = Step {
+                let next = SearchStep {
                     node: to,
                     parent: step.node,
                     edge,

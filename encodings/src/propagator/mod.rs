@@ -22,10 +22,10 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::{Event, Progress};
+use kingsnake_context::progress::{Progress, ProgressEvent};
 use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
-pub use phase::Phase;
+pub use phase::FirstPhase;
 use rustsat::types::Lit;
 
 use self::anneal::{Anneal, Device, Line};
@@ -33,11 +33,11 @@ use self::core::Refuted;
 use self::cycle::CycleSearch;
 use self::graph::{Known, Sides, side_of};
 use self::order::Order;
-use self::reach::Reach;
+use self::reach::SideReach;
 use self::repair::Repair;
-use self::solve::{Outcome, Plan, Start, solve};
+use self::solve::{SolveOutcome, SolvePlan, Start, solve};
 use self::watch::Watch;
-use crate::Options;
+use crate::BackendOptions;
 use crate::faults::Faults;
 
 pub(crate) const NAME: &str = "cadical/propagator";
@@ -83,7 +83,7 @@ impl Decide {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PropagatorOptions {
     /// Which side to try first.
-    pub phase: Phase,
+    pub phase: FirstPhase,
     /// Which constraint to decide next.
     pub decide: Decide,
     /// Whether to anneal when the first order turns out to be hard to repair.
@@ -98,7 +98,7 @@ pub struct PropagatorOptions {
 impl Default for PropagatorOptions {
     fn default() -> Self {
         PropagatorOptions {
-            phase: Phase::default(),
+            phase: FirstPhase::default(),
             decide: Decide::default(),
             anneal: true,
             minimise: true,
@@ -122,7 +122,7 @@ pub struct Propagator {
 
 impl Propagator {
     /// With these options.
-    pub fn new(options: &Options) -> Propagator {
+    pub fn new(options: &BackendOptions) -> Propagator {
         Propagator {
             seed: options.seed,
             options: options.propagator,
@@ -156,7 +156,7 @@ impl Propagator {
         question: &Question<'_>,
         places: &[u32],
         budget: &Budget,
-        events: &Sender<Event>,
+        events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
         let started = Instant::now();
@@ -165,7 +165,7 @@ impl Propagator {
             question.constraints,
             0..question.constraints.len(),
         ));
-        let plan = Plan {
+        let plan = SolvePlan {
             options: self.options,
             seed: self.seed,
             faults: self.faults,
@@ -177,10 +177,12 @@ impl Propagator {
             question, &known, &sides, places, &plan, budget, events, stats,
         )?;
         let decision = match outcome {
-            Outcome::Met(chosen) => Decision::Choices(chosen.into_iter().map(side_of).collect()),
-            Outcome::Stopped(reason) => Decision::Unknown(reason),
-            Outcome::GaveUp { .. } => return Err("it gave up unasked".to_owned()),
-            Outcome::Refuted(lemmas) => {
+            SolveOutcome::Met(chosen) => {
+                Decision::Choices(chosen.into_iter().map(side_of).collect())
+            }
+            SolveOutcome::Stopped(reason) => Decision::Unknown(reason),
+            SolveOutcome::GaveUp { .. } => return Err("it gave up unasked".to_owned()),
+            SolveOutcome::Refuted(lemmas) => {
                 let refuted = Refuted {
                     known: &known,
                     constraints: question.constraints,
@@ -204,11 +206,11 @@ impl Propagator {
         known: &Rc<Known>,
         sides: &Rc<Sides>,
         places: &[u32],
-        plan: &Plan,
+        plan: &SolvePlan,
         budget: &Budget,
-        events: &Sender<Event>,
+        events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
-    ) -> Result<Outcome, String> {
+    ) -> Result<SolveOutcome, String> {
         let anneals = self.options.anneal
             && self.options.decide == Decide::Repair
             && budget
@@ -228,7 +230,7 @@ impl Propagator {
         let mut start_places = places.to_vec();
         let mut guesses = guess(
             places,
-            estimated && self.options.phase != Phase::Topological,
+            estimated && self.options.phase != FirstPhase::Topological,
         );
         let mut lemmas = Vec::new();
         let mut max_cycles = if anneals { self.hard } else { u64::MAX };
@@ -246,10 +248,10 @@ impl Propagator {
                 assumed: &self.assumed,
             };
             match solve(known, sides, start, plan, &watch, stats)? {
-                Outcome::GaveUp { lemmas: more } => lemmas.extend(more),
-                Outcome::Refuted(more) => {
+                SolveOutcome::GaveUp { lemmas: more } => lemmas.extend(more),
+                SolveOutcome::Refuted(more) => {
                     lemmas.extend(more);
-                    return Ok(Outcome::Refuted(lemmas));
+                    return Ok(SolveOutcome::Refuted(lemmas));
                 }
                 outcome => return Ok(outcome),
             }
@@ -307,7 +309,7 @@ fn reserve(question: &Question<'_>, budget: &Budget) -> Result<(), StopReason> {
             + Order::bytes(n_nodes, n_edges)
             + CycleSearch::bytes(n_nodes)
             + Repair::bytes(n_nodes, n_edges)
-            + Reach::bytes(n_nodes, n_edges)
+            + SideReach::bytes(n_nodes, n_edges)
             + solver,
     )?;
     budget.check()

@@ -9,7 +9,7 @@ use super::graph::Sides;
 
 /// Where the first guess of a side comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub enum FirstPhase {
     /// The position estimate, or the start order where there is none.
     #[default]
     Estimate,
@@ -21,22 +21,22 @@ pub enum Phase {
     Random,
 }
 
-impl Phase {
+impl FirstPhase {
     /// All of them, the default first.
-    pub const ALL: [Phase; 4] = [
-        Phase::Estimate,
-        Phase::Topological,
-        Phase::None,
-        Phase::Random,
+    pub const ALL: [FirstPhase; 4] = [
+        FirstPhase::Estimate,
+        FirstPhase::Topological,
+        FirstPhase::None,
+        FirstPhase::Random,
     ];
 
     /// The name, as typed and reported.
     pub fn name(self) -> &'static str {
         match self {
-            Phase::Estimate => "estimate",
-            Phase::Topological => "topological",
-            Phase::None => "none",
-            Phase::Random => "random",
+            FirstPhase::Estimate => "estimate",
+            FirstPhase::Topological => "topological",
+            FirstPhase::None => "none",
+            FirstPhase::Random => "random",
         }
     }
 }
@@ -51,7 +51,7 @@ pub(crate) struct Guesses {
 pub(crate) fn guess(
     sides: &Sides,
     position: impl Fn(u32) -> f64,
-    phase: Phase,
+    phase: FirstPhase,
     seed: u32,
 ) -> Guesses {
     let slack = |lit: Lit| {
@@ -70,9 +70,9 @@ pub(crate) fn guess(
         let either = slack(Lit::positive(constraint));
         let or = slack(Lit::negative(constraint));
         let negated = match phase {
-            Phase::Estimate | Phase::Topological => either < or,
-            Phase::None => false,
-            Phase::Random => {
+            FirstPhase::Estimate | FirstPhase::Topological => either < or,
+            FirstPhase::None => false,
+            FirstPhase::Random => {
                 coin = coin.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 coin >> 63 == 1
             }

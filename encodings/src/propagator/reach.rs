@@ -7,7 +7,7 @@ use super::graph::Sides;
 use super::order::{NONE, Order};
 
 /// The edges of the sides by target, and the search's arrays.
-pub(crate) struct Reach {
+pub(crate) struct SideReach {
     bound: usize,
     starts: Vec<u32>,
     edges: Vec<u32>,
@@ -16,9 +16,9 @@ pub(crate) struct Reach {
     queue: Vec<u32>,
 }
 
-impl Reach {
+impl SideReach {
     /// Sees at most `bound` nodes each way.
-    pub fn new(sides: &Sides, n_nodes: usize, bound: usize) -> Reach {
+    pub fn new(sides: &Sides, n_nodes: usize, bound: usize) -> SideReach {
         let mut starts = vec![0u32; n_nodes + 1];
         let target = |edge: usize| sides.ends(edge).1 as usize;
         for edge in 0..sides.n_edges() {
@@ -33,7 +33,7 @@ impl Reach {
             edges[at[target(edge)] as usize] = edge as u32;
             at[target(edge)] += 1;
         }
-        Reach {
+        SideReach {
             bound,
             starts,
             edges,

@@ -15,7 +15,7 @@ use super::order::{NONE, Order};
 use super::ranked::Ranked;
 
 /// A constraint in the list of a node.
-struct Entry {
+struct Incidence {
     constraint: u32,
     node: u32,
     /// The next in the node's list.
@@ -26,7 +26,7 @@ struct Entry {
 pub(crate) struct Repair {
     sides: Rc<Sides>,
     /// The surest constraint's first; so is every node's list.
-    entries: Vec<Entry>,
+    entries: Vec<Incidence>,
     first_of: Vec<u32>,
     next_of: Vec<u32>,
     /// The entries at which nodes stand.
@@ -36,7 +36,7 @@ pub(crate) struct Repair {
 impl Repair {
     /// Every node stands at the start of its list. `by_rank` has the surest first.
     pub fn new(sides: Rc<Sides>, by_rank: &[u32], n_nodes: usize) -> Repair {
-        let mut entries: Vec<Entry> = Vec::with_capacity(2 * sides.n_edges());
+        let mut entries: Vec<Incidence> = Vec::with_capacity(2 * sides.n_edges());
         let mut first_of = vec![NONE; n_nodes];
         let mut last_of = vec![NONE; n_nodes];
         for &constraint in by_rank {
@@ -55,7 +55,7 @@ impl Repair {
                         entries[last as usize].next = this;
                     }
                     last_of[node as usize] = this;
-                    entries.push(Entry {
+                    entries.push(Incidence {
                         constraint,
                         node,
                         next: NONE,

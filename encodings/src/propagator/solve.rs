@@ -10,7 +10,7 @@ use rustsat::types::Lit;
 
 use super::graph::{Known, Sides, acyclic};
 use super::order::Order;
-use super::phase::{Guesses, Phase, by_position};
+use super::phase::{FirstPhase, Guesses, by_position};
 use super::ranked::Ranked;
 use super::repair::Repair;
 use super::theory::{Choose, Limits, Theory};
@@ -19,7 +19,7 @@ use super::{Decide, PropagatorOptions};
 use crate::faults::Faults;
 
 /// What a run found.
-pub(crate) enum Outcome {
+pub(crate) enum SolveOutcome {
     /// A literal for each constraint; their edges have no cycle with the known ones.
     Met(Vec<Lit>),
     /// They cannot all be met, because these cycles leave no choice: clauses, each closed by 0.
@@ -31,7 +31,7 @@ pub(crate) enum Outcome {
 }
 
 /// What a run needs besides the graph.
-pub(crate) struct Plan {
+pub(crate) struct SolvePlan {
     pub options: PropagatorOptions,
     pub seed: u32,
     pub faults: Faults,
@@ -58,10 +58,10 @@ pub(crate) fn solve(
     known: &Rc<Known>,
     sides: &Rc<Sides>,
     start: Start<'_>,
-    plan: &Plan,
+    plan: &SolvePlan,
     watch: &Rc<Watch>,
     stats: &mut DecideStats,
-) -> Result<Outcome, String> {
+) -> Result<SolveOutcome, String> {
     let n_constraints = sides.n_constraints();
     let guesses = start.guesses;
     let order = Order::new(
@@ -72,7 +72,7 @@ pub(crate) fn solve(
     );
     let mut solver = configured(plan);
     let options = plan.options;
-    if options.decide == Decide::Vsids && options.phase != Phase::None {
+    if options.decide == Decide::Vsids && options.phase != FirstPhase::None {
         for &lit in &guesses.first {
             solver.phase(lit.to_ipasir());
         }
@@ -138,7 +138,7 @@ pub(crate) fn solve(
     }
     let chosen = match (theory.take_witness(), status) {
         (Some(witness), _) => witness,
-        (None, Status::UNSATISFIABLE) => return Ok(Outcome::Refuted(theory.take_lemmas())),
+        (None, Status::UNSATISFIABLE) => return Ok(SolveOutcome::Refuted(theory.take_lemmas())),
         // Once the search is over, assignments are no longer checked, and a full one is no model.
         (None, Status::SATISFIABLE) if !watch.finished() => (0..n_constraints as u32)
             .map(|constraint| {
@@ -152,8 +152,8 @@ pub(crate) fn solve(
             .collect(),
         (None, _) => {
             return match watch.reason() {
-                Some(reason) => Ok(Outcome::Stopped(reason)),
-                None if theory.gave_up() => Ok(Outcome::GaveUp {
+                Some(reason) => Ok(SolveOutcome::Stopped(reason)),
+                None if theory.gave_up() => Ok(SolveOutcome::GaveUp {
                     lemmas: theory.take_lemmas(),
                 }),
                 None => Err("the solver stopped without being told to".to_owned()),
@@ -161,13 +161,13 @@ pub(crate) fn solve(
         }
     };
     if acyclic(known, sides, &chosen) {
-        Ok(Outcome::Met(chosen))
+        Ok(SolveOutcome::Met(chosen))
     } else {
         Err("the sides it chose close a cycle".to_owned())
     }
 }
 
-fn configured(plan: &Plan) -> CaDiCal {
+fn configured(plan: &SolvePlan) -> CaDiCal {
     let mut solver = CaDiCal::new();
     solver.set("quiet", 1);
     solver.set("seed", (plan.seed % 2_000_000_000) as i32);

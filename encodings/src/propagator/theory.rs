@@ -7,14 +7,14 @@
 use std::rc::Rc;
 
 use cadical_sys::ExternalPropagator;
-use kingsnake_context::progress::Event;
+use kingsnake_context::progress::ProgressEvent;
 use rustsat::types::Lit;
 
 use super::cycle::CycleSearch;
 use super::graph::Sides;
 use super::order::Order;
 use super::ranked::Ranked;
-use super::reach::Reach;
+use super::reach::SideReach;
 use super::repair::Repair;
 use super::watch::Watch;
 use crate::faults::Faults;
@@ -60,7 +60,7 @@ pub(crate) struct Theory {
     /// The queue's length at the start of each decision level.
     levels: Vec<u32>,
     lemma: Option<Lemma>,
-    reach: Option<Reach>,
+    reach: Option<SideReach>,
     /// Edges of open sides that would close a cycle, and whose lemmas have not been given.
     impossible: Vec<u32>,
     /// Whether a lemma's cycle has as few decided edges as possible; else it is any short one.
@@ -97,7 +97,7 @@ impl Theory {
     ) -> Theory {
         let n_nodes = order.places().len();
         let propagates = limits.propagate > 0;
-        let reach = propagates.then(|| Reach::new(&sides, n_nodes, limits.propagate));
+        let reach = propagates.then(|| SideReach::new(&sides, n_nodes, limits.propagate));
         Theory {
             search: CycleSearch::new(n_nodes),
             values: vec![0; sides.n_constraints()],
@@ -284,7 +284,7 @@ impl Theory {
             Choose::Listed { open, by_rank, .. } => open.first().map(|rank| by_rank[rank] as usize),
             Choose::Solver => None,
         };
-        self.watch.tell(|| Event::Deciding {
+        self.watch.tell(|| ProgressEvent::Deciding {
             conflicts: self.n_cycles,
             settled: self.queue.len(),
             variables: self.values.len(),

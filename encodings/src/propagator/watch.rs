@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use cadical_sys::Terminator;
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::Event;
+use kingsnake_context::progress::ProgressEvent;
 
 /// How often somebody is told about progress.
 const EVERY: Duration = Duration::from_millis(100);
@@ -17,12 +17,12 @@ pub(crate) struct Watch {
     budget: Budget,
     reason: RefCell<Option<StopReason>>,
     finished: Cell<bool>,
-    events: Option<Sender<Event>>,
+    events: Option<Sender<ProgressEvent>>,
     told: Cell<Instant>,
 }
 
 impl Watch {
-    pub fn new(budget: Budget, events: Option<Sender<Event>>) -> Rc<Watch> {
+    pub fn new(budget: Budget, events: Option<Sender<ProgressEvent>>) -> Rc<Watch> {
         Rc::new(Watch {
             budget,
             reason: RefCell::new(None),
@@ -66,7 +66,7 @@ impl Watch {
     }
 
     /// Tells how far the search is, now and then.
-    pub fn tell(&self, event: impl FnOnce() -> Event) {
+    pub fn tell(&self, event: impl FnOnce() -> ProgressEvent) {
         if let Some(events) = &self.events
             && self.told.get().elapsed() >= EVERY
         {

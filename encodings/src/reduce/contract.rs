@@ -4,7 +4,7 @@
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_graph::decide::Question;
 
-use super::rows::Rows;
+use super::rows::BitRows;
 
 /// What is contracted: members and endpoints by component, both in the order of their places.
 pub(super) struct Contraction<'a> {
@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 
 impl Contraction<'_> {
     /// The reachability of the endpoints, and its transitive reduction.
-    pub fn run(&self, budget: &Budget) -> Result<(Rows, Vec<(u32, u32)>), StopReason> {
+    pub fn run(&self, budget: &Budget) -> Result<(BitRows, Vec<(u32, u32)>), StopReason> {
         let n_nodes = self.question.n_nodes;
         let mut arena_of = vec![NONE; n_nodes];
         for (at, &node) in self.nodes.iter().enumerate() {
@@ -49,10 +49,10 @@ impl Contraction<'_> {
             }
         }
         let sizes = self.starts.windows(2).map(|it| (it[1] - it[0]) as usize);
-        let needed = 8 * n_words as u64 + Rows::bytes(sizes);
+        let needed = 8 * n_words as u64 + BitRows::bytes(sizes);
         budget.reserve("reachability among the endpoints", needed)?;
         let mut bits = vec![0u64; n_words];
-        let mut rows = Rows::new(self.starts.to_vec());
+        let mut rows = BitRows::new(self.starts.to_vec());
         for (done, &node) in self.by_place.iter().rev().enumerate() {
             if done.is_multiple_of(256) {
                 budget.check()?;
@@ -88,7 +88,7 @@ impl Contraction<'_> {
 }
 
 /// The arcs that no path implies: of what a node reaches, in order, whatever nothing before it reaches.
-fn reduction(rows: &Rows, budget: &Budget) -> Result<Vec<(u32, u32)>, StopReason> {
+fn reduction(rows: &BitRows, budget: &Budget) -> Result<Vec<(u32, u32)>, StopReason> {
     let mut arcs = Vec::new();
     let mut rest = Vec::new();
     for component in 0..rows.n_components() {

@@ -20,13 +20,13 @@ use rustsat::types::Lit;
 
 use self::contract::Contraction;
 pub(crate) use self::graph::Graph;
-pub(crate) use self::rows::Rows;
+pub(crate) use self::rows::BitRows;
 use crate::propagator::start;
 
 /// What is left of a question.
 pub(crate) struct Arena {
     /// Known reachability, and the components.
-    pub rows: Rows,
+    pub rows: BitRows,
     /// The question's node that each node is.
     pub nodes: Vec<u32>,
     /// The known arcs.

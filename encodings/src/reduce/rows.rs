@@ -1,7 +1,7 @@
 //! Known reachability within each component, as a bit row for each node.
 
 /// A square of bits for each component.
-pub(crate) struct Rows {
+pub(crate) struct BitRows {
     /// The first node of each component, and one past the last.
     starts: Vec<u32>,
     component: Vec<u32>,
@@ -10,7 +10,7 @@ pub(crate) struct Rows {
     bits: Vec<u64>,
 }
 
-impl Rows {
+impl BitRows {
     /// The bytes that components of these sizes take.
     pub fn bytes(sizes: impl Iterator<Item = usize>) -> u64 {
         sizes
@@ -19,7 +19,7 @@ impl Rows {
     }
 
     /// Nobody reaches anybody yet.
-    pub fn new(starts: Vec<u32>) -> Rows {
+    pub fn new(starts: Vec<u32>) -> BitRows {
         let mut offsets = vec![0];
         let mut component = Vec::new();
         for (at, range) in starts.windows(2).enumerate() {
@@ -27,7 +27,7 @@ impl Rows {
             offsets.push(offsets[at] + size * size.div_ceil(64));
             component.resize(component.len() + size, at as u32);
         }
-        Rows {
+        BitRows {
             bits: vec![0; offsets[starts.len() - 1]],
             starts,
             component,

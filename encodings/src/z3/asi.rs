@@ -11,7 +11,7 @@ use kingsnake_graph::decide::Side;
 use z3::ast::Bool;
 
 use super::gsi::{Installed, times};
-use super::session::{Halt, Session};
+use super::session::{Halt, Z3Session};
 use super::sides::Taken;
 use super::{Asked, Encoding, Stated};
 
@@ -23,7 +23,7 @@ pub(super) const ENCODING: Encoding = Encoding {
     only_si: true,
 };
 
-fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
     let times = times(asked, session)?;
     let before = |from: usize, to: usize| times[from].lt(&times[to]);
     let taken = Taken::new(asked, session)?;

@@ -5,7 +5,7 @@
 
 use z3::ast::Int;
 
-use super::session::{Halt, Session};
+use super::session::{Halt, Z3Session};
 use super::sides::Taken;
 use super::{Asked, Encoding, Stated};
 
@@ -17,7 +17,7 @@ pub(super) const ENCODING: Encoding = Encoding {
     only_si: false,
 };
 
-fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
     let places: Vec<Int> = (0..asked.question.n_nodes as u32)
         .map(Int::new_const)
         .collect();

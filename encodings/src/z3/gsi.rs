@@ -9,7 +9,7 @@ use kingsnake_graph::Reason;
 use kingsnake_graph::decide::Side;
 use z3::ast::{Bool, Int};
 
-use super::session::{Halt, Session};
+use super::session::{Halt, Z3Session};
 use super::{Asked, Encoding, Stated};
 
 pub(super) const ENCODING: Encoding = Encoding {
@@ -21,7 +21,7 @@ pub(super) const ENCODING: Encoding = Encoding {
 };
 
 /// A time for each node, with the known edges stated over them.
-pub(super) fn times(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Vec<Int>, Halt> {
+pub(super) fn times(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Vec<Int>, Halt> {
     let nodes = 0..asked.question.n_nodes as u32;
     let times: Vec<Int> = nodes.map(Int::new_const).collect();
     for (from, to) in asked.known() {
@@ -30,7 +30,7 @@ pub(super) fn times(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Vec<
     Ok(times)
 }
 
-fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
     let times = times(asked, session)?;
     let before = |from: usize, to: usize| times[from].lt(&times[to]);
     let n = asked.chosen.len();
@@ -107,7 +107,7 @@ impl Installed {
 /// A constraint that is not about versions, edge by edge; says what is true if its first side is taken.
 fn state_plainly(
     asked: &Asked<'_>,
-    session: &mut Session<'_>,
+    session: &mut Z3Session<'_>,
     at: usize,
     demand: &Bool,
     before: impl Fn(usize, usize) -> Bool,

@@ -7,7 +7,7 @@ use kingsnake_graph::decide::{DecideStats, Side};
 use z3::ast::Bool;
 
 use super::Stated;
-use super::session::{Found, Halt, Session};
+use super::session::{Found, Halt, Z3Session};
 
 /// The sides that are still assumed.
 pub(super) struct Hints {
@@ -19,7 +19,7 @@ impl Hints {
     pub fn new(
         sides: &[(u32, Side)],
         stated: &Stated,
-        session: &mut Session<'_>,
+        session: &mut Z3Session<'_>,
     ) -> Result<Hints, Halt> {
         let mut assumed = Vec::with_capacity(sides.len());
         for &(constraint, side) in sides {
@@ -39,7 +39,7 @@ impl Hints {
     pub fn check(
         mut self,
         stated: &Stated,
-        session: &Session<'_>,
+        session: &Z3Session<'_>,
         trusting: bool,
         budget: &Budget,
         stats: &mut DecideStats,

@@ -28,9 +28,9 @@ use z3::ast::Bool;
 
 use self::hints::Hints;
 use self::propagator::Connected;
-use self::session::{Found, Halt, Session};
+use self::session::{Found, Halt, Z3Session};
 use self::shrink::shrink;
-use crate::Options;
+use crate::BackendOptions;
 use crate::faults::Z3Faults;
 use crate::propagator::graph::{Known, Sides, acyclic};
 
@@ -48,7 +48,7 @@ pub(crate) struct Encoding {
     /// The logic, if Z3 has a solver for it that is better than the general one.
     logic: Option<&'static str>,
     params: &'static [(&'static str, u32)],
-    state: fn(&Asked<'_>, &mut Session<'_>) -> Result<Stated, Halt>,
+    state: fn(&Asked<'_>, &mut Z3Session<'_>) -> Result<Stated, Halt>,
     /// Whether it states the rules of snapshot isolation.
     only_si: bool,
 }
@@ -110,13 +110,13 @@ pub(crate) struct Z3 {
 }
 
 /// What one run found.
-enum Run {
+enum Z3Run {
     Met(Vec<Side>),
     Refuted(Vec<u32>),
 }
 
 impl Z3 {
-    pub(crate) fn new(encoding: &'static Encoding, options: &Options) -> Z3 {
+    pub(crate) fn new(encoding: &'static Encoding, options: &BackendOptions) -> Z3 {
         Z3 {
             encoding,
             seed: options.seed,
@@ -133,7 +133,7 @@ impl Z3 {
         hinted: &[(u32, Side)],
         budget: &Budget,
         stats: &mut DecideStats,
-    ) -> Result<Run, Halt> {
+    ) -> Result<Z3Run, Halt> {
         thread::scope(|scope| {
             thread::Builder::new()
                 .stack_size(STACK)
@@ -153,14 +153,14 @@ impl Z3 {
         hinted: &[(u32, Side)],
         budget: &Budget,
         stats: &mut DecideStats,
-    ) -> Result<Run, Halt> {
+    ) -> Result<Z3Run, Halt> {
         let started = Instant::now();
         let mut params = self.encoding.params.to_vec();
         params.push(("random_seed", self.seed));
         if self.faults.unknown_parameter() {
             params.push(("no_such_parameter", 1));
         }
-        let mut session = Session::new(self.encoding.logic, &params, budget)?;
+        let mut session = Z3Session::new(self.encoding.logic, &params, budget)?;
         let asked = Asked {
             question,
             chosen,
@@ -190,10 +190,10 @@ impl Z3 {
                 stats,
             )
             .map(|found| match found {
-                Found::Met(values) => Run::Met(values.into_iter().map(side_of).collect()),
+                Found::Met(values) => Z3Run::Met(values.into_iter().map(side_of).collect()),
                 Found::Refuted(failed) => {
                     let core = shrink(&session, &stated.demands, failed, budget);
-                    Run::Refuted(core.into_iter().map(|at| chosen[at]).collect())
+                    Z3Run::Refuted(core.into_iter().map(|at| chosen[at]).collect())
                 }
             });
         session.count(stats);
@@ -214,13 +214,13 @@ impl Z3 {
     ) -> Result<Decision, Halt> {
         let all: Vec<u32> = (0..question.constraints.len() as u32).collect();
         let mut core = match self.run(question, &all, &self.assumed, budget, stats)? {
-            Run::Met(sides) => {
+            Z3Run::Met(sides) => {
                 if !self.faults.credulous() {
                     expect_acyclic(&question, &sides)?;
                 }
                 return Ok(Decision::Choices(sides));
             }
-            Run::Refuted(core) => core,
+            Z3Run::Refuted(core) => core,
         };
         if self.faults.short_core() {
             core.pop();
@@ -229,8 +229,8 @@ impl Z3 {
             return Ok(Decision::Core(core));
         }
         match self.run(question, &core, &[], budget, stats) {
-            Ok(Run::Refuted(_)) => Ok(Decision::Core(core)),
-            Ok(Run::Met(_)) => Err(Halt::Failed("a core it found can be met".to_owned())),
+            Ok(Z3Run::Refuted(_)) => Ok(Decision::Core(core)),
+            Ok(Z3Run::Met(_)) => Err(Halt::Failed("a core it found can be met".to_owned())),
             // Not refuted on its own in time: all of them together were.
             Err(Halt::Stopped(_)) => Ok(Decision::Core(all)),
             Err(halt) => Err(halt),

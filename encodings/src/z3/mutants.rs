@@ -5,7 +5,7 @@ use kingsnake_context::progress::Silent;
 use kingsnake_graph::decide::{Backend, DecideError, Decision, Side};
 
 use super::{ASI, DIFFERENCE, Encoding, GSI, ORDER, PROPAGATOR, Z3};
-use crate::Options;
+use crate::BackendOptions;
 use crate::faults::Z3Faults;
 use crate::support::suite::{small_histories, small_questions};
 use crate::support::{Owned, Random, small};
@@ -13,7 +13,7 @@ use crate::support::{Owned, Random, small};
 const ALL: [&Encoding; 5] = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
 
 fn judged(encoding: &'static Encoding, faults: Z3Faults) -> Result<[usize; 2], String> {
-    let make = |options: &Options| -> Box<dyn Backend> {
+    let make = |options: &BackendOptions| -> Box<dyn Backend> {
         let mut backend = Z3::new(encoding, options);
         backend.faults = faults;
         Box::new(backend)
@@ -50,7 +50,7 @@ fn an_edge_that_is_not_stated_is_noticed_by_the_back_end_and_by_the_suite() {
 fn a_reader_that_the_rules_of_snapshot_isolation_forget_is_noticed() {
     for encoding in [GSI, ASI] {
         let judged = |short_side| {
-            let make = |options: &Options| -> Box<dyn Backend> {
+            let make = |options: &BackendOptions| -> Box<dyn Backend> {
                 let mut backend = Z3::new(encoding, options);
                 backend.faults.short_side = short_side;
                 Box::new(backend)
@@ -103,7 +103,7 @@ fn a_no_that_needs_a_hint_is_noticed_by_the_back_end_and_by_who_asks_again() {
             let noticed = (0..200).any(|seed| {
                 let owned = small(&mut Random::new(seed));
                 let question = owned.question();
-                let mut backend = Z3::new(encoding, &Options::default());
+                let mut backend = Z3::new(encoding, &BackendOptions::default());
                 let plain = backend.decide(question, &Budget::unlimited(), &mut Silent);
                 let Ok((Decision::Choices(choices), _)) = plain else {
                     return false;
@@ -130,7 +130,7 @@ fn a_no_that_needs_a_hint_is_noticed_by_the_back_end_and_by_who_asks_again() {
 }
 
 fn decide(owned: &Owned, faults: Z3Faults) -> Result<Decision, DecideError> {
-    let mut backend = Z3::new(DIFFERENCE, &Options::default());
+    let mut backend = Z3::new(DIFFERENCE, &BackendOptions::default());
     backend.faults = faults;
     let decided = backend.decide(owned.question(), &Budget::unlimited(), &mut Silent);
     decided.map(|(decision, _)| decision)
@@ -164,7 +164,7 @@ fn sizes_are_as_the_document_says() {
             (ORDER, n + 2 * c, 2 * m + c + 2 * e),
             (PROPAGATOR, 2 * c, c),
         ] {
-            let mut backend = Z3::new(encoding, &Options::default());
+            let mut backend = Z3::new(encoding, &BackendOptions::default());
             let decided = backend.decide(question, &Budget::unlimited(), &mut Silent);
             let (_, stats) = decided.expect("no failure");
             let said = (stats.variables, stats.clauses);

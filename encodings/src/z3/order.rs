@@ -6,7 +6,7 @@
 use z3::ast::{Bool, Dynamic};
 use z3::{FuncDecl, Sort};
 
-use super::session::{Halt, Session};
+use super::session::{Halt, Z3Session};
 use super::sides::Taken;
 use super::{Asked, Encoding, Stated};
 
@@ -18,7 +18,7 @@ pub(super) const ENCODING: Encoding = Encoding {
     only_si: false,
 };
 
-fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
     let sort = Sort::uninterpreted("node".into());
     let nodes: Vec<Dynamic> = (0..asked.question.n_nodes as u32)
         .map(|node| Dynamic::new_const(node, &sort))

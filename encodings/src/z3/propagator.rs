@@ -21,7 +21,7 @@ use rustsat::types::Lit;
 use z3::ast::{Ast, Bool};
 use z3_sys as sys;
 
-use super::session::{Halt, Session};
+use super::session::{Halt, Z3Session};
 use super::sides::Taken;
 use super::{Asked, Encoding, Stated};
 use crate::propagator::cycle::CycleSearch;
@@ -36,7 +36,7 @@ pub(super) const ENCODING: Encoding = Encoding {
     only_si: false,
 };
 
-fn state(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Stated, Halt> {
+fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
     let taken = Taken::new(asked, session)?;
     let chosen = asked.chosen.iter().map(|&constraint| constraint as usize);
     let known = Rc::new(Known::of(&asked.question));
@@ -103,7 +103,7 @@ struct Theory {
 }
 
 impl Theory {
-    fn new(session: &Session<'_>, order: Order, edges: Rc<Sides>, sides: Vec<Bool>) -> Theory {
+    fn new(session: &Z3Session<'_>, order: Order, edges: Rc<Sides>, sides: Vec<Bool>) -> Theory {
         let literals = sides
             .iter()
             .enumerate()
@@ -215,7 +215,7 @@ impl Conflict {
 }
 
 /// Hands the theory to the solver, and to the session, which keeps it.
-fn connect(session: &mut Session<'_>, theory: Theory) -> Result<(), Halt> {
+fn connect(session: &mut Z3Session<'_>, theory: Theory) -> Result<(), Halt> {
     let (context, solver) = (session.raw(), session.solver());
     let sides: Vec<sys::Z3_ast> = theory.sides.iter().map(Ast::get_z3_ast).collect();
     let pointer = session.keep(Connected::new(theory)).0.as_ptr();

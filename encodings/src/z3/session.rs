@@ -55,7 +55,7 @@ pub(crate) enum Found {
 }
 
 /// The solver. There is one context a thread, so a session belongs to its thread.
-pub(crate) struct Session<'a> {
+pub(crate) struct Z3Session<'a> {
     context: Context,
     solver: sys::Z3_solver,
     budget: &'a Budget,
@@ -66,13 +66,13 @@ pub(crate) struct Session<'a> {
     theory: Option<Connected>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Z3Session<'a> {
     /// A solver for a logic, or for all of them, with these parameters.
     pub fn new(
         logic: Option<&str>,
         params: &[(&str, u32)],
         budget: &'a Budget,
-    ) -> Result<Session<'a>, Halt> {
+    ) -> Result<Z3Session<'a>, Halt> {
         expect_new_enough()?;
         let context = Context::thread_local();
         let raw = context.get_z3_context();
@@ -89,7 +89,7 @@ impl<'a> Session<'a> {
             sys::Z3_solver_inc_ref(raw, solver);
             solver
         };
-        let session = Session {
+        let session = Z3Session {
             context,
             solver,
             budget,
@@ -331,7 +331,7 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Drop for Session<'_> {
+impl Drop for Z3Session<'_> {
     fn drop(&mut self) {
         // SAFETY: the reference was taken when the session began.
         unsafe { sys::Z3_solver_dec_ref(self.raw(), self.solver) };
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn a_lost_assertion_is_noticed_before_it_can_make_an_answer_wrong() {
         let budget = Budget::unlimited();
-        let mut session = Session::new(None, &[], &budget).expect("a solver");
+        let mut session = Z3Session::new(None, &[], &budget).expect("a solver");
         // Behind the session's back, Z3 gets a parameter that it does not know, and says nothing.
         session.set(&[("no_such_parameter", 1)]);
         session.assert(&Bool::from_bool(false)).expect("in time");

@@ -5,7 +5,7 @@
 use kingsnake_context::budget::Budget;
 use z3::ast::Bool;
 
-use super::session::{Found, Session};
+use super::session::{Found, Z3Session};
 
 /// More conflicts than this a smaller core is not worth.
 const CONFLICTS: u32 = 1000;
@@ -14,7 +14,7 @@ const SMALL: usize = 64;
 
 /// The places of some demands that fail together, `failed` being such.
 pub(super) fn shrink(
-    session: &Session<'_>,
+    session: &Z3Session<'_>,
     demands: &[Bool],
     failed: Vec<usize>,
     budget: &Budget,

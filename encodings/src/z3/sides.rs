@@ -3,7 +3,7 @@
 use kingsnake_graph::decide::Side;
 use z3::ast::Bool;
 
-use super::session::{Halt, Session};
+use super::session::{Halt, Z3Session};
 use super::{Asked, Stated};
 
 /// For each chosen constraint: whether it is demanded, and whether each of its sides is taken. Both may be.
@@ -15,7 +15,7 @@ pub(super) struct Taken {
 
 impl Taken {
     /// Makes the Booleans, and asserts that a demanded constraint takes a side.
-    pub fn new(asked: &Asked<'_>, session: &mut Session<'_>) -> Result<Taken, Halt> {
+    pub fn new(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Taken, Halt> {
         let n = asked.chosen.len() as u32;
         let mut taken = Taken {
             demands: Vec::new(),
@@ -44,7 +44,7 @@ impl Taken {
     pub fn assert_edges(
         &self,
         asked: &Asked<'_>,
-        session: &mut Session<'_>,
+        session: &mut Z3Session<'_>,
         edge: impl Fn(usize, usize) -> Bool,
     ) -> Result<(), Halt> {
         for at in 0..asked.chosen.len() {

@@ -5,7 +5,7 @@ pub mod suite;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::{Options, Propagator};
+use kingsnake_encodings::{BackendOptions, Propagator};
 use kingsnake_graph::decide::{Backend, Constraints, Decision, Question, Side};
 use kingsnake_graph::{Edge, Reason};
 
@@ -171,7 +171,7 @@ impl Owned {
             constraints: &alone,
             ..self.question()
         };
-        let decided = Propagator::new(&Options::default()).decide(
+        let decided = Propagator::new(&BackendOptions::default()).decide(
             question,
             &Budget::unlimited(),
             &mut Silent,

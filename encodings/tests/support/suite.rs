@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::Options;
+use kingsnake_encodings::BackendOptions;
 use kingsnake_graph::decide::{Backend, Constraints, DecideStats, Decision};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{CaseSplit, Injected, Large, Rng, small as small_history};
@@ -19,15 +19,15 @@ use kingsnake_solver::verdict::Verdict;
 use super::{Owned, Random, cnf, edge, judge, pigeons, planted, small};
 
 /// Makes the back end under test.
-pub type Make<'a> = &'a dyn Fn(&Options) -> Box<dyn Backend>;
+pub type Make<'a> = &'a dyn Fn(&BackendOptions) -> Box<dyn Backend>;
 
 /// How many questions could be met and how many could not, or what was wrong.
 pub type Judged = Result<[usize; 2], String>;
 
-fn seeded(seed: u32) -> Options {
-    Options {
+fn seeded(seed: u32) -> BackendOptions {
+    BackendOptions {
         seed,
-        ..Options::default()
+        ..BackendOptions::default()
     }
 }
 
@@ -71,7 +71,7 @@ const SPECS: [Spec; 4] = [
 
 /// Those of the levels that the back end decides.
 fn specs(make: Make, of: &[Spec]) -> Vec<Spec> {
-    let backend = make(&Options::default());
+    let backend = make(&BackendOptions::default());
     let decided = of.iter().filter(|&&spec| {
         backend
             .refuses(kingsnake_solver::check::origin(spec))
@@ -104,7 +104,7 @@ fn verdict(
     spec: Spec,
     techniques: &Techniques,
 ) -> Result<Option<(bool, Decider)>, String> {
-    let mut backend = make(&Options::default());
+    let mut backend = make(&BackendOptions::default());
     let budget = Budget::unlimited();
     match check(
         history,
@@ -208,7 +208,7 @@ pub fn middling(make: Make) -> Judged {
         for torn in [false, true] {
             let owned = planted(n_nodes, n_constraints, torn, &mut random);
             count(&mut tally, !torn);
-            judge(&mut *make(&Options::default()), &owned, Some(!torn))
+            judge(&mut *make(&BackendOptions::default()), &owned, Some(!torn))
                 .map_err(|what| format!("{n_nodes} nodes, torn {torn}: {what}"))?;
         }
     }
@@ -260,7 +260,7 @@ fn stops(make: Make, owned: &Owned, late: Duration) -> Result<(), String> {
     let limit = Duration::from_millis(200);
     let started = Instant::now();
     let budget = Budget::unlimited().with_timeout(started, limit);
-    let (decision, _) = ask(make, &Options::default(), owned, &budget)?;
+    let (decision, _) = ask(make, &BackendOptions::default(), owned, &budget)?;
     if decision != Decision::Unknown(StopReason::Time(limit)) {
         return Err(format!("at the time limit it says {}", shown(&decision)));
     }
@@ -273,7 +273,7 @@ fn stops(make: Make, owned: &Owned, late: Duration) -> Result<(), String> {
             flag.store(true, Ordering::Relaxed);
         });
         let started = Instant::now();
-        let (decision, _) = ask(make, &Options::default(), owned, &budget)?;
+        let (decision, _) = ask(make, &BackendOptions::default(), owned, &budget)?;
         if decision != Decision::Unknown(StopReason::Interrupted) {
             return Err(format!("interrupted, it says {}", shown(&decision)));
         }
@@ -292,7 +292,7 @@ fn shown(decision: &Decision) -> String {
 
 fn ask(
     make: Make,
-    options: &Options,
+    options: &BackendOptions,
     owned: &Owned,
     budget: &Budget,
 ) -> Result<(Decision, DecideStats), String> {
@@ -314,7 +314,7 @@ pub fn stops_building(make: Make, late: Duration) -> Result<(), String> {
     let budget = Budget::unlimited()
         .with_timeout(started, limit)
         .with_memory(4 << 30);
-    let (decision, _) = ask(make, &Options::default(), &owned, &budget)?;
+    let (decision, _) = ask(make, &BackendOptions::default(), &owned, &budget)?;
     if let Decision::Choices(_) = decision {
         return Err("it met what cannot be met".to_owned());
     }
@@ -325,7 +325,7 @@ pub fn stops_building(make: Make, late: Duration) -> Result<(), String> {
 pub fn fits(make: Make) -> Result<(), String> {
     let owned = planted(2000, 4000, true, &mut Random::new(1));
     let budget = Budget::unlimited().with_memory(1000);
-    match ask(make, &Options::default(), &owned, &budget)?.0 {
+    match ask(make, &BackendOptions::default(), &owned, &budget)?.0 {
         Decision::Unknown(StopReason::Memory { .. }) => Ok(()),
         decision => Err(format!("within 1,000 bytes it says {}", shown(&decision))),
     }
@@ -358,7 +358,12 @@ pub fn repeats(make: Make) -> Result<(), String> {
 
 /// What was asked for is counted: on a question that takes search, no statistic is left out.
 pub fn counts(make: Make) -> Result<(), String> {
-    let (decision, stats) = ask(make, &Options::default(), &pigeons(4), &Budget::unlimited())?;
+    let (decision, stats) = ask(
+        make,
+        &BackendOptions::default(),
+        &pigeons(4),
+        &Budget::unlimited(),
+    )?;
     if !matches!(decision, Decision::Core(_)) {
         return Err("it lets pigeons share a hole".to_owned());
     }
@@ -400,7 +405,7 @@ pub fn corners(make: Make) -> Judged {
         }
         let owned = Owned::new(known, (0..n_nodes).collect(), constraints);
         count(&mut tally, truth);
-        judge(&mut *make(&Options::default()), &owned, Some(truth))
+        judge(&mut *make(&BackendOptions::default()), &owned, Some(truth))
             .map(|_| ())
             .map_err(|what| format!("{owned:?}: {what}"))
     };

@@ -4,13 +4,13 @@ use kingsnake_graph::cool::N_WEIGHTS;
 
 use super::params;
 #[cfg(test)]
-use crate::fault::{self, Fault};
+use crate::fault::{self, TwinFault};
 use crate::layout::{AnnealParams, MOST, Params, Reads};
 
 const LAST: u32 = u32::MAX;
 
 /// What a move reads.
-struct Line<'a> {
+struct MoveView<'a> {
     of: AnnealParams,
     points: &'a [u32],
     reads: &'a [Reads],
@@ -26,7 +26,7 @@ pub(super) fn anneal(of: Params, bound: &mut [Vec<u32>]) {
         return;
     };
     for &id in &movers[of.first as usize..of.end as usize] {
-        let line = Line {
+        let line = MoveView {
             of,
             points,
             reads: bytemuck::cast_slice(reads),
@@ -54,7 +54,7 @@ pub(super) fn count(of: Params, bound: &mut [Vec<u32>]) {
     for constraint in of.first as usize..of.end as usize {
         let second = holds(2 * constraint + 1);
         #[cfg(test)]
-        let second = second && !fault::is(Fault::CountMissesASide);
+        let second = second && !fault::is(TwinFault::CountMissesASide);
         violated[of.sweep as usize] += u32::from(!holds(2 * constraint) && !second);
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn keep(of: Params, bound: &mut [Vec<u32>]) {
     }
 }
 
-impl Line<'_> {
+impl MoveView<'_> {
     fn point(&self, id: u32) -> u32 {
         self.points[id as usize]
     }
@@ -93,7 +93,7 @@ impl Line<'_> {
         let lower = points(own.before, own.after).max().unwrap_or(0);
         let upper = points(own.after, own.between).min().unwrap_or(LAST);
         #[cfg(test)]
-        let upper = if fault::is(Fault::AnnealLeavesBounds) {
+        let upper = if fault::is(TwinFault::AnnealLeavesBounds) {
             LAST
         } else {
             upper
@@ -154,7 +154,7 @@ impl Line<'_> {
         bad.extend(above.filter(is_open).map(|entry| (0, self.point(entry[0]))));
         for &constraint in self.list(own.rest, end) {
             #[cfg(test)]
-            if fault::is(Fault::AnnealForgetsTheRest) {
+            if fault::is(TwinFault::AnnealForgetsTheRest) {
                 continue;
             }
             let at = 2 * constraint as usize;

@@ -2,7 +2,7 @@
 
 use super::params;
 #[cfg(test)]
-use crate::fault::{self, Fault};
+use crate::fault::{self, TwinFault};
 use crate::layout::{ClosureParams, Params, Shape, Strip};
 
 /// A round's graph.
@@ -65,7 +65,7 @@ impl<'a> View<'a> {
         let targets = &self.targets[self.starts[step] as usize..self.starts[step + 1] as usize];
         #[cfg(test)]
         let targets = match targets.split_last() {
-            Some((_, others)) if fault::is(Fault::ClosureForgetsAnEdge) => others,
+            Some((_, others)) if fault::is(TwinFault::ClosureForgetsAnEdge) => others,
             _ => targets,
         };
         for &target in targets {
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
                 }
             }
             #[cfg(test)]
-            if fault::is(Fault::ClosureForgetsTheEdgeItself) {
+            if fault::is(TwinFault::ClosureForgetsTheEdgeItself) {
                 continue;
             }
             if shape.strip_of(target) == Some(strip) {

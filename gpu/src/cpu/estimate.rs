@@ -2,7 +2,7 @@
 
 use super::params;
 #[cfg(test)]
-use crate::fault::{self, Fault};
+use crate::fault::{self, TwinFault};
 use crate::layout::{EstimateParams, Params, Strip, THREADS};
 
 pub(super) fn estimate(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
@@ -21,7 +21,7 @@ pub(super) fn estimate(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
                 relatives[row as usize] += bits.count_ones();
                 let mut left = bits;
                 #[cfg(test)]
-                if fault::is(Fault::EstimateLosesTheLastBit) {
+                if fault::is(TwinFault::EstimateLosesTheLastBit) {
                     left &= u32::MAX >> 1;
                 }
                 while left != 0 {

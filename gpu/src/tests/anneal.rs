@@ -2,12 +2,12 @@
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::rng::Rng;
-use kingsnake_graph::cool::{Cooled, Cooling, Reads, weights};
+use kingsnake_graph::cool::{Cooled, Cooling, NodeReads, weights};
 
 use crate::anneal::cool_on;
 use crate::cost;
 use crate::cpu::Twins;
-use crate::fault::{self, Fault};
+use crate::fault::{self, TwinFault};
 
 /// The lists of a node.
 #[derive(Clone, Default)]
@@ -64,9 +64,9 @@ fn line(n_nodes: usize, n_constraints: usize, n_sweeps: usize, rng: &mut Rng) ->
         task.reads.push(append(of, &mut task.field));
     }
     let before = task.field.len() as u32;
-    task.reads.push(Reads {
+    task.reads.push(NodeReads {
         before,
-        ..Reads::default()
+        ..NodeReads::default()
     });
     let step = u64::from(u32::MAX) / (n_nodes as u64 + 1);
     task.points = (0..n_nodes as u64)
@@ -86,12 +86,12 @@ fn push(task: &mut Cooling, one: &[[u32; 2]], other: &[[u32; 2]]) {
     }
 }
 
-fn append(of: &Lists, words: &mut Vec<u32>) -> Reads {
+fn append(of: &Lists, words: &mut Vec<u32>) -> NodeReads {
     let mut put = |list: &[u32]| {
         words.extend_from_slice(list);
         (words.len() - list.len()) as u32
     };
-    Reads {
+    NodeReads {
         before: put(&of.before),
         after: put(&of.after),
         between: put(&of.between),
@@ -207,19 +207,19 @@ fn a_place_is_as_likely_as_its_weight_says() {
         weights: vec![weights(1.0)],
         ..Cooling::default()
     };
-    let lists = |between, below| Reads {
+    let lists = |between, below| NodeReads {
         between,
         below,
         above: below,
         rest: below,
-        ..Reads::default()
+        ..NodeReads::default()
     };
-    let end = Reads {
+    let end = NodeReads {
         before: 2,
         after: 2,
         ..lists(2, 2)
     };
-    task.reads = vec![Reads::default(), Reads::default(), lists(0, 2), end];
+    task.reads = vec![NodeReads::default(), NodeReads::default(), lists(0, 2), end];
     let upper = (0..20_000).filter(|&seed| {
         task.seed = seed;
         let mut twins = Twins::new();
@@ -235,9 +235,9 @@ fn a_place_is_as_likely_as_its_weight_says() {
 #[test]
 fn lying_twins_are_noticed() {
     for fault in [
-        Fault::AnnealLeavesBounds,
-        Fault::AnnealForgetsTheRest,
-        Fault::CountMissesASide,
+        TwinFault::AnnealLeavesBounds,
+        TwinFault::AnnealForgetsTheRest,
+        TwinFault::CountMissesASide,
     ] {
         let mut rng = Rng::new(23);
         let is_noticed = (0..20).any(|_| {

@@ -19,8 +19,8 @@ use kingsnake_solver::verdict::Verdict;
 use super::hardware;
 use crate::hardware::Opening;
 use crate::recording::{Executor, Recording};
-use crate::resident::{Options, Resident};
-use crate::{Choice, Form, Gpu, sample};
+use crate::resident::{ClosureOptions, Resident};
+use crate::{DeviceChoice, Form, Gpu, sample};
 
 /// Pruning and the estimate settle the histories of these tests.
 struct Nobody;
@@ -84,7 +84,7 @@ fn expect_fallback(mut device: impl Device, why: &str) {
 #[test]
 fn a_device_that_is_asked_for_answers_without_a_warning() {
     drop(hardware("a whole check", Opening::default()));
-    let report = check(&mut Gpu::new(Choice::Gpu), &Budget::unlimited());
+    let report = check(&mut Gpu::new(DeviceChoice::Gpu), &Budget::unlimited());
     assert!(matches!(report.verdict, Verdict::Satisfied(_)));
     let device = report.stats.prune.device;
     assert_eq!(device.warning, None);
@@ -95,20 +95,20 @@ fn a_device_that_is_asked_for_answers_without_a_warning() {
 
 #[test]
 fn an_adapter_that_is_not_there_is_a_warning() {
-    let gpu = Gpu::new(Choice::Named("no such adapter".to_owned()));
+    let gpu = Gpu::new(DeviceChoice::Named("no such adapter".to_owned()));
     expect_fallback(gpu, "no adapter is called");
 }
 
 #[test]
 fn a_matrix_beyond_the_limit_is_a_warning() {
     drop(hardware("a limit", Opening::default()));
-    let gpu = Gpu::new(Choice::Gpu).with(Form::Auto, Some(100));
+    let gpu = Gpu::new(DeviceChoice::Gpu).with(Form::Auto, Some(100));
     expect_fallback(gpu, "one strip of the matrix takes");
 }
 
 #[test]
 fn auto_leaves_small_histories_to_the_cpu_without_looking_for_a_device() {
-    let report = check(&mut Gpu::new(Choice::Auto), &Budget::unlimited());
+    let report = check(&mut Gpu::new(DeviceChoice::Auto), &Budget::unlimited());
     let device = report.stats.prune.device;
     assert_eq!(device.warning, None);
     assert!(device.why.contains("less than it takes"), "{}", device.why);
@@ -123,7 +123,7 @@ fn a_lost_device_is_a_warning() {
     let task = sample::task(100, 5, 5, &mut rng);
     gpu.lose();
     let budget = Budget::unlimited();
-    let lost = Resident::new(gpu, Options::default(), &dag, Some(&task))
+    let lost = Resident::new(gpu, ClosureOptions::default(), &dag, Some(&task))
         .and_then(|mut it| {
             it.close(&dag, &[], &budget)?;
             it.judge(&budget)
@@ -174,7 +174,7 @@ impl Device for Losing {
 #[test]
 fn a_device_that_is_lost_during_a_check_leaves_the_answer_to_the_cpu() {
     drop(hardware("a device lost during a check", Opening::default()));
-    expect_fallback(Losing(Gpu::new(Choice::Gpu)), "");
+    expect_fallback(Losing(Gpu::new(DeviceChoice::Gpu)), "");
 }
 
 #[test]
@@ -216,7 +216,8 @@ fn a_budget_that_ended_stops_a_device() {
         let mut rng = Rng::new(2);
         let dag = sample::dag(100, 300, 30, &mut rng);
         let task = sample::task(100, 5, 5, &mut rng);
-        let mut resident = Resident::new(gpu, Options::default(), &dag, Some(&task)).unwrap();
+        let mut resident =
+            Resident::new(gpu, ClosureOptions::default(), &dag, Some(&task)).unwrap();
         resident.close(&dag, &[], &budget).unwrap();
         let stopped = resident.judge(&budget).err();
         assert_eq!(stopped, Some(DeviceError::Stopped(reason)));

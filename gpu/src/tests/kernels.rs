@@ -11,12 +11,12 @@ use kingsnake_solver::prune::{Dag, Dense, Relatives, Task};
 use super::hardware;
 use crate::closure::Form;
 use crate::cpu::Twins;
-use crate::fault::{self, Fault};
+use crate::fault::{self, TwinFault};
 use crate::hardware::{Hardware, Opening};
 use crate::pairs::Judge;
 use crate::places::Places;
 use crate::recording::Executor;
-use crate::resident::{Options, Resident};
+use crate::resident::{ClosureOptions, Resident};
 use crate::sample;
 use crate::self_test::{Answers, ask, compare};
 
@@ -42,7 +42,11 @@ fn searched(dag: &Dag) -> Vec<Vec<u32>> {
 }
 
 /// The closure of a graph, and how many relatives each node has.
-fn closure<E: Executor>(executor: E, dag: &Dag, options: Options) -> (Vec<Vec<u32>>, Relatives, E) {
+fn closure<E: Executor>(
+    executor: E,
+    dag: &Dag,
+    options: ClosureOptions,
+) -> (Vec<Vec<u32>>, Relatives, E) {
     let mut resident = Resident::new(executor, options, dag, None).unwrap();
     resident.close(dag, &[], &unlimited()).unwrap();
     let relatives = resident.relatives(&unlimited()).unwrap();
@@ -71,9 +75,9 @@ fn dags() -> Vec<(&'static str, Dag)> {
 }
 
 /// Ways to compute: forms of the closure, bands of a few strips or one, and both ways to judge.
-fn ways(n_nodes: usize) -> Vec<Options> {
+fn ways(n_nodes: usize) -> Vec<ClosureOptions> {
     let strip = (n_nodes.max(1) * 8 * 4) as u64;
-    let way = |form, most_band_bytes, judge| Options {
+    let way = |form, most_band_bytes, judge| ClosureOptions {
         most_band_bytes,
         form,
         judge,
@@ -118,7 +122,7 @@ fn more_edges(order: &[u32], n_edges: usize, rng: &mut Rng) -> Vec<Edge> {
 /// Three rounds of a task with edges that come in between.
 fn rounds<E: Executor>(
     executor: E,
-    options: Options,
+    options: ClosureOptions,
     task: &Task,
     edges: &[Vec<Edge>],
 ) -> (Vec<Answers>, Vec<Vec<u32>>, E) {
@@ -226,9 +230,16 @@ fn lists_that_outgrow_their_room_are_listed_again() {
     let mut rng = Rng::new(21);
     let dag = sample::dag(400, 300, 400, &mut rng);
     let task = sample::task(400, 40, 90, &mut rng);
-    let (twin, _) = ask(Twins::new(), Options::default(), &task, &dag, &unlimited()).unwrap();
+    let (twin, _) = ask(
+        Twins::new(),
+        ClosureOptions::default(),
+        &task,
+        &dag,
+        &unlimited(),
+    )
+    .unwrap();
     assert!(twin.open.len() > 1 << 14, "{}", twin.open.len());
-    let (real, _) = ask(gpu, Options::default(), &task, &dag, &unlimited()).unwrap();
+    let (real, _) = ask(gpu, ClosureOptions::default(), &task, &dag, &unlimited()).unwrap();
     assert_eq!(difference(&[real], &[twin]), None);
 }
 
@@ -250,12 +261,12 @@ fn dispatches_that_are_split_compute_the_same() {
 }
 
 /// Whether a comparison of the adapter with the twins, one of which lies, finds a difference.
-fn is_caught(fault: Fault, form: Form, judge: Judge, gpu: Hardware) -> (bool, Hardware) {
+fn is_caught(fault: TwinFault, form: Form, judge: Judge, gpu: Hardware) -> (bool, Hardware) {
     let (task, edges) = sample_rounds(600, 30, 5);
-    let options = Options {
+    let options = ClosureOptions {
         form,
         judge,
-        ..Options::default()
+        ..ClosureOptions::default()
     };
     let (real, matrix, gpu) = rounds(gpu, options, &task, &edges);
     fault::commit(Some(fault));
@@ -269,21 +280,29 @@ fn every_lying_twin_is_caught() {
     let mut gpu = hardware("lying twins", Opening::default());
     for (fault, form, judge) in [
         (
-            Fault::ClosureForgetsTheEdgeItself,
+            TwinFault::ClosureForgetsTheEdgeItself,
             Form::Sweep,
             Judge::Pairs,
         ),
         (
-            Fault::ClosureForgetsTheEdgeItself,
+            TwinFault::ClosureForgetsTheEdgeItself,
             Form::Levels,
             Judge::Pairs,
         ),
-        (Fault::ClosureForgetsAnEdge, Form::Sweep, Judge::Pairs),
-        (Fault::PruneForgetsReaders, Form::Sweep, Judge::Pairs),
-        (Fault::PruneForgetsReaders, Form::Sweep, Judge::Rows),
-        (Fault::PruneForcesWhatIsImplied, Form::Sweep, Judge::Pairs),
-        (Fault::JudgeRowsSwapsTheWay, Form::Sweep, Judge::Rows),
-        (Fault::EstimateLosesTheLastBit, Form::Sweep, Judge::Pairs),
+        (TwinFault::ClosureForgetsAnEdge, Form::Sweep, Judge::Pairs),
+        (TwinFault::PruneForgetsReaders, Form::Sweep, Judge::Pairs),
+        (TwinFault::PruneForgetsReaders, Form::Sweep, Judge::Rows),
+        (
+            TwinFault::PruneForcesWhatIsImplied,
+            Form::Sweep,
+            Judge::Pairs,
+        ),
+        (TwinFault::JudgeRowsSwapsTheWay, Form::Sweep, Judge::Rows),
+        (
+            TwinFault::EstimateLosesTheLastBit,
+            Form::Sweep,
+            Judge::Pairs,
+        ),
     ] {
         let (caught, back) = is_caught(fault, form, judge, gpu);
         gpu = back;
@@ -297,9 +316,9 @@ fn a_hundred_thousand_nodes_are_closed_in_six_bands() {
     let mut rng = Rng::new(41);
     let dag = sample::dag(100_000, 150_000, 2_000, &mut rng);
     let gpu = hardware("100,000 nodes", Opening::default());
-    let options = Options {
+    let options = ClosureOptions {
         most_band_bytes: Some(1 << 27),
-        ..Options::default()
+        ..ClosureOptions::default()
     };
     let mut resident = Resident::new(gpu, options, &dag, None).unwrap();
     resident.close(&dag, &[], &unlimited()).unwrap();

@@ -20,7 +20,7 @@ mod whole_checks;
 fn hardware(test: &str, opening: crate::hardware::Opening) -> crate::hardware::Hardware {
     use crate::hardware::{Hardware, enumerate};
     let (adapters, abouts): (Vec<_>, Vec<_>) = enumerate().into_iter().unzip();
-    let about = crate::adapter::pick(&abouts, &crate::Choice::Gpu).unwrap_or_else(|why| {
+    let about = crate::adapter::pick(&abouts, &crate::DeviceChoice::Gpu).unwrap_or_else(|why| {
         panic!("{why}: the tests need one (mesa-vulkan-drivers has a software adapter)")
     });
     println!("gpu test: {test} on {} ({})", about.name, about.backend);

@@ -11,7 +11,7 @@ use crate::matrix::Cut;
 use crate::pairs::Judge;
 use crate::places::Places;
 use crate::recording::{Executor, Traffic};
-use crate::resident::{Options, Resident};
+use crate::resident::{ClosureOptions, Resident};
 use crate::round::Round;
 use crate::sample;
 
@@ -25,7 +25,7 @@ struct Sizes {
     readers: u64,
     /// The runs of each key.
     keys: Vec<u64>,
-    options: Options,
+    options: ClosureOptions,
 }
 
 /// Workgroups of 256 threads for so many items, and their threads.
@@ -181,7 +181,7 @@ fn counted(now: Traffic, seen: &mut Traffic) -> Traffic {
 /// Two rounds, and what is asked at the end. Every step must take what the formulas say.
 fn expect_formulas<E: Executor>(
     executor: E,
-    options: Options,
+    options: ClosureOptions,
     task: &Task,
     first: &Dag,
     new: &[Edge],
@@ -250,7 +250,7 @@ fn expect_formulas_of_all<E: Executor>(mut executor: E) {
             .collect();
         for (form, judge) in [(Form::Sweep, Judge::Pairs), (Form::Levels, Judge::Rows)] {
             for most_band_bytes in [None, Some((n_nodes * 32 * 2) as u64)] {
-                let options = Options {
+                let options = ClosureOptions {
                     most_band_bytes,
                     form,
                     judge,

@@ -14,7 +14,7 @@ use kingsnake_solver::prune::{Device, Outcome, PruneOptions, PruneStats, Reachab
 use kingsnake_solver::relate::{Edge, construct};
 use kingsnake_solver::resolve::resolve;
 
-use crate::{Choice, Form, Gpu};
+use crate::{DeviceChoice, Form, Gpu};
 
 const SPECS: [Spec; 4] = [
     spec(Model::Ser, false),
@@ -117,7 +117,7 @@ fn compare(
 
 fn device(test: &str) -> Gpu {
     drop(super::hardware(test, crate::hardware::Opening::default()));
-    Gpu::new(Choice::Gpu)
+    Gpu::new(DeviceChoice::Gpu)
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn every_form_and_every_cut_prunes_as_the_cpu_does() {
     for form in [Form::Auto, Form::Sweep, Form::Levels] {
         for bytes in [None, Some(50_000)] {
             for rounds in [None, Some(1), Some(2)] {
-                let mut gpu = Gpu::new(Choice::Gpu).with(form, bytes);
+                let mut gpu = Gpu::new(DeviceChoice::Gpu).with(form, bytes);
                 let what = format!("{form:?}, {bytes:?}");
                 for spec in [SPECS[0], SPECS[3]] {
                     compare(&mut gpu, &what, &history, spec, true, rounds);

@@ -2,7 +2,7 @@
 
 use kingsnake_certify::Refusal;
 use kingsnake_certify::adya as certify;
-use kingsnake_history::adya::{Mismatch, Phenomenon, PlLevel, PlVerdict, Refutation, Step};
+use kingsnake_history::adya::{AdyaStep, Mismatch, Phenomenon, PlLevel, PlVerdict, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{History, TxnId};
 use kingsnake_history::verdict::Finding;
@@ -149,7 +149,7 @@ fn stamped_order(history: &History, versions: &Versions) -> Option<Vec<u32>> {
     Some(timed.into_iter().map(|it| it.2).collect())
 }
 
-type Found = (Phenomenon, Vec<Step>);
+type Found = (Phenomenon, Vec<AdyaStep>);
 
 /// The worst cycle that the level forbids, or an order of what it looks at.
 fn forbidden(
@@ -159,7 +159,7 @@ fn forbidden(
 ) -> Result<Result<Vec<u32>, Found>, AdyaError> {
     let told = |phenomenon: Phenomenon, links: Option<Vec<Link>>| {
         let links = links.unwrap_or_default().into_iter();
-        let steps: Option<Vec<Step>> = links.map(|link| sources.step(link)).collect();
+        let steps: Option<Vec<AdyaStep>> = links.map(|link| sources.step(link)).collect();
         match steps {
             Some(steps) if !steps.is_empty() => Ok(Err((phenomenon, steps))),
             _ => Err(AdyaError::Uncertified {
@@ -254,7 +254,7 @@ fn start_ordered(
     }
     if let Some(link) = graph.links(ANTI).find(|it| precedes(it.1, it.0)) {
         let step = reason(link)?;
-        let back = Step {
+        let back = AdyaStep {
             from: step.to,
             to: step.from,
             because: None,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kingsnake_history::adya::{Because, Dependency, Step};
+use kingsnake_history::adya::{AdyaStep, Dependency, DependencyReason};
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, TxnId, ValueId};
 
 use crate::graph::Link;
@@ -20,7 +20,7 @@ pub(crate) struct Sources<'a> {
 
 impl Sources<'_> {
     /// A link with its reason.
-    pub(crate) fn step(&self, link: Link) -> Option<Step> {
+    pub(crate) fn step(&self, link: Link) -> Option<AdyaStep> {
         let (from, to) = (TxnId(link.0), TxnId(link.1));
         let dependency = Dependency::ALL
             .into_iter()
@@ -32,7 +32,7 @@ impl Sources<'_> {
             Dependency::PredWr => self.predicate(to, from, dependency)?,
             Dependency::PredRw => self.predicate(from, to, dependency)?,
         };
-        Some(Step {
+        Some(AdyaStep {
             from,
             to,
             because: Some(because),
@@ -55,11 +55,11 @@ impl Sources<'_> {
         (version.writer != NOBODY).then_some(ValueId(version.value))
     }
 
-    fn ww(&self, from: TxnId, to: TxnId) -> Option<Because> {
+    fn ww(&self, from: TxnId, to: TxnId) -> Option<DependencyReason> {
         let (key, place) = self
             .installed(to)
             .find(|&(_, place)| self.versions.at(place - 1).writer == from.0)?;
-        Some(Because {
+        Some(DependencyReason {
             dependency: Dependency::Ww,
             key,
             seen: self.value(place - 1),
@@ -141,10 +141,10 @@ impl Sources<'_> {
         }
     }
 
-    fn wr(&self, from: TxnId, to: TxnId) -> Option<Because> {
+    fn wr(&self, from: TxnId, to: TxnId) -> Option<DependencyReason> {
         let mut reads = self.reads(to).into_iter();
         let (key, place, predicate) = reads.find(|it| self.versions.at(it.1).writer == from.0)?;
-        Some(Because {
+        Some(DependencyReason {
             dependency: Dependency::Wr,
             key,
             seen: self.value(place),
@@ -153,12 +153,12 @@ impl Sources<'_> {
         })
     }
 
-    fn rw(&self, from: TxnId, to: TxnId) -> Option<Because> {
+    fn rw(&self, from: TxnId, to: TxnId) -> Option<DependencyReason> {
         let next = |it: &(KeyId, usize, Option<u32>)| {
             it.1 + 1 < self.versions.of_key(it.0).end && self.versions.at(it.1 + 1).writer == to.0
         };
         let (key, place, predicate) = self.reads(from).into_iter().find(next)?;
-        Some(Because {
+        Some(DependencyReason {
             dependency: Dependency::Rw,
             key,
             seen: self.value(place),
@@ -168,7 +168,12 @@ impl Sources<'_> {
     }
 
     /// A predicate of `reader` of which a version of `writer` changes what satisfies it, on the side that the kind says.
-    fn predicate(&self, reader: TxnId, writer: TxnId, dependency: Dependency) -> Option<Because> {
+    fn predicate(
+        &self,
+        reader: TxnId,
+        writer: TxnId,
+        dependency: Dependency,
+    ) -> Option<DependencyReason> {
         let all = self.history.all_predicates();
         let start = all.partition_point(|it| it.0 < reader);
         let mut own = Vec::new();
@@ -191,7 +196,7 @@ impl Sources<'_> {
                 let is_change = self.conditions.matches(&asked, place)
                     != self.conditions.matches(&asked, place - 1);
                 if is_side && is_change {
-                    return Some(Because {
+                    return Some(DependencyReason {
                         dependency,
                         key,
                         seen: self.value(seen),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 static FAULT: AtomicU8 = AtomicU8::new(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum AdyaFault {
     None,
     /// No edge from the last change to the reader.
     NoPredWr,
@@ -25,16 +25,16 @@ pub(crate) enum Fault {
     HalfSingle,
 }
 
-impl Fault {
-    pub(crate) const ALL: [Fault; 8] = [
-        Fault::NoPredWr,
-        Fault::NoPredRw,
-        Fault::LateChange,
-        Fault::NoOwn,
-        Fault::NoExtra,
-        Fault::NoAggregate,
-        Fault::WholeExtreme,
-        Fault::HalfSingle,
+impl AdyaFault {
+    pub(crate) const ALL: [AdyaFault; 8] = [
+        AdyaFault::NoPredWr,
+        AdyaFault::NoPredRw,
+        AdyaFault::LateChange,
+        AdyaFault::NoOwn,
+        AdyaFault::NoExtra,
+        AdyaFault::NoAggregate,
+        AdyaFault::WholeExtreme,
+        AdyaFault::HalfSingle,
     ];
 
     pub(crate) fn set(self) {

@@ -243,7 +243,7 @@ impl Graph {
         for node in 0..order.len() as u32 {
             for (to, kind) in self.out(node, ANTI) {
                 #[cfg(test)]
-                if crate::fault::Fault::HalfSingle.is_on() && to > node {
+                if crate::fault::AdyaFault::HalfSingle.is_on() && to > node {
                     continue;
                 }
                 if place[to as usize] < place[node as usize] {

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::error::AdyaError;
 #[cfg(test)]
-use crate::fault::Fault;
+use crate::fault::AdyaFault;
 use crate::graph::Edges;
 use crate::query::{Around, Asked, Conditions, Side, Way};
 use crate::reads::read_edges;
@@ -43,7 +43,7 @@ pub(crate) fn predicate_edges(
         .par_windows(2)
         .map(|bounds| {
             budget.check()?;
-            let mut look = Look {
+            let mut look = PredicateReader {
                 history,
                 versions,
                 snapshots,
@@ -75,7 +75,7 @@ pub(crate) fn predicate_edges(
     Ok(mismatches)
 }
 
-struct Look<'a> {
+struct PredicateReader<'a> {
     history: &'a History,
     versions: &'a Versions,
     snapshots: &'a Snapshots<'a>,
@@ -93,7 +93,7 @@ struct Look<'a> {
     since: usize,
 }
 
-impl<'a> Look<'a> {
+impl<'a> PredicateReader<'a> {
     fn predicate(
         &mut self,
         txn: TxnId,
@@ -113,7 +113,7 @@ impl<'a> Look<'a> {
         let view = self.snapshots.view(txn, predicate)?;
         own_writes(self.history, txn, predicate.at as usize, &mut self.own);
         #[cfg(test)]
-        if Fault::NoOwn.is_on() {
+        if AdyaFault::NoOwn.is_on() {
             self.own.clear();
         }
         if let Some(extreme) = predicate.act.extreme()
@@ -360,7 +360,7 @@ impl<'a> Look<'a> {
         } = predicate.act
         else {
             #[cfg(test)]
-            if Fault::NoExtra.is_on() {
+            if AdyaFault::NoExtra.is_on() {
                 return Ok(());
             }
             for &(key, _, _) in self.returned.iter().filter(|it| !it.2) {
@@ -393,7 +393,7 @@ impl<'a> Look<'a> {
 /// A deliberate mistake: what aggregates read is not noticed.
 #[cfg(test)]
 fn forgets_aggregates() -> bool {
-    Fault::NoAggregate.is_on()
+    AdyaFault::NoAggregate.is_on()
 }
 
 #[cfg(not(test))]
@@ -405,7 +405,7 @@ fn forgets_aggregates() -> bool {
 /// A deliberate mistake: a least or greatest value depends on all rows that the condition chooses.
 #[cfg(test)]
 fn reads_extremes_whole() -> bool {
-    Fault::WholeExtreme.is_on()
+    AdyaFault::WholeExtreme.is_on()
 }
 
 #[cfg(not(test))]
@@ -416,13 +416,13 @@ fn reads_extremes_whole() -> bool {
 
 #[cfg(test)]
 fn faulty(mut around: Around, place: usize) -> Around {
-    if Fault::NoPredWr.is_on() {
+    if AdyaFault::NoPredWr.is_on() {
         around.before = None;
     }
-    if Fault::NoPredRw.is_on() {
+    if AdyaFault::NoPredRw.is_on() {
         around.after = None;
     }
-    if Fault::LateChange.is_on() && around.before == Some(place) {
+    if AdyaFault::LateChange.is_on() && around.before == Some(place) {
         around.after = around.before.take();
     }
     around

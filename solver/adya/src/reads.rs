@@ -6,7 +6,7 @@ use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 use crate::error::AdyaError;
 use crate::graph::Edges;
-use crate::versions::{NOBODY, Origin, Versions, place_of_write};
+use crate::versions::{NOBODY, ValueFate, Versions, place_of_write};
 
 /// Adds ww, wr and rw edges; returns what is wrong without any cycle.
 pub(crate) fn item_edges(
@@ -107,7 +107,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let place = match self.versions.origin(value) {
-            Origin::Nobody if self.history.is_initial(value) => {
+            ValueFate::Nobody if self.history.is_initial(value) => {
                 if self.history.is_absence(value) && self.versions.has_delete(key) {
                     return Err(AdyaError::AmbiguousAbsence {
                         key: self.history.key_name(key),
@@ -116,7 +116,7 @@ impl Walk<'_> {
                 }
                 self.versions.of_key(key).start
             }
-            Origin::Nobody => {
+            ValueFate::Nobody => {
                 self.find(LocalAnomaly::ThinAirRead, txn, at, key, None);
                 return Ok(());
             }
@@ -124,15 +124,15 @@ impl Walk<'_> {
                 self.find(LocalAnomaly::FutureRead, txn, at, key, Some(value));
                 return Ok(());
             }
-            Origin::Aborted => {
+            ValueFate::Aborted => {
                 self.find(LocalAnomaly::AbortedRead, txn, at, key, Some(value));
                 return Ok(());
             }
-            Origin::Intermediate => {
+            ValueFate::Intermediate => {
                 self.find(LocalAnomaly::IntermediateRead, txn, at, key, Some(value));
                 return Ok(());
             }
-            Origin::Version => match self.versions.place(value) {
+            ValueFate::Version => match self.versions.place(value) {
                 Some(_) if self.history.is_initial(value) && self.history.is_absence(value) => {
                     return Err(AdyaError::AmbiguousAbsence {
                         key: self.history.key_name(key),
@@ -157,8 +157,8 @@ impl Walk<'_> {
         let mut seen = rustc_hash::FxHashSet::default();
         for &value in base {
             let anomaly = match self.versions.origin(value) {
-                Origin::Nobody => LocalAnomaly::ThinAirRead,
-                Origin::Aborted => LocalAnomaly::AbortedRead,
+                ValueFate::Nobody => LocalAnomaly::ThinAirRead,
+                ValueFate::Aborted => LocalAnomaly::AbortedRead,
                 _ if self.versions.writer(value) == Some(txn) => LocalAnomaly::FutureRead,
                 _ if !seen.insert(value) => LocalAnomaly::DuplicateElements,
                 _ => continue,

@@ -6,7 +6,7 @@ use kingsnake_lab::adya::judge;
 use kingsnake_lab::random::{Rng, Wrong, small_predicates};
 
 use crate::check::answer;
-use crate::fault::Fault;
+use crate::fault::AdyaFault;
 use crate::query::Conditions;
 use crate::versions::Versions;
 
@@ -66,10 +66,10 @@ fn n_differences(n: u64) -> usize {
 #[test]
 fn the_comparison_notices_every_deliberate_mistake() {
     assert_eq!(n_differences(1_500), 0);
-    for fault in Fault::ALL {
+    for fault in AdyaFault::ALL {
         fault.set();
         let n = n_differences(1_500);
-        Fault::None.set();
+        AdyaFault::None.set();
         assert!(n > 0, "{fault:?} was not noticed");
     }
 }

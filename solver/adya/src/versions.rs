@@ -13,7 +13,7 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// What became of a written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum ValueFate {
     Nobody,
     Aborted,
     Intermediate,
@@ -106,12 +106,12 @@ impl Versions {
     }
 
     #[inline]
-    pub(crate) fn origin(&self, value: ValueId) -> Origin {
+    pub(crate) fn origin(&self, value: ValueId) -> ValueFate {
         match self.writer(value) {
-            None => Origin::Nobody,
-            Some(writer) if !self.counted[writer.index()] => Origin::Aborted,
-            Some(_) if self.is_final[value.index()] => Origin::Version,
-            Some(_) => Origin::Intermediate,
+            None => ValueFate::Nobody,
+            Some(writer) if !self.counted[writer.index()] => ValueFate::Aborted,
+            Some(_) if self.is_final[value.index()] => ValueFate::Version,
+            Some(_) => ValueFate::Intermediate,
         }
     }
 
@@ -185,16 +185,16 @@ impl Versions {
         let mut listed = Vec::with_capacity(values.len());
         for (at, &value) in values.iter().enumerate() {
             match self.origin(value) {
-                Origin::Version => listed.push(value),
-                Origin::Intermediate => {}
-                Origin::Nobody if at == 0 && history.is_initial(value) => {}
-                Origin::Nobody => {
+                ValueFate::Version => listed.push(value),
+                ValueFate::Intermediate => {}
+                ValueFate::Nobody if at == 0 && history.is_initial(value) => {}
+                ValueFate::Nobody => {
                     return Err(AdyaError::UnknownVersion {
                         key: history.key_name(key),
                         value: history.value_name(value),
                     });
                 }
-                Origin::Aborted => {
+                ValueFate::Aborted => {
                     let txn = TxnId(self.writer[value.index()]);
                     self.findings.push(Finding {
                         anomaly: LocalAnomaly::AbortedVersion,
@@ -214,7 +214,7 @@ impl Versions {
         let mut seen = rustc_hash::FxHashSet::default();
         let versions = list.iter().copied();
         versions
-            .filter(|&value| self.origin(value) == Origin::Version && seen.insert(value))
+            .filter(|&value| self.origin(value) == ValueFate::Version && seen.insert(value))
             .collect()
     }
 

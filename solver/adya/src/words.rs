@@ -1,8 +1,8 @@
 //! Refuted certificates and disagreeing orders in words.
 
 use kingsnake_history::adya::{
-    Because, Dependency, Difference, Disagreement, Mismatch, Mismatched, Phenomenon, Refutation,
-    Step,
+    AdyaStep, Dependency, DependencyReason, Difference, Disagreement, Mismatch, Mismatched,
+    Phenomenon, Refutation,
 };
 use kingsnake_history::model::{Act, Column, History, KeyId, Predicate, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
@@ -216,14 +216,14 @@ impl<'h> Teller<'h> {
     }
 
     /// One step of a cycle.
-    pub fn step(self, step: &Step) -> String {
+    pub fn step(self, step: &AdyaStep) -> String {
         let (from, to) = (self.txn(step.from), self.txn(step.to));
         let Some(because) = &step.because else {
             return format!("{from} had committed when {to} started.");
         };
         let key = self.key(because.key);
         let installed = self.version(because.installed);
-        let Because { dependency, .. } = because;
+        let DependencyReason { dependency, .. } = because;
         match (dependency, because.predicate) {
             (Dependency::Ww, _) => format!(
                 "{from} comes before {to}: its version of {key} is the one before {installed} of {to} (ww)."

@@ -2,13 +2,13 @@
 //! it lets through are found.
 
 use kingsnake_adya::{Along, along, check};
-use kingsnake_datasets::store::{Isolation, Run};
+use kingsnake_datasets::store::{Isolation, StoreRun};
 use kingsnake_datasets::workloads::{Parameters, find};
 use kingsnake_history::adya::{Dependency, PlLevel, PlVerdict, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::History;
 
-fn recorded(workload: &str, run: &Run) -> History {
+fn recorded(workload: &str, run: &StoreRun) -> History {
     let workload = find(workload).expect("it is in the table");
     let workload = workload
         .make(&Parameters::default())
@@ -17,13 +17,13 @@ fn recorded(workload: &str, run: &Run) -> History {
     recorded.history(true, false).expect("it is a history")
 }
 
-fn run(isolation: Isolation, predicate_locks: bool) -> Run {
-    Run {
+fn run(isolation: Isolation, predicate_locks: bool) -> StoreRun {
+    StoreRun {
         n_txns: 300,
         n_clients: 8,
         isolation,
         predicate_locks,
-        ..Run::default()
+        ..StoreRun::default()
     }
 }
 

@@ -4,7 +4,7 @@
 //! if nothing between the state's version of a row and the one that was looked at changes what satisfies the condition.
 
 use kingsnake_history::adya::{
-    Because, Dependency, Difference, Mismatch, Phenomenon, PlLevel, Refutation, Step,
+    AdyaStep, Dependency, DependencyReason, Difference, Mismatch, Phenomenon, PlLevel, Refutation,
 };
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
@@ -329,7 +329,7 @@ fn cycle(
     reading: &Reading<'_>,
     level: PlLevel,
     phenomenon: Phenomenon,
-    steps: &[Step],
+    steps: &[AdyaStep],
 ) -> Result<(), String> {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return Err("a cycle without steps".to_owned());
@@ -392,7 +392,7 @@ fn cycle(
 }
 
 /// Whether a dependency is there.
-fn holds(reading: &Reading<'_>, step: &Step, because: &Because) -> Result<(), String> {
+fn holds(reading: &Reading<'_>, step: &AdyaStep, because: &DependencyReason) -> Result<(), String> {
     let history = reading.history();
     let key = because.key;
     let versions = reading.versions(key);

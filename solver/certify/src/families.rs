@@ -13,7 +13,7 @@ use kingsnake_history::model::{KeyId, TxnId, ValueId, VersionOrder};
 pub(super) struct Families {
     /// For each version the first of its family, and when a walk over the family enters and leaves it.
     places: FxHashMap<Version, Place>,
-    shown: Vec<Shown>,
+    shown: Vec<ShownPlaces>,
 }
 
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ struct Place {
 /// What a given order, or a list that was read, shows: where the values of each transaction and of each family first stand, and
 /// where they last do.
 #[derive(Default)]
-struct Shown {
+struct ShownPlaces {
     first: FxHashMap<TxnId, usize>,
     last: FxHashMap<TxnId, usize>,
     first_of_family: FxHashMap<Version, usize>,
@@ -121,7 +121,7 @@ impl Families {
         for (at, &value) in values.iter().enumerate() {
             place.entry(value).or_insert(at);
         }
-        let mut shown = Shown::default();
+        let mut shown = ShownPlaces::default();
         for (txn, values) in installed {
             let place = |value: &ValueId| place.get(value).copied();
             let known = |value: &ValueId| place(value).filter(|_| meaning.is_unique(*value));

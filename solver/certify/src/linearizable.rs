@@ -7,7 +7,7 @@
 use rustc_hash::FxHashSet;
 
 use super::Refusal;
-use kingsnake_history::model::{History, KeyId, Op, Outcome, Status, TxnId, ValueId};
+use kingsnake_history::model::{CompareOutcome, History, KeyId, Op, Status, TxnId, ValueId};
 
 /// What is asked of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Demand {
 
 /// An operation and its moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct OperationMoment {
     /// The operation.
     pub txn: TxnId,
     /// When it took effect.
@@ -28,11 +28,11 @@ pub struct Moment {
 }
 
 /// The moments of operations in this order: each as early as can be.
-pub fn moments(history: &History, order: impl IntoIterator<Item = TxnId>) -> Vec<Moment> {
+pub fn moments(history: &History, order: impl IntoIterator<Item = TxnId>) -> Vec<OperationMoment> {
     let mut now = i64::MIN;
     let moment = |txn: TxnId| {
         now = now.max(history.interval(txn).begin);
-        Moment { txn, at: now }
+        OperationMoment { txn, at: now }
     };
     order.into_iter().map(moment).collect()
 }
@@ -51,16 +51,16 @@ fn shows(history: &History, state: Option<ValueId>, value: ValueId) -> bool {
 }
 
 /// Runs an order. The error says what does not hold.
-pub fn replay(history: &History, demand: Demand, order: &[Moment]) -> Result<(), Refusal> {
+pub fn replay(history: &History, demand: Demand, order: &[OperationMoment]) -> Result<(), Refusal> {
     explain(history, demand, order).map_err(Refusal::Order)
 }
 
-fn explain(history: &History, demand: Demand, order: &[Moment]) -> Result<(), String> {
+fn explain(history: &History, demand: Demand, order: &[OperationMoment]) -> Result<(), String> {
     let name = |txn: TxnId| format!("operation {}", history.txn_name(txn));
     let mut store: Vec<Option<ValueId>> = vec![None; history.n_keys()];
     let mut is_there = vec![false; history.n_txns()];
     let mut now = i64::MIN;
-    for &Moment { txn, at } in order {
+    for &OperationMoment { txn, at } in order {
         if txn.index() >= history.n_txns() {
             return Err("the order names an operation that is not in the history".to_owned());
         }
@@ -127,7 +127,7 @@ fn refused(history: &History, demand: Demand, txn: TxnId) -> Option<(KeyId, Valu
         return None;
     }
     let first = history.compares(txn).first()?;
-    let is_refused = first.outcome == Outcome::Refused && first.at == 0;
+    let is_refused = first.outcome == CompareOutcome::Refused && first.at == 0;
     is_refused.then_some((first.key, first.expected))
 }
 

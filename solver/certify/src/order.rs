@@ -11,7 +11,7 @@ use super::assumed::{check_edges, check_keys};
 use super::clock::window;
 use super::conditions::Conditions;
 use super::dependencies;
-use super::table::Table;
+use super::table::LiveRows;
 use super::weak::replay_commits;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
@@ -22,7 +22,7 @@ const GRAPH_OPS: usize = 10_000;
 
 /// What a key holds.
 #[derive(Clone, Default)]
-struct Cell {
+struct Content {
     /// The value, or `None` for the initial state.
     value: Option<ValueId>,
     /// The list, for keys that are appended to.
@@ -99,9 +99,9 @@ struct Replay<'h> {
     history: &'h History,
     spec: Spec,
     has_begins: bool,
-    store: Vec<Cell>,
+    store: Vec<Content>,
     /// The rows in order, where range queries ask for them.
-    table: Option<Table<'h>>,
+    table: Option<LiveRows<'h>>,
     /// Where there are conditions over rows.
     conditions: Option<Conditions>,
     aggregates: bool,
@@ -125,8 +125,8 @@ impl<'h> Replay<'h> {
             history,
             spec,
             has_begins: spec.has_begins(history),
-            store: vec![Cell::default(); history.n_keys()],
-            table: Table::new(history),
+            store: vec![Content::default(); history.n_keys()],
+            table: LiveRows::new(history),
             conditions: Conditions::of(history),
             aggregates: true,
             begun_at: vec![0; history.n_txns()],

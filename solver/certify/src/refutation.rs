@@ -16,7 +16,7 @@ use super::weak_sees::{reads_from, sees};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
-use kingsnake_history::verdict::{Fact, Moment, Proof, Source, Split, Step, StepReason, Visit};
+use kingsnake_history::verdict::{Fact, Moment, Proof, ReadSource, Split, Step, StepReason, Visit};
 
 /// Checks a proof; the error says what is wrong with it.
 pub fn check_proof(history: &History, spec: Spec, proof: &Proof) -> Result<(), Refusal> {
@@ -134,8 +134,8 @@ impl<'h> Checker<'h> {
     }
 
     /// Assumes whom a transaction read a key from, or takes that back.
-    fn assume(&mut self, source: Source, is_taken_back: bool) {
-        let Source {
+    fn assume(&mut self, source: ReadSource, is_taken_back: bool) {
+        let ReadSource {
             reader,
             key,
             writer,

@@ -7,13 +7,13 @@ use super::sorted::SortedKeys;
 use kingsnake_history::model::{History, KeyId, RangeQuery, Token, ValueId};
 
 /// The keys that have a row now, and those whose row was deleted by name.
-pub(super) struct Table<'h> {
+pub(super) struct LiveRows<'h> {
     history: &'h History,
     rows: SortedKeys<'h>,
     deleted: SortedKeys<'h>,
 }
 
-impl<'h> Table<'h> {
+impl<'h> LiveRows<'h> {
     /// The rows before any transaction; `None` where no query will ask for them.
     pub(super) fn new(history: &'h History) -> Option<Self> {
         if history.n_ranges() == 0 {
@@ -24,7 +24,7 @@ impl<'h> Table<'h> {
         for key in keys.filter(|&key| history.is_there_initially(key)) {
             rows.insert(key);
         }
-        Some(Table {
+        Some(LiveRows {
             history,
             rows,
             deleted: SortedKeys::new(history),

@@ -6,7 +6,7 @@ use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::weak_reads::{External, ReadsOf, Wary, externals};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
-use kingsnake_history::weak::{Because, CommitReason, CommitStep, WeakLevel, WeakSpec};
+use kingsnake_history::weak::{CommitReason, CommitStep, VisibilityReason, WeakLevel, WeakSpec};
 
 /// Checks that the steps of a cycle follow from the history and the level.
 pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), Refusal> {
@@ -100,7 +100,7 @@ impl<'h> Scene<'h> {
         key: KeyId,
         from: Version,
         seen: TxnId,
-        because: &Because,
+        because: &VisibilityReason,
     ) -> Option<bool> {
         let ReadsOf {
             externals: reads,
@@ -119,12 +119,12 @@ impl<'h> Scene<'h> {
         };
         let level = self.spec.level;
         Some(match because {
-            Because::EarlierRead(via) => by(*via).is_some_and(|first| first <= last),
-            Because::Source(via) => {
+            VisibilityReason::EarlierRead(via) => by(*via).is_some_and(|first| first <= last),
+            VisibilityReason::Source(via) => {
                 matches!(level, WeakLevel::Ra | WeakLevel::Cc) && by(*via).is_some()
             }
-            Because::Session => level.sees_session() && self.is_session(seen, reader),
-            Because::Path(steps) => {
+            VisibilityReason::Session => level.sees_session() && self.is_session(seen, reader),
+            VisibilityReason::Path(steps) => {
                 level == WeakLevel::Cc
                     && steps.first()?.from == seen
                     && steps.last()?.to == reader

@@ -36,7 +36,7 @@ impl Phase {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum ProgressEvent {
     /// A phase began.
     Phase(Phase),
     /// A pruning round ended.
@@ -62,7 +62,7 @@ pub enum Event {
 /// Somebody who listens. Called from the thread that checks.
 pub trait Progress {
     /// Takes note of an event.
-    fn event(&mut self, event: Event);
+    fn event(&mut self, event: ProgressEvent);
 }
 
 /// Nobody listens.
@@ -70,5 +70,5 @@ pub trait Progress {
 pub struct Silent;
 
 impl Progress for Silent {
-    fn event(&mut self, _: Event) {}
+    fn event(&mut self, _: ProgressEvent) {}
 }

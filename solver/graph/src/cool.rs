@@ -17,7 +17,7 @@ pub const N_WEIGHTS: usize = 64;
 /// last where the next node's first starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Reads {
+pub struct NodeReads {
     /// Nodes that are known to come before.
     pub before: u32,
     /// Nodes that are known to come after.
@@ -81,7 +81,7 @@ pub struct Cooling {
     /// The nodes' points. Every known edge runs forward.
     pub points: Vec<u32>,
     /// By node, what it reads; and one more for the end.
-    pub reads: Vec<Reads>,
+    pub reads: Vec<NodeReads>,
     /// The lists.
     pub field: Vec<u32>,
     /// Two a constraint, and one more for the end: where the edges of its sides start in [`Cooling::sides`].

@@ -120,18 +120,18 @@ impl Dependency {
 
 /// One step of a cycle, down to the versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Step {
+pub struct AdyaStep {
     /// The earlier transaction.
     pub from: TxnId,
     /// The later transaction.
     pub to: TxnId,
     /// Why it is later; `None` where the database's own times say so.
-    pub because: Option<Because>,
+    pub because: Option<DependencyReason>,
 }
 
 /// What a dependency is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Because {
+pub struct DependencyReason {
     /// Its kind.
     pub dependency: Dependency,
     /// The key.
@@ -228,7 +228,7 @@ pub enum Refutation {
     /// Predicates that did not return what their version sets imply.
     Mismatches(Vec<Mismatch>),
     /// A forbidden cycle; each step begins where the last one ended.
-    Cycle(Phenomenon, Vec<Step>),
+    Cycle(Phenomenon, Vec<AdyaStep>),
 }
 
 /// The answer on a given certificate.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// A consistency model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
+pub struct ConsistencyModel {
     /// Its name.
     pub name: &'static str,
     /// Adya's, SQL's and other names, and this program's level of that meaning.
@@ -31,7 +31,7 @@ pub struct Anomaly {
 macro_rules! models {
     ($($name:literal $([$($alias:literal),*])? => $($implied:literal),* ; $($prohibited:literal),* ;)*) => {
         /// Every model.
-        pub const MODELS: &[Model] = &[$(Model {
+        pub const MODELS: &[ConsistencyModel] = &[$(ConsistencyModel {
             name: $name,
             aliases: &[$($($alias),*)?],
             implies: &[$($implied),*],
@@ -182,7 +182,7 @@ pub struct Boundary {
 }
 
 /// A model by any of its names, in any case.
-pub fn model(name: &str) -> Option<&'static Model> {
+pub fn model(name: &str) -> Option<&'static ConsistencyModel> {
     let is_it = |it: &&str| it.eq_ignore_ascii_case(name);
     MODELS
         .iter()

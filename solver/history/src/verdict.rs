@@ -146,7 +146,7 @@ type OfChoice<'a, T> = dyn FnMut(TxnId, KeyId, Vec<(Option<TxnId>, T)>) -> T + '
 
 /// That a transaction read a key from another; `None` is the initial state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Source {
+pub struct ReadSource {
     /// Who read.
     pub reader: TxnId,
     /// The key.
@@ -180,9 +180,9 @@ pub enum Visit<'p> {
     /// A choice of whom a transaction read a key from; so many cases follow.
     Choice(TxnId, KeyId, &'p [(Option<TxnId>, Proof)]),
     /// A case of it begins.
-    Source(Source),
+    Source(ReadSource),
     /// It ends.
-    EndOfSource(Source),
+    EndOfSource(ReadSource),
 }
 
 /// A walk over a proof, without recursion.
@@ -230,7 +230,7 @@ impl<'p> Iterator for Visits<'p> {
             Next::Proof(Proof::Choice { reader, key, cases }) => {
                 let (reader, key) = (*reader, *key);
                 for (writer, proof) in cases.iter().rev() {
-                    let source = Source {
+                    let source = ReadSource {
                         reader,
                         key,
                         writer: *writer,

@@ -133,7 +133,7 @@ pub struct PathStep {
 
 /// Why a read saw a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum VisibilityReason {
     /// An earlier read of its transaction, or one of the same statement, returned this key as the other wrote it.
     EarlierRead(KeyId),
     /// Some read of its transaction returned this key as the other wrote it.
@@ -162,7 +162,7 @@ pub enum CommitReason {
         /// The key.
         key: KeyId,
         /// Why it saw the earlier one.
-        because: Because,
+        because: VisibilityReason,
     },
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use kingsnake_encodings::{BACKENDS, Options, UnknownBackend};
-use kingsnake_gpu::{Choice, Gpu, GpuCooler};
+use kingsnake_encodings::{BACKENDS, BackendOptions, UnknownBackend};
+use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Level, Spec};
 use kingsnake_history::model::History;
@@ -38,8 +38,8 @@ enum BackendChoice {
     Own(Box<dyn Backend>),
 }
 
-enum DeviceChoice {
-    Named(Choice),
+enum ChosenDevice {
+    Named(DeviceChoice),
     Own(Box<dyn Device>),
 }
 
@@ -68,7 +68,7 @@ pub struct Checker {
     level: Level,
     session_order: Option<bool>,
     backend: BackendChoice,
-    device: DeviceChoice,
+    device: ChosenDevice,
     timeout: Option<Duration>,
     memory_limit: Option<u64>,
     interrupt: Option<Arc<AtomicBool>>,
@@ -82,7 +82,7 @@ impl Default for Checker {
             level: Level::Ser,
             session_order: None,
             backend: BackendChoice::Named(BACKENDS[0].to_owned()),
-            device: DeviceChoice::Named(Choice::Auto),
+            device: ChosenDevice::Named(DeviceChoice::Auto),
             timeout: None,
             memory_limit: None,
             interrupt: None,
@@ -187,15 +187,15 @@ impl Checker {
 
     /// Where reachability is computed; a GPU where it pays unless told otherwise.
     #[must_use]
-    pub fn device(mut self, choice: Choice) -> Self {
-        self.device = DeviceChoice::Named(choice);
+    pub fn device(mut self, choice: DeviceChoice) -> Self {
+        self.device = ChosenDevice::Named(choice);
         self
     }
 
     /// A device of your own. Where it fails the CPU computes the round again.
     #[must_use]
     pub fn own_device(mut self, device: impl Device + 'static) -> Self {
-        self.device = DeviceChoice::Own(Box::new(device));
+        self.device = ChosenDevice::Own(Box::new(device));
         self
     }
 
@@ -268,13 +268,13 @@ impl Checker {
             BackendChoice::Own(backend) => &mut **backend,
             BackendChoice::Named(name) => {
                 let cooler = match &self.device {
-                    DeviceChoice::Named(choice) => Some(GpuCooler::source(choice.clone())),
-                    DeviceChoice::Own(_) => None,
+                    ChosenDevice::Named(choice) => Some(GpuCooler::source(choice.clone())),
+                    ChosenDevice::Own(_) => None,
                 };
-                let options = Options {
+                let options = BackendOptions {
                     seed: self.seed,
                     cooler,
-                    ..Options::default()
+                    ..BackendOptions::default()
                 };
                 named_backend = kingsnake_encodings::backend(name, &options)?;
                 &mut *named_backend
@@ -282,8 +282,8 @@ impl Checker {
         };
         let mut named_device;
         let device: &mut dyn Device = match &mut self.device {
-            DeviceChoice::Own(device) => &mut **device,
-            DeviceChoice::Named(choice) => {
+            ChosenDevice::Own(device) => &mut **device,
+            ChosenDevice::Named(choice) => {
                 named_device = Gpu::new(choice.clone());
                 &mut named_device
             }

@@ -58,7 +58,7 @@ pub use checker::{Checker, Error};
 /// Why an answer is not accepted when it is checked again.
 pub use kingsnake_certify::Refusal;
 pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
-pub use kingsnake_gpu::Choice as DeviceChoice;
+pub use kingsnake_gpu::DeviceChoice;
 pub use kingsnake_gpu::Gpu;
 /// What a device implements, gets and answers.
 pub use kingsnake_graph::prune as device;

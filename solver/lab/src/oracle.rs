@@ -52,7 +52,7 @@ type Set = u32;
 
 /// What one key holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Cell {
+struct Content {
     /// The value written last; `None` is the initial state.
     written: Option<ValueId>,
     /// What was appended since.
@@ -62,7 +62,7 @@ struct Cell {
 /// The state of the database after some commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Store {
-    cells: Vec<Cell>,
+    cells: Vec<Content>,
     /// How much of each version order has been installed.
     n_installed: Vec<usize>,
 }
@@ -86,7 +86,7 @@ struct Search<'h> {
     order: Vec<usize>,
     /// The store after each prefix of `order`; longer than it, to reuse the memory.
     stores: Vec<Store>,
-    scratch: Vec<Cell>,
+    scratch: Vec<Content>,
 }
 
 impl<'h> Search<'h> {
@@ -116,7 +116,7 @@ impl<'h> Search<'h> {
             .flatten()
             .filter(|&&value| is_overwritten(history, value));
         let empty = Store {
-            cells: vec![Cell::default(); history.n_keys()],
+            cells: vec![Content::default(); history.n_keys()],
             n_installed: vec![0; version_orders.len()],
         };
         Search {
@@ -332,7 +332,7 @@ impl<'h> Search<'h> {
     }
 }
 
-impl Cell {
+impl Content {
     fn install(&mut self, op: Op) {
         match op {
             Op::Write { value, .. } => {

@@ -2,7 +2,7 @@
 //!
 //! This is the definition (Herlihy and Wing 1990) and nothing else: no locality, no cache, no rule about reads.
 
-use kingsnake_history::model::{History, KeyId, Op, Outcome, Status, TxnId, ValueId};
+use kingsnake_history::model::{CompareOutcome, History, KeyId, Op, Status, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
 /// What is asked of an order.
@@ -77,7 +77,7 @@ impl Search<'_> {
         let is_aborted = self.history.status(txn) == Status::Aborted;
         if self.demand.refusals_count {
             let first = self.history.compares(txn).first();
-            let refused = first.filter(|it| it.outcome == Outcome::Refused && it.at == 0);
+            let refused = first.filter(|it| it.outcome == CompareOutcome::Refused && it.at == 0);
             let is_over = self.history.status(txn) != Status::Unknown;
             if is_over && refused.is_some_and(|it| self.holds(&store, it.key, it.expected)) {
                 return None;

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code))]
 #[repr(u8)]
-pub(crate) enum Fault {
+pub(crate) enum RegisterFault {
     /// Readers of a run are not compared with the clock.
     NoReaders = 1,
     /// The initial value may come after others.
@@ -23,7 +23,7 @@ pub(crate) enum Fault {
 
 #[cfg(not(test))]
 #[inline]
-pub(crate) fn is_on(_: Fault) -> bool {
+pub(crate) fn is_on(_: RegisterFault) -> bool {
     false
 }
 
@@ -39,12 +39,12 @@ mod tests {
     use kingsnake_lab::random::{Registers, registers};
     use kingsnake_lab::registers::{Demand, is_linearizable};
 
-    use super::Fault;
-    use crate::{Answer, Options, check};
+    use super::RegisterFault;
+    use crate::{RegisterAnswer, RegisterOptions, check};
 
     static ON: AtomicU8 = AtomicU8::new(0);
 
-    pub(crate) fn is_on(fault: Fault) -> bool {
+    pub(crate) fn is_on(fault: RegisterFault) -> bool {
         ON.load(Ordering::Relaxed) == fault as u8
     }
 
@@ -60,8 +60,8 @@ mod tests {
         };
         let differs = |seed: &u64| {
             let history = registers(&mut Rng::new(*seed), shape);
-            let report = check(&history, Options::default(), &Budget::unlimited()).unwrap();
-            let found = matches!(report.answer, Answer::Linearizable(_));
+            let report = check(&history, RegisterOptions::default(), &Budget::unlimited()).unwrap();
+            let found = matches!(report.answer, RegisterAnswer::Linearizable(_));
             found != is_linearizable(&history, Demand::default())
         };
         (0..4000).filter(differs).count()
@@ -71,13 +71,13 @@ mod tests {
     fn every_mistake_is_noticed() {
         assert_eq!(n_differences(false) + n_differences(true), 0);
         for (fault, repeats) in [
-            (Fault::NoReaders, false),
-            (Fault::NoInitial, false),
-            (Fault::NoBackward, false),
-            (Fault::NoUnknown, false),
-            (Fault::Touching, false),
-            (Fault::NoState, true),
-            (Fault::EagerReads, true),
+            (RegisterFault::NoReaders, false),
+            (RegisterFault::NoInitial, false),
+            (RegisterFault::NoBackward, false),
+            (RegisterFault::NoUnknown, false),
+            (RegisterFault::Touching, false),
+            (RegisterFault::NoState, true),
+            (RegisterFault::EagerReads, true),
         ] {
             ON.store(fault as u8, Ordering::Relaxed);
             let n_noticed = n_differences(repeats);

@@ -24,7 +24,7 @@ use zones::Conflict;
 
 /// What counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct RegisterOptions {
     /// How far clocks may disagree, in nanoseconds.
     pub drift: u64,
     /// Whether a refused compare-and-set says that the key did not hold what was expected. Knossos takes it to say nothing.
@@ -33,7 +33,7 @@ pub struct Options {
 
 /// The engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Engine {
+pub enum RegisterEngine {
     /// Sorting, for keys whose values are written once.
     Zones,
     /// Search with a cache, for the others.
@@ -42,18 +42,18 @@ pub enum Engine {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum RegisterAnswer {
     /// The operations that took effect, in the order of their moments.
     Linearizable(Vec<TxnId>),
     /// Why there is no order.
-    Violated(Violation),
+    Violated(RegisterViolation),
     /// The budget ended first.
     Unknown(StopReason),
 }
 
 /// Why there is no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Violation {
+pub enum RegisterViolation {
     /// Reads that cannot have happened.
     Local(Vec<Finding>),
     /// A cycle, or two cases that both end in one.
@@ -62,20 +62,20 @@ pub enum Violation {
     Stuck(KeyId, TxnId),
 }
 
-impl Violation {
+impl RegisterViolation {
     /// The violation as a counterexample, where it is one by itself.
     pub fn counterexample(self) -> Result<Counterexample, (KeyId, TxnId)> {
         match self {
-            Violation::Local(findings) => Ok(Counterexample::Local(findings)),
-            Violation::Cyclic(proof) => Ok(Counterexample::Cyclic(proof)),
-            Violation::Stuck(key, last) => Err((key, last)),
+            RegisterViolation::Local(findings) => Ok(Counterexample::Local(findings)),
+            RegisterViolation::Cyclic(proof) => Ok(Counterexample::Cyclic(proof)),
+            RegisterViolation::Stuck(key, last) => Err((key, last)),
         }
     }
 }
 
 /// What it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct RegisterStats {
     /// Keys that `zones` decided.
     pub n_zones: usize,
     /// Keys that went to `search`.
@@ -92,37 +92,41 @@ pub struct Stats {
 
 /// The answer, who gave it, and what it took.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RegisterReport {
     /// The answer.
-    pub answer: Answer,
+    pub answer: RegisterAnswer,
     /// The engine that gave it; `search` if any key needed it.
-    pub engine: Engine,
+    pub engine: RegisterEngine,
     /// What it took.
-    pub stats: Stats,
+    pub stats: RegisterStats,
 }
 
 /// What is known of one key.
-enum Outcome {
+enum KeyOutcome {
     /// Its operations in order, each with its moment.
     Ordered(Vec<(i64, TxnId)>),
-    Violated(Violation),
+    Violated(RegisterViolation),
     Unknown(StopReason),
 }
 
 /// Decides whether a history is linearizable.
-pub fn check(history: &History, options: Options, budget: &Budget) -> Result<Report, NotRegisters> {
+pub fn check(
+    history: &History,
+    options: RegisterOptions,
+    budget: &Budget,
+) -> Result<RegisterReport, NotRegisters> {
     let operations = Operations::of(history, options)?;
-    let mut stats = Stats::default();
-    let mut engine = Engine::Zones;
+    let mut stats = RegisterStats::default();
+    let mut engine = RegisterEngine::Zones;
     if let Some(findings) = findings::within_transactions(history) {
-        let answer = Answer::Violated(Violation::Local(findings));
-        return Ok(Report {
+        let answer = RegisterAnswer::Violated(RegisterViolation::Local(findings));
+        return Ok(RegisterReport {
             answer,
             engine,
             stats,
         });
     }
-    let decided: Vec<(Outcome, Engine, u64)> = (0..operations.n_keys())
+    let decided: Vec<(KeyOutcome, RegisterEngine, u64)> = (0..operations.n_keys())
         .into_par_iter()
         .map(|at| decide(history, operations.key(at), budget))
         .collect();
@@ -132,69 +136,69 @@ pub fn check(history: &History, options: Options, budget: &Budget) -> Result<Rep
     for (outcome, by, n_configurations) in decided {
         stats.n_configurations += n_configurations;
         match by {
-            Engine::Zones => stats.n_zones += 1,
-            Engine::Search => stats.n_searched += 1,
+            RegisterEngine::Zones => stats.n_zones += 1,
+            RegisterEngine::Search => stats.n_searched += 1,
         }
         engine = engine.max(by);
         match outcome {
-            Outcome::Ordered(points) => ordered.push(points),
-            Outcome::Violated(violation) => violated = violated.or(Some((violation, by))),
-            Outcome::Unknown(reason) => stopped = stopped.or(Some(reason)),
+            KeyOutcome::Ordered(points) => ordered.push(points),
+            KeyOutcome::Violated(violation) => violated = violated.or(Some((violation, by))),
+            KeyOutcome::Unknown(reason) => stopped = stopped.or(Some(reason)),
         }
     }
     // One violated key is an answer, whatever became of the others.
     let answer = match (violated, stopped) {
         (Some((violation, by)), _) => {
             engine = by;
-            Answer::Violated(violation)
+            RegisterAnswer::Violated(violation)
         }
-        (None, Some(reason)) => Answer::Unknown(reason),
+        (None, Some(reason)) => RegisterAnswer::Unknown(reason),
         (None, None) => {
             let order = timeline::merge(ordered);
             stats.n_counted = order.len();
             operations.count_unknown(history, &order, &mut stats);
-            Answer::Linearizable(order)
+            RegisterAnswer::Linearizable(order)
         }
     };
-    Ok(Report {
+    Ok(RegisterReport {
         answer,
         engine,
         stats,
     })
 }
 
-fn decide(history: &History, key: Key<'_>, budget: &Budget) -> (Outcome, Engine, u64) {
+fn decide(history: &History, key: Key<'_>, budget: &Budget) -> (KeyOutcome, RegisterEngine, u64) {
     if let Err(reason) = budget.check() {
-        return (Outcome::Unknown(reason), Engine::Zones, 0);
+        return (KeyOutcome::Unknown(reason), RegisterEngine::Zones, 0);
     }
     match zones::decide(&key) {
-        zones::Answer::Ordered(order) => {
+        zones::ZoneAnswer::Ordered(order) => {
             let points = timeline::moments(key.ops, &order);
-            (Outcome::Ordered(points), Engine::Zones, 0)
+            (KeyOutcome::Ordered(points), RegisterEngine::Zones, 0)
         }
-        zones::Answer::Conflict(conflict) => {
-            let outcome = Outcome::Violated(violation(history, &key, &conflict));
-            (outcome, Engine::Zones, 0)
+        zones::ZoneAnswer::Conflict(conflict) => {
+            let outcome = KeyOutcome::Violated(violation(history, &key, &conflict));
+            (outcome, RegisterEngine::Zones, 0)
         }
-        zones::Answer::Repeated => {
+        zones::ZoneAnswer::Repeated => {
             if let Some(findings) = findings::unwritten_reads(history, &key) {
-                let outcome = Outcome::Violated(Violation::Local(findings));
-                return (outcome, Engine::Search, 0);
+                let outcome = KeyOutcome::Violated(RegisterViolation::Local(findings));
+                return (outcome, RegisterEngine::Search, 0);
             }
             let (outcome, n_configurations) = search::decide(&key, budget);
-            (outcome, Engine::Search, n_configurations)
+            (outcome, RegisterEngine::Search, n_configurations)
         }
     }
 }
 
-fn violation(history: &History, key: &Key<'_>, conflict: &Conflict) -> Violation {
+fn violation(history: &History, key: &Key<'_>, conflict: &Conflict) -> RegisterViolation {
     if let Some(proof) = prove::proof(history, key, conflict) {
-        return Violation::Cyclic(proof);
+        return RegisterViolation::Cyclic(proof);
     }
     let Conflict::Unwritten(reads) = conflict else {
-        return Violation::Local(Vec::new());
+        return RegisterViolation::Local(Vec::new());
     };
     let txns = reads.iter().map(|&at| key.ops[at as usize].txn);
     let findings = txns.filter_map(|txn| findings::unwritten(history, key.key, txn));
-    Violation::Local(findings.collect())
+    RegisterViolation::Local(findings.collect())
 }

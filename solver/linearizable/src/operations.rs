@@ -1,9 +1,9 @@
 //! The operations of each key: what each read, what it left, and when it ran.
 
-use kingsnake_history::model::{History, KeyId, Op, Outcome, Status, TxnId, ValueId};
+use kingsnake_history::model::{CompareOutcome, History, KeyId, Op, Status, TxnId, ValueId};
 use thiserror::Error;
 
-use crate::{Options, Stats};
+use crate::{RegisterOptions, RegisterStats};
 
 /// No value.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -86,7 +86,7 @@ pub enum NotRegisters {
 
 impl Operations {
     /// Takes every transaction as one operation; refuses those that are none.
-    pub(crate) fn of(history: &History, options: Options) -> Result<Self, NotRegisters> {
+    pub(crate) fn of(history: &History, options: RegisterOptions) -> Result<Self, NotRegisters> {
         if !history.has_times() {
             return Err(NotRegisters::NoTimes);
         }
@@ -132,7 +132,12 @@ impl Operations {
     }
 
     /// Counts operations of unknown end that are in an order, and those that are not.
-    pub(crate) fn count_unknown(&self, history: &History, order: &[TxnId], stats: &mut Stats) {
+    pub(crate) fn count_unknown(
+        &self,
+        history: &History,
+        order: &[TxnId],
+        stats: &mut RegisterStats,
+    ) {
         let is_unknown = |&&txn: &&TxnId| history.status(txn) == Status::Unknown;
         stats.n_unknown_counted = order.iter().filter(is_unknown).count();
         let n_unknown = self.ops.iter().filter(|op| op.is_unknown).count();
@@ -161,7 +166,7 @@ fn operation(
     history: &History,
     txn: TxnId,
     numbers: &[u32],
-    options: Options,
+    options: RegisterOptions,
 ) -> Result<Option<(KeyId, Operation)>, NotRegisters> {
     let interval = history.interval(txn);
     let is_unknown = history.status(txn) == Status::Unknown;
@@ -182,7 +187,7 @@ fn operation(
     if options.refusals_count
         && !is_unknown
         && let Some(first) = history.compares(txn).first()
-        && (first.outcome, first.at) == (Outcome::Refused, 0)
+        && (first.outcome, first.at) == (CompareOutcome::Refused, 0)
     {
         let refused = numbers[first.expected.index()];
         found = Some((first.key, Operation { refused, ..blank }));

@@ -8,9 +8,9 @@
 use kingsnake_history::budget::{Budget, StopReason};
 use rustc_hash::FxHashSet;
 
-use crate::fault::{Fault, is_on};
+use crate::fault::{RegisterFault, is_on};
 use crate::operations::{INITIAL, Key, NONE, Operation};
-use crate::{Outcome, Violation, timeline};
+use crate::{KeyOutcome, RegisterViolation, timeline};
 
 /// How many steps lie between two looks at the clock.
 const STEPS: u64 = 4096;
@@ -22,7 +22,7 @@ type Place = usize;
 
 /// The start or the end of an operation.
 #[derive(Clone, Copy)]
-struct Event {
+struct Endpoint {
     op: u32,
     is_start: bool,
     /// The event of the same operation that belongs to it; [`END`] if it never ends.
@@ -43,7 +43,7 @@ struct Taken {
 
 struct Search<'a> {
     ops: &'a [Operation],
-    events: Vec<Event>,
+    events: Vec<Endpoint>,
     next: Vec<Place>,
     previous: Vec<Place>,
     first: Place,
@@ -61,24 +61,24 @@ struct Search<'a> {
 }
 
 /// Decides a key; also returns how many configurations were visited.
-pub(crate) fn decide(key: &Key<'_>, budget: &Budget) -> (Outcome, u64) {
+pub(crate) fn decide(key: &Key<'_>, budget: &Budget) -> (KeyOutcome, u64) {
     let ops = useful(key);
     let mut search = Search::new(&ops);
     let found = search.run(budget);
     let n_seen = search.seen.len() as u64;
     let outcome = match found {
-        Err(reason) => Outcome::Unknown(reason),
+        Err(reason) => KeyOutcome::Unknown(reason),
         Ok(true) => {
             let order: Vec<u32> = search
                 .taken
                 .iter()
                 .map(|taken| search.events[taken.start].op)
                 .collect();
-            Outcome::Ordered(timeline::moments(&ops, &order))
+            KeyOutcome::Ordered(timeline::moments(&ops, &order))
         }
         Ok(false) => {
             let last = ops[search.events[search.stuck_at].op as usize].txn;
-            Outcome::Violated(Violation::Stuck(key.key, last))
+            KeyOutcome::Violated(RegisterViolation::Stuck(key.key, last))
         }
     };
     (outcome, n_seen)
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
         }
         times.sort_unstable();
         let mut starts = vec![END; ops.len()];
-        let mut events: Vec<Event> = Vec::with_capacity(times.len());
+        let mut events: Vec<Endpoint> = Vec::with_capacity(times.len());
         for (place, &(_, is_end, op)) in times.iter().enumerate() {
             let mut other = END;
             if is_end {
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
             } else {
                 starts[op as usize] = place;
             }
-            events.push(Event {
+            events.push(Endpoint {
                 op,
                 is_start: !is_end,
                 other,
@@ -187,8 +187,8 @@ impl<'a> Search<'a> {
         let at = self.events[start].op as usize;
         let op = &self.ops[at];
         let is_seen = op.read == NONE || op.read == self.state;
-        let is_allowed =
-            (is_seen || is_on(Fault::EagerReads) && op.is_read()) && op.refused != self.state;
+        let is_allowed = (is_seen || is_on(RegisterFault::EagerReads) && op.is_read())
+            && op.refused != self.state;
         let twin = self.twin[at];
         if !is_allowed || twin != NONE && !self.is_taken[twin as usize] {
             return false;
@@ -196,7 +196,11 @@ impl<'a> Search<'a> {
         let is_forced = op.is_read();
         let set = self.set ^ self.names[at];
         let state = if is_forced { self.state } else { op.write };
-        let cached = if is_on(Fault::NoState) { 0 } else { state };
+        let cached = if is_on(RegisterFault::NoState) {
+            0
+        } else {
+            state
+        };
         if !is_forced && !self.seen.insert((set, cached)) {
             return false;
         }
@@ -261,7 +265,7 @@ impl<'a> Search<'a> {
 }
 
 /// Of operations that never end and do the same, each but the first has the one that started before it.
-fn twins(ops: &[Operation], events: &[Event]) -> Vec<u32> {
+fn twins(ops: &[Operation], events: &[Endpoint]) -> Vec<u32> {
     let mut last = rustc_hash::FxHashMap::default();
     let mut twins = vec![NONE; ops.len()];
     for event in events.iter().filter(|event| event.is_start) {

@@ -8,11 +8,11 @@
 //! first, else *backward*. Two blocks precede each other iff two forward zones overlap or a forward one contains a
 //! backward one, so sorting the forward ones finds them.
 
-use crate::fault::{Fault, is_on};
+use crate::fault::{RegisterFault, is_on};
 use crate::operations::{INITIAL, Key, NONE, Operation};
 
 /// What became of a key.
-pub(crate) enum Answer {
+pub(crate) enum ZoneAnswer {
     /// Its operations that took effect, as places, in an order that fits.
     Ordered(Vec<u32>),
     /// Why there is no order.
@@ -63,25 +63,25 @@ struct Block {
 }
 
 /// Decides a key.
-pub(crate) fn decide(key: &Key<'_>) -> Answer {
+pub(crate) fn decide(key: &Key<'_>) -> ZoneAnswer {
     let Some((mut versions, counted)) = versions(key) else {
-        return Answer::Repeated;
+        return ZoneAnswer::Repeated;
     };
     if let Some(conflict) = link(key, &counted, &mut versions) {
-        return Answer::Conflict(conflict);
+        return ZoneAnswer::Conflict(conflict);
     }
     let (blocks, n_reached) = match runs(key, &counted, &versions) {
         Ok(runs) => runs,
-        Err(conflict) => return Answer::Conflict(conflict),
+        Err(conflict) => return ZoneAnswer::Conflict(conflict),
     };
     if n_reached < counted.iter().filter(|&&counts| counts).count() {
-        return Answer::Conflict(ring(key, &counted, &versions));
+        return ZoneAnswer::Conflict(ring(key, &counted, &versions));
     }
     let blocks = match place_blocks(key.ops, blocks) {
         Ok(blocks) => blocks,
-        Err(conflict) => return Answer::Conflict(conflict),
+        Err(conflict) => return ZoneAnswer::Conflict(conflict),
     };
-    Answer::Ordered(order(key, &counted, &versions, &blocks))
+    ZoneAnswer::Ordered(order(key, &counted, &versions, &blocks))
 }
 
 /// Who wrote each value, and which operations took effect; `None` if two wrote one.
@@ -122,7 +122,7 @@ fn observed(ops: &[Operation], versions: &[Version]) -> Vec<bool> {
         .collect();
     while let Some(at) = fresh.pop() {
         let read = ops[at as usize].read;
-        if read == NONE || is_on(Fault::NoUnknown) {
+        if read == NONE || is_on(RegisterFault::NoUnknown) {
             continue;
         }
         let writer = versions[read as usize].writer;
@@ -184,7 +184,7 @@ fn precedes(ops: &[Operation], one: u32, other: u32) -> bool {
         return false;
     }
     let (end, begin) = (ops[one as usize].end, ops[other as usize].begin);
-    end < begin || is_on(Fault::Touching) && end == begin
+    end < begin || is_on(RegisterFault::Touching) && end == begin
 }
 
 /// The heads of runs: the initial value and every value that was written blindly.
@@ -242,7 +242,7 @@ fn check_run(
             (version.first_end, version.last_start),
             (version.writer, version.writer),
         ] {
-            if is_on(Fault::NoReaders) && first_end != version.writer {
+            if is_on(RegisterFault::NoReaders) && first_end != version.writer {
                 continue;
             }
             if precedes(ops, block.first_end, last_start) {
@@ -306,7 +306,7 @@ fn circle(ops: &[Operation], versions: &[Version], from: u32) -> Option<Vec<u32>
 fn place_blocks(ops: &[Operation], blocks: Vec<Block>) -> Result<Vec<Block>, Conflict> {
     let initial = blocks[0];
     for block in &blocks[1..] {
-        if precedes(ops, block.first_end, initial.last_start) && !is_on(Fault::NoInitial) {
+        if precedes(ops, block.first_end, initial.last_start) && !is_on(RegisterFault::NoInitial) {
             return Err(Conflict::Initial {
                 initial: initial.last_start,
                 other: block.first_end,
@@ -324,7 +324,7 @@ fn place_blocks(ops: &[Operation], blocks: Vec<Block>) -> Result<Vec<Block>, Con
         if let Some(before) = forward
             && end(block) < start(&before)
             && end(&before) < start(block)
-            && (is_forward(block) || !is_on(Fault::NoBackward))
+            && (is_forward(block) || !is_on(RegisterFault::NoBackward))
         {
             return Err(clash(before, *block));
         }

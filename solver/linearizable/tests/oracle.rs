@@ -12,7 +12,9 @@ use kingsnake_history::model::History;
 use kingsnake_history::rng::Rng;
 use kingsnake_lab::random::{Registers, registers};
 use kingsnake_lab::registers::{Demand as Asked, is_linearizable};
-use kingsnake_linearizable::{Answer, Engine, Options, Violation, check};
+use kingsnake_linearizable::{
+    RegisterAnswer, RegisterEngine, RegisterOptions, RegisterViolation, check,
+};
 
 const SHAPE: Registers = Registers {
     most_ops: 7,
@@ -37,7 +39,7 @@ fn spec(drift: u64) -> Spec {
 }
 
 /// Checks one history against brute force, and its answer against the checkers. Returns the verdict and the engine.
-fn agree(history: &History, options: Options) -> (bool, Engine) {
+fn agree(history: &History, options: RegisterOptions) -> (bool, RegisterEngine) {
     let report = check(history, options, &Budget::unlimited()).unwrap();
     let asked = Asked {
         drift: options.drift,
@@ -48,28 +50,28 @@ fn agree(history: &History, options: Options) -> (bool, Engine) {
         refusals_count: options.refusals_count,
     };
     let expected = is_linearizable(history, asked);
-    let found = matches!(report.answer, Answer::Linearizable(_));
+    let found = matches!(report.answer, RegisterAnswer::Linearizable(_));
     assert_eq!(found, expected, "{history:#?}");
     match report.answer {
-        Answer::Linearizable(order) => {
+        RegisterAnswer::Linearizable(order) => {
             let order = moments(history, order);
             replay(history, demand, &order).unwrap();
         }
-        Answer::Violated(Violation::Local(findings)) => {
+        RegisterAnswer::Violated(RegisterViolation::Local(findings)) => {
             check_findings(history, &findings).unwrap();
         }
-        Answer::Violated(Violation::Cyclic(proof)) => {
+        RegisterAnswer::Violated(RegisterViolation::Cyclic(proof)) => {
             check_proof(history, spec(options.drift), &proof).unwrap();
         }
-        Answer::Violated(Violation::Stuck(key, last)) => {
+        RegisterAnswer::Violated(RegisterViolation::Stuck(key, last)) => {
             stuck(history, demand, key, last, 100_000).unwrap();
         }
-        Answer::Unknown(reason) => panic!("{reason}"),
+        RegisterAnswer::Unknown(reason) => panic!("{reason}"),
     }
     (found, report.engine)
 }
 
-fn sweep(shape: Registers, options: Options, share: u64, seed: u64) -> [u64; 2] {
+fn sweep(shape: Registers, options: RegisterOptions, share: u64, seed: u64) -> [u64; 2] {
     let mut counts = [0, 0];
     for number in 0..n_histories(share) {
         let mut rng = Rng::new(seed << 32 | number);
@@ -86,13 +88,13 @@ fn sweep(shape: Registers, options: Options, share: u64, seed: u64) -> [u64; 2] 
 
 #[test]
 fn zones_agrees_with_brute_force() {
-    sweep(SHAPE, Options::default(), 6000, 1);
+    sweep(SHAPE, RegisterOptions::default(), 6000, 1);
 }
 
 #[test]
 fn zones_agrees_with_brute_force_on_two_keys() {
     let shape = Registers { n_keys: 2, ..SHAPE };
-    sweep(shape, Options::default(), 3000, 2);
+    sweep(shape, RegisterOptions::default(), 3000, 2);
 }
 
 #[test]
@@ -101,14 +103,14 @@ fn search_agrees_with_brute_force() {
         repeats: true,
         ..SHAPE
     };
-    sweep(shape, Options::default(), 6000, 3);
+    sweep(shape, RegisterOptions::default(), 6000, 3);
 }
 
 #[test]
 fn refusals_agree_with_brute_force_where_they_count() {
-    let options = Options {
+    let options = RegisterOptions {
         refusals_count: true,
-        ..Options::default()
+        ..RegisterOptions::default()
     };
     let shape = Registers {
         refused: 60,
@@ -125,9 +127,9 @@ fn refusals_agree_with_brute_force_where_they_count() {
 #[test]
 fn clocks_that_disagree_are_believed_that_much_less() {
     for drift in [1, 3, 9] {
-        let options = Options {
+        let options = RegisterOptions {
             drift,
-            ..Options::default()
+            ..RegisterOptions::default()
         };
         sweep(SHAPE, options, 1500, 6 + drift);
     }
@@ -142,8 +144,8 @@ fn both_engines_are_used() {
             repeats: number % 2 == 0,
             ..SHAPE
         };
-        let (_, engine) = agree(&registers(&mut rng, shape), Options::default());
-        engines[usize::from(engine == Engine::Search)] += 1;
+        let (_, engine) = agree(&registers(&mut rng, shape), RegisterOptions::default());
+        engines[usize::from(engine == RegisterEngine::Search)] += 1;
     }
     assert!(engines[0] > 30 && engines[1] > 30, "{engines:?}");
 }

@@ -8,14 +8,14 @@ use std::ops::Range;
 use crate::relate::{Edge, Polygraph};
 
 /// Edges by one of their ends.
-struct Rows {
+struct EdgeRows {
     starts: Vec<u32>,
     edges: Vec<u32>,
     /// The edges' other ends, so that a walk need not look at the edges themselves.
     ends: Vec<u32>,
 }
 
-impl Rows {
+impl EdgeRows {
     fn new(n_nodes: usize, edges: &[Edge], ends: impl Fn(&Edge) -> (u32, u32)) -> Self {
         let mut starts = vec![0_u32; n_nodes + 2];
         for edge in edges {
@@ -34,7 +34,7 @@ impl Rows {
             *at += 1;
         }
         starts.pop();
-        Rows {
+        EdgeRows {
             starts,
             edges: rows,
             ends: others,
@@ -58,8 +58,8 @@ pub(super) struct KnownGraph<'a> {
     /// Where they come from.
     pub(super) polygraph: &'a Polygraph,
     round_ends: &'a [usize],
-    forward: Rows,
-    backward: Rows,
+    forward: EdgeRows,
+    backward: EdgeRows,
     searches: [Search; 2],
 }
 
@@ -101,8 +101,8 @@ impl<'a> KnownGraph<'a> {
         KnownGraph {
             polygraph,
             round_ends,
-            forward: Rows::new(n_nodes, edges, |edge| (edge.from, edge.to)),
-            backward: Rows::new(n_nodes, edges, |edge| (edge.to, edge.from)),
+            forward: EdgeRows::new(n_nodes, edges, |edge| (edge.from, edge.to)),
+            backward: EdgeRows::new(n_nodes, edges, |edge| (edge.to, edge.from)),
             searches: [Search::new(n_nodes), Search::new(n_nodes)],
         }
     }

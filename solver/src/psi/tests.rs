@@ -5,7 +5,7 @@ use kingsnake_lab::random::{sketch, small, small_mixed, small_parallel, small_ro
 
 use kingsnake_graph::Orders;
 
-use crate::agreement::{Exhaustive, Outcome, engines, judge};
+use crate::agreement::{EngineOutcome, Exhaustive, engines, judge};
 use crate::budget::Budget;
 use crate::check::{CheckError, Decider, Techniques, check, settle_graph};
 use crate::level::{Model, Spec};
@@ -142,7 +142,7 @@ fn wrong_graphs_of_parallel_snapshot_isolation_are_caught() {
                 ..Techniques::default()
             };
             let answer = settle_graph(&history, polygraph, &techniques, backend);
-            matches!(judge(truth, answer), Outcome::Wrong(_))
+            matches!(judge(truth, answer), EngineOutcome::Wrong(_))
         };
         let seed = (0..60_000).find(is_caught);
         println!("{what}: caught by history {seed:?}");

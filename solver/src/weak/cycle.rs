@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use kingsnake_history::weak::{Because, CommitReason, CommitStep, PathStep, WeakSpec};
+use kingsnake_history::weak::{CommitReason, CommitStep, PathStep, VisibilityReason, WeakSpec};
 
 use kingsnake_relate::visible::sort::{outgoing, peeled, sorted};
 use kingsnake_relate::visible::{Commits, Sight, Why};
@@ -110,10 +110,12 @@ pub(super) fn steps(resolved: &Resolved, spec: WeakSpec, cycle: &[Commits]) -> V
                     reader: resolved.txn(reader),
                     key: versions.key(version),
                     because: match sight {
-                        Sight::EarlierRead(by) => Because::EarlierRead(versions.key(by)),
-                        Sight::Source(by) => Because::Source(versions.key(by)),
-                        Sight::Session => Because::Session,
-                        Sight::Past => Because::Path(path(resolved, spec, edge.from, reader)),
+                        Sight::EarlierRead(by) => VisibilityReason::EarlierRead(versions.key(by)),
+                        Sight::Source(by) => VisibilityReason::Source(versions.key(by)),
+                        Sight::Session => VisibilityReason::Session,
+                        Sight::Past => {
+                            VisibilityReason::Path(path(resolved, spec, edge.from, reader))
+                        }
                     },
                 },
             },

@@ -10,12 +10,12 @@ mod tests;
 
 pub use kingsnake_certify::weak::replay;
 pub use kingsnake_history::weak::{
-    Because, CommitReason, CommitStep, PathStep, WeakLevel, WeakSpec, WeakVerdict,
+    CommitReason, CommitStep, PathStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
 };
 
 use kingsnake_certify::weak_cycle::check_cycle;
 
-use kingsnake_relate::visible::{Commits, Models, Visible, Why};
+use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use crate::budget::Budget;
 use crate::check::CheckError;
@@ -109,7 +109,7 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
     if !findings.is_empty() {
         return Ok(WeakVerdict::Local(findings));
     }
-    let models = Models::Uniform(spec.level.into());
+    let models = TxnModels::Uniform(spec.level.into());
     let mut graph = Visible::of(&resolved, models, spec.session_order, budget)?;
     for (at, edge) in history.given_edges().iter().enumerate() {
         if let (Some(from), Some(to)) = (resolved.node(edge.from), resolved.node(edge.to)) {

@@ -3,10 +3,10 @@
 use kingsnake_history::weak::{WeakLevel, WeakSpec, WeakVerdict};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{
-    Execution, Kind, Rng, Small, sketch, small, small_rows, small_weak_rows,
+    Execution, KeyKind, Rng, Small, sketch, small, small_rows, small_weak_rows,
 };
 
-use kingsnake_relate::visible::{Commits, Models, Visible, Why};
+use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use super::{check, cycle};
 use crate::budget::Budget;
@@ -30,7 +30,7 @@ fn specs() -> impl Iterator<Item = WeakSpec> {
 fn drawn(seed: u64) -> History {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
-    small.kind = Kind::Registers;
+    small.kind = KeyKind::Registers;
     small.n_txns = small.n_txns.min(5);
     small.version_orders = false;
     small.repeats = [0, 0, 20][rng.below(3)];
@@ -162,7 +162,7 @@ fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Visible<'_>
     }
     let mut graph = Visible::of(
         &all,
-        Models::Uniform(spec.level.into()),
+        TxnModels::Uniform(spec.level.into()),
         spec.session_order,
         &budget,
     )

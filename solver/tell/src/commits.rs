@@ -1,6 +1,6 @@
 //! A cycle of commits in words: what each transaction saw, so what it must not have missed.
 
-use kingsnake_history::weak::{Because, CommitReason, CommitStep, PathStep};
+use kingsnake_history::weak::{CommitReason, CommitStep, PathStep, VisibilityReason};
 
 use super::advice::causes;
 use super::labels::Labels;
@@ -64,19 +64,19 @@ fn name(steps: &[CommitStep]) -> (&'static str, &'static str) {
             "cyclic information flow (G1c)",
             "Transactions read or overwrote each other's writes in a circle.",
         ),
-        Some(Because::EarlierRead(_)) => (
+        Some(VisibilityReason::EarlierRead(_)) => (
             "non-monotonic read",
             "A transaction saw one write of another and then missed another one.",
         ),
-        Some(Because::Source(_)) => (
+        Some(VisibilityReason::Source(_)) => (
             "fractured read",
             "A transaction saw one write of another and missed another one.",
         ),
-        Some(Because::Session) => (
+        Some(VisibilityReason::Session) => (
             "a session that forgets its past",
             "A transaction missed what came before it in its session.",
         ),
-        Some(Because::Path(_)) => (
+        Some(VisibilityReason::Path(_)) => (
             "causality violation",
             "A transaction missed what had happened before it.",
         ),
@@ -99,9 +99,11 @@ fn involved(steps: &[CommitStep]) -> (Vec<TxnId>, Vec<KeyId>) {
                 txns.push(*reader);
                 keys.push(*key);
                 match because {
-                    Because::EarlierRead(via) | Because::Source(via) => keys.push(*via),
-                    Because::Session => {}
-                    Because::Path(path) => {
+                    VisibilityReason::EarlierRead(via) | VisibilityReason::Source(via) => {
+                        keys.push(*via)
+                    }
+                    VisibilityReason::Session => {}
+                    VisibilityReason::Path(path) => {
                         txns.extend(path.iter().flat_map(|step| [step.from, step.to]));
                         keys.extend(path.iter().filter_map(|step| step.key));
                     }
@@ -188,14 +190,16 @@ impl Teller<'_> {
         }
     }
 
-    fn sight(&self, who: &str, seen: &str, because: &Because) -> String {
+    fn sight(&self, who: &str, seen: &str, because: &VisibilityReason) -> String {
         match because {
-            Because::EarlierRead(via) => {
+            VisibilityReason::EarlierRead(via) => {
                 format!("{who} had seen {seen} through {}", self.labels.key(*via))
             }
-            Because::Source(via) => format!("{who} saw {seen} through {}", self.labels.key(*via)),
-            Because::Session => format!("{who} came after {seen} in their session"),
-            Because::Path(path) => {
+            VisibilityReason::Source(via) => {
+                format!("{who} saw {seen} through {}", self.labels.key(*via))
+            }
+            VisibilityReason::Session => format!("{who} came after {seen} in their session"),
+            VisibilityReason::Path(path) => {
                 let steps: Vec<String> = path.iter().map(|step| self.path_step(step)).collect();
                 format!("{seen} happened before {who} ({})", steps.join(", "))
             }

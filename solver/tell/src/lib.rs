@@ -25,7 +25,7 @@ pub use commits::{CommitStory, commit_story};
 pub use labels::Labels;
 pub use name::{AnomalyName, local_name, name, name_by};
 pub use notes::{beside, meanwhile};
-pub use story::{Line, Story, story, story_by};
+pub use story::{Story, StoryLine, story, story_by};
 
 use kingsnake_certify as certify;
 use kingsnake_history::{lattice, level, model, verdict};

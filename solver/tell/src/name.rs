@@ -124,7 +124,7 @@ pub(super) fn leaves(proof: &Proof) -> Vec<&[Step]> {
 
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StepKind {
     So,
     Rt,
     Wr,
@@ -145,7 +145,7 @@ macro_rules! letters {
 
 /// A cycle without its begins, turned so that an rw step, if any, comes last.
 struct Shape {
-    kinds: Vec<Kind>,
+    kinds: Vec<StepKind>,
     steps: Vec<Step>,
 }
 
@@ -153,7 +153,7 @@ impl Shape {
     fn of(steps: &[Step]) -> Self {
         let mut steps: Vec<Step> = steps.to_vec();
         steps.retain(|step| step.reason != StepReason::Begin);
-        let last = steps.iter().rposition(|step| kind(step) == Kind::Rw);
+        let last = steps.iter().rposition(|step| kind(step) == StepKind::Rw);
         if let Some(last) = last {
             let n_turns = (last + 1) % steps.len();
             steps.rotate_left(n_turns);
@@ -177,7 +177,7 @@ impl Shape {
         }
     }
 
-    fn count(&self, kind: Kind) -> usize {
+    fn count(&self, kind: StepKind) -> usize {
         self.kinds.iter().filter(|&&it| it == kind).count()
     }
 
@@ -185,16 +185,18 @@ impl Shape {
     fn class(&self) -> (&'static str, &'static str) {
         let n_steps = self.kinds.len();
         let adjacent = (0..n_steps).any(|at| {
-            n_steps > 1 && self.kinds[at] == Kind::Rw && self.kinds[(at + 1) % n_steps] == Kind::Rw
+            n_steps > 1
+                && self.kinds[at] == StepKind::Rw
+                && self.kinds[(at + 1) % n_steps] == StepKind::Rw
         });
-        let class = match self.count(Kind::Rw) {
-            0 if self.count(Kind::Wr) == 0 => "G0",
+        let class = match self.count(StepKind::Rw) {
+            0 if self.count(StepKind::Wr) == 0 => "G0",
             0 => "G1c",
             1 => "G-single",
             _ if adjacent => "G2",
             _ => "G-nonadjacent",
         };
-        let suffix = match (self.count(Kind::Rt), self.count(Kind::So)) {
+        let suffix = match (self.count(StepKind::Rt), self.count(StepKind::So)) {
             (0, 0) => "",
             (0, _) => "-session",
             _ => "-realtime",
@@ -212,7 +214,7 @@ impl Shape {
         }
         let (class, suffix) = self.class();
         let plain = cycle_name(class, suffix);
-        let is_pair = matches!(self.kinds.as_slice(), [Kind::Rw, Kind::Rw]);
+        let is_pair = matches!(self.kinds.as_slice(), [StepKind::Rw, StepKind::Rw]);
         if (class == "G-single" || is_pair) && self.is_lost_update(meaning) {
             // One of the two overwrote the other's write, whichever it was: one of the two rw steps is a ww step as well.
             return AnomalyName {
@@ -244,7 +246,7 @@ impl Shape {
 
     /// The shapes that have names of their own.
     fn well_known(&self, meaning: &Meaning<'_>) -> Option<(&'static str, &'static str)> {
-        use Kind::{Rt, Rw, So, Wr, Ww};
+        use StepKind::{Rt, Rw, So, Wr, Ww};
         let stale_initial = matches!(
             self.steps.last()?.reason,
             StepReason::Rw { writer: None, .. }
@@ -347,7 +349,7 @@ impl Shape {
         let n_missed = self.steps.iter().filter(|step| is_missed(step)).count();
         match (n_missed, self.kinds.as_slice()) {
             (0, _) => None,
-            (2.., [Kind::Rw, Kind::Rw]) => Some(
+            (2.., [StepKind::Rw, StepKind::Rw]) => Some(
                 "Two transactions each queried a range and missed the row that the other wrote into it.",
             ),
             _ => Some(
@@ -375,15 +377,15 @@ impl Shape {
     }
 }
 
-fn kind(step: &Step) -> Kind {
+fn kind(step: &Step) -> StepKind {
     match step.reason {
-        StepReason::Begin | StepReason::Session => Kind::So,
-        StepReason::RealTime => Kind::Rt,
-        StepReason::Wr { .. } => Kind::Wr,
+        StepReason::Begin | StepReason::Session => StepKind::So,
+        StepReason::RealTime => StepKind::Rt,
+        StepReason::Wr { .. } => StepKind::Wr,
         // An order that the user gives counts like one of two writes.
-        StepReason::Ww { .. } | StepReason::Stated { .. } => Kind::Ww,
-        StepReason::Rw { .. } => Kind::Rw,
-        StepReason::Vis { .. } => Kind::Vis,
+        StepReason::Ww { .. } | StepReason::Stated { .. } => StepKind::Ww,
+        StepReason::Rw { .. } => StepKind::Rw,
+        StepReason::Vis { .. } => StepKind::Vis,
     }
 }
 

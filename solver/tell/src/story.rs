@@ -24,7 +24,7 @@ const MOST_TXNS: usize = 200;
 
 /// A line of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct StoryLine {
     /// How many cases it is in.
     pub depth: usize,
     /// What it says.
@@ -47,7 +47,7 @@ pub struct Story {
     /// What usually causes such an anomaly, the most likely first.
     pub causes: &'static [&'static str],
     /// The argument.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StoryLine>,
     /// The transactions involved.
     pub txns: Vec<TxnId>,
     /// What each of them did, as far as it matters, in the same order.
@@ -179,13 +179,13 @@ impl Story {
 
 struct Teller<'h> {
     words: Words<'h>,
-    lines: Vec<Line>,
+    lines: Vec<StoryLine>,
     cases: Vec<Case>,
 }
 
 impl Teller<'_> {
     fn say(&mut self, depth: usize, text: String) {
-        self.lines.push(Line { depth, text });
+        self.lines.push(StoryLine { depth, text });
     }
 
     /// Tells each case as the story of the history in which the transaction took effect, or did not.
@@ -446,7 +446,7 @@ impl Teller<'_> {
             ),
             "None of these orders lets it see what it saw.".to_owned(),
         ] {
-            self.lines.push(Line { depth: 0, text });
+            self.lines.push(StoryLine { depth: 0, text });
         }
     }
 

@@ -3,10 +3,10 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::FxHashSet;
 
-use crate::{Options, Plot, Report, Unfit, Violation, Workload, count, seconds};
+use crate::{JepsenWorkload, Plot, RuleOptions, RuleReport, RuleViolation, Unfit, count, seconds};
 
 /// Checks that every read shows the known accounts, with balances, of the right total, none negative unless allowed.
-pub(crate) fn check(log: &[Operation], options: &Options) -> Result<Report, Unfit> {
+pub(crate) fn check(log: &[Operation], options: &RuleOptions) -> Result<RuleReport, Unfit> {
     let reads: Vec<(usize, &Operation)> = log
         .iter()
         .enumerate()
@@ -19,7 +19,7 @@ pub(crate) fn check(log: &[Operation], options: &Options) -> Result<Report, Unfi
     let first = reads.iter().find_map(|(_, op)| accounts_of(op));
     let Some(first) = first else {
         let what = "no read returned a map of accounts and balances";
-        return Err(Unfit::new(Workload::Bank, what));
+        return Err(Unfit::new(JepsenWorkload::Bank, what));
     };
     let known: FxHashSet<Value> = first.iter().map(|(account, _)| account.clone()).collect();
     let sum =
@@ -29,7 +29,7 @@ pub(crate) fn check(log: &[Operation], options: &Options) -> Result<Report, Unfi
     let mut totals = Vec::new();
     for &(at, op) in &reads {
         let mut add = |words: String| {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words,
                 operations: vec![at],
             });
@@ -65,7 +65,7 @@ pub(crate) fn check(log: &[Operation], options: &Options) -> Result<Report, Unfi
             ));
         }
     }
-    let mut report = Report::new(
+    let mut report = RuleReport::new(
         "every read shows the same total, and no account below zero",
         violations,
     );

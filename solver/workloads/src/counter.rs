@@ -5,7 +5,10 @@ use kingsnake_history::budget::Budget;
 use kingsnake_history::operations::Operation;
 
 use crate::counter_search::{steps, stuck};
-use crate::{Options, Plot, Report, Unfit, Verdict, Violation, Workload, count, seconds};
+use crate::{
+    JepsenWorkload, Plot, RuleOptions, RuleReport, RuleVerdict, RuleViolation, Unfit, count,
+    seconds,
+};
 
 /// What has been added so far; positive and negative amounts apart, because they bound from different sides.
 #[derive(Clone, Copy, Default)]
@@ -17,28 +20,28 @@ struct Sums {
 /// Checks every read against its bounds, and then on request whether there is one order of all operations.
 pub(crate) fn check(
     log: &[Operation],
-    options: &Options,
+    options: &RuleOptions,
     budget: &Budget,
-) -> Result<Report, Unfit> {
+) -> Result<RuleReport, Unfit> {
     let mut report = bounds(log)?;
     if options.linearizable {
         report.rule = "there is one order of all additions and reads, each between its start and its end, in which every read returns the sum so far";
-        if report.verdict == Verdict::Valid {
+        if report.verdict == RuleVerdict::Valid {
             order(log, budget, &mut report);
         }
     }
     Ok(report)
 }
 
-fn order(log: &[Operation], budget: &Budget, report: &mut Report) {
+fn order(log: &[Operation], budget: &Budget, report: &mut RuleReport) {
     let Some(steps) = steps(log) else {
         return;
     };
     match stuck(&steps, budget) {
         Ok(None) => {}
         Ok(Some(at)) => {
-            report.verdict = Verdict::Invalid;
-            report.violations.push(Violation {
+            report.verdict = RuleVerdict::Invalid;
+            report.violations.push(RuleViolation {
                 words: format!(
                     "{} has no place in any order: each read lies within its bounds, and no order of the additions until then gives every read its value",
                     log[at]
@@ -47,13 +50,13 @@ fn order(log: &[Operation], budget: &Budget, report: &mut Report) {
             });
         }
         Err(reason) => {
-            report.verdict = Verdict::Unknown;
+            report.verdict = RuleVerdict::Unknown;
             report.facts.push(("search", reason.to_string()));
         }
     }
 }
 
-fn bounds(log: &[Operation]) -> Result<Report, Unfit> {
+fn bounds(log: &[Operation]) -> Result<RuleReport, Unfit> {
     let mut events: Vec<(usize, bool, usize)> = Vec::new();
     for (at, op) in log.iter().enumerate() {
         let is_known = op.f == "add" || op.f == "read" || op.f == "decrement";
@@ -76,7 +79,7 @@ fn bounds(log: &[Operation]) -> Result<Report, Unfit> {
         if op.f != "read" {
             let Some(amount) = op.input.int().or(op.output.int()) else {
                 let what = format!("{op} adds no whole number");
-                return Err(Unfit::new(Workload::Counter, what));
+                return Err(Unfit::new(JepsenWorkload::Counter, what));
             };
             let amount = if op.f == "decrement" { -amount } else { amount };
             let side = usize::from(amount < 0);
@@ -97,7 +100,7 @@ fn bounds(log: &[Operation]) -> Result<Report, Unfit> {
         let low = began.acknowledged[0].saturating_add(sums.attempted[1]);
         let high = sums.attempted[0].saturating_add(began.acknowledged[1]);
         let Some(found) = op.output.int() else {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!("{op} returned no number"),
                 operations: vec![at],
             });
@@ -107,7 +110,7 @@ fn bounds(log: &[Operation]) -> Result<Report, Unfit> {
             line.push((seconds(op), amount as f64));
         }
         if found < low || found > high {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "{op} read {found}, and the counter was between {low} (acknowledged when it began) and {high} (attempted when it ended)"
                 ),
@@ -115,7 +118,7 @@ fn bounds(log: &[Operation]) -> Result<Report, Unfit> {
             });
         }
     }
-    let mut report = Report::new(
+    let mut report = RuleReport::new(
         "every read lies between the additions acknowledged when it began and those attempted when it ended",
         violations,
     );

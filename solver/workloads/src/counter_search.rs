@@ -19,7 +19,7 @@ pub(crate) enum Act {
 
 /// An operation of the counter: when it started, and when it ended if it did.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct CounterOperation {
     pub(crate) act: Act,
     pub(crate) start: usize,
     /// Nothing where it may have happened at any time since, or never.
@@ -50,7 +50,10 @@ struct Fork {
 const STEPS: u64 = 1024;
 
 /// `None` if there is an order; else the operation that the longest attempt could not place before its end.
-pub(crate) fn stuck(steps: &[Step], budget: &Budget) -> Result<Option<usize>, StopReason> {
+pub(crate) fn stuck(
+    steps: &[CounterOperation],
+    budget: &Budget,
+) -> Result<Option<usize>, StopReason> {
     let mut events: Vec<(usize, bool, u32)> = Vec::with_capacity(2 * steps.len());
     for (number, step) in steps.iter().enumerate() {
         events.push((step.start, false, number as u32));
@@ -101,7 +104,11 @@ pub(crate) fn stuck(steps: &[Step], budget: &Budget) -> Result<Option<usize>, St
 }
 
 /// Goes on to the next end of an operation that is not taken; `None` after the last event.
-fn advance(steps: &[Step], events: &[(usize, bool, u32)], place: &mut Place) -> Option<u32> {
+fn advance(
+    steps: &[CounterOperation],
+    events: &[(usize, bool, u32)],
+    place: &mut Place,
+) -> Option<u32> {
     loop {
         let (sum, set) = (place.sum, &mut place.set);
         place.open.retain(|&it| {
@@ -121,7 +128,7 @@ fn advance(steps: &[Step], events: &[(usize, bool, u32)], place: &mut Place) -> 
 }
 
 /// The additions worth taking: of each amount the one that ends first. The last is tried first.
-fn choices(steps: &[Step], open: &[u32], wanted: u32) -> Vec<u32> {
+fn choices(steps: &[CounterOperation], open: &[u32], wanted: u32) -> Vec<u32> {
     let mut first: FxHashMap<i64, u32> = FxHashMap::default();
     let end = |number: u32| steps[number as usize].end.unwrap_or(usize::MAX);
     for &number in open {
@@ -138,7 +145,7 @@ fn choices(steps: &[Step], open: &[u32], wanted: u32) -> Vec<u32> {
     choices
 }
 
-fn take(steps: &[Step], place: &mut Place, number: u32) {
+fn take(steps: &[CounterOperation], place: &mut Place, number: u32) {
     if let Act::Add(amount) = steps[number as usize].act {
         place.sum = place.sum.wrapping_add(amount);
     }
@@ -160,7 +167,7 @@ fn name(number: u32) -> u128 {
 }
 
 /// The steps of a log; `None` where an operation adds no whole number.
-pub(crate) fn steps(log: &[Operation]) -> Option<Vec<Step>> {
+pub(crate) fn steps(log: &[Operation]) -> Option<Vec<CounterOperation>> {
     let mut steps = Vec::new();
     for (at, op) in log.iter().enumerate() {
         if op.is_failed() {
@@ -172,7 +179,7 @@ pub(crate) fn steps(log: &[Operation]) -> Option<Vec<Step>> {
             "decrement" => Act::Add(op.input.int().or(op.output.int())?.checked_neg()?),
             _ => continue,
         };
-        steps.push(Step {
+        steps.push(CounterOperation {
             act,
             start: op.invoked,
             end: op.completed.filter(|_| op.is_ok()),
@@ -188,7 +195,7 @@ mod tests {
     use kingsnake_history::rng::Rng;
 
     /// By the definition: some order of all that ended and of some that did not.
-    fn by_trying(steps: &[Step], taken: &mut Vec<usize>, sum: i64) -> bool {
+    fn by_trying(steps: &[CounterOperation], taken: &mut Vec<usize>, sum: i64) -> bool {
         let is_left = |it: &usize| !taken.contains(it);
         let left: Vec<usize> = (0..steps.len()).filter(is_left).collect();
         if left.iter().all(|&it| steps[it].end.is_none()) {
@@ -215,7 +222,7 @@ mod tests {
         false
     }
 
-    fn random(rng: &mut Rng) -> Vec<Step> {
+    fn random(rng: &mut Rng) -> Vec<CounterOperation> {
         let n_steps = rng.between(1, 7);
         let amounts: &[i64] = [&[1][..], &[1, 2], &[3, 5, -2]][rng.below(3)];
         let mut times: Vec<usize> = (0..2 * n_steps).collect();
@@ -230,7 +237,7 @@ mod tests {
                 Act::Read(rng.below(6) as i64)
             };
             let has_end = matches!(act, Act::Read(_)) || rng.chance(80);
-            Step {
+            CounterOperation {
                 act,
                 start: one.min(other),
                 end: has_end.then_some(one.max(other)),
@@ -241,8 +248,8 @@ mod tests {
     }
 
     /// Jepsen's bounds, for non-negative amounts alone.
-    fn is_bounded(steps: &[Step]) -> bool {
-        let total = |counts: &dyn Fn(&Step) -> bool| {
+    fn is_bounded(steps: &[CounterOperation]) -> bool {
+        let total = |counts: &dyn Fn(&CounterOperation) -> bool| {
             let amounts = steps.iter().filter(|it| counts(it)).map(|it| match it.act {
                 Act::Add(amount) => amount,
                 Act::Read(_) => 0,
@@ -281,8 +288,8 @@ mod tests {
     #[test]
     fn a_search_without_time_says_so() {
         let amount = |at: usize| Act::Add(1 << (at % 40));
-        let mut steps: Vec<Step> = (0..40)
-            .map(|at| Step {
+        let mut steps: Vec<CounterOperation> = (0..40)
+            .map(|at| CounterOperation {
                 act: amount(at),
                 start: at,
                 end: Some(1_000 + at),
@@ -291,7 +298,7 @@ mod tests {
             .collect();
         // A sum that only all of them together pass, read after two different parts of them.
         for (at, found) in [(40, (1 << 39) - 1), (41, 1 << 39)] {
-            steps.push(Step {
+            steps.push(CounterOperation {
                 act: Act::Read(found),
                 start: 100 + at,
                 end: Some(500),

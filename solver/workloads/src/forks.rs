@@ -3,13 +3,13 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{Options, Report, Unfit, Violation, Workload, count};
+use crate::{JepsenWorkload, RuleOptions, RuleReport, RuleViolation, Unfit, count};
 
 /// What a read of a group of keys saw, in the order of the keys.
 type Seen = Vec<Option<Value>>;
 
 /// `long-fork`: of two reads of one group, one must have seen everything that the other saw.
-pub(crate) fn long_fork(log: &[Operation], options: &Options) -> Result<Report, Unfit> {
+pub(crate) fn long_fork(log: &[Operation], options: &RuleOptions) -> Result<RuleReport, Unfit> {
     let mut groups: FxHashMap<Vec<Value>, Vec<(usize, Seen)>> = FxHashMap::default();
     for (at, op) in log.iter().enumerate().filter(|(_, op)| op.is_ok()) {
         let Some(mut reads) = reads_of(op) else {
@@ -20,7 +20,7 @@ pub(crate) fn long_fork(log: &[Operation], options: &Options) -> Result<Report, 
                 "{op} reads {}, and a group has {size}",
                 count(reads.len(), "key")
             );
-            return Err(Unfit::new(Workload::LongFork, what));
+            return Err(Unfit::new(JepsenWorkload::LongFork, what));
         }
         reads.sort();
         let (keys, seen) = reads.into_iter().unzip();
@@ -49,7 +49,7 @@ pub(crate) fn long_fork(log: &[Operation], options: &Options) -> Result<Report, 
                 } else {
                     "they saw different values of one key, which is written once"
                 };
-                violations.push(Violation {
+                violations.push(RuleViolation {
                     words: format!("{} and {}: {what}", log[*one], log[*other]),
                     operations: vec![*one, *other],
                 });
@@ -58,7 +58,7 @@ pub(crate) fn long_fork(log: &[Operation], options: &Options) -> Result<Report, 
     }
     violations.sort_by(|a, b| a.operations.cmp(&b.operations));
     let rule = "of two reads of the same keys, one saw all that the other saw";
-    let mut report = Report::new(rule, violations);
+    let mut report = RuleReport::new(rule, violations);
     report.facts = vec![("reads", count(n_reads, "read"))];
     Ok(report)
 }
@@ -78,7 +78,7 @@ fn reads_of(op: &Operation) -> Option<Vec<(Value, Option<Value>)>> {
 }
 
 /// `sequential`: subkeys are written from first to last and read from last to first, so after one that is there all are.
-pub(crate) fn sequential(log: &[Operation]) -> Result<Report, Unfit> {
+pub(crate) fn sequential(log: &[Operation]) -> Result<RuleReport, Unfit> {
     let mut violations = Vec::new();
     let mut n_reads = 0;
     for (at, op) in log.iter().enumerate() {
@@ -90,14 +90,14 @@ pub(crate) fn sequential(log: &[Operation]) -> Result<Report, Unfit> {
             Some(values) => values,
             None => {
                 let what = format!("{op} returned no list of subkeys");
-                return Err(Unfit::new(Workload::Sequential, what));
+                return Err(Unfit::new(JepsenWorkload::Sequential, what));
             }
         };
         n_reads += 1;
         let first = values.iter().position(|it| *it != Value::Nil);
         let missing = first.filter(|&first| values[first..].contains(&Value::Nil));
         if let Some(first) = missing {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "{op} saw {}, and then missed a subkey that was written before it",
                     values[first]
@@ -107,7 +107,7 @@ pub(crate) fn sequential(log: &[Operation]) -> Result<Report, Unfit> {
         }
     }
     let rule = "whoever sees a later write sees the earlier ones of the same process";
-    let mut report = Report::new(rule, violations);
+    let mut report = RuleReport::new(rule, violations);
     report.facts = vec![("reads", count(n_reads, "read"))];
     Ok(report)
 }
@@ -121,7 +121,7 @@ fn untuple(value: &Value, is_keyed: bool) -> (Option<&Value>, &Value) {
 }
 
 /// `comments`, `causal-reverse`: a read that sees a write sees all that had been acknowledged when that write began.
-pub(crate) fn comments(workload: Workload, log: &[Operation]) -> Result<Report, Unfit> {
+pub(crate) fn comments(workload: JepsenWorkload, log: &[Operation]) -> Result<RuleReport, Unfit> {
     let writes = || log.iter().enumerate().filter(|(_, op)| op.f == "write");
     let is_pair = |value: &Value| matches!(value, Value::Seq(items) if items.len() == 2);
     let is_keyed = writes().next().is_some() && writes().all(|(_, op)| is_pair(&op.input));
@@ -155,7 +155,7 @@ pub(crate) fn comments(workload: Workload, log: &[Operation]) -> Result<Report, 
         for &missed in writes {
             let over = log[missed].is_ok() && log[missed].end_place() < log[newest].invoked;
             if over && !seen.contains(value(missed)) {
-                violations.push(Violation {
+                violations.push(RuleViolation {
                     words: format!(
                         "read {} saw {}, and missed {}, which had been acknowledged before that one began ({}; {})",
                         op.name,
@@ -170,7 +170,7 @@ pub(crate) fn comments(workload: Workload, log: &[Operation]) -> Result<Report, 
         }
     }
     let rule = "whoever sees a write sees all that had been acknowledged before it began";
-    let mut report = Report::new(rule, violations);
+    let mut report = RuleReport::new(rule, violations);
     report.facts = vec![
         ("reads", count(n_reads, "read")),
         ("writes", count(writes().count(), "write")),

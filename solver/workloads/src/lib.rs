@@ -23,7 +23,7 @@ use thiserror::Error;
 
 /// A workload of Jepsen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Workload {
+pub enum JepsenWorkload {
     /// Transfers between accounts; every read shows the same total.
     Bank,
     /// Additions to a number; every read is between what was acknowledged and what was attempted.
@@ -60,48 +60,48 @@ pub enum Workload {
     RwRegister,
 }
 
-impl Workload {
+impl JepsenWorkload {
     /// Every workload.
-    pub const ALL: [Workload; 17] = [
-        Workload::Bank,
-        Workload::Counter,
-        Workload::Set,
-        Workload::SetFull,
-        Workload::LongFork,
-        Workload::Sequential,
-        Workload::Comments,
-        Workload::CausalReverse,
-        Workload::UniqueIds,
-        Workload::Queue,
-        Workload::TotalQueue,
-        Workload::AdyaG2,
-        Workload::CasRegister,
-        Workload::Mutex,
-        Workload::OwnedMutex,
-        Workload::ListAppend,
-        Workload::RwRegister,
+    pub const ALL: [JepsenWorkload; 17] = [
+        JepsenWorkload::Bank,
+        JepsenWorkload::Counter,
+        JepsenWorkload::Set,
+        JepsenWorkload::SetFull,
+        JepsenWorkload::LongFork,
+        JepsenWorkload::Sequential,
+        JepsenWorkload::Comments,
+        JepsenWorkload::CausalReverse,
+        JepsenWorkload::UniqueIds,
+        JepsenWorkload::Queue,
+        JepsenWorkload::TotalQueue,
+        JepsenWorkload::AdyaG2,
+        JepsenWorkload::CasRegister,
+        JepsenWorkload::Mutex,
+        JepsenWorkload::OwnedMutex,
+        JepsenWorkload::ListAppend,
+        JepsenWorkload::RwRegister,
     ];
 
     /// The name, as typed and as reported.
     pub fn name(self) -> &'static str {
         match self {
-            Workload::Bank => "bank",
-            Workload::Counter => "counter",
-            Workload::Set => "set",
-            Workload::SetFull => "set-full",
-            Workload::LongFork => "long-fork",
-            Workload::Sequential => "sequential",
-            Workload::Comments => "comments",
-            Workload::CausalReverse => "causal-reverse",
-            Workload::UniqueIds => "unique-ids",
-            Workload::Queue => "queue",
-            Workload::TotalQueue => "total-queue",
-            Workload::AdyaG2 => "adya-g2",
-            Workload::CasRegister => "cas-register",
-            Workload::Mutex => "mutex",
-            Workload::OwnedMutex => "owned-mutex",
-            Workload::ListAppend => "list-append",
-            Workload::RwRegister => "rw-register",
+            JepsenWorkload::Bank => "bank",
+            JepsenWorkload::Counter => "counter",
+            JepsenWorkload::Set => "set",
+            JepsenWorkload::SetFull => "set-full",
+            JepsenWorkload::LongFork => "long-fork",
+            JepsenWorkload::Sequential => "sequential",
+            JepsenWorkload::Comments => "comments",
+            JepsenWorkload::CausalReverse => "causal-reverse",
+            JepsenWorkload::UniqueIds => "unique-ids",
+            JepsenWorkload::Queue => "queue",
+            JepsenWorkload::TotalQueue => "total-queue",
+            JepsenWorkload::AdyaG2 => "adya-g2",
+            JepsenWorkload::CasRegister => "cas-register",
+            JepsenWorkload::Mutex => "mutex",
+            JepsenWorkload::OwnedMutex => "owned-mutex",
+            JepsenWorkload::ListAppend => "list-append",
+            JepsenWorkload::RwRegister => "rw-register",
         }
     }
 
@@ -109,28 +109,28 @@ impl Workload {
     pub fn has_rule(self) -> bool {
         !matches!(
             self,
-            Workload::CasRegister
-                | Workload::Mutex
-                | Workload::OwnedMutex
-                | Workload::ListAppend
-                | Workload::RwRegister
+            JepsenWorkload::CasRegister
+                | JepsenWorkload::Mutex
+                | JepsenWorkload::OwnedMutex
+                | JepsenWorkload::ListAppend
+                | JepsenWorkload::RwRegister
         )
     }
 }
 
-impl fmt::Display for Workload {
+impl fmt::Display for JepsenWorkload {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.pad(self.name())
     }
 }
 
-impl FromStr for Workload {
+impl FromStr for JepsenWorkload {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Workload::ALL.into_iter().find(|it| it.name() == name);
+        let found = JepsenWorkload::ALL.into_iter().find(|it| it.name() == name);
         found.ok_or_else(|| {
-            let names: Vec<_> = Workload::ALL.iter().map(|it| it.name()).collect();
+            let names: Vec<_> = JepsenWorkload::ALL.iter().map(|it| it.name()).collect();
             format!(
                 "no workload {name:?}; the workloads are {}",
                 names.join(", ")
@@ -141,7 +141,7 @@ impl FromStr for Workload {
 
 /// What a tester may say about a workload.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RuleOptions {
     /// The sum of all accounts of a bank; that of the first read unless given.
     pub total: Option<i64>,
     /// Whether accounts of a bank may be negative.
@@ -155,7 +155,7 @@ pub struct Options {
 
 /// The verdict of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleVerdict {
     /// No operation breaks the rule.
     Valid,
     /// Some do.
@@ -166,7 +166,7 @@ pub enum Verdict {
 
 /// One violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct RuleViolation {
     /// What happened.
     pub words: String,
     /// The operations that show it, as places in the log.
@@ -186,26 +186,26 @@ pub struct Plot {
 
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct RuleReport {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: RuleVerdict,
     /// The rule, in a sentence.
     pub rule: &'static str,
     /// Every violation.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<RuleViolation>,
     /// Counts and times.
     pub facts: Vec<(&'static str, String)>,
     /// What Jepsen would draw.
     pub plot: Option<Plot>,
 }
 
-impl Report {
-    fn new(rule: &'static str, violations: Vec<Violation>) -> Self {
-        Report {
+impl RuleReport {
+    fn new(rule: &'static str, violations: Vec<RuleViolation>) -> Self {
+        RuleReport {
             verdict: if violations.is_empty() {
-                Verdict::Valid
+                RuleVerdict::Valid
             } else {
-                Verdict::Invalid
+                RuleVerdict::Invalid
             },
             rule,
             violations,
@@ -219,12 +219,12 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("workload {workload}: {what}")]
 pub struct Unfit {
-    workload: Workload,
+    workload: JepsenWorkload,
     what: String,
 }
 
 impl Unfit {
-    fn new(workload: Workload, what: impl Into<String>) -> Self {
+    fn new(workload: JepsenWorkload, what: impl Into<String>) -> Self {
         Unfit {
             workload,
             what: what.into(),
@@ -234,70 +234,70 @@ impl Unfit {
 
 /// Checks a log by the rule of a workload; `None` for workloads that are histories.
 pub fn check(
-    workload: Workload,
+    workload: JepsenWorkload,
     log: &[Operation],
-    options: &Options,
+    options: &RuleOptions,
     budget: &Budget,
-) -> Option<Result<Report, Unfit>> {
+) -> Option<Result<RuleReport, Unfit>> {
     Some(match workload {
-        Workload::Bank => bank::check(log, options),
-        Workload::Counter => counter::check(log, options, budget),
-        Workload::Set => set::check(log),
-        Workload::SetFull => set_full::check(log, options),
-        Workload::LongFork => forks::long_fork(log, options),
-        Workload::Sequential => forks::sequential(log),
-        Workload::Comments | Workload::CausalReverse => forks::comments(workload, log),
-        Workload::UniqueIds => Ok(unique::check(log)),
-        Workload::Queue => Ok(queue::queue(log)),
-        Workload::TotalQueue => Ok(queue::total_queue(log)),
-        Workload::AdyaG2 => inserts::check(log),
-        Workload::CasRegister
-        | Workload::Mutex
-        | Workload::OwnedMutex
-        | Workload::ListAppend
-        | Workload::RwRegister => return None,
+        JepsenWorkload::Bank => bank::check(log, options),
+        JepsenWorkload::Counter => counter::check(log, options, budget),
+        JepsenWorkload::Set => set::check(log),
+        JepsenWorkload::SetFull => set_full::check(log, options),
+        JepsenWorkload::LongFork => forks::long_fork(log, options),
+        JepsenWorkload::Sequential => forks::sequential(log),
+        JepsenWorkload::Comments | JepsenWorkload::CausalReverse => forks::comments(workload, log),
+        JepsenWorkload::UniqueIds => Ok(unique::check(log)),
+        JepsenWorkload::Queue => Ok(queue::queue(log)),
+        JepsenWorkload::TotalQueue => Ok(queue::total_queue(log)),
+        JepsenWorkload::AdyaG2 => inserts::check(log),
+        JepsenWorkload::CasRegister
+        | JepsenWorkload::Mutex
+        | JepsenWorkload::OwnedMutex
+        | JepsenWorkload::ListAppend
+        | JepsenWorkload::RwRegister => return None,
     })
 }
 
 /// The workload of a log, by what its operations are called and what they return; `None` if that is not clear.
-pub fn recognise(log: &[Operation]) -> Option<Workload> {
+pub fn recognise(log: &[Operation]) -> Option<JepsenWorkload> {
     let has = |f: &str| log.iter().any(|op| op.f == f);
     let is_unkeyed_seq = |op: &Operation| {
         op.f == "read" && op.is_ok() && matches!(op.output, Value::Seq(_) | Value::Set(_))
     };
     let n_lists = log.iter().filter(|op| is_unkeyed_seq(op)).count();
     if has("transfer") {
-        return Some(Workload::Bank);
+        return Some(JepsenWorkload::Bank);
     }
     if has("acquire") {
-        return Some(Workload::Mutex);
+        return Some(JepsenWorkload::Mutex);
     }
     if has("generate") {
-        return Some(Workload::UniqueIds);
+        return Some(JepsenWorkload::UniqueIds);
     }
     if has("enqueue") {
         let drains = has("drain");
         return Some(if drains {
-            Workload::TotalQueue
+            JepsenWorkload::TotalQueue
         } else {
-            Workload::Queue
+            JepsenWorkload::Queue
         });
     }
     if has("insert") {
-        return Some(Workload::AdyaG2);
+        return Some(JepsenWorkload::AdyaG2);
     }
     if has("add") {
         let reads_number = |op: &Operation| op.f == "read" && op.output.int().is_some();
         return match n_lists {
-            0 if log.iter().any(reads_number) => Some(Workload::Counter),
+            0 if log.iter().any(reads_number) => Some(JepsenWorkload::Counter),
             0 => None,
-            1 => Some(Workload::Set),
-            _ => Some(Workload::SetFull),
+            1 => Some(JepsenWorkload::Set),
+            _ => Some(JepsenWorkload::SetFull),
         };
     }
     let reads_set = |op: &Operation| op.f == "read" && matches!(op.output, Value::Set(_));
     if has("write") && log.iter().any(reads_set) {
-        return Some(Workload::Comments);
+        return Some(JepsenWorkload::Comments);
     }
     None
 }

@@ -3,7 +3,7 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::FxHashMap;
 
-use crate::{Report, Violation};
+use crate::{RuleReport, RuleViolation};
 
 /// What happened to one element.
 #[derive(Default)]
@@ -37,7 +37,7 @@ fn elements(log: &[Operation]) -> FxHashMap<&Value, Element> {
 }
 
 /// `queue`: by the order of events, an element is dequeued no more often than enqueues of it had begun.
-pub(crate) fn queue(log: &[Operation]) -> Report {
+pub(crate) fn queue(log: &[Operation]) -> RuleReport {
     let mut violations = Vec::new();
     let mut facts = [0, 0];
     for (value, element) in elements(log) {
@@ -49,7 +49,7 @@ pub(crate) fn queue(log: &[Operation]) -> Report {
             let begun = |&&enqueue: &&usize| log[enqueue].invoked < log[at].end_place();
             let n_begun = element.attempts.iter().filter(begun).count();
             if n_begun <= n_before {
-                violations.push(Violation {
+                violations.push(RuleViolation {
                     words: format!(
                         "{} took {value} for the {}. time, and it had been enqueued {n_begun} times",
                         log[at],
@@ -61,7 +61,7 @@ pub(crate) fn queue(log: &[Operation]) -> Report {
         }
     }
     violations.sort_by(|a, b| a.operations.last().cmp(&b.operations.last()));
-    let mut report = Report::new(
+    let mut report = RuleReport::new(
         "every element that is dequeued had been enqueued",
         violations,
     );
@@ -73,14 +73,14 @@ pub(crate) fn queue(log: &[Operation]) -> Report {
 }
 
 /// `total-queue`: every acknowledged element is dequeued in the end, and nothing that was never attempted.
-pub(crate) fn total_queue(log: &[Operation]) -> Report {
+pub(crate) fn total_queue(log: &[Operation]) -> RuleReport {
     let mut violations = Vec::new();
     let (mut n_acknowledged, mut n_taken, mut n_twice) = (0, 0, 0);
     for (value, element) in elements(log) {
         n_acknowledged += element.n_acknowledged;
         n_taken += element.takes.len();
         if element.attempts.is_empty() {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "{} took {value}, which was never enqueued",
                     log[element.takes[0]]
@@ -92,7 +92,7 @@ pub(crate) fn total_queue(log: &[Operation]) -> Report {
         n_twice += element.takes.len().saturating_sub(element.attempts.len());
         let n_lost = element.n_acknowledged.saturating_sub(element.takes.len());
         if n_lost > 0 {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "element {value} is lost: {} was acknowledged, and nobody dequeued it",
                     log[element.attempts[0]]
@@ -103,7 +103,7 @@ pub(crate) fn total_queue(log: &[Operation]) -> Report {
     }
     violations.sort_by(|a, b| a.operations.cmp(&b.operations));
     let rule = "every acknowledged element is dequeued, and none that was not attempted";
-    let mut report = Report::new(rule, violations);
+    let mut report = RuleReport::new(rule, violations);
     report.facts = vec![
         ("acknowledged", n_acknowledged.to_string()),
         ("dequeued", n_taken.to_string()),

@@ -1,6 +1,8 @@
 //! Locks as registers: to acquire one is a compare-and-set from free to held, to release it one back.
 
-use kingsnake_history::model::{BuildError, History, HistoryBuilder, Outcome, Status, Token};
+use kingsnake_history::model::{
+    BuildError, CompareOutcome, History, HistoryBuilder, Status, Token,
+};
 use kingsnake_history::operations::Operation;
 use thiserror::Error;
 
@@ -57,7 +59,7 @@ pub fn lock(log: &[Operation], is_owned: bool) -> Result<History, NoLock> {
         if op.is_failed() {
             builder.failed_compare_and_set(key, expected, new);
         } else {
-            builder.compare_and_set(key, expected, new, Outcome::Applied);
+            builder.compare_and_set(key, expected, new, CompareOutcome::Applied);
         }
     }
     Ok(builder.finish()?)

@@ -3,10 +3,10 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{Report, Unfit, Verdict, Violation, Workload};
+use crate::{JepsenWorkload, RuleReport, RuleVerdict, RuleViolation, Unfit};
 
 /// Checks the last read.
-pub(crate) fn check(log: &[Operation]) -> Result<Report, Unfit> {
+pub(crate) fn check(log: &[Operation]) -> Result<RuleReport, Unfit> {
     let rule = "the last read shows every acknowledged element, and none that was not attempted";
     let mut adds: FxHashMap<&Value, usize> = FxHashMap::default();
     for (at, op) in log.iter().enumerate().filter(|(_, op)| op.f == "add") {
@@ -18,13 +18,13 @@ pub(crate) fn check(log: &[Operation]) -> Result<Report, Unfit> {
     let is_read = |(_, op): &(usize, &Operation)| op.f == "read" && op.is_ok();
     let reads = log.iter().enumerate().filter(is_read);
     let Some((last, read)) = reads.max_by_key(|(_, op)| op.end_place()) else {
-        let mut report = Report::new(rule, Vec::new());
-        report.verdict = Verdict::Unknown;
+        let mut report = RuleReport::new(rule, Vec::new());
+        report.verdict = RuleVerdict::Unknown;
         return Ok(report);
     };
     let Some(items) = read.output.items() else {
         let what = format!("{read} returned no set");
-        return Err(Unfit::new(Workload::Set, what));
+        return Err(Unfit::new(JepsenWorkload::Set, what));
     };
     let seen: FxHashSet<&Value> = items.iter().collect();
     let mut violations = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn check(log: &[Operation]) -> Result<Report, Unfit> {
         n_acknowledged += usize::from(log[at].is_ok());
         n_recovered += usize::from(!log[at].is_ok() && seen.contains(element));
         if log[at].is_ok() && !seen.contains(element) {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "element {element} is lost: {} was acknowledged, and the last read does not show it",
                     log[at]
@@ -51,12 +51,12 @@ pub(crate) fn check(log: &[Operation]) -> Result<Report, Unfit> {
         .collect();
     unexpected.sort_unstable();
     for element in unexpected {
-        violations.push(Violation {
+        violations.push(RuleViolation {
             words: format!("element {element} was never added, and the last read shows it"),
             operations: vec![last],
         });
     }
-    let mut report = Report::new(rule, violations);
+    let mut report = RuleReport::new(rule, violations);
     report.facts = vec![
         ("attempted", adds.len().to_string()),
         ("acknowledged", n_acknowledged.to_string()),

@@ -7,7 +7,7 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{Options, Plot, Report, Unfit, Verdict, Violation, Workload};
+use crate::{JepsenWorkload, Plot, RuleOptions, RuleReport, RuleVerdict, RuleViolation, Unfit};
 
 /// What is known of one element.
 #[derive(Clone, Copy, Default)]
@@ -20,7 +20,7 @@ struct Element {
 }
 
 /// Checks every element.
-pub(crate) fn check(log: &[Operation], options: &Options) -> Result<Report, Unfit> {
+pub(crate) fn check(log: &[Operation], options: &RuleOptions) -> Result<RuleReport, Unfit> {
     let mut elements: FxHashMap<&Value, Element> = FxHashMap::default();
     let mut reads: Vec<usize> = Vec::new();
     let mut duplicated: Vec<(usize, &Value)> = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn check(log: &[Operation], options: &Options) -> Result<Report, Unfi
     for &at in &reads {
         let Some(items) = log[at].output.items() else {
             let what = format!("{} returned no set", log[at]);
-            return Err(Unfit::new(Workload::SetFull, what));
+            return Err(Unfit::new(JepsenWorkload::SetFull, what));
         };
         let mut seen: FxHashSet<&Value> = FxHashSet::default();
         for item in items {
@@ -75,8 +75,8 @@ fn judge(
     log: &[Operation],
     elements: FxHashMap<&Value, Element>,
     duplicated: &[(usize, &Value)],
-    options: &Options,
-) -> Report {
+    options: &RuleOptions,
+) -> RuleReport {
     let mut all: Vec<(&Value, Element)> = elements.into_iter().collect();
     all.sort_unstable_by_key(|(_, element)| element.add);
     let mut violations = Vec::new();
@@ -115,7 +115,7 @@ fn judge(
                 Some(at) => format!("it was last seen by {}", short(&log[at])),
                 None => "no read ever showed it".to_owned(),
             };
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "element {value} is lost: {} made it known, {present}, and {} does not show it",
                     short(&log[known]),
@@ -128,7 +128,7 @@ fn judge(
         }
     }
     for &(at, value) in duplicated {
-        violations.push(Violation {
+        violations.push(RuleViolation {
             words: format!("element {value} is twice in one read, {}", short(&log[at])),
             operations: vec![at],
         });
@@ -136,7 +136,7 @@ fn judge(
     let n_stale = stale.len();
     if options.linearizable {
         for (value, element, latency) in stale {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "element {value} is stale: a read that began {:.6} s after it was known does not show it",
                     latency as f64 / 1e9
@@ -146,9 +146,9 @@ fn judge(
         }
     }
     let rule = "an element that is known stays";
-    let mut report = Report::new(rule, violations);
-    if report.verdict == Verdict::Valid && stable.is_empty() {
-        report.verdict = Verdict::Unknown;
+    let mut report = RuleReport::new(rule, violations);
+    if report.verdict == RuleVerdict::Valid && stable.is_empty() {
+        report.verdict = RuleVerdict::Unknown;
     }
     report.facts = vec![
         ("stable", stable.len().to_string()),

@@ -3,10 +3,10 @@
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::FxHashMap;
 
-use crate::{Report, Violation};
+use crate::{RuleReport, RuleViolation};
 
 /// Checks all ids that were given.
-pub(crate) fn check(log: &[Operation]) -> Report {
+pub(crate) fn check(log: &[Operation]) -> RuleReport {
     let mut first: FxHashMap<&Value, usize> = FxHashMap::default();
     let mut violations = Vec::new();
     let mut n_ids = 0;
@@ -16,7 +16,7 @@ pub(crate) fn check(log: &[Operation]) -> Report {
         }
         n_ids += 1;
         if let Some(&before) = first.get(&op.output) {
-            violations.push(Violation {
+            violations.push(RuleViolation {
                 words: format!(
                     "id {} was given twice: {}, and {op}",
                     op.output, log[before]
@@ -27,7 +27,7 @@ pub(crate) fn check(log: &[Operation]) -> Report {
             first.insert(&op.output, at);
         }
     }
-    let mut report = Report::new("no id is given twice", violations);
+    let mut report = RuleReport::new("no id is given twice", violations);
     let n_attempts = log.iter().filter(|op| op.f == "generate").count();
     report.facts = vec![
         ("attempted", n_attempts.to_string()),

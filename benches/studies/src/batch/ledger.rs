@@ -18,7 +18,7 @@ const ABOUT: &str = "batch.json";
 const ROWS: &str = "rows.jsonl";
 
 /// Rows by the short names of their cells, held by one process at a time.
-pub struct Rows {
+pub struct LedgerRows {
     by_id: BTreeMap<String, Value>,
     place: Option<(PathBuf, File)>,
     lock: Option<File>,
@@ -44,10 +44,10 @@ fn id(row: &Value) -> Option<String> {
     id.or_else(|| Some(rowfiles::id(row["cell"].as_str()?)))
 }
 
-impl Rows {
+impl LedgerRows {
     /// Opens the directory as it was left, or empty after `restart`.
-    pub fn open(directory: Option<&Path>, identity: &Value, restart: bool) -> Result<Rows> {
-        let mut rows = Rows {
+    pub fn open(directory: Option<&Path>, identity: &Value, restart: bool) -> Result<LedgerRows> {
+        let mut rows = LedgerRows {
             by_id: BTreeMap::new(),
             place: None,
             lock: None,
@@ -118,7 +118,7 @@ impl Rows {
     }
 }
 
-impl Returned for Rows {
+impl Returned for LedgerRows {
     fn has(&self, cell: &str) -> bool {
         self.by_id.contains_key(cell)
     }

@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 use crate::conduct::tell;
 use crate::error::{Result, bail};
-use crate::listener::{Event, Listener};
+use crate::listener::{StudyEvent, StudyListener};
 use crate::rowfiles;
 use crate::slurm::{self, End, Needs, News, Waiting};
 use crate::start::Mode;
-use ledger::Rows;
+use ledger::LedgerRows;
 
 /// One cell of a batch.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub trait Batch: Sync {
 
 /// How a batch runs.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct BatchOptions {
     /// What the job is called.
     pub name: String,
     /// Where rows go; nowhere unless given.
@@ -83,7 +83,7 @@ pub struct Options {
 
 /// How a batch ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum BatchEnded {
     /// With an exit status: what was asked for were no rows.
     Status(u8),
     /// With the rows that are there, in the order of the cells; fewer than cells where it was stopped.
@@ -93,39 +93,41 @@ pub enum Ended {
 /// Runs the batch, or what of it was asked for.
 pub fn batch(
     batch: &dyn Batch,
-    options: &Options,
+    options: &BatchOptions,
     stop: &AtomicBool,
-    listener: &mut dyn Listener,
-) -> Result<Ended> {
+    listener: &mut dyn StudyListener,
+) -> Result<BatchEnded> {
     let runner = Runner { batch, options };
     match &options.mode {
-        Mode::List { json } => return runner.list(*json, listener).map(Ended::Status),
+        Mode::List { json } => return runner.list(*json, listener).map(BatchEnded::Status),
         Mode::Cells(ids) => {
-            return runner.run_cells(ids, stop, listener).map(Ended::Status);
+            return runner
+                .run_cells(ids, stop, listener)
+                .map(BatchEnded::Status);
         }
         Mode::Slurm(_) => slurm::expect(options.memory, options.memory_option)?,
         Mode::Local | Mode::Prepare => {}
     }
     let directory = options.directory.as_deref();
-    let mut rows = Rows::open(directory, &options.identity, options.restart)?;
+    let mut rows = LedgerRows::open(directory, &options.identity, options.restart)?;
     let waiting: Vec<&Item> = runner.waiting(&rows);
     match &options.mode {
         Mode::Prepare => {
             let text = &format!("prepared: {} to run\n", count(waiting.len(), "cell"));
             let always = false;
-            tell(listener, Event::Text { text, always })?;
-            return Ok(Ended::Status(0));
+            tell(listener, StudyEvent::Text { text, always })?;
+            return Ok(BatchEnded::Status(0));
         }
         Mode::Slurm(cluster) => runner.run_on_slurm(cluster, &mut rows, stop, listener)?,
         _ => runner.run_here(waiting, &mut rows, stop, listener)?,
     }
     let in_order = batch.items().iter().filter_map(|item| rows.get(&item.id()));
-    Ok(Ended::Rows(in_order.cloned().collect()))
+    Ok(BatchEnded::Rows(in_order.cloned().collect()))
 }
 
 struct Runner<'a> {
     batch: &'a dyn Batch,
-    options: &'a Options,
+    options: &'a BatchOptions,
 }
 
 impl<'a> Runner<'a> {
@@ -136,14 +138,14 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn waiting(&self, rows: &Rows) -> Vec<&'a Item> {
+    fn waiting(&self, rows: &LedgerRows) -> Vec<&'a Item> {
         let items = self.batch.items().iter();
         items
             .filter(|item| rows.get(&item.id()).is_none())
             .collect()
     }
 
-    fn list(&self, json: bool, listener: &mut dyn Listener) -> Result<u8> {
+    fn list(&self, json: bool, listener: &mut dyn StudyListener) -> Result<u8> {
         let text = if json {
             let directory = self.directory()?;
             let done = ledger::done_in(directory)?;
@@ -164,7 +166,7 @@ impl<'a> Runner<'a> {
             names.flat_map(|name| [name, "\n"]).collect()
         };
         let text = &text;
-        tell(listener, Event::Text { text, always: true })?;
+        tell(listener, StudyEvent::Text { text, always: true })?;
         Ok(0)
     }
 
@@ -173,7 +175,7 @@ impl<'a> Runner<'a> {
         &self,
         ids: &[String],
         stop: &AtomicBool,
-        listener: &mut dyn Listener,
+        listener: &mut dyn StudyListener,
     ) -> Result<u8> {
         let directory = self.directory()?;
         let items = self.batch.items();
@@ -208,19 +210,19 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn tell_row(&self, row: &Value, listener: &mut dyn Listener) -> Result<()> {
+    fn tell_row(&self, row: &Value, listener: &mut dyn StudyListener) -> Result<()> {
         let text = &format!("{}\n", self.batch.words(row));
         let always = false;
-        tell(listener, Event::Text { text, always })
+        tell(listener, StudyEvent::Text { text, always })
     }
 
     /// Several at a time; told in the order of the cells.
     fn run_here(
         &self,
         waiting: Vec<&'a Item>,
-        rows: &mut Rows,
+        rows: &mut LedgerRows,
         stop: &AtomicBool,
-        listener: &mut dyn Listener,
+        listener: &mut dyn StudyListener,
     ) -> Result<()> {
         let n_cells = waiting.len();
         let queue: Mutex<VecDeque<(usize, &Item)>> =
@@ -271,9 +273,9 @@ impl<'a> Runner<'a> {
     fn run_on_slurm(
         &self,
         cluster: &slurm::Slurm,
-        rows: &mut Rows,
+        rows: &mut LedgerRows,
         stop: &AtomicBool,
-        listener: &mut dyn Listener,
+        listener: &mut dyn StudyListener,
     ) -> Result<()> {
         let directory = self.directory()?;
         let executable = crate::process::this_program()?.display().to_string();
@@ -286,14 +288,14 @@ impl<'a> Runner<'a> {
             command: command.collect(),
         };
         let waiting = self.waiting(rows);
-        tell(listener, Event::Begin(waiting.len()))?;
+        tell(listener, StudyEvent::Begin(waiting.len()))?;
         let cells = waiting.iter().map(|item| Waiting {
             id: item.id(),
             cell: item.id(),
         });
-        let mut hear = |rows: &Rows, news: News| match news {
-            News::Doing(words) => tell(listener, Event::Doing(&words)),
-            News::Warning(words) => tell(listener, Event::Warning(&words)),
+        let mut hear = |rows: &LedgerRows, news: News| match news {
+            News::Doing(words) => tell(listener, StudyEvent::Doing(&words)),
+            News::Warning(words) => tell(listener, StudyEvent::Warning(&words)),
             News::Row(id) => match rows.get(&id) {
                 Some(row) => self.tell_row(row, listener),
                 None => Ok(()),
@@ -305,7 +307,7 @@ impl<'a> Runner<'a> {
             End::Left(job) if job.is_empty() => {}
             End::Left(job) => {
                 let words = slurm::goes_on(&job);
-                tell(listener, Event::Warning(&words))?;
+                tell(listener, StudyEvent::Warning(&words))?;
             }
             End::Done(failed) => {
                 for (cell, reason) in failed {
@@ -317,6 +319,6 @@ impl<'a> Runner<'a> {
                 }
             }
         }
-        tell(listener, Event::End)
+        tell(listener, StudyEvent::End)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, look, width};
 use super::lacking;
-use super::scale::{Log, time};
+use super::scale::{LogScale, time};
 use crate::summary::Spread;
 
 /// Grouped bars.
@@ -60,7 +60,7 @@ impl Bars<'_> {
         if over {
             shown.push(self.limit);
         }
-        let scale = Log::over(shown, bottom, canvas.top + headroom);
+        let scale = LogScale::over(shown, bottom, canvas.top + headroom);
         let note = if spreads {
             format!(
                 "{} (logarithmic): median, shortest and longest",
@@ -109,7 +109,7 @@ impl Bars<'_> {
         x: f64,
         width: f64,
         spread: Option<&Spread>,
-        scale: &Log,
+        scale: &LogScale,
         bottom: f64,
         upward: bool,
     ) {

@@ -1,7 +1,7 @@
 //! A cactus plot: how many instances each series answers, each within which time. Lower and further right is better.
 
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, look};
-use super::scale::{Linear, Log, time};
+use super::scale::{Linear, LogScale, time};
 
 /// A cactus plot.
 pub struct Cactus<'a> {
@@ -41,7 +41,7 @@ impl Cactus<'_> {
             .series
             .iter()
             .flat_map(|(_, times)| times.iter().copied());
-        let scale = Log::over(shown.chain([self.limit]), bottom, canvas.top + 8.0);
+        let scale = LogScale::over(shown.chain([self.limit]), bottom, canvas.top + 8.0);
         let label = format!("{} (logarithmic)", self.y_label);
         canvas.time_axis(&scale, &label);
         let n = self.n_instances.max(1) as f64;

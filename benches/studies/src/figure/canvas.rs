@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::scale::{Linear, Log, time};
+use super::scale::{Linear, LogScale, time};
 use kingsnake_text::Escaped;
 
 /// The width of every figure.
@@ -23,7 +23,7 @@ const DASHES: [&str; 3] = ["", "7 3", "2 3"];
 
 /// How a series looks.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct SeriesLook {
     /// The class for the page.
     pub class: usize,
     /// The colour.
@@ -34,9 +34,9 @@ pub struct Look {
 }
 
 /// The look of a series by its number.
-pub fn look(series: usize) -> Look {
+pub fn look(series: usize) -> SeriesLook {
     let class = series % COLORS.len();
-    Look {
+    SeriesLook {
         class,
         color: COLORS[class],
         dashes: DASHES[series / COLORS.len() % DASHES.len()],
@@ -47,9 +47,9 @@ pub fn look(series: usize) -> Look {
 /// What stands before a legend's words.
 pub enum Swatch {
     /// A filled box.
-    Box(Look),
+    Box(SeriesLook),
     /// A line with a mark.
-    Line(Look),
+    Line(SeriesLook),
     /// The hatched box.
     Hatched,
     /// The dashed line of the limit.
@@ -122,7 +122,7 @@ impl Canvas {
     }
 
     /// The time axis with its grid: names at the left, its label above.
-    pub fn time_axis(&mut self, scale: &Log, label: &str) {
+    pub fn time_axis(&mut self, scale: &LogScale, label: &str) {
         self.text(18.0, self.top - 10.0, 11.5, Anchor::Start, "soft", label);
         for tick in scale.ticks(time) {
             self.grid_line(scale.place(tick.at), tick.name.as_deref());
@@ -182,7 +182,7 @@ impl Canvas {
     }
 
     /// A filled box; a pale one where the colours begin again.
-    pub fn bar(&mut self, look: Look, x: f64, y: f64, width: f64, height: f64) {
+    pub fn bar(&mut self, look: SeriesLook, x: f64, y: f64, width: f64, height: f64) {
         let pale = if look.dashes.is_empty() {
             ""
         } else {
@@ -197,7 +197,7 @@ impl Canvas {
     }
 
     /// A filled box without an outline, which would make a thin one look thicker.
-    pub fn piece(&mut self, look: Look, x: f64, y: f64, width: f64, height: f64) {
+    pub fn piece(&mut self, look: SeriesLook, x: f64, y: f64, width: f64, height: f64) {
         let _ = write!(
             self.out,
             r#"<rect class="fill k{}" fill="{}" x="{x:.1}" y="{y:.2}" width="{width:.1}" height="{height:.2}"/>"#,
@@ -206,7 +206,7 @@ impl Canvas {
     }
 
     /// A hatched box in a series's colour, or in grey.
-    pub fn hatched(&mut self, of: Option<Look>, x: f64, y: f64, width: f64, height: f64) {
+    pub fn hatched(&mut self, of: Option<SeriesLook>, x: f64, y: f64, width: f64, height: f64) {
         let look = of.unwrap_or(look(6));
         let _ = write!(
             self.out,
@@ -218,12 +218,12 @@ impl Canvas {
     }
 
     /// A line along a path.
-    pub fn path(&mut self, look: Look, d: &str) {
+    pub fn path(&mut self, look: SeriesLook, d: &str) {
         self.dashed(look, d, look.dashes);
     }
 
     /// A line along a path, with dashes of its own.
-    pub fn dashed(&mut self, look: Look, d: &str, dashes: &str) {
+    pub fn dashed(&mut self, look: SeriesLook, d: &str, dashes: &str) {
         let dashes = if dashes.is_empty() {
             String::new()
         } else {
@@ -237,7 +237,7 @@ impl Canvas {
     }
 
     /// A faint area, for a spread.
-    pub fn area(&mut self, look: Look, d: &str) {
+    pub fn area(&mut self, look: SeriesLook, d: &str) {
         let _ = write!(
             self.out,
             r#"<path class="fill k{}" fill="{}" fill-opacity="0.16" d="{d}"/>"#,
@@ -256,7 +256,7 @@ impl Canvas {
     }
 
     /// A series's mark, filled or hollow.
-    pub fn mark(&mut self, look: Look, x: f64, y: f64, filled: bool) {
+    pub fn mark(&mut self, look: SeriesLook, x: f64, y: f64, filled: bool) {
         let r = 4.2;
         let d = match look.mark {
             0 => format!(

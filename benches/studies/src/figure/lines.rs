@@ -1,7 +1,7 @@
 //! Lines over an axis of numbers: medians joined, the spread as a faint area, runs without an answer hollow at the limit.
 
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, look};
-use super::scale::{Linear, Log, time};
+use super::scale::{Linear, LogScale, time};
 use crate::summary::Spread;
 
 /// Lines.
@@ -17,13 +17,13 @@ pub struct Lines<'a> {
     /// Whether it varies by factors.
     pub x_log: bool,
     /// The lines.
-    pub all: Vec<Line>,
+    pub all: Vec<Series>,
     /// The time limit.
     pub limit: f64,
 }
 
 /// One line.
-pub struct Line {
+pub struct Series {
     /// Its name.
     pub name: String,
     /// Its points, from left to right, with the name of each place.
@@ -35,7 +35,7 @@ const INSET: f64 = 16.0;
 
 enum Across {
     Linear(Linear),
-    Log(Log),
+    Log(LogScale),
 }
 
 impl Across {
@@ -73,7 +73,7 @@ impl Lines<'_> {
         if over {
             shown.push(self.limit);
         }
-        let scale = Log::over(shown, bottom, canvas.top + 8.0);
+        let scale = LogScale::over(shown, bottom, canvas.top + 8.0);
         let note = if all().any(|(_, _, spread)| spread.n > 1) {
             format!(
                 "{} (logarithmic): median, shortest to longest",
@@ -85,7 +85,7 @@ impl Lines<'_> {
         canvas.time_axis(&scale, &note);
         let numbers = all().map(|(x, _, _)| *x);
         let across = if self.x_log {
-            Across::Log(Log::within(numbers, LEFT + INSET, RIGHT - INSET))
+            Across::Log(LogScale::within(numbers, LEFT + INSET, RIGHT - INSET))
         } else {
             Across::Linear(Linear::over(numbers, LEFT + INSET, RIGHT - INSET))
         };
@@ -125,7 +125,14 @@ impl Lines<'_> {
         }
     }
 
-    fn spread(&self, canvas: &mut Canvas, at: usize, line: &Line, across: &Across, scale: &Log) {
+    fn spread(
+        &self,
+        canvas: &mut Canvas,
+        at: usize,
+        line: &Series,
+        across: &Across,
+        scale: &LogScale,
+    ) {
         if line.points.iter().all(|(_, _, spread)| spread.n < 2) {
             return;
         }
@@ -139,7 +146,14 @@ impl Lines<'_> {
         canvas.area(look(at), &format!("M{}z", all.join("L")));
     }
 
-    fn line(&self, canvas: &mut Canvas, at: usize, line: &Line, across: &Across, scale: &Log) {
+    fn line(
+        &self,
+        canvas: &mut Canvas,
+        at: usize,
+        line: &Series,
+        across: &Across,
+        scale: &LogScale,
+    ) {
         let look = look(at);
         let y = |seconds: f64| scale.place(seconds.min(self.limit));
         let points: Vec<(f64, &Spread)> = line

@@ -14,18 +14,18 @@ mod stack;
 
 pub use bars::Bars;
 pub use cactus::Cactus;
-pub use lines::{Line, Lines};
+pub use lines::{Lines, Series};
 pub use stack::Stack;
 
-use crate::row::Outcome;
+use crate::row::RowOutcome;
 use crate::summary::Spread;
 
 /// Why a mark has no time.
 fn lacking(spread: &Spread, limit: f64) -> String {
     match spread.lacks {
-        Some(Outcome::Memory) => "memory".to_owned(),
-        Some(Outcome::Failed) => "failed".to_owned(),
-        Some(Outcome::Unknown) => "unknown".to_owned(),
+        Some(RowOutcome::Memory) => "memory".to_owned(),
+        Some(RowOutcome::Failed) => "failed".to_owned(),
+        Some(RowOutcome::Unknown) => "unknown".to_owned(),
         _ => format!("> {}", scale::time(limit)),
     }
 }

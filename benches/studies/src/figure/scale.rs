@@ -2,7 +2,7 @@
 
 /// A logarithmic scale.
 #[derive(Clone, Copy, Debug)]
-pub struct Log {
+pub struct LogScale {
     low: f64,
     high: f64,
     from: f64,
@@ -18,14 +18,14 @@ pub struct Tick {
     pub name: Option<String>,
 }
 
-impl Log {
+impl LogScale {
     /// From the least of these numbers to the greatest.
-    pub fn within(numbers: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Log {
+    pub fn within(numbers: impl IntoIterator<Item = f64>, from: f64, to: f64) -> LogScale {
         let (mut low, mut high) = ends(numbers);
         if low >= high {
             (low, high) = (low / 2.0, low * 2.0);
         }
-        Log {
+        LogScale {
             low,
             high,
             from,
@@ -34,7 +34,7 @@ impl Log {
     }
 
     /// A scale that shows all of these numbers, its ends at 1, 2 or 5 times a power of ten, at least one decade long.
-    pub fn over(numbers: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Log {
+    pub fn over(numbers: impl IntoIterator<Item = f64>, from: f64, to: f64) -> LogScale {
         let (least, most) = ends(numbers);
         let mut low = step_down(least * 0.95);
         let mut high = step_up(most * 1.05);
@@ -44,7 +44,7 @@ impl Log {
                 high = step_up(high * 1.01);
             }
         }
-        Log {
+        LogScale {
             low,
             high,
             from,
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn names(low: f64, high: f64) -> Vec<String> {
-        let scale = Log::over([low, high], 0.0, 1.0);
+        let scale = LogScale::over([low, high], 0.0, 1.0);
         let ticks = scale.ticks(time);
         ticks.into_iter().filter_map(|tick| tick.name).collect()
     }
@@ -199,7 +199,7 @@ mod tests {
     fn every_number_is_within_its_scale() {
         for least in [1e-5, 0.0213, 0.5, 1.0, 9.99, 10.0, 123.0] {
             for factor in [1.0, 1.01, 3.0, 1e4] {
-                let scale = Log::over([least, least * factor], 100.0, 0.0);
+                let scale = LogScale::over([least, least * factor], 100.0, 0.0);
                 let (one, other) = (scale.place(least), scale.place(least * factor));
                 assert!(
                     one < 99.9 && one > 0.1 && other <= one && other > 0.1,
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn nothing_to_show_is_still_a_scale() {
-        let scale = Log::over([f64::INFINITY, 0.0], 0.0, 1.0);
+        let scale = LogScale::over([f64::INFINITY, 0.0], 0.0, 1.0);
         assert!(scale.place(0.5).is_finite());
-        assert!((Log::within([7.0], 0.0, 1.0).place(7.0) - 0.5).abs() < 1e-9);
+        assert!((LogScale::within([7.0], 0.0, 1.0).place(7.0) - 0.5).abs() < 1e-9);
         assert_eq!(Linear::over([], 0.0, 1.0).ticks().len(), 11);
     }
 

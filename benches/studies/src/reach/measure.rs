@@ -45,37 +45,41 @@ fn depth(dag: &Dag) -> usize {
 
 /// A way to compute reachability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
+pub enum ReachEngine {
     DenseOne,
     DenseAll,
     Chains,
     Gpu,
 }
 
-impl Engine {
+impl ReachEngine {
     pub fn name(self, meter: Option<&Meter>) -> String {
         match (self, meter) {
-            (Engine::DenseOne, _) => "dense, one thread".to_owned(),
-            (Engine::DenseAll, _) => {
+            (ReachEngine::DenseOne, _) => "dense, one thread".to_owned(),
+            (ReachEngine::DenseAll, _) => {
                 format!("dense, {} threads", rayon::current_num_threads())
             }
-            (Engine::Chains, _) => "chains".to_owned(),
-            (Engine::Gpu, Some(meter)) => {
+            (ReachEngine::Chains, _) => "chains".to_owned(),
+            (ReachEngine::Gpu, Some(meter)) => {
                 let name = &meter.about().name;
                 name.split(" (").next().unwrap_or(name).to_owned()
             }
-            (Engine::Gpu, None) => "gpu".to_owned(),
+            (ReachEngine::Gpu, None) => "gpu".to_owned(),
         }
     }
 }
 
 /// The engines for a graph of this size.
-pub fn engines(meter: Option<&Meter>, nodes: u32, software_nodes: u32) -> Vec<Engine> {
-    let mut engines = vec![Engine::DenseOne, Engine::DenseAll, Engine::Chains];
+pub fn engines(meter: Option<&Meter>, nodes: u32, software_nodes: u32) -> Vec<ReachEngine> {
+    let mut engines = vec![
+        ReachEngine::DenseOne,
+        ReachEngine::DenseAll,
+        ReachEngine::Chains,
+    ];
     let takes =
         |meter: &Meter| meter.about().kind != AdapterKind::Software || nodes <= software_nodes;
     if meter.is_some_and(takes) {
-        engines.push(Engine::Gpu);
+        engines.push(ReachEngine::Gpu);
     }
     engines
 }
@@ -116,22 +120,22 @@ impl Measurement {
 
 /// Computes once; on the CPU twice, the second time over what the first left.
 pub fn measure(
-    engine: Engine,
+    engine: ReachEngine,
     graph: &Graph,
     meter: Option<&mut Meter>,
 ) -> Result<Measurement, String> {
     let dag = &graph.dag;
     match engine {
-        Engine::DenseOne => {
+        ReachEngine::DenseOne => {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(1)
                 .build()
                 .map_err(|error| error.to_string())?;
             Ok(pool.install(|| dense(dag)))
         }
-        Engine::DenseAll => Ok(dense(dag)),
-        Engine::Chains => Ok(chains(dag, &graph.chains)),
-        Engine::Gpu => {
+        ReachEngine::DenseAll => Ok(dense(dag)),
+        ReachEngine::Chains => Ok(chains(dag, &graph.chains)),
+        ReachEngine::Gpu => {
             let meter = meter.ok_or("there is no device")?;
             let found = meter
                 .closure(dag, Form::Auto, &Budget::unlimited())

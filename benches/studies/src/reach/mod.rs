@@ -11,19 +11,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::{Context, Result};
-use kingsnake_gpu::{Choice, Meter};
+use kingsnake_gpu::{DeviceChoice, Meter};
 use kingsnake_solver::session_graph::SessionGraph;
 use kingsnake_text::lasting;
 use serde::Serialize;
 
-use crate::listener::{Event, Listener};
-use measure::{Engine, Graph, Measurement};
+use crate::listener::{StudyEvent, StudyListener};
+use measure::{Graph, Measurement, ReachEngine};
 
 const STDOUT: &str = "cannot write to stdout";
 
 /// One measurement, as written.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct ReachRow {
     pub(super) engine: String,
     pub(super) nodes: u32,
     pub(super) degree: u32,
@@ -59,7 +59,7 @@ pub(super) struct Copying {
 
 /// What is measured.
 #[derive(Clone, Debug)]
-pub struct Reach {
+pub struct ReachStudy {
     /// Where rows, figures and the page go.
     pub out: PathBuf,
     /// How many nodes.
@@ -71,7 +71,7 @@ pub struct Reach {
     /// How many nodes an edge reaches ahead at most.
     pub span: u32,
     /// Which GPU takes part, if any.
-    pub device: Choice,
+    pub device: DeviceChoice,
     /// A software adapter computes only graphs of at most this many nodes.
     pub software_nodes: u32,
     /// Everything is measured this often, and the shortest time taken.
@@ -79,16 +79,18 @@ pub struct Reach {
 }
 
 /// Measures, and writes what was found.
-pub fn reach(args: &Reach, listener: &mut dyn Listener) -> Result<u8> {
+pub fn reach(args: &ReachStudy, listener: &mut dyn StudyListener) -> Result<u8> {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot make the directory {}", args.out.display()))?;
     let copying = measure::copying();
     let mut meter = match (&args.device, Meter::open(&args.device)) {
-        (Choice::Cpu, _) => None,
+        (DeviceChoice::Cpu, _) => None,
         (_, Ok(meter)) => Some(meter),
         (_, Err(why)) => {
             let words = format!("{why}; the CPU is measured alone");
-            listener.event(Event::Warning(&words)).context(STDOUT)?;
+            listener
+                .event(StudyEvent::Warning(&words))
+                .context(STDOUT)?;
             None
         }
     };
@@ -110,7 +112,9 @@ pub fn reach(args: &Reach, listener: &mut dyn Listener) -> Result<u8> {
                     Ok(found) => found,
                     Err(why) => {
                         let words = format!("{nodes} nodes, {degree} edges each: {why}");
-                        listener.event(Event::Warning(&words)).context(STDOUT)?;
+                        listener
+                            .event(StudyEvent::Warning(&words))
+                            .context(STDOUT)?;
                         continue;
                     }
                 };
@@ -118,7 +122,7 @@ pub fn reach(args: &Reach, listener: &mut dyn Listener) -> Result<u8> {
                 csv.serialize(&row).context("cannot write the row")?;
                 csv.flush().context("cannot write the row")?;
                 let text = &line(&row);
-                let event = Event::Text {
+                let event = StudyEvent::Text {
                     text,
                     always: false,
                 };
@@ -129,14 +133,14 @@ pub fn reach(args: &Reach, listener: &mut dyn Listener) -> Result<u8> {
     }
     let page = page::write(&args.out, &rows, copying, meter.as_ref().map(Meter::about))?;
     let text = &format!("{}\n", page.display());
-    let event = Event::Text { text, always: true };
+    let event = StudyEvent::Text { text, always: true };
     listener.event(event).context(STDOUT)?;
     Ok(0)
 }
 
 fn best_of(
     repeat: u32,
-    engine: Engine,
+    engine: ReachEngine,
     graph: &Graph,
     mut meter: Option<&mut Meter>,
 ) -> Result<Measurement, String> {
@@ -156,21 +160,21 @@ fn best_of(
 }
 
 fn row(
-    engine: Engine,
+    engine: ReachEngine,
     graph: &Graph,
     degree: u32,
     found: &Measurement,
     copying: Copying,
     meter: Option<&Meter>,
-) -> Row {
+) -> ReachRow {
     let seconds = found.time.as_secs_f64().max(1e-9);
     let bytes_a_second = found.bytes_moved as f64 / seconds;
     let copy = match engine {
-        Engine::DenseOne | Engine::Chains => Some(copying.one_thread),
-        Engine::DenseAll => Some(copying.all_threads),
-        Engine::Gpu => None,
+        ReachEngine::DenseOne | ReachEngine::Chains => Some(copying.one_thread),
+        ReachEngine::DenseAll => Some(copying.all_threads),
+        ReachEngine::Gpu => None,
     };
-    Row {
+    ReachRow {
         engine: engine.name(meter),
         nodes: graph.dag.n_nodes() as u32,
         degree,
@@ -192,7 +196,7 @@ fn row(
     }
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &ReachRow) -> String {
     let share = row.share_of_copy.map_or(String::new(), |share| {
         format!(", {:.0} % of copying", 100.0 * share)
     });

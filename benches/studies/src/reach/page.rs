@@ -7,9 +7,9 @@ use crate::error::Result;
 use kingsnake_gpu::About;
 use serde_json::json;
 
-use super::{Copying, Row};
+use super::{Copying, ReachRow};
 use crate::figure::png::Painter;
-use crate::figure::{Line, Lines};
+use crate::figure::{Lines, Series};
 use crate::ledger::put_whole;
 use crate::summary::Spread;
 use kingsnake_text::{Frame, count, grouped, lasting, page as whole};
@@ -20,7 +20,7 @@ const MORE_STYLE: &str = include_str!("../report/report.css");
 /// Writes figures, `rows.json` and the page, and says where the page is.
 pub fn write(
     directory: &Path,
-    rows: &[Row],
+    rows: &[ReachRow],
     copying: Copying,
     about: Option<&About>,
 ) -> Result<PathBuf> {
@@ -43,7 +43,7 @@ pub fn write(
     degrees.sort_unstable();
     degrees.dedup();
     for degree in degrees {
-        let of_degree: Vec<&Row> = rows.iter().filter(|row| row.degree == degree).collect();
+        let of_degree: Vec<&ReachRow> = rows.iter().filter(|row| row.degree == degree).collect();
         let name = format!("reach-{degree}");
         let svg = draw(&name, degree, &of_degree);
         put_whole(&directory.join(format!("{name}.svg")), &svg)?;
@@ -101,8 +101,8 @@ fn head(copying: Copying, about: Option<&About>) -> Markup {
     }
 }
 
-fn draw(id: &str, degree: u32, rows: &[&Row]) -> String {
-    let mut lines: Vec<Line> = Vec::new();
+fn draw(id: &str, degree: u32, rows: &[&ReachRow]) -> String {
+    let mut lines: Vec<Series> = Vec::new();
     for row in rows {
         let point = (
             f64::from(row.nodes),
@@ -119,7 +119,7 @@ fn draw(id: &str, degree: u32, rows: &[&Row]) -> String {
         );
         match lines.iter_mut().find(|line| line.name == row.engine) {
             Some(line) => line.points.push(point),
-            None => lines.push(Line {
+            None => lines.push(Series {
                 name: row.engine.clone(),
                 points: vec![point],
             }),
@@ -150,7 +150,7 @@ const HEADINGS: [&str; 10] = [
     "lanes busy",
 ];
 
-fn table(rows: &[&Row]) -> Markup {
+fn table(rows: &[&ReachRow]) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label="Rows" {
             table.rounds {
@@ -163,7 +163,7 @@ fn table(rows: &[&Row]) -> Markup {
     }
 }
 
-fn cells(row: &Row) -> [String; 10] {
+fn cells(row: &ReachRow) -> [String; 10] {
     const NOTHING: &str = "–";
     let percent =
         |share: Option<f64>| share.map_or(NOTHING.to_owned(), |it| format!("{:.0} %", 100.0 * it));

@@ -1,8 +1,8 @@
 //! Draws an experiment as its file says: one picture for each value of the axes that are neither along it nor in colour.
 
 use super::combinations;
-use crate::design::{Drawn, Shown, Study};
-use crate::figure::{Bars, Cactus, Line, Lines, Stack};
+use crate::design::{Drawn, SettledExperiment, Study};
+use crate::figure::{Bars, Cactus, Lines, Series, Stack};
 use crate::phases::{self, PARTS};
 use crate::recipe::FigureKind;
 use crate::row::Row;
@@ -10,7 +10,11 @@ use crate::settle::slug;
 use crate::summary::{Spread, spread};
 
 /// The pictures, each with the name of its file.
-pub fn draw(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Vec<(String, String)> {
+pub fn draw(
+    study: &Study,
+    shown: &SettledExperiment,
+    points: &[Vec<&Row>],
+) -> Vec<(String, String)> {
     let Some(drawn) = &shown.figure else {
         return Vec::new();
     };
@@ -27,7 +31,7 @@ pub fn draw(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Vec<(String, 
 }
 
 struct Artist<'a> {
-    shown: &'a Shown,
+    shown: &'a SettledExperiment,
     drawn: &'a Drawn,
     points: &'a [Vec<&'a Row>],
     limit: f64,
@@ -147,7 +151,7 @@ impl Artist<'_> {
                 })
                 .collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            Line {
+            Series {
                 name: self.shown.axes[series].values[of].name.clone(),
                 points,
             }

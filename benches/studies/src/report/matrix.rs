@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use crate::design::Shown;
+use crate::design::SettledExperiment;
 use maud::{Markup, html};
 
 /// The axis across: the one in colour, or else the last.
-pub fn across(shown: &Shown) -> usize {
+pub fn across(shown: &SettledExperiment) -> usize {
     let drawn = shown.figure.as_ref();
     drawn.map_or(shown.axes.len() - 1, |drawn| drawn.series)
 }
 
 /// Each line's names, and the points along it.
-pub fn lines(shown: &Shown) -> Vec<(String, Vec<usize>)> {
+pub fn lines(shown: &SettledExperiment) -> Vec<(String, Vec<usize>)> {
     let across = across(shown);
     super::combinations(shown)
         .filter(|(at, _)| at[across] == 0)
@@ -30,7 +30,7 @@ pub fn lines(shown: &Shown) -> Vec<(String, Vec<usize>)> {
 }
 
 /// The values of the axes in a few words, without one of them and without those that do not vary.
-pub fn line_name(shown: &Shown, at: &[usize], but: Option<usize>) -> String {
+pub fn line_name(shown: &SettledExperiment, at: &[usize], but: Option<usize>) -> String {
     let varies = |axis: &usize| shown.axes[*axis].values.len() > 1 || *axis == 0;
     (0..at.len())
         .filter(|axis| Some(*axis) != but)

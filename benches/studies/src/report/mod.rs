@@ -14,10 +14,10 @@ use crate::error::Result;
 use serde_json::{Value, json};
 
 use crate::caveats::{caption, caveats};
-use crate::design::{Cell, Shown, Study};
+use crate::design::{Cell, SettledExperiment, Study};
 use crate::figure::png::Painter;
 use crate::ledger::put_whole;
-use crate::problems::Problem;
+use crate::problems::StudyProblem;
 use crate::recipe::Measure;
 use crate::row::Row;
 use crate::summary::{by_point, spread};
@@ -31,7 +31,7 @@ pub fn write(
     directory: &Path,
     study: &Study,
     rows: &[(Cell, Row)],
-    problems: &[Problem],
+    problems: &[StudyProblem],
 ) -> Result<PathBuf> {
     let points = by_point(study, rows);
     let painter = Painter::new();
@@ -66,7 +66,7 @@ pub fn write(
 /// An experiment: its caveats, its figures, the paper's numbers, its tables.
 fn section(
     study: &Study,
-    experiment: &Shown,
+    experiment: &SettledExperiment,
     points: &[Vec<&Row>],
     drawn: Vec<(String, String)>,
 ) -> Markup {
@@ -88,7 +88,7 @@ fn section(
     }
 }
 
-fn mood(study: &Study, problems: &[Problem], rows: &[(Cell, Row)]) -> &'static str {
+fn mood(study: &Study, problems: &[StudyProblem], rows: &[(Cell, Row)]) -> &'static str {
     if !problems.is_empty() {
         "violated"
     } else if rows.len() < study.cells.len() {
@@ -98,7 +98,7 @@ fn mood(study: &Study, problems: &[Problem], rows: &[(Cell, Row)]) -> &'static s
     }
 }
 
-fn head(study: &Study, rows: &[(Cell, Row)], problems: &[Problem]) -> Markup {
+fn head(study: &Study, rows: &[(Cell, Row)], problems: &[StudyProblem]) -> Markup {
     let done = if rows.len() < study.cells.len() {
         let cells = count(study.cells.len(), "cell");
         format!("? {} of {cells} done", rows.len())
@@ -117,7 +117,7 @@ fn head(study: &Study, rows: &[(Cell, Row)], problems: &[Problem]) -> Markup {
         @if !problems.is_empty() {
             section.problems {
                 h2 { "This must not happen" }
-                @for (words, commands) in problems.iter().map(Problem::words) {
+                @for (words, commands) in problems.iter().map(StudyProblem::words) {
                     p { strong { (words) } }
                     @for command in commands { pre { code { (command) } } }
                 }
@@ -127,13 +127,13 @@ fn head(study: &Study, rows: &[(Cell, Row)], problems: &[Problem]) -> Markup {
 }
 
 /// Which time an experiment compares.
-fn measure(experiment: &Shown) -> Measure {
+fn measure(experiment: &SettledExperiment) -> Measure {
     let drawn = experiment.figure.as_ref();
     drawn.map_or(Measure::Seconds, |drawn| drawn.figure.measure)
 }
 
 /// Every value of the axes, with the point there, the last axis varying fastest.
-fn combinations(experiment: &Shown) -> impl Iterator<Item = (Vec<usize>, usize)> + '_ {
+fn combinations(experiment: &SettledExperiment) -> impl Iterator<Item = (Vec<usize>, usize)> + '_ {
     let n = experiment.grid.len();
     (0..n).map(|place| {
         let mut rest = place;

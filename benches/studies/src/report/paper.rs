@@ -1,12 +1,12 @@
 //! The paper's numbers beside ours.
 
-use crate::claims::{Finding, Judged, judge};
-use crate::design::{Shown, Study};
+use crate::claims::{ClaimFinding, Judged, judge};
+use crate::design::{SettledExperiment, Study};
 use crate::row::Row;
 use maud::{Markup, html};
 
 /// The claims of an experiment, judged.
-pub fn judged(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Vec<Judged> {
+pub fn judged(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -> Vec<Judged> {
     let measure = super::measure(shown);
     let claims = shown.claims.iter();
     claims
@@ -15,7 +15,7 @@ pub fn judged(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Vec<Judged>
 }
 
 /// The table of claims, where there are any.
-pub fn section(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Markup {
+pub fn section(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -> Markup {
     let all = judged(study, shown, points);
     html! {
         @if !all.is_empty() {
@@ -42,11 +42,11 @@ pub fn section(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Markup {
     }
 }
 
-fn class(finding: Finding) -> &'static str {
+fn class(finding: ClaimFinding) -> &'static str {
     match finding {
-        Finding::Agrees => "agrees",
-        Finding::Direction => "direction",
-        Finding::Differs => "differs",
-        Finding::Open | Finding::Noise | Finding::Sizes => "open",
+        ClaimFinding::Agrees => "agrees",
+        ClaimFinding::Direction => "direction",
+        ClaimFinding::Differs => "differs",
+        ClaimFinding::Open | ClaimFinding::Noise | ClaimFinding::Sizes => "open",
     }
 }

@@ -1,6 +1,6 @@
 //! What was run on what, so that it can be run again.
 
-use crate::design::{Cell, Origin, Study};
+use crate::design::{Cell, HistoryOrigin, Study};
 use crate::machine;
 use crate::row::Row;
 use kingsnake_text::{count, lasting, sized};
@@ -65,10 +65,10 @@ pub fn section(study: &Study, rows: &[(Cell, Row)]) -> Markup {
     }
 }
 
-fn origin(origin: &Origin) -> String {
+fn origin(origin: &HistoryOrigin) -> String {
     match origin {
-        Origin::Generated(words) => format!("kingsnake generate {}", words.join(" ")),
-        Origin::File(path) => path.display().to_string(),
-        Origin::Corpus { name, .. } => format!("datasets/corpus/{name}"),
+        HistoryOrigin::Generated(words) => format!("kingsnake generate {}", words.join(" ")),
+        HistoryOrigin::File(path) => path.display().to_string(),
+        HistoryOrigin::Corpus { name, .. } => format!("datasets/corpus/{name}"),
     }
 }

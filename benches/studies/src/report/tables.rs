@@ -2,11 +2,11 @@
 
 use super::matrix::{Matrix, across, line_name, lines};
 use crate::claims::{seconds, short};
-use crate::design::{Shown, Study};
+use crate::design::{SettledExperiment, Study};
 use crate::figure::scale::time;
 use crate::phases::{self, PARTS};
-use crate::recipe::Table;
-use crate::row::{Outcome, Row};
+use crate::recipe::StudyTable;
+use crate::row::{Row, RowOutcome};
 use crate::summary::{Spread, middle, spread};
 use kingsnake_text::{grouped, sized};
 use maud::{Markup, html};
@@ -14,52 +14,62 @@ use maud::{Markup, html};
 const NOTHING: &str = "–";
 
 /// A table.
-pub fn table(table: Table, study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Markup {
+pub fn table(
+    table: StudyTable,
+    study: &Study,
+    shown: &SettledExperiment,
+    points: &[Vec<&Row>],
+) -> Markup {
     match table {
-        Table::Medians => medians(study, shown, points),
-        Table::Split => each("Median time to encode + to solve", shown, points, split),
-        Table::Sizes => each(
+        StudyTable::Medians => medians(study, shown, points),
+        StudyTable::Split => each("Median time to encode + to solve", shown, points, split),
+        StudyTable::Sizes => each(
             "Variables / clauses / conflicts (medians)",
             shown,
             points,
             sizes,
         ),
-        Table::Memory => each("Peak memory (median)", shown, points, memory),
-        Table::Detection => each(
+        StudyTable::Memory => each("Peak memory (median)", shown, points, memory),
+        StudyTable::Detection => each(
             "Violations found, of the runs, and the 95 % interval of the share (Wilson)",
             shown,
             points,
             detection,
         ),
-        Table::Positions => each(
+        StudyTable::Positions => each(
             "Transactions committed when the counterexample was complete (median of the runs that found one, and the least)",
             shown,
             points,
             positions,
         ),
-        Table::Aborts => each(
+        StudyTable::Aborts => each(
             "Attempts that aborted while the history was made (median)",
             shown,
             points,
             aborts,
         ),
-        Table::Making => each(
+        StudyTable::Making => each(
             "Time to make the history + to check it (medians)",
             shown,
             points,
             making,
         ),
-        Table::Rounds => rounds(shown, points),
-        Table::Phases => by_phase(shown, points),
+        StudyTable::Rounds => rounds(shown, points),
+        StudyTable::Phases => by_phase(shown, points),
     }
 }
 
-fn columns(shown: &Shown) -> Vec<String> {
+fn columns(shown: &SettledExperiment) -> Vec<String> {
     let values = &shown.axes[across(shown)].values;
     values.iter().map(|label| label.name.clone()).collect()
 }
 
-fn each(caption: &str, shown: &Shown, points: &[Vec<&Row>], cell: fn(&[&Row]) -> String) -> Markup {
+fn each(
+    caption: &str,
+    shown: &SettledExperiment,
+    points: &[Vec<&Row>],
+    cell: fn(&[&Row]) -> String,
+) -> Markup {
     let mut matrix = Matrix::new(caption, columns(shown));
     for (name, along) in lines(shown) {
         matrix.words(name, along.iter().map(|&point| cell(&points[point])));
@@ -112,7 +122,7 @@ fn wilson(found: usize, all: usize) -> [f64; 2] {
     [(middle - half) / scale, (middle + half) / scale].map(|it| it.clamp(0.0, 1.0))
 }
 
-fn medians(study: &Study, shown: &Shown, points: &[Vec<&Row>]) -> Markup {
+fn medians(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -> Markup {
     let measure = super::measure(shown);
     let limit = study.timeout.as_secs_f64();
     let columns = columns(shown);
@@ -178,7 +188,7 @@ fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> Markup {
     let (low, high) = spread.interval;
     let lacks = match spread.lacks {
         _ if spread.is_answered() => None,
-        Some(outcome) if outcome != Outcome::Time => Some(outcome.word().to_owned()),
+        Some(outcome) if outcome != RowOutcome::Time => Some(outcome.word().to_owned()),
         _ => Some(seconds(f64::INFINITY, limit)),
     };
     html! {
@@ -221,7 +231,7 @@ fn memory(rows: &[&Row]) -> String {
     peak.map_or(NOTHING.to_owned(), |it| sized(it as u64))
 }
 
-fn by_phase(shown: &Shown, points: &[Vec<&Row>]) -> Markup {
+fn by_phase(shown: &SettledExperiment, points: &[Vec<&Row>]) -> Markup {
     let mut columns = PARTS.map(str::to_owned).to_vec();
     columns.extend(["all".to_owned(), "decided by".to_owned()]);
     let mut matrix = Matrix::new("Time by phase in the median run", columns);
@@ -249,7 +259,7 @@ fn by_phase(shown: &Shown, points: &[Vec<&Row>]) -> Markup {
     matrix.markup()
 }
 
-fn rounds(shown: &Shown, points: &[Vec<&Row>]) -> Markup {
+fn rounds(shown: &SettledExperiment, points: &[Vec<&Row>]) -> Markup {
     let all = || shown.grid.iter().flat_map(|&point| &points[point]);
     let n_rounds = all().map(|row| row.stats.rounds.len()).max().unwrap_or(0);
     let mut columns = vec!["pairs before".to_owned()];

@@ -3,7 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::adapter::{Cell, Database, Failure, Initially, Key, Log, Resolution, Session, Wrote};
+use crate::adapter::{
+    Database, DatabaseSession, Failure, Initially, Key, Resolution, StoredCell, VersionLog, Wrote,
+};
 
 /// What the adapter does wrong, every few operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Database for Broken<'_> {
         self.inner.prepare(initially)
     }
 
-    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         Ok(Box::new(Breaking {
             inner: self.inner.open(session)?,
             other: self.inner.open(session)?,
@@ -65,7 +67,7 @@ impl Database for Broken<'_> {
         }))
     }
 
-    fn log(&self) -> Result<Option<Log>, Failure> {
+    fn log(&self) -> Result<Option<VersionLog>, Failure> {
         self.inner.log()
     }
 
@@ -79,14 +81,14 @@ impl Database for Broken<'_> {
 }
 
 struct Breaking {
-    inner: Box<dyn Session>,
-    other: Box<dyn Session>,
+    inner: Box<dyn DatabaseSession>,
+    other: Box<dyn DatabaseSession>,
     mistake: Mistake,
     n_ops: u32,
     /// Reads of the other connection's transaction so far.
     n_elsewhere: u32,
     /// What was seen of each key before what was seen last, and that.
-    before: FxHashMap<Key, [Option<Cell>; 2]>,
+    before: FxHashMap<Key, [Option<StoredCell>; 2]>,
 }
 
 impl Breaking {
@@ -101,7 +103,7 @@ impl Breaking {
 
 impl Breaking {
     /// Reads in the other connection's transaction, which is as old as a few of ours.
-    fn read_elsewhere(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read_elsewhere(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         if self.n_elsewhere == 0 {
             self.other.begin()?;
         }
@@ -115,12 +117,12 @@ impl Breaking {
     }
 }
 
-impl Session for Breaking {
+impl DatabaseSession for Breaking {
     fn begin(&mut self) -> Result<(), Failure> {
         self.inner.begin()
     }
 
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         if self.is_due(Mistake::WrongSession)
             && let Ok(read) = self.read_elsewhere(key)
         {
@@ -139,7 +141,7 @@ impl Session for Breaking {
         })
     }
 
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure> {
         if self.is_due(Mistake::DroppedWrite) {
             return Ok(Wrote::default());
         }

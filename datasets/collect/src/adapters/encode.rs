@@ -1,6 +1,6 @@
 //! How key-value stores keep registers and lists: numbers in fixed order-preserving keys, values as plain bytes.
 
-use crate::adapter::{Cell, Failure, Key};
+use crate::adapter::{Failure, Key, StoredCell};
 
 /// A register's key: registers come in the order of their numbers.
 pub(super) fn register(key: Key) -> [u8; 9] {
@@ -27,7 +27,7 @@ pub(super) fn key_of(bytes: &[u8]) -> Result<Key, Failure> {
 }
 
 /// A register's value.
-pub(super) fn cell(cell: Cell) -> [u8; 16] {
+pub(super) fn cell(cell: StoredCell) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&cell.value.to_be_bytes());
     bytes[8..].copy_from_slice(&cell.beside.to_be_bytes());
@@ -35,10 +35,10 @@ pub(super) fn cell(cell: Cell) -> [u8; 16] {
 }
 
 /// A register's value back.
-pub(super) fn cell_of(bytes: &[u8]) -> Result<Cell, Failure> {
+pub(super) fn cell_of(bytes: &[u8]) -> Result<StoredCell, Failure> {
     let numbers = numbers(bytes)?;
     match numbers[..] {
-        [value, beside] => Ok(Cell { value, beside }),
+        [value, beside] => Ok(StoredCell { value, beside }),
         _ => Err(strange(bytes)),
     }
 }

@@ -16,7 +16,8 @@ use ureq::Agent;
 
 use super::{Adapter, Promise, Target, encode};
 use crate::adapter::{
-    Cell, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
+    Wrote,
 };
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -181,7 +182,7 @@ impl Database for Etcd {
             )));
         }
         for (key, beside) in initially.rows() {
-            let cell = encode::cell(Cell { value: 0, beside });
+            let cell = encode::cell(StoredCell { value: 0, beside });
             let put = json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
             link.ask("kv/put", &put)?;
         }
@@ -196,7 +197,7 @@ impl Database for Etcd {
         Ok(())
     }
 
-    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         Ok(Box::new(Client {
             link: Link::new(&self.urls[session % self.urls.len()], self.timeout),
             stale_reads: self.stale_reads,
@@ -207,7 +208,7 @@ impl Database for Etcd {
         }))
     }
 
-    fn log(&self) -> Result<Option<Log>, Failure> {
+    fn log(&self) -> Result<Option<VersionLog>, Failure> {
         if self.order != OrderBy::Log {
             return Ok(None);
         }
@@ -232,7 +233,7 @@ impl Database for Etcd {
 
 impl Etcd {
     /// The versions from one revision to another.
-    fn watch(&self, start: i64, end: i64) -> Result<Log, Failure> {
+    fn watch(&self, start: i64, end: i64) -> Result<VersionLog, Failure> {
         let link = self.link(0);
         let lost =
             |error: &dyn std::fmt::Display| Failure::Lost(format!("etcd at {}: {error}", link.url));
@@ -246,7 +247,7 @@ impl Etcd {
             .send_json(&request)
             .map_err(|error| lost(&error))?;
         let lines = std::io::BufReader::new(answer.body_mut().as_reader()).lines();
-        let mut log = Log::default();
+        let mut log = VersionLog::default();
         let mut lengths: BTreeMap<Key, usize> = BTreeMap::new();
         for line in lines {
             let line = line.map_err(|error| lost(&error))?;
@@ -322,17 +323,17 @@ impl Client {
     }
 }
 
-impl Session for Client {
+impl DatabaseSession for Client {
     fn begin(&mut self) -> Result<(), Failure> {
         self.abort()
     }
 
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         let bytes = self.get(encode::register(key))?;
         bytes.map(|bytes| encode::cell_of(&bytes)).transpose()
     }
 
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure> {
         let bytes = encode::cell(cell).to_vec();
         self.puts.insert(named(encode::register(key)), Some(bytes));
         Ok(Wrote::default())

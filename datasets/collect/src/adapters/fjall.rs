@@ -9,7 +9,9 @@ use fjall::{
 };
 
 use super::{Adapter, Promise, Target, encode};
-use crate::adapter::{Cell, Database, Failure, Initially, Key, OrderBy, Session, Wrote};
+use crate::adapter::{
+    Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, Wrote,
+};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "fjall",
@@ -83,7 +85,7 @@ impl Database for Fjall {
         }
         let handle = self.handle()?;
         for (key, beside) in initially.rows() {
-            let cell = encode::cell(Cell { value: 0, beside });
+            let cell = encode::cell(StoredCell { value: 0, beside });
             handle
                 .keyspace
                 .insert(encode::register(key), cell)
@@ -92,7 +94,7 @@ impl Database for Fjall {
         Ok(())
     }
 
-    fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         Ok(Box::new(Client {
             handle: self.handle()?,
             open: None,
@@ -118,19 +120,19 @@ impl Client {
     }
 }
 
-impl Session for Client {
+impl DatabaseSession for Client {
     fn begin(&mut self) -> Result<(), Failure> {
         self.open = Some(self.handle.database.write_tx().map_err(fatal)?);
         Ok(())
     }
 
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         let (open, keyspace) = self.transaction()?;
         let found = open.get(keyspace, encode::register(key)).map_err(fatal)?;
         found.map(|bytes| encode::cell_of(&bytes)).transpose()
     }
 
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure> {
         let (open, keyspace) = self.transaction()?;
         open.insert(keyspace, encode::register(key), encode::cell(cell));
         Ok(Wrote::default())

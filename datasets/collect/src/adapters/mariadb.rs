@@ -17,7 +17,8 @@ use mysql::{BinlogDumpFlags, BinlogRequest, Conn, Opts, OptsBuilder, Value};
 
 use super::{Adapter, Promise, Target};
 use crate::adapter::{
-    Cell, DELETED, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
+    Wrote,
 };
 
 const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
@@ -230,7 +231,7 @@ impl Database for Mariadb {
         made
     }
 
-    fn open(&self, session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         Ok(Box::new(Client {
             conn: self.connect(session)?,
             ranked: self.order == OrderBy::Rank,
@@ -240,7 +241,7 @@ impl Database for Mariadb {
         }))
     }
 
-    fn log(&self) -> Result<Option<Log>, Failure> {
+    fn log(&self) -> Result<Option<VersionLog>, Failure> {
         match self.order {
             OrderBy::Log => {
                 let start = self
@@ -258,7 +259,7 @@ impl Database for Mariadb {
                 let versions = conn
                     .query("SELECT k, v FROM kingsnake_log ORDER BY id")
                     .map_err(|error| failure(&error))?;
-                Ok(Some(Log {
+                Ok(Some(VersionLog {
                     versions,
                     is_complete: true,
                 }))
@@ -325,7 +326,11 @@ const TRIGGERS: [&str; 6] = [
 ];
 
 /// The versions between two positions.
-fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result<Log, Failure> {
+fn read_binlog(
+    conn: Conn,
+    start: &(String, u64),
+    end: &(String, u64),
+) -> Result<VersionLog, Failure> {
     let request = BinlogRequest::new(4_000_000_001)
         .with_filename(start.0.as_bytes())
         .with_pos(start.1)
@@ -333,7 +338,7 @@ fn read_binlog(conn: Conn, start: &(String, u64), end: &(String, u64)) -> Result
     let stream = conn
         .get_binlog_stream(request)
         .map_err(|error| failure(&error))?;
-    let mut log = Log::default();
+    let mut log = VersionLog::default();
     let mut file = start.0.clone();
     let mut tables = HashMap::new();
     for event in stream {
@@ -409,21 +414,21 @@ struct Client {
     has_written: bool,
 }
 
-impl Session for Client {
+impl DatabaseSession for Client {
     fn begin(&mut self) -> Result<(), Failure> {
         self.has_written = false;
         self.run("START TRANSACTION")
     }
 
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         let row: Option<(i64, i64)> = self
             .conn
             .exec_first("SELECT v, b FROM kingsnake_registers WHERE k = ?", (key,))
             .map_err(|error| failure(&error))?;
-        Ok(row.map(|(value, beside)| Cell { value, beside }))
+        Ok(row.map(|(value, beside)| StoredCell { value, beside }))
     }
 
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure> {
         self.has_written = true;
         let of = |error: mysql::Error| failure(&error);
         let (value, beside) = (cell.value, cell.beside);

@@ -22,7 +22,7 @@ mod sqlite;
 
 use std::path::PathBuf;
 
-use kingsnake_datasets::workloads::Kind;
+use kingsnake_datasets::workloads::WorkloadKind;
 
 use crate::adapter::{Database, Failure, OrderBy};
 
@@ -47,7 +47,7 @@ pub struct Target {
     /// One of the adapter's orders.
     pub version_order: OrderBy,
     /// What the workload keeps in it.
-    pub kind: Kind,
+    pub kind: WorkloadKind,
     /// Where an embedded database may put its files.
     pub directory: PathBuf,
     /// Settings in place of the adapter's own, by name.
@@ -147,7 +147,7 @@ impl Adapter {
                 }
             )));
         }
-        if target.kind == Kind::Table && !self.has_conditions {
+        if target.kind == WorkloadKind::Table && !self.has_conditions {
             let able = ADAPTERS.iter().filter(|it| it.has_conditions);
             let names: Vec<&str> = able.map(|it| it.name).collect();
             return Err(Failure::Fatal(format!(

@@ -12,7 +12,7 @@ use postgres::{Client as Connection, Config, NoTls};
 use super::postgres_session::{Client, Statements};
 use super::{Adapter, Promise, Target};
 use crate::adapter::{
-    DELETED, Database, Failure, Initially, Key, Log, OrderBy, Resolution, Session,
+    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, Resolution, VersionLog,
 };
 
 const fn promise(name: &'static str, level: &'static str, about: &'static str) -> Promise {
@@ -138,7 +138,7 @@ impl Postgres {
         )))
     }
 
-    fn decoded(connection: &mut Connection) -> Result<Log, Failure> {
+    fn decoded(connection: &mut Connection) -> Result<VersionLog, Failure> {
         let whole = |error: postgres::Error| failure(&error);
         connection
             .batch_execute("SET synchronous_commit = on")
@@ -155,7 +155,7 @@ impl Postgres {
                 &[&SLOT],
             )
             .map_err(whole)?;
-        let mut log = Log::default();
+        let mut log = VersionLog::default();
         for row in rows {
             let line: &str = row.get(0);
             if line.starts_with("message:") && line.contains("prefix: kingsnake") {
@@ -314,7 +314,7 @@ impl Database for Postgres {
         Ok(())
     }
 
-    fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         let mut connection = self.connect()?;
         let snapshots = self
             .settings
@@ -362,7 +362,7 @@ impl Database for Postgres {
         }))
     }
 
-    fn log(&self) -> Result<Option<Log>, Failure> {
+    fn log(&self) -> Result<Option<VersionLog>, Failure> {
         let mut connection = self.connect()?;
         self.wait_for_ends(&mut connection)?;
         match self.order {
@@ -372,7 +372,7 @@ impl Database for Postgres {
                     .query("SELECT k, v FROM kingsnake_log ORDER BY id", &[])
                     .map_err(|error| failure(&error))?;
                 let versions = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-                Ok(Some(Log {
+                Ok(Some(VersionLog {
                     versions,
                     is_complete: true,
                 }))

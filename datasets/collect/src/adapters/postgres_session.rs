@@ -4,7 +4,7 @@ use postgres::{Client as Connection, Statement};
 
 use super::postgres::failure;
 use super::postgres_conditions::{self as conditions, Conditions};
-use crate::adapter::{Aggregate, Cell, Chosen, Failure, Key, Session, Wrote};
+use crate::adapter::{Aggregate, Chosen, DatabaseSession, Failure, Key, StoredCell, Wrote};
 
 pub(super) struct Statements {
     pub(super) read: Statement,
@@ -62,7 +62,7 @@ impl Client {
     }
 }
 
-impl Session for Client {
+impl DatabaseSession for Client {
     fn begin(&mut self) -> Result<(), Failure> {
         let of = |error: postgres::Error| failure(&error);
         self.connection.batch_execute(&self.begin).map_err(of)?;
@@ -79,17 +79,17 @@ impl Session for Client {
         self.name.take()
     }
 
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         let row = self.connection.query_opt(&self.statements.read, &[&key]);
         let row = row.map_err(|error| failure(&error))?;
         self.see(row.as_ref().and_then(|row| row.get(2)));
-        Ok(row.map(|row| Cell {
+        Ok(row.map(|row| StoredCell {
             value: row.get(0),
             beside: row.get(1),
         }))
     }
 
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure> {
         let of = |error: postgres::Error| failure(&error);
         let (value, beside) = (cell.value, cell.beside);
         let mut row = None;
@@ -152,7 +152,11 @@ impl Session for Client {
         self.ask(|it| &it.select, &[numbers.0, numbers.1])
     }
 
-    fn update_where(&mut self, numbers: (i64, i64), cell: Cell) -> Result<Vec<Chosen>, Failure> {
+    fn update_where(
+        &mut self,
+        numbers: (i64, i64),
+        cell: StoredCell,
+    ) -> Result<Vec<Chosen>, Failure> {
         let parameters = [numbers.0, numbers.1, cell.value, cell.beside];
         self.ask(|it| &it.update, &parameters)
     }

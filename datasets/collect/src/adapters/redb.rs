@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use redb::{Database as Store, Durability, ReadableTable, TableDefinition, WriteTransaction};
 
 use super::{Adapter, Promise, Target, encode};
-use crate::adapter::{Cell, Database, Failure, Initially, Key, OrderBy, Session, Wrote};
+use crate::adapter::{
+    Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, Wrote,
+};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "redb",
@@ -72,7 +74,7 @@ impl Database for Redb {
         {
             let mut table = open.open_table(TABLE).map_err(fatal)?;
             for (key, beside) in initially.rows() {
-                let cell = encode::cell(Cell { value: 0, beside });
+                let cell = encode::cell(StoredCell { value: 0, beside });
                 table
                     .insert(&encode::register(key)[..], &cell[..])
                     .map_err(fatal)?;
@@ -81,7 +83,7 @@ impl Database for Redb {
         open.commit().map_err(fatal)
     }
 
-    fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         Ok(Box::new(Client {
             store: self.store()?,
             open: None,
@@ -119,7 +121,7 @@ impl Client {
     }
 }
 
-impl Session for Client {
+impl DatabaseSession for Client {
     fn begin(&mut self) -> Result<(), Failure> {
         let mut open = self.store.begin_write().map_err(fatal)?;
         open.set_durability(Durability::None).map_err(fatal)?;
@@ -127,12 +129,12 @@ impl Session for Client {
         Ok(())
     }
 
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         let found = self.get(encode::register(key))?;
         found.map(|bytes| encode::cell_of(&bytes)).transpose()
     }
 
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure> {
         self.put(encode::register(key), &encode::cell(cell))
     }
 

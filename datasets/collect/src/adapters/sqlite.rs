@@ -10,7 +10,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::{Adapter, Promise, Target};
 use crate::adapter::{
-    Aggregate, Cell, Chosen, Database, Failure, Initially, Key, Log, OrderBy, Session, Wrote,
+    Aggregate, Chosen, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell,
+    VersionLog, Wrote,
 };
 
 const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
@@ -164,7 +165,7 @@ impl Database for Sqlite {
         transaction.commit().map_err(fatal)
     }
 
-    fn open(&self, _session: usize) -> Result<Box<dyn Session>, Failure> {
+    fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         let connection = self.connect()?;
         let (begin, order) = (self.begin, self.order);
         Ok(Box::new(Client {
@@ -174,7 +175,7 @@ impl Database for Sqlite {
         }))
     }
 
-    fn log(&self) -> Result<Option<Log>, Failure> {
+    fn log(&self) -> Result<Option<VersionLog>, Failure> {
         if self.order != OrderBy::Trigger {
             return Ok(None);
         }
@@ -186,7 +187,7 @@ impl Database for Sqlite {
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
             .map_err(fatal)?;
         let versions = rows.collect::<Result<_, _>>().map_err(fatal)?;
-        Ok(Some(Log {
+        Ok(Some(VersionLog {
             versions,
             is_complete: true,
         }))
@@ -230,18 +231,18 @@ struct Client {
     order: OrderBy,
 }
 
-impl Session for Client {
+impl DatabaseSession for Client {
     fn begin(&mut self) -> Result<(), Failure> {
         self.run(self.begin)
     }
 
-    fn read(&mut self, key: Key) -> Result<Option<Cell>, Failure> {
+    fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure> {
         let mut query = self
             .connection
             .prepare_cached("SELECT v, b FROM kingsnake_registers WHERE k = ?1")
             .map_err(fatal)?;
         let cell = |row: &rusqlite::Row<'_>| {
-            Ok(Cell {
+            Ok(StoredCell {
                 value: row.get(0)?,
                 beside: row.get(1)?,
             })
@@ -249,7 +250,7 @@ impl Session for Client {
         query.query_row([key], cell).optional().map_err(fatal)
     }
 
-    fn write(&mut self, key: Key, cell: Cell) -> Result<Wrote, Failure> {
+    fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure> {
         let mut upsert = self
             .connection
             .prepare_cached(
@@ -326,7 +327,11 @@ impl Session for Client {
         )
     }
 
-    fn update_where(&mut self, numbers: (i64, i64), cell: Cell) -> Result<Vec<Chosen>, Failure> {
+    fn update_where(
+        &mut self,
+        numbers: (i64, i64),
+        cell: StoredCell,
+    ) -> Result<Vec<Chosen>, Failure> {
         self.chosen(
             "UPDATE kingsnake_registers SET v = ?3, b = ?4, n = n + 1 WHERE b BETWEEN ?1 AND ?2 RETURNING k, v, n",
             &[numbers.0, numbers.1, cell.value, cell.beside],

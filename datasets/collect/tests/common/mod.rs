@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kingsnake_collect::server::{Private, ServerError, Wanted, is_running};
 use kingsnake_collect::{
-    Beside, Broken, Collected, Database, Load, Mistake, OrderBy, Request, Run, Target, adapter,
-    self_test,
+    Beside, Broken, CollectRequest, CollectRun, Collected, Database, Load, Mistake, OrderBy,
+    Target, adapter, self_test,
 };
 use kingsnake_datasets::{ReadOptions, open};
 use kingsnake_solver::budget::Budget;
@@ -56,28 +56,28 @@ pub fn holds(history: &Path, level: Level) -> bool {
 }
 
 /// What to collect in a test.
-pub struct Case<'a> {
+pub struct CollectCase<'a> {
     pub database: &'a str,
     pub urls: Vec<String>,
     pub isolation: &'a str,
     pub workload: &'a str,
     pub order: OrderBy,
-    pub run: Run,
+    pub run: CollectRun,
     pub settings: Vec<(String, String)>,
 }
 
-impl<'a> Case<'a> {
+impl<'a> CollectCase<'a> {
     pub fn new(database: &'a str, isolation: &'a str, workload: &'a str) -> Self {
-        Case {
+        CollectCase {
             database,
             urls: Vec::new(),
             isolation,
             workload,
             order: adapter(database).unwrap().version_orders[0],
-            run: Run {
+            run: CollectRun {
                 txns: 2_000,
                 limit: Some(Duration::from_secs(15)),
-                ..Run::default()
+                ..CollectRun::default()
             },
             settings: Vec::new(),
         }
@@ -120,8 +120,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    pub fn request<'b>(&'b self, directory: &'b Path) -> Request<'b> {
-        Request {
+    pub fn request<'b>(&'b self, directory: &'b Path) -> CollectRequest<'b> {
+        CollectRequest {
             name: self.database,
             isolation: self.isolation,
             workload: self.workload,
@@ -190,7 +190,7 @@ impl<'a> Case<'a> {
     /// A level that allows an anomaly shows it sooner or later: tries again with more transactions, and says so if it
     /// never did, because nothing guarantees it.
     pub fn should_violate(&self, level: Level) {
-        let mut case = Case {
+        let mut case = CollectCase {
             settings: self.settings.clone(),
             urls: self.urls.clone(),
             run: self.run.clone(),

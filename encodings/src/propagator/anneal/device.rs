@@ -1,7 +1,7 @@
 //! The line as a device cools it: in whole numbers, by flat arrays.
 
 use kingsnake_context::budget::Budget;
-use kingsnake_graph::cool::{Cooled, Cooler, Cooling, CoolingSize, Reads, weights};
+use kingsnake_graph::cool::{Cooled, Cooler, Cooling, CoolingSize, NodeReads, weights};
 use kingsnake_graph::prune::DeviceError;
 
 use super::super::graph::{Known, Sides};
@@ -42,9 +42,9 @@ impl Line {
             cooling.reads.push(list(field, id, &mut cooling.field));
         }
         let end = cooling.field.len() as u32;
-        cooling.reads.push(Reads {
+        cooling.reads.push(NodeReads {
             before: end,
-            ..Reads::default()
+            ..NodeReads::default()
         });
         let mut ids = vec![0; field.n_nodes()];
         for (id, &node) in field.nodes.iter().enumerate() {
@@ -88,10 +88,10 @@ impl Line {
 }
 
 /// Appends a node's lists, and says where they start.
-fn list(field: &Field, id: u32, words: &mut Vec<u32>) -> Reads {
-    let mut reads = Reads {
+fn list(field: &Field, id: u32, words: &mut Vec<u32>) -> NodeReads {
+    let mut reads = NodeReads {
         before: words.len() as u32,
-        ..Reads::default()
+        ..NodeReads::default()
     };
     words.extend_from_slice(field.before.of_node(id));
     reads.after = words.len() as u32;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::propagator::{Propagator, start};
     use crate::support::{Random, planted};
-    use crate::{Options, PropagatorOptions};
+    use crate::{BackendOptions, PropagatorOptions};
 
     /// How many constraints of a task its points violate.
     fn violated(task: &Cooling) -> usize {
@@ -286,10 +286,10 @@ mod tests {
                 })
             });
             let decide = |cooler| {
-                let options = Options {
+                let options = BackendOptions {
                     propagator: PropagatorOptions::default(),
                     cooler,
-                    ..Options::default()
+                    ..BackendOptions::default()
                 };
                 let mut backend = Propagator::new(&options).hard_after(1);
                 let silent = &mut kingsnake_context::progress::Silent;

@@ -59,12 +59,12 @@ impl Costs for &[i32] {
 struct Bad {
     low: f64,
     high: f64,
-    entry: Entry,
+    entry: FieldEntry,
 }
 
 /// An entry by its form and its index in the field.
 #[derive(Clone, Copy)]
-enum Entry {
+enum FieldEntry {
     Between(u32),
     Below(u32),
     Above(u32),
@@ -108,7 +108,7 @@ impl<C: Costs> HeatBath<'_, C> {
         let old = self.point(id);
         for bad in &scratch.bad {
             let [was, is] = [old, place].map(|place| bad.low <= place && place <= bad.high);
-            if was != is && !matches!(bad.entry, Entry::General(_)) {
+            if was != is && !matches!(bad.entry, FieldEntry::General(_)) {
                 flip(self.constraint(bad.entry), is);
             }
         }
@@ -127,12 +127,12 @@ impl<C: Costs> HeatBath<'_, C> {
         self.points[id as usize]
     }
 
-    fn constraint(&self, entry: Entry) -> u32 {
+    fn constraint(&self, entry: FieldEntry) -> u32 {
         match entry {
-            Entry::Between(at) => self.field.between.constraint(at as usize),
-            Entry::Below(at) => self.field.below.constraint(at as usize),
-            Entry::Above(at) => self.field.above.constraint(at as usize),
-            Entry::General(at) => self.field.general[at as usize].constraint,
+            FieldEntry::Between(at) => self.field.between.constraint(at as usize),
+            FieldEntry::Below(at) => self.field.below.constraint(at as usize),
+            FieldEntry::Above(at) => self.field.above.constraint(at as usize),
+            FieldEntry::General(at) => self.field.general[at as usize].constraint,
         }
     }
 
@@ -160,26 +160,34 @@ impl<C: Costs> HeatBath<'_, C> {
         };
         let (start, entries) = self.field.between.of_node(id);
         for (at, &[from, to]) in entries.iter().enumerate() {
-            let entry = Entry::Between((start + at) as u32);
+            let entry = FieldEntry::Between((start + at) as u32);
             bad(self.point(from), self.point(to), entry);
         }
         let (start, entries) = self.field.below.of_node(id);
         for (at, &[to, w, z]) in entries.iter().enumerate() {
             if self.point(w) >= self.point(z) {
-                bad(self.point(to), f64::MAX, Entry::Below((start + at) as u32));
+                bad(
+                    self.point(to),
+                    f64::MAX,
+                    FieldEntry::Below((start + at) as u32),
+                );
             }
         }
         let (start, entries) = self.field.above.of_node(id);
         for (at, &[from, w, z]) in entries.iter().enumerate() {
             if self.point(w) >= self.point(z) {
-                bad(-1.0, self.point(from), Entry::Above((start + at) as u32));
+                bad(
+                    -1.0,
+                    self.point(from),
+                    FieldEntry::Above((start + at) as u32),
+                );
             }
         }
         for &at in self.field.rest.of_node(id) {
             let general = &self.field.general[at as usize];
             let spans = general.sides.each_ref().map(|side| self.span(side, id));
             for (from, to) in gaps(spans) {
-                bad(from, to, Entry::General(at));
+                bad(from, to, FieldEntry::General(at));
             }
         }
         self.step(low, high, scratch)

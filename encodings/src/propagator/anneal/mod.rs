@@ -17,7 +17,7 @@ mod heat_bath;
 mod line;
 mod thin;
 
-use kingsnake_context::progress::Event;
+use kingsnake_context::progress::ProgressEvent;
 use kingsnake_graph::cool::{Cooler, colour_at};
 use kingsnake_graph::prune::{DeviceStats, Offer};
 use rayon::prelude::*;
@@ -192,8 +192,8 @@ impl Anneal<'_> {
 }
 
 /// How far the search is.
-fn deciding(n_cycles: u64, n_constraints: usize, n_violated: usize) -> Event {
-    Event::Deciding {
+fn deciding(n_cycles: u64, n_constraints: usize, n_violated: usize) -> ProgressEvent {
+    ProgressEvent::Deciding {
         conflicts: n_cycles,
         settled: n_constraints - n_violated,
         variables: n_constraints,

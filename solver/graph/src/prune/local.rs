@@ -6,7 +6,7 @@ use super::engine::{Engine, Halt, Rest, Round, positions, reserve_pairs};
 use super::judge::{Judge, Judged, Pair, Reaches};
 use super::logic::Settling;
 use super::open::{Form, Placed, constraints, list_pairs};
-use super::residue::{Value, residue};
+use super::residue::{LiteralValue, residue};
 use super::{PruneOptions, Reachability};
 use crate::decide::Constraints;
 use crate::edge::Edge;
@@ -212,11 +212,11 @@ fn settling_rest<R: Reaches>(
         };
     }
     let order = |a: u32, b: u32| match placed.get(&(a.min(b), a.max(b))) {
-        Some(&(constraint, side)) if a < b => Value::Open(constraint, side),
-        Some(&(constraint, side)) => Value::Open(constraint, side.other()),
+        Some(&(constraint, side)) if a < b => LiteralValue::Open(constraint, side),
+        Some(&(constraint, side)) => LiteralValue::Open(constraint, side.other()),
         None => {
             let value = judge.and_then(|judge| settling.value(Literal::Order(a, b), judge));
-            Value::Settled(value.unwrap_or(true))
+            LiteralValue::Settled(value.unwrap_or(true))
         }
     };
     let left = residue(

@@ -15,7 +15,7 @@ use crate::reach::Dag;
 
 /// What a literal came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum LiteralValue {
     Settled(bool),
     Open(u32, Side),
 }
@@ -36,7 +36,7 @@ pub(super) fn residue(
     orders: &Constraints,
     estimate: Vec<f32>,
     value: &dyn Fn(u32) -> Option<bool>,
-    order: &dyn Fn(u32, u32) -> Value,
+    order: &dyn Fn(u32, u32) -> LiteralValue,
     is_done: &dyn Fn(usize) -> bool,
 ) -> Option<Residue> {
     let logic = &problem.logic;
@@ -60,9 +60,9 @@ pub(super) fn residue(
     let of = |literal| match literal {
         Literal::Order(a, b) => order(a, b),
         Literal::Variable(variable, holds) => match variables[variable as usize] {
-            Variable::Settled(value) => Value::Settled(value == holds),
-            Variable::Open(constraint) if holds => Value::Open(constraint, Side::Either),
-            Variable::Open(constraint) => Value::Open(constraint, Side::Or),
+            Variable::Settled(value) => LiteralValue::Settled(value == holds),
+            Variable::Open(constraint) if holds => LiteralValue::Open(constraint, Side::Either),
+            Variable::Open(constraint) => LiteralValue::Open(constraint, Side::Or),
         },
     };
     write(logic, &of, is_done, &mut writer)?;
@@ -91,7 +91,7 @@ pub(super) fn residue(
 
 fn write(
     logic: &Logic,
-    of: &dyn Fn(Literal) -> Value,
+    of: &dyn Fn(Literal) -> LiteralValue,
     is_done: &dyn Fn(usize) -> bool,
     writer: &mut Writer,
 ) -> Option<()> {
@@ -103,8 +103,8 @@ fn write(
         let mut holds = true;
         for &literal in guarded.guard {
             match of(literal) {
-                Value::Settled(value) => holds &= value,
-                Value::Open(constraint, side) => open.push((constraint, side)),
+                LiteralValue::Settled(value) => holds &= value,
+                LiteralValue::Open(constraint, side) => open.push((constraint, side)),
             }
         }
         open.sort_unstable_by_key(|&(constraint, side)| (constraint, side == Side::Or));
@@ -119,8 +119,8 @@ fn write(
         let mut holds = false;
         for &literal in clause {
             match of(literal) {
-                Value::Settled(value) => holds |= value,
-                Value::Open(constraint, side) => open.push((constraint, side)),
+                LiteralValue::Settled(value) => holds |= value,
+                LiteralValue::Open(constraint, side) => open.push((constraint, side)),
             }
         }
         open.sort_unstable_by_key(|&(constraint, side)| (constraint, side == Side::Or));

@@ -10,7 +10,7 @@ use super::{Contradiction, Outcome, PruneStats, Pruned, Reachability, RoundStats
 use crate::problem::Problem;
 use crate::reach::{Cyclic, Dag};
 use kingsnake_context::budget::{Budget, StopReason};
-use kingsnake_context::progress::{Event, Progress};
+use kingsnake_context::progress::{Progress, ProgressEvent};
 
 /// The choices that pruning leaves to its caller.
 #[derive(Clone, Copy, Debug)]
@@ -191,7 +191,7 @@ impl Rounds {
                 open: open as u64,
                 time: start.elapsed(),
             });
-            progress.event(Event::Round {
+            progress.event(ProgressEvent::Round {
                 round,
                 new_edges,
                 open,

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assumptions::{Assumptions, OrderSource};
 use super::build_error::BuildError;
-use super::compares::{CompareAndSet, Outcome};
+use super::compares::{CompareAndSet, CompareOutcome};
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
 use super::ids::{KeyId, RangeId, SessionId, TxnId, ValueId};
 use super::intern::TokenTable;
@@ -246,14 +246,14 @@ impl HistoryBuilder {
         key: Token,
         expected: Token,
         new: Token,
-        outcome: Outcome<Token>,
+        outcome: CompareOutcome<Token>,
     ) {
         let key = self.key(key);
         let (expected, new) = (self.value(key, expected), self.value(key, new));
         let outcome = match outcome {
-            Outcome::Applied => Outcome::Applied,
-            Outcome::Refused => Outcome::Refused,
-            Outcome::Shown(current) => Outcome::Shown(self.value(key, current)),
+            CompareOutcome::Applied => CompareOutcome::Applied,
+            CompareOutcome::Refused => CompareOutcome::Refused,
+            CompareOutcome::Shown(current) => CompareOutcome::Shown(self.value(key, current)),
         };
         let before = match self.history.txns.len() {
             0 | 1 => 0,
@@ -268,22 +268,22 @@ impl HistoryBuilder {
             outcome,
         });
         match outcome {
-            Outcome::Applied => {
+            CompareOutcome::Applied => {
                 self.push(Op::Read {
                     key,
                     value: expected,
                 });
                 self.push(Op::Write { key, value: new });
             }
-            Outcome::Shown(value) => self.push(Op::Read { key, value }),
-            Outcome::Refused => {}
+            CompareOutcome::Shown(value) => self.push(Op::Read { key, value }),
+            CompareOutcome::Refused => {}
         }
     }
 
     /// A compare-and-set of the transaction begun last that was refused for a reason that the client does not know, or
     /// failed: an aborted one. What it would have written counts as an aborted write.
     pub fn failed_compare_and_set(&mut self, key: Token, expected: Token, new: Token) {
-        self.compare_and_set(key, expected, new, Outcome::Refused);
+        self.compare_and_set(key, expected, new, CompareOutcome::Refused);
         self.write(key, new);
     }
 

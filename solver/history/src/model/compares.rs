@@ -7,7 +7,7 @@ use super::ids::{KeyId, TxnId, ValueId};
 
 /// How a compare-and-set ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome<V> {
+pub enum CompareOutcome<V> {
     /// The key held what was expected, and was set.
     Applied,
     /// It did not, and nobody said what it held.
@@ -30,5 +30,5 @@ pub struct CompareAndSet {
     /// What it is set to.
     pub new: ValueId,
     /// How it ended.
-    pub outcome: Outcome<ValueId>,
+    pub outcome: CompareOutcome<ValueId>,
 }

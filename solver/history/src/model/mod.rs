@@ -17,7 +17,7 @@ mod rows;
 pub use assumptions::{GivenEdge, KeyAssumption, OrderSource, Shown, Stale};
 pub use build_error::BuildError;
 pub use builder::{HistoryBuilder, Installed, NumberOp};
-pub use compares::{CompareAndSet, Outcome};
+pub use compares::{CompareAndSet, CompareOutcome};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token, visible};

@@ -10,7 +10,7 @@ use kingsnake_history::rng::Rng;
 
 /// A choice: pair `pair` is ordered as `first` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct OrderedPair {
     /// Which pair.
     pub pair: usize,
     /// Whether the pair's first writer comes first.
@@ -21,14 +21,14 @@ pub struct Choice {
 #[derive(Clone, Debug)]
 pub struct CaseSplit {
     n_pairs: usize,
-    forbidden: Vec<[Choice; 2]>,
+    forbidden: Vec<[OrderedPair; 2]>,
 }
 
 impl CaseSplit {
     /// The smallest one that cannot be met, of 8 transactions: whatever is chosen for two pairs is forbidden.
     pub fn contradiction() -> Self {
         let both = [true, false];
-        let choice = |pair, first| Choice { pair, first };
+        let choice = |pair, first| OrderedPair { pair, first };
         let forbid = |a| both.map(|b| [choice(0, a), choice(1, b)]);
         CaseSplit {
             n_pairs: 2,
@@ -42,7 +42,7 @@ impl CaseSplit {
         let clause = |_| {
             let one = rng.below(n_pairs);
             let other = (one + rng.between(1, n_pairs - 1)) % n_pairs;
-            [one, other].map(|pair| Choice {
+            [one, other].map(|pair| OrderedPair {
                 pair,
                 first: rng.chance(50),
             })
@@ -57,7 +57,7 @@ impl CaseSplit {
     pub fn is_satisfiable(&self) -> bool {
         assert!(self.n_pairs <= 20, "2^{} cases are too many", self.n_pairs);
         let made =
-            |cases: u32, choice: Choice| (cases >> choice.pair) & 1 == u32::from(choice.first);
+            |cases: u32, choice: OrderedPair| (cases >> choice.pair) & 1 == u32::from(choice.first);
         let allowed = |cases: u32| {
             !self
                 .forbidden
@@ -80,7 +80,7 @@ impl CaseSplit {
         };
         for pair in 0..self.n_pairs {
             for first in [true, false] {
-                let writer = Choice { pair, first };
+                let writer = OrderedPair { pair, first };
                 begin(&mut builder);
                 builder.write(Token::Int(pair as i64), value(first));
                 builder.write(self.own_key(writer), value(first));
@@ -88,12 +88,12 @@ impl CaseSplit {
         }
         for pair in 0..self.n_pairs {
             for first in [true, false] {
-                let choice = Choice { pair, first };
+                let choice = OrderedPair { pair, first };
                 begin(&mut builder);
                 builder.read(Token::Int(pair as i64), value(first));
                 for other in self.excluded_by(choice) {
                     let last = !other.first;
-                    let writer = Choice {
+                    let writer = OrderedPair {
                         pair: other.pair,
                         first: last,
                     };
@@ -104,7 +104,7 @@ impl CaseSplit {
         builder.finish().expect("names are counted")
     }
 
-    fn excluded_by(&self, choice: Choice) -> impl Iterator<Item = Choice> + '_ {
+    fn excluded_by(&self, choice: OrderedPair) -> impl Iterator<Item = OrderedPair> + '_ {
         self.forbidden.iter().filter_map(move |&[one, other]| {
             if one == choice {
                 return Some(other);
@@ -114,7 +114,7 @@ impl CaseSplit {
     }
 
     /// A key that only this writer writes.
-    fn own_key(&self, writer: Choice) -> Token {
+    fn own_key(&self, writer: OrderedPair) -> Token {
         Token::Int((self.n_pairs + 2 * writer.pair + usize::from(writer.first)) as i64)
     }
 }

@@ -5,7 +5,7 @@ use kingsnake_history::model::{History, Status};
 use kingsnake_history::rng::Rng;
 
 use super::draft::{Draft, DraftOp, DraftTxn, INITIAL};
-use super::small::{Execution, Kind, Rows, Small};
+use super::small::{Execution, KeyKind, RowBehaviour, Small};
 
 /// A history of 2 to 5 transactions over 1 to 3 keys. Each reads from anybody, then writes; only read committed reads a key twice
 /// and differently, but for a few. The levels are drawn from up to four.
@@ -71,7 +71,7 @@ pub fn small_mixed_rows(seed: u64) -> History {
 
 fn weak_rows(rng: &mut Rng) -> History {
     let mut small = Small::draw(rng);
-    small.kind = Kind::Rows(Rows {
+    small.kind = KeyKind::Rows(RowBehaviour {
         start_empty: rng.chance(75),
         hidden: [0, 0, 20, 100][rng.below(4)],
         nameless: rng.chance(15),

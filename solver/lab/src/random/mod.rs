@@ -15,7 +15,7 @@ mod registers;
 mod sketch;
 mod small;
 
-pub use case_split::{CaseSplit, Choice};
+pub use case_split::{CaseSplit, OrderedPair};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
 pub use mixed::{small_mixed, small_mixed_rows, small_weak_rows};
@@ -24,6 +24,6 @@ pub use predicates::{Wrong, small_predicates};
 pub use registers::{Registers, registers};
 pub use sketch::sketch;
 pub use small::{
-    Execution, Kind, Misread, Rows, Small, small, small_repeats, small_repeats_committed,
-    small_rows, small_rows_misread,
+    Execution, KeyKind, Misread, RowBehaviour, Small, small, small_repeats,
+    small_repeats_committed, small_rows, small_rows_misread,
 };

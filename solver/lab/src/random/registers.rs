@@ -1,6 +1,6 @@
 //! Random histories of registers for the engines of linearizability: a run on one machine, then perhaps a lie.
 
-use kingsnake_history::model::{History, HistoryBuilder, Outcome, Status, Token};
+use kingsnake_history::model::{CompareOutcome, History, HistoryBuilder, Status, Token};
 use kingsnake_history::rng::Rng;
 
 /// What a history may have.
@@ -24,7 +24,7 @@ pub struct Registers {
 enum Action {
     Read(Token),
     Write(Token),
-    CompareAndSet(Token, Token, Outcome<Token>),
+    CompareAndSet(Token, Token, CompareOutcome<Token>),
     Failed(Token, Token),
 }
 
@@ -74,7 +74,7 @@ pub fn registers(rng: &mut Rng, shape: Registers) -> History {
                 if takes_effect {
                     held[key] = new;
                 }
-                Action::CompareAndSet(expected, new, Outcome::Applied)
+                Action::CompareAndSet(expected, new, CompareOutcome::Applied)
             }
         };
         let status = match action {
@@ -105,8 +105,8 @@ fn refused(rng: &mut Rng, held: Token, new: Token, written: &[Token]) -> Action 
     };
     match rng.below(3) {
         0 => Action::Failed(expected, new),
-        1 => Action::CompareAndSet(expected, new, Outcome::Shown(held)),
-        _ => Action::CompareAndSet(expected, new, Outcome::Refused),
+        1 => Action::CompareAndSet(expected, new, CompareOutcome::Shown(held)),
+        _ => Action::CompareAndSet(expected, new, CompareOutcome::Refused),
     }
 }
 
@@ -117,8 +117,8 @@ fn lie(rng: &mut Rng, drawn: &mut [Drawn], written: &[Token]) {
         let value = rng.pick(written).copied().unwrap_or(Token::Nil);
         match drawn[at].action {
             Action::Read(_) => drawn[at].action = Action::Read(value),
-            Action::CompareAndSet(_, new, Outcome::Applied) if value != new => {
-                drawn[at].action = Action::CompareAndSet(value, new, Outcome::Applied);
+            Action::CompareAndSet(_, new, CompareOutcome::Applied) if value != new => {
+                drawn[at].action = Action::CompareAndSet(value, new, CompareOutcome::Applied);
             }
             _ => {
                 let shift = rng.between(0, 24) as i64 - 12;

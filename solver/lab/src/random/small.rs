@@ -9,18 +9,18 @@ use kingsnake_history::rng::Rng;
 
 /// What the keys hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeyKind {
     /// One value, read and overwritten.
     Registers,
     /// A list, read whole and appended to.
     Lists,
     /// A row or none: read by key and by range, inserted, overwritten and deleted.
-    Rows(Rows),
+    Rows(RowBehaviour),
 }
 
 /// How rows behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowBehaviour {
     /// Whether the keys have no row before any transaction.
     pub start_empty: bool,
     /// The share of reads that do not see tombstones.
@@ -56,7 +56,7 @@ pub struct Small {
     /// At most how many operations a transaction.
     pub max_ops: usize,
     /// What the keys hold.
-    pub kind: Kind,
+    pub kind: KeyKind,
     /// How the transactions run.
     pub execution: Execution,
     /// How many times the result is mutated.
@@ -92,9 +92,9 @@ impl Small {
             n_keys: rng.between(1, 3),
             max_ops: rng.between(1, 4).max(rng.between(2, 4)),
             kind: if rng.chance(25) {
-                Kind::Lists
+                KeyKind::Lists
             } else {
-                Kind::Registers
+                KeyKind::Registers
             },
             execution: executions[rng.below(executions.len())],
             n_mutations: [0, 0, 1, 1, 2][rng.below(5)],
@@ -158,7 +158,7 @@ pub fn small_rows(seed: u64) -> History {
 fn rows_draft(seed: u64) -> Draft {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
-    small.kind = Kind::Rows(Rows {
+    small.kind = KeyKind::Rows(RowBehaviour {
         start_empty: rng.chance(60),
         hidden: [0, 0, 20, 100][rng.below(4)],
         nameless: rng.chance(15),
@@ -187,13 +187,13 @@ fn repeats_draft(seed: u64) -> Draft {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
     if rng.chance(40) {
-        small.kind = Kind::Rows(Rows {
+        small.kind = KeyKind::Rows(RowBehaviour {
             start_empty: rng.chance(60),
             hidden: [0, 20, 100][rng.below(3)],
             nameless: rng.chance(50),
         });
     } else {
-        small.kind = Kind::Registers;
+        small.kind = KeyKind::Registers;
     }
     small.repeats = [10, 25, 50][rng.below(3)];
     small.unknown = [20, 40][rng.below(2)];
@@ -230,8 +230,8 @@ impl<'s> Simulation<'s> {
         Simulation {
             small,
             draft: Draft {
-                starts_empty: matches!(small.kind, Kind::Rows(rows) if rows.start_empty),
-                nameless: matches!(small.kind, Kind::Rows(rows) if rows.nameless),
+                starts_empty: matches!(small.kind, KeyKind::Rows(rows) if rows.start_empty),
+                nameless: matches!(small.kind, KeyKind::Rows(rows) if rows.nameless),
                 ..Draft::default()
             },
             active: (0..small.n_sessions).map(|_| None).collect(),
@@ -293,21 +293,23 @@ impl<'s> Simulation<'s> {
     fn step(&mut self, active: &mut Active, rng: &mut Rng) {
         active.n_ops -= 1;
         let key = rng.below(self.small.n_keys);
-        if let Kind::Rows(rows) = self.small.kind {
+        if let KeyKind::Rows(rows) = self.small.kind {
             let op = self.row_op(active, key, rows, rng);
             self.draft.txns[active.txn].ops.push(op);
             return;
         }
         let seen = self.seen(active, key);
         let op = match (self.small.kind, rng.chance(60)) {
-            (Kind::Registers, true) => DraftOp::Read(key, seen.last().copied().unwrap_or(INITIAL)),
-            (Kind::Lists | Kind::Rows(_), true) => DraftOp::ReadList(key, seen),
-            (Kind::Registers, false) => {
+            (KeyKind::Registers, true) => {
+                DraftOp::Read(key, seen.last().copied().unwrap_or(INITIAL))
+            }
+            (KeyKind::Lists | KeyKind::Rows(_), true) => DraftOp::ReadList(key, seen),
+            (KeyKind::Registers, false) => {
                 let value = self.value(key, rng);
                 active.own[key] = Some(vec![value]);
                 DraftOp::Write(key, value)
             }
-            (Kind::Lists | Kind::Rows(_), false) => {
+            (KeyKind::Lists | KeyKind::Rows(_), false) => {
                 let value = self.value(key, rng);
                 let mut list = seen;
                 list.push(value);
@@ -319,7 +321,13 @@ impl<'s> Simulation<'s> {
     }
 
     /// An operation on rows.
-    fn row_op(&mut self, active: &mut Active, key: usize, rows: Rows, rng: &mut Rng) -> DraftOp {
+    fn row_op(
+        &mut self,
+        active: &mut Active,
+        key: usize,
+        rows: RowBehaviour,
+        rng: &mut Rng,
+    ) -> DraftOp {
         let shows_deleted = !rows.nameless && !rng.chance(rows.hidden);
         let held = |key: usize| self.seen(active, key).last().copied().unwrap_or(INITIAL);
         match rng.below(20) {
@@ -421,7 +429,7 @@ impl<'s> Simulation<'s> {
         self.n_commits += 1;
         for (key, own) in active.own.into_iter().enumerate() {
             let Some(mut own) = own else { continue };
-            let appends = self.small.kind == Kind::Lists;
+            let appends = self.small.kind == KeyKind::Lists;
             let ops = self.draft.txns[active.txn]
                 .ops
                 .iter()

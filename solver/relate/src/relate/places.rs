@@ -10,7 +10,7 @@ use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::resolve::{Node, Resolved};
 use crate::verdict::Moment;
-use crate::visible::Models;
+use crate::visible::TxnModels;
 
 /// The nodes of transactions, by their levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +61,11 @@ impl Places {
     }
 
     /// The levels of all transactions.
-    pub fn models(&self) -> Models<'_> {
+    pub fn models(&self) -> TxnModels<'_> {
         if self.model == Model::Mixed {
-            Models::Each(&self.each)
+            TxnModels::Each(&self.each)
         } else {
-            Models::Uniform(self.model)
+            TxnModels::Uniform(self.model)
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn add_real_time(history: &History, real_time: RealTime, polygraph: &
     let reason = reasons::REAL_TIME;
     let mut over = Vec::new();
     let mut latest = None;
-    for Event { is_end, node, .. } in events {
+    for TimeBound { is_end, node, .. } in events {
         if is_end {
             over.push(node);
             continue;
@@ -45,7 +45,7 @@ pub(super) fn add_real_time(history: &History, real_time: RealTime, polygraph: &
 
 /// That a moment may begin to happen, or that it is over. In their order: at equal times nothing is over yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
+struct TimeBound {
     /// Wider than a recorded time, so that the drift cannot overflow.
     time: i128,
     is_end: bool,
@@ -81,7 +81,7 @@ fn drift(real_time: RealTime) -> i128 {
     i128::from(real_time.drift)
 }
 
-fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<Event> {
+fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<TimeBound> {
     let drift = drift(real_time);
     let [begin, commit] = moments(polygraph);
     let places = &polygraph.places;
@@ -94,7 +94,7 @@ fn events(history: &History, real_time: RealTime, polygraph: &Polygraph) -> Vec<
         let mut push = |time: Option<i64>, is_end, node| {
             let margin = if is_end { drift } else { 0 };
             let time = time.map(|time| i128::from(time) + margin);
-            events.extend(time.map(|time| Event { time, is_end, node }));
+            events.extend(time.map(|time| TimeBound { time, is_end, node }));
         };
         // What a begin starts after its commit does, too; what a commit is over before so is its begin.
         push(starts[0], false, nodes[0].1);

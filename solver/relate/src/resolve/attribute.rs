@@ -13,7 +13,7 @@ use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// How the value got into the history, the best explanation first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
+pub(super) enum ValueOrigin {
     /// A candidate wrote it.
     Candidate,
     /// A transaction wrote it, and overwrote it.
@@ -33,7 +33,7 @@ pub(super) struct FinalWrite {
 
 /// The writers of all values, and the last writes of all transactions that did not abort.
 pub(super) struct Writers {
-    origin: Vec<Origin>,
+    origin: Vec<ValueOrigin>,
     writer: Vec<TxnId>,
     rivals: FxHashMap<ValueId, Vec<TxnId>>,
     finals_end: Vec<u32>,
@@ -44,7 +44,7 @@ impl Writers {
     /// Reads all writes of the history.
     pub(super) fn of(history: &History, budget: &Budget) -> Result<Self, StopReason> {
         let mut writers = Writers {
-            origin: vec![Origin::Nobody; history.n_values()],
+            origin: vec![ValueOrigin::Nobody; history.n_values()],
             writer: vec![TxnId(u32::MAX); history.n_values()],
             rivals: FxHashMap::default(),
             finals_end: Vec::with_capacity(history.n_txns()),
@@ -71,12 +71,12 @@ impl Writers {
             let is_final = seen[key.index()] != txn.0;
             seen[key.index()] = txn.0;
             let origin = match (aborted, is_final) {
-                (true, _) => Origin::Aborted,
-                (false, true) => Origin::Candidate,
-                (false, false) => Origin::Intermediate,
+                (true, _) => ValueOrigin::Aborted,
+                (false, true) => ValueOrigin::Candidate,
+                (false, false) => ValueOrigin::Intermediate,
             };
             self.claim(value, txn, origin, matches!(op, Op::Append { .. }));
-            if origin == Origin::Candidate {
+            if origin == ValueOrigin::Candidate {
                 self.finals.push(FinalWrite { key, value });
             }
         }
@@ -84,10 +84,11 @@ impl Writers {
         self.finals_end.push(self.finals.len() as u32);
     }
 
-    fn claim(&mut self, value: ValueId, txn: TxnId, origin: Origin, is_append: bool) {
+    fn claim(&mut self, value: ValueId, txn: TxnId, origin: ValueOrigin, is_append: bool) {
         let known = self.origin[value.index()];
         // What is appended stays in the list, so of two appends of one value either may be meant.
-        let stays = |origin| origin == Origin::Candidate || is_append && origin < Origin::Aborted;
+        let stays =
+            |origin| origin == ValueOrigin::Candidate || is_append && origin < ValueOrigin::Aborted;
         if stays(origin) && stays(known) {
             self.rivals.entry(value).or_default().push(txn);
         } else if origin < known {
@@ -107,7 +108,7 @@ impl Writers {
 
     /// How a value got into the history.
     #[inline]
-    pub(super) fn origin(&self, value: ValueId) -> Origin {
+    pub(super) fn origin(&self, value: ValueId) -> ValueOrigin {
         self.origin[value.index()]
     }
 
@@ -125,13 +126,14 @@ impl Writers {
         reader: TxnId,
         value: ValueId,
     ) -> Option<TxnId> {
-        let is_candidate = self.origin(value) == Origin::Candidate && !history.is_initial(value);
+        let is_candidate =
+            self.origin(value) == ValueOrigin::Candidate && !history.is_initial(value);
         is_candidate.then(|| self.only_other(reader, value))?
     }
 
     /// The one transaction other than the reader that can have appended a value.
     pub(super) fn only_appender(&self, reader: TxnId, value: ValueId) -> Option<TxnId> {
-        (self.origin(value) < Origin::Aborted).then(|| self.only_other(reader, value))?
+        (self.origin(value) < ValueOrigin::Aborted).then(|| self.only_other(reader, value))?
     }
 
     fn only_other(&self, reader: TxnId, value: ValueId) -> Option<TxnId> {
@@ -272,7 +274,7 @@ impl Census {
         value: ValueId,
         fresh: &mut Vec<TxnId>,
     ) {
-        if writers.origin(value) >= Origin::Aborted {
+        if writers.origin(value) >= ValueOrigin::Aborted {
             return;
         }
         // With rivals the order is ambiguous: that is reported, and no choice is silently made.

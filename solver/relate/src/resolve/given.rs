@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::attribute::Origin;
+use super::attribute::ValueOrigin;
 use super::reads::{Walk, position_of_write};
 use super::versions::{Node, VersionId};
 use super::{GivenOrder, ResolveError};
@@ -58,15 +58,16 @@ fn listed_versions(
     for (at, &value) in order.values.iter().enumerate() {
         let writer = walk.writers.writer(value);
         match walk.writers.origin(value) {
-            Origin::Candidate if walk.writers.rivals(value).is_empty() => {
+            ValueOrigin::Candidate if walk.writers.rivals(value).is_empty() => {
                 versions.extend(version_of(walk, writer, order.key));
             }
-            Origin::Candidate => return Err(ambiguous(walk, order, value)),
-            Origin::Intermediate => {}
+            ValueOrigin::Candidate => return Err(ambiguous(walk, order, value)),
+            ValueOrigin::Intermediate => {}
             // The initial state may head the list; anywhere else it would be a version that nobody installed.
-            Origin::Aborted | Origin::Nobody if at == 0 && walk.history.is_initial(value) => {}
-            Origin::Aborted => aborted(walk, order, writer, value),
-            Origin::Nobody => return Err(unknown(walk, order, value)),
+            ValueOrigin::Aborted | ValueOrigin::Nobody
+                if at == 0 && walk.history.is_initial(value) => {}
+            ValueOrigin::Aborted => aborted(walk, order, writer, value),
+            ValueOrigin::Nobody => return Err(unknown(walk, order, value)),
         }
     }
     Ok(versions)
@@ -87,12 +88,12 @@ fn listed_appends(
             _ if !walk.writers.rivals(value).is_empty() => {
                 return Err(ambiguous(walk, order, value));
             }
-            Origin::Candidate | Origin::Intermediate => {}
-            Origin::Aborted => {
+            ValueOrigin::Candidate | ValueOrigin::Intermediate => {}
+            ValueOrigin::Aborted => {
                 aborted(walk, order, writer, value);
                 continue;
             }
-            Origin::Nobody => return Err(unknown(walk, order, value)),
+            ValueOrigin::Nobody => return Err(unknown(walk, order, value)),
         }
         let op = position_of_write(walk.history, writer, value).unwrap_or(0);
         let scattered = LocalAnomaly::ScatteredAppends;

@@ -6,13 +6,13 @@
 use rustc_hash::FxHashMap;
 
 use super::ResolveError;
-use super::attribute::Origin;
+use super::attribute::ValueOrigin;
 use super::reads::{Walk, position_of_write};
 use crate::model::{History, KeyId, ListId, Op, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum UseOfKey {
     Unused,
     Register,
     List,
@@ -29,7 +29,7 @@ struct Longest<'h> {
 
 /// What the lists of all keys have shown so far.
 pub(super) struct ListReads<'h> {
-    kinds: Vec<Kind>,
+    kinds: Vec<UseOfKey>,
     longest: FxHashMap<KeyId, Longest<'h>>,
     /// Where each value stands in the longest list of its key; empty until a list is read.
     place: Vec<u32>,
@@ -41,7 +41,7 @@ const NOWHERE: u32 = u32::MAX;
 impl<'h> ListReads<'h> {
     pub(super) fn new(n_keys: usize) -> Self {
         ListReads {
-            kinds: vec![Kind::Unused; n_keys],
+            kinds: vec![UseOfKey::Unused; n_keys],
             longest: FxHashMap::default(),
             place: Vec::new(),
         }
@@ -49,7 +49,7 @@ impl<'h> ListReads<'h> {
 
     /// Whether a key was read or written as a list.
     pub(super) fn is_list(&self, key: KeyId) -> bool {
-        self.kinds[key.index()] == Kind::List
+        self.kinds[key.index()] == UseOfKey::List
     }
 
     /// Takes note that a key is a list or a register; it cannot be both.
@@ -61,9 +61,13 @@ impl<'h> ListReads<'h> {
         key: KeyId,
         is_list: bool,
     ) -> Result<(), ResolveError> {
-        let kind = if is_list { Kind::List } else { Kind::Register };
+        let kind = if is_list {
+            UseOfKey::List
+        } else {
+            UseOfKey::Register
+        };
         let known = &mut self.kinds[key.index()];
-        if *known == Kind::Unused {
+        if *known == UseOfKey::Unused {
             *known = kind;
         }
         if *known == kind {
@@ -151,7 +155,7 @@ fn fits(walk: &Walk<'_>, reader: TxnId, key: KeyId, list: &[ValueId]) -> bool {
     let known = walk.lists.known(key);
     let shared = list.len().min(known.len());
     let is_same = std::ptr::eq(list.as_ptr(), known.as_ptr()) || list[..shared] == known[..shared];
-    let is_final = |value: &ValueId| walk.writers.origin(*value) == Origin::Candidate;
+    let is_final = |value: &ValueId| walk.writers.origin(*value) == ValueOrigin::Candidate;
     is_same
         && list.last().is_none_or(is_final)
         && continues(walk, reader, key, &list[shared..])
@@ -167,7 +171,7 @@ fn continues(walk: &Walk<'_>, reader: TxnId, key: KeyId, mut items: &[ValueId]) 
     }
     while let Some(&value) = items.first() {
         let writer = writers.writer(value);
-        if writers.origin(value) >= Origin::Aborted || writer == reader {
+        if writers.origin(value) >= ValueOrigin::Aborted || writer == reader {
             return false;
         }
         for own in appends(walk.history, writer, key) {
@@ -277,10 +281,15 @@ fn appends_among(ops: &[Op], key: KeyId) -> impl Iterator<Item = ValueId> + '_ {
     })
 }
 
-type Problem = (LocalAnomaly, Option<(TxnId, usize)>);
+type ListProblem = (LocalAnomaly, Option<(TxnId, usize)>);
 
 /// The first thing wrong with what others appended. A transaction's appends must all be there, in order, next to each other.
-fn impossible(walk: &Walk<'_>, reader: TxnId, key: KeyId, items: &[ValueId]) -> Option<Problem> {
+fn impossible(
+    walk: &Walk<'_>,
+    reader: TxnId,
+    key: KeyId,
+    items: &[ValueId],
+) -> Option<ListProblem> {
     let history = walk.history;
     let mut at = 0;
     while at < items.len() {
@@ -288,10 +297,10 @@ fn impossible(walk: &Walk<'_>, reader: TxnId, key: KeyId, items: &[ValueId]) -> 
         let writer = walk.writers.writer(value);
         let place = || position_of_write(history, writer, value).map(|op| (writer, op));
         match walk.writers.origin(value) {
-            Origin::Nobody => return Some((LocalAnomaly::ThinAirRead, None)),
-            Origin::Aborted => return Some((LocalAnomaly::AbortedRead, place())),
+            ValueOrigin::Nobody => return Some((LocalAnomaly::ThinAirRead, None)),
+            ValueOrigin::Aborted => return Some((LocalAnomaly::AbortedRead, place())),
             _ if writer == reader => return Some((LocalAnomaly::FutureRead, place())),
-            Origin::Candidate | Origin::Intermediate => {}
+            ValueOrigin::Candidate | ValueOrigin::Intermediate => {}
         }
         let all = own_appends(history, writer, key, history.ops(writer).len());
         if !items[at..].starts_with(&all) {

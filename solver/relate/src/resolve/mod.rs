@@ -22,7 +22,7 @@ use thiserror::Error;
 
 pub use candidates::Uncertain;
 pub use gaps::{Gap, Gaps, Intervals};
-pub use program::{ProgramGap, Reads};
+pub use program::{ProgramGap, ProgramReads};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
@@ -57,7 +57,7 @@ pub struct Resolved {
     /// The keys of the uncertain reads, sorted.
     uncertain_keys: Vec<KeyId>,
     findings: Vec<Finding>,
-    reads: Reads,
+    reads: ProgramReads,
     n_unknown_counted: usize,
     n_unknown_dropped: usize,
 }
@@ -113,7 +113,7 @@ impl Resolved {
 
     /// Every external read in program order, where they were asked for; findings' own reads are left out, unless they are
     /// [non-repeatable](crate::verdict::LocalAnomaly::NonRepeatableRead).
-    pub fn reads(&self) -> &Reads {
+    pub fn reads(&self) -> &ProgramReads {
         &self.reads
     }
 

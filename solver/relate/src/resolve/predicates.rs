@@ -26,7 +26,7 @@ pub(super) struct Matching {
 }
 
 /// A version and its row.
-type Row = (KeyId, VersionId, ValueId);
+type VersionRow = (KeyId, VersionId, ValueId);
 
 impl Matching {
     /// Evaluates every query on every version that an index cannot rule out; nothing where there are no predicates.
@@ -40,7 +40,7 @@ impl Matching {
         if history.n_predicates() == 0 {
             return Ok(None);
         }
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<VersionRow> = Vec::new();
         for value in (0..history.n_values() as u32).map(ValueId) {
             if history.is_initial(value) && !history.is_absence(value) {
                 let key = history.value_key(value);
@@ -94,7 +94,7 @@ impl Matching {
 /// Rows by the cells of the columns that conditions ask for.
 struct Index<'h> {
     history: &'h History,
-    rows: Vec<Row>,
+    rows: Vec<VersionRow>,
     /// For each table and column, the rows by their cells, sorted: numbers by size, texts by symbol.
     columns: FxHashMap<(u32, Column), Vec<(Token, u32)>>,
 }

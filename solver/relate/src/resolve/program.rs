@@ -28,7 +28,7 @@ pub struct ProgramGap {
 
 /// The external reads of all transactions, in program order; none where they were not asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Reads {
+pub struct ProgramReads {
     node_start: Vec<u32>,
     op: Vec<u32>,
     version: Vec<VersionId>,
@@ -38,7 +38,7 @@ pub struct Reads {
     gaps: Vec<ProgramGap>,
 }
 
-impl Reads {
+impl ProgramReads {
     /// Takes reads that stand in the order of their readers.
     pub(super) fn new(
         n_nodes: usize,
@@ -52,7 +52,7 @@ impl Reads {
         for node in 0..n_nodes {
             node_start[node + 1] += node_start[node];
         }
-        Reads {
+        ProgramReads {
             node_start,
             op: program.iter().map(|read| read.op).collect(),
             version: program.iter().map(|read| read.version).collect(),

@@ -7,14 +7,14 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::absence::{Absences, is_nothing};
-use super::attribute::{Census, Origin, Writers};
+use super::attribute::{Census, ValueOrigin, Writers};
 use super::candidates::{Uncertain, keys_of, settle};
 use super::gaps::{Gap, Gaps, Under};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
-use super::program::{ProgramGap, ProgramRead, Reads};
+use super::program::{ProgramGap, ProgramRead, ProgramReads};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -83,9 +83,9 @@ fn walk_all(
         uncertain,
         findings,
         reads: if keep_reads {
-            Reads::new(node_txn.len(), program, program_gaps)
+            ProgramReads::new(node_txn.len(), program, program_gaps)
         } else {
-            Reads::default()
+            ProgramReads::default()
         },
         node_txn,
         n_unknown_counted: census.n_unknown_counted,
@@ -451,7 +451,7 @@ impl<'h> Walk<'h> {
     ) -> Result<Seen, ResolveError> {
         let origin = self.writers.origin(value);
         let initial = self.history.is_initial(value);
-        if origin == Origin::Candidate && !initial && self.writers.rivals(value).is_empty() {
+        if origin == ValueOrigin::Candidate && !initial && self.writers.rivals(value).is_empty() {
             let writer = self.writers.writer(value);
             if writer == txn {
                 self.own_later(txn, at, key, value);
@@ -460,7 +460,7 @@ impl<'h> Walk<'h> {
             let version = VersionId(self.numbering.version_of[value.index()]);
             return Ok(Seen::Version(version));
         }
-        if origin == Origin::Candidate {
+        if origin == ValueOrigin::Candidate {
             let candidates = self.candidates(txn, key, value)?;
             return Ok(match candidates.as_slice() {
                 &[version] => Seen::Version(version),
@@ -471,17 +471,17 @@ impl<'h> Walk<'h> {
             return Ok(Seen::Version(self.numbering.initial(key)));
         }
         let writer = self.writers.writer(value);
-        if origin == Origin::Intermediate && writer == txn {
+        if origin == ValueOrigin::Intermediate && writer == txn {
             self.own_later(txn, at, key, value);
             return Ok(Seen::Nothing);
         }
         let anomaly = match origin {
-            Origin::Intermediate => LocalAnomaly::IntermediateRead,
-            Origin::Aborted => LocalAnomaly::AbortedRead,
-            Origin::Candidate | Origin::Nobody => LocalAnomaly::ThinAirRead,
+            ValueOrigin::Intermediate => LocalAnomaly::IntermediateRead,
+            ValueOrigin::Aborted => LocalAnomaly::AbortedRead,
+            ValueOrigin::Candidate | ValueOrigin::Nobody => LocalAnomaly::ThinAirRead,
         };
         let other = match origin {
-            Origin::Nobody => None,
+            ValueOrigin::Nobody => None,
             _ => position_of_write(self.history, writer, value).map(|op| (writer, op)),
         };
         self.find(anomaly, txn, at, key, other);

@@ -16,7 +16,7 @@ pub use rc::SLOTS;
 use crate::budget::{Budget, Poll, StopReason};
 use crate::level::Model;
 use crate::model::KeyId;
-use crate::resolve::{GivenOrder, NO_NODE, Node, Reads, Resolved, VersionId, Versions};
+use crate::resolve::{GivenOrder, NO_NODE, Node, ProgramReads, Resolved, VersionId, Versions};
 
 /// Why a read saw a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,28 +73,28 @@ impl Commits {
 
 /// The levels of transactions.
 #[derive(Clone, Copy, Debug)]
-pub enum Models<'m> {
+pub enum TxnModels<'m> {
     /// One for all.
     Uniform(Model),
     /// One each, by node.
     Each(&'m [Model]),
 }
 
-impl Models<'_> {
+impl TxnModels<'_> {
     /// The level of a transaction.
     #[inline]
     pub fn of(self, node: Node) -> Model {
         match self {
-            Models::Uniform(model) => model,
-            Models::Each(models) => models[node as usize],
+            TxnModels::Uniform(model) => model,
+            TxnModels::Each(models) => models[node as usize],
         }
     }
 
     /// Whether some transaction has one of these levels.
     pub fn any(self, is_one: impl Fn(Model) -> bool) -> bool {
         match self {
-            Models::Uniform(model) => is_one(model),
-            Models::Each(models) => models.iter().any(|&model| is_one(model)),
+            TxnModels::Uniform(model) => is_one(model),
+            TxnModels::Each(models) => models.iter().any(|&model| is_one(model)),
         }
     }
 }
@@ -103,8 +103,8 @@ impl Models<'_> {
 pub struct Visible<'a> {
     pub(crate) resolved: &'a Resolved,
     pub(crate) versions: &'a Versions,
-    pub(crate) reads: &'a Reads,
-    pub(crate) models: Models<'a>,
+    pub(crate) reads: &'a ProgramReads,
+    pub(crate) models: TxnModels<'a>,
     pub(crate) session_order: bool,
     /// The edges.
     pub edges: Vec<Commits>,
@@ -118,7 +118,7 @@ impl<'a> Visible<'a> {
     /// Session order, reads-from, given orders, and what the reads of weak transactions see.
     pub fn of(
         resolved: &'a Resolved,
-        models: Models<'a>,
+        models: TxnModels<'a>,
         session_order: bool,
         budget: &'a Budget,
     ) -> Result<Self, StopReason> {
