@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-pub use value::Value;
+pub use value::Field;
 
 /// Room for the longest end: `"committed","commit":` and a number of 64 bits.
 const ROOM: usize = 44;
@@ -62,8 +62,8 @@ impl Inner {
 pub struct Recorder(Arc<Inner>);
 
 impl Recorder {
-    /// Begins a file. `initial` is the value of every key before the first transaction; [`Value::Null`] if there is none.
-    pub fn create(path: impl AsRef<Path>, initial: impl Into<Value>) -> io::Result<Recorder> {
+    /// Begins a file. `initial` is the value of every key before the first transaction; [`Field::Null`] if there is none.
+    pub fn create(path: impl AsRef<Path>, initial: impl Into<Field>) -> io::Result<Recorder> {
         let mut file = File::create(path)?;
         let header = format!("{{\"kingsnake\":1,\"initial\":{}}}\n", initial.into());
         file.write_all(header.as_bytes())?;
@@ -77,7 +77,7 @@ impl Recorder {
     }
 
     /// A client that runs one transaction after the other. Give each its own name.
-    pub fn session(&self, name: impl Into<Value>) -> Session {
+    pub fn session(&self, name: impl Into<Field>) -> Session {
         Session {
             inner: Arc::clone(&self.0),
             name: name.into(),
@@ -93,7 +93,7 @@ impl Recorder {
 /// One client.
 pub struct Session {
     inner: Arc<Inner>,
-    name: Value,
+    name: Field,
 }
 
 impl Session {
@@ -120,48 +120,48 @@ pub struct Transaction<'s> {
 }
 
 impl<'s> Transaction<'s> {
-    /// The key held this value; [`Value::Null`] if there was no row.
-    pub fn read(&mut self, key: impl Into<Value>, value: impl Into<Value>) {
+    /// The key held this value; [`Field::Null`] if there was no row.
+    pub fn read(&mut self, key: impl Into<Field>, value: impl Into<Field>) {
         self.add("r", &[key.into(), value.into()]);
     }
 
     /// The key was set to this value. Values are best unique for each key.
-    pub fn write(&mut self, key: impl Into<Value>, value: impl Into<Value>) {
+    pub fn write(&mut self, key: impl Into<Field>, value: impl Into<Field>) {
         self.add("w", &[key.into(), value.into()]);
     }
 
     /// The key held `expected` and was set to `new`.
     pub fn compare_and_set(
         &mut self,
-        key: impl Into<Value>,
-        expected: impl Into<Value>,
-        new: impl Into<Value>,
+        key: impl Into<Field>,
+        expected: impl Into<Field>,
+        new: impl Into<Field>,
     ) {
         self.add("cas", &[key.into(), expected.into(), new.into()]);
     }
 
     /// The key's row was deleted.
-    pub fn delete(&mut self, key: impl Into<Value>) {
+    pub fn delete(&mut self, key: impl Into<Field>) {
         self.add("delete", &[key.into()]);
     }
 
     /// The value was appended to the key's list.
-    pub fn append(&mut self, key: impl Into<Value>, value: impl Into<Value>) {
+    pub fn append(&mut self, key: impl Into<Field>, value: impl Into<Field>) {
         self.add("a", &[key.into(), value.into()]);
     }
 
     /// The key held this list.
     pub fn read_list(
         &mut self,
-        key: impl Into<Value>,
-        values: impl IntoIterator<Item = impl Into<Value>>,
+        key: impl Into<Field>,
+        values: impl IntoIterator<Item = impl Into<Field>>,
     ) {
         let values: Vec<String> = values.into_iter().map(|it| it.into().to_string()).collect();
         let words = format!("[\"rl\",{},[{}]]", key.into(), values.join(","));
         self.operations.push(words);
     }
 
-    fn add(&mut self, name: &str, values: &[Value]) {
+    fn add(&mut self, name: &str, values: &[Field]) {
         let values: Vec<String> = values.iter().map(ToString::to_string).collect();
         self.operations
             .push(format!("[\"{name}\",{}]", values.join(",")));

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A key, a value or a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Value {
+pub enum Field {
     /// No row, or no value.
     Null,
     /// A whole number.
@@ -13,41 +13,41 @@ pub enum Value {
     Text(String),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for Field {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Null => out.write_str("null"),
-            Value::Number(number) => number.fmt(out),
-            Value::Text(text) => serde_json::Value::from(text.as_str()).fmt(out),
+            Field::Null => out.write_str("null"),
+            Field::Number(number) => number.fmt(out),
+            Field::Text(text) => serde_json::Value::from(text.as_str()).fmt(out),
         }
     }
 }
 
 macro_rules! numbers {
     ($($kind:ty),*) => {$(
-        impl From<$kind> for Value {
+        impl From<$kind> for Field {
             fn from(number: $kind) -> Self {
-                Value::Number(number.into())
+                Field::Number(number.into())
             }
         }
     )*};
 }
 numbers!(i8, i16, i32, i64, u8, u16, u32);
 
-impl From<&str> for Value {
+impl From<&str> for Field {
     fn from(text: &str) -> Self {
-        Value::Text(text.to_owned())
+        Field::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for Field {
     fn from(text: String) -> Self {
-        Value::Text(text)
+        Field::Text(text)
     }
 }
 
-impl<T: Into<Value>> From<Option<T>> for Value {
+impl<T: Into<Field>> From<Option<T>> for Field {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Value::Null, Into::into)
+        value.map_or(Field::Null, Into::into)
     }
 }

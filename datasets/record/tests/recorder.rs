@@ -6,7 +6,7 @@ use std::thread;
 
 use kingsnake_datasets::{Format, ReadOptions, open};
 use kingsnake_history::model::{History, Status};
-use kingsnake_record::{Recorder, Value};
+use kingsnake_record::{Field, Recorder};
 
 fn read(path: &Path) -> History {
     let parsed = open(path, &ReadOptions::default()).expect("the file is a history");
@@ -25,7 +25,7 @@ fn count(history: &History, status: Status) -> usize {
 fn many_threads_record_into_one_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("history.jsonl");
-    let recorder = Recorder::create(&path, Value::Null).unwrap();
+    let recorder = Recorder::create(&path, Field::Null).unwrap();
     thread::scope(|scope| {
         for client in 0..8_i64 {
             let recorder = recorder.clone();

@@ -2,35 +2,27 @@
 //!
 //! Readers call [`HistoryBuilder::begin`], then the operations, then the next `begin`. Sessions may interleave.
 
-use std::ops::Bound;
+mod finish;
+mod operations;
 
+use finish::{by_session, check_intervals};
+pub use operations::NumberOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::assumptions::{Assumptions, OrderSource};
+use super::assumptions::OrderSource;
 use super::build_error::BuildError;
-use super::compares::{CompareAndSet, CompareOutcome};
+use super::compares::CompareAndSet;
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
-use super::ids::{KeyId, RangeId, SessionId, TxnId, ValueId};
+use super::ids::{KeyId, SessionId, ValueId};
 use super::intern::TokenTable;
 use super::lists::LongestList;
 use super::names::{Symbols, Token};
 use super::notes::Notes;
-use super::predicates::{RowTables, Stamps};
-use super::ranges::{RangeRow, Span};
+use super::predicates::RowTables;
+use super::ranges::RangeRow;
 
 /// The scope of names that no key owns.
 const GLOBAL: KeyId = KeyId(0);
-
-/// A read or a write of a key and a value that are numbers.
-#[derive(Clone, Copy, Debug)]
-pub struct NumberOp {
-    /// Whether it is a write.
-    pub is_write: bool,
-    /// The key.
-    pub key: i64,
-    /// The value.
-    pub value: i64,
-}
 
 /// What a version order names: a value, or the delete of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,179 +208,6 @@ impl HistoryBuilder {
         self.history.isolation[index] = level;
     }
 
-    /// The transaction begun last read this value.
-    #[inline]
-    pub fn read(&mut self, key: Token, value: Token) -> ValueId {
-        let (key, value) = self.pair(key, value);
-        self.push(Op::Read { key, value });
-        value
-    }
-
-    /// The transaction begun last wrote this value.
-    #[inline]
-    pub fn write(&mut self, key: Token, value: Token) -> ValueId {
-        let (key, value) = self.pair(key, value);
-        self.push(Op::Write { key, value });
-        value
-    }
-
-    /// The transaction begun last wrote this value, and called it an insert.
-    pub fn insert(&mut self, key: Token, value: Token) -> ValueId {
-        self.history.inserts.push(self.history.ops.len() as u32);
-        self.write(key, value)
-    }
-
-    /// The transaction begun last set a key to `new` if it held `expected`. Applied, it is a read and a write; refused with
-    /// the current value shown, a read of it; refused without, no operation of a transaction.
-    /// [`Token::Nil`] as `expected` is an insert if absent.
-    pub fn compare_and_set(
-        &mut self,
-        key: Token,
-        expected: Token,
-        new: Token,
-        outcome: CompareOutcome<Token>,
-    ) {
-        let key = self.key(key);
-        let (expected, new) = (self.value(key, expected), self.value(key, new));
-        let outcome = match outcome {
-            CompareOutcome::Applied => CompareOutcome::Applied,
-            CompareOutcome::Refused => CompareOutcome::Refused,
-            CompareOutcome::Shown(current) => CompareOutcome::Shown(self.value(key, current)),
-        };
-        let before = match self.history.txns.len() {
-            0 | 1 => 0,
-            n_txns => self.history.txns[n_txns - 2].ops_end,
-        };
-        self.history.compares.push(CompareAndSet {
-            txn: TxnId(self.history.txns.len() as u32 - 1),
-            at: self.history.ops.len() as u32 - before,
-            key,
-            expected,
-            new,
-            outcome,
-        });
-        match outcome {
-            CompareOutcome::Applied => {
-                self.push(Op::Read {
-                    key,
-                    value: expected,
-                });
-                self.push(Op::Write { key, value: new });
-            }
-            CompareOutcome::Shown(value) => self.push(Op::Read { key, value }),
-            CompareOutcome::Refused => {}
-        }
-    }
-
-    /// A compare-and-set of the transaction begun last that was refused for a reason that the client does not know, or
-    /// failed: an aborted one. What it would have written counts as an aborted write.
-    pub fn failed_compare_and_set(&mut self, key: Token, expected: Token, new: Token) {
-        self.compare_and_set(key, expected, new, CompareOutcome::Refused);
-        self.write(key, new);
-    }
-
-    /// The transaction begun last deleted a key. The tombstone's name tells this delete from others of the key;
-    /// [`Token::Nil`] where it has none.
-    pub fn delete(&mut self, key: Token, tombstone: Token) -> ValueId {
-        let key = self.key(key);
-        let value = self.tombstone(key, tombstone);
-        self.push(Op::Write { key, value });
-        value
-    }
-
-    /// The transaction begun last found a key deleted, by the delete of this name.
-    pub fn read_tombstone(&mut self, key: Token, tombstone: Token) -> ValueId {
-        let key = self.key(key);
-        let value = self.tombstone(key, tombstone);
-        self.push(Op::Read { key, value });
-        value
-    }
-
-    /// The transaction begun last asked for a range of keys and got these rows. `deleted` are deleted rows and the names of
-    /// their tombstones, if the client sees them. Returns the rows as values, the deleted ones last.
-    pub fn range(
-        &mut self,
-        low: Bound<Token>,
-        high: Bound<Token>,
-        rows: &[(Token, Token)],
-        deleted: Option<&[(Token, Token)]>,
-    ) -> Result<&[ValueId], BuildError> {
-        let Some(span) = Span::new(low, high) else {
-            let show = |bound: Bound<Token>| match bound {
-                Bound::Unbounded => "nowhere".to_owned(),
-                Bound::Included(token) | Bound::Excluded(token) => self.show(token),
-            };
-            let (low, high) = (show(low), show(high));
-            return Err(BuildError::MixedBounds { low, high });
-        };
-        for &(key, value) in rows.iter().chain(deleted.unwrap_or_default()) {
-            if span.place(&self.history.symbols, key).is_ne() {
-                let span = span.show(|token| self.show(token));
-                let key = self.show(key);
-                return Err(BuildError::OutsideRange { span, key });
-            }
-            if value == Token::Nil {
-                let key = self.show(key);
-                return Err(BuildError::EmptyRow { key });
-            }
-        }
-        let start = self.history.range_rows.len();
-        for &(key, value) in rows {
-            let (_, value) = self.pair(key, value);
-            self.history.range_rows.push(value);
-        }
-        for &(key, tombstone) in deleted.unwrap_or_default() {
-            let key = self.key(key);
-            let value = self.tombstone(key, tombstone);
-            self.history.range_rows.push(value);
-        }
-        self.history.ranges.push(RangeRow {
-            span,
-            rows_end: self.history.range_rows.len() as u32,
-            shows_deleted: deleted.is_some(),
-        });
-        let range = RangeId(self.history.ranges.len() as u32 - 1);
-        self.push(Op::Range { range });
-        Ok(&self.history.range_rows[start..])
-    }
-
-    /// Adds reads and writes to the transaction begun last and returns them as they were interned. It does what
-    /// [`read`](Self::read) and [`write`](Self::write) do one by one, but lets their lookups wait for memory together.
-    pub fn extend(&mut self, run: &[NumberOp]) -> &[Op] {
-        const WIDTH: usize = 32;
-        let start = self.history.ops.len();
-        for run in run.chunks(WIDTH) {
-            let mut keys = [GLOBAL; WIDTH];
-            let mut touched = 0;
-            for op in run {
-                touched ^= self.key_ids.touch(GLOBAL, op.key);
-            }
-            for (op, key) in run.iter().zip(&mut keys) {
-                *key = self.key(Token::Int(op.key));
-                touched ^= self.value_ids.touch(*key, op.value);
-            }
-            std::hint::black_box(touched);
-            for (op, &key) in run.iter().zip(&keys) {
-                let value = self.value(key, Token::Int(op.value));
-                self.history.ops.push(if op.is_write {
-                    Op::Write { key, value }
-                } else {
-                    Op::Read { key, value }
-                });
-            }
-        }
-        let ops_end = self.history.ops.len() as u32;
-        self.last().ops_end = ops_end;
-        &self.history.ops[start..]
-    }
-
-    /// The transaction begun last appended this value.
-    pub fn append(&mut self, key: Token, value: Token) -> ValueId {
-        let (key, value) = self.pair(key, value);
-        self.push(Op::Append { key, value });
-        value
-    }
-
     /// Gives the order in which the database installed a key's values; it may leave values out.
     pub fn version_order(
         &mut self,
@@ -527,130 +346,5 @@ impl Parts {
                 self.value_initial[value] = false;
             }
         }
-    }
-}
-
-fn check_intervals(parts: &Parts) -> Result<(), BuildError> {
-    if !parts.has_times {
-        return Ok(());
-    }
-    match parts.intervals.iter().position(|it| it.commit < it.begin) {
-        None => Ok(()),
-        Some(index) => Err(BuildError::BackwardInterval {
-            txn: parts.symbols.show(parts.txns[index].name),
-            begin: parts.intervals[index].begin,
-            commit: parts.intervals[index].commit,
-        }),
-    }
-}
-
-/// Renumbers the transactions so that each session is a range; keeps the order inside a session.
-fn by_session(parts: Parts) -> History {
-    let n_sessions = parts.session_names.len();
-    let mut session_start = vec![0_u32; n_sessions + 1];
-    for txn in &parts.txns {
-        session_start[txn.session.index() + 1] += 1;
-    }
-    for session in 0..n_sessions {
-        session_start[session + 1] += session_start[session];
-    }
-    let sorted = parts.txns.is_sorted_by_key(|txn| txn.session);
-    let mut history = History {
-        txns: Vec::new(),
-        ops: Vec::new(),
-        session_names: parts.session_names,
-        session_start,
-        key_names: parts.key_names,
-        value_names: parts.value_names,
-        value_key: parts.value_key,
-        value_initial: parts.value_initial,
-        lists: parts.lists,
-        list_items: parts.list_items,
-        ranges: parts.ranges,
-        range_rows: parts.range_rows,
-        inserts: parts.inserts,
-        compares: parts.compares,
-        tombstones: parts.tombstones,
-        initial_rows: parts.initial_rows,
-        intervals: parts.has_times.then_some(parts.intervals),
-        isolation: parts.has_isolation.then_some(parts.isolation),
-        models: Vec::new(),
-        version_orders: parts.version_orders,
-        symbols: parts.symbols,
-        rows: parts.rows,
-        notes: parts.notes,
-        assumptions: Assumptions::default(),
-    };
-    if !history.rows.stamps.is_empty() {
-        let n_txns = parts.txns.len();
-        history.rows.stamps.resize(n_txns, Stamps::default());
-    }
-    if sorted {
-        history.txns = parts.txns;
-        history.ops = parts.ops;
-        return history;
-    }
-    let mut order: Vec<u32> = (0..parts.txns.len() as u32).collect();
-    order.sort_by_key(|&index| parts.txns[index as usize].session);
-    history.ops.reserve_exact(parts.ops.len());
-    history.txns.reserve_exact(parts.txns.len());
-    let inserts = std::mem::take(&mut history.inserts);
-    for &index in &order {
-        let index = index as usize;
-        let start = if index == 0 {
-            0
-        } else {
-            parts.txns[index - 1].ops_end
-        };
-        let end = parts.txns[index].ops_end;
-        let place = |op: u32| inserts.partition_point(|&it| it < op);
-        let moved = history.ops.len() as u32;
-        for &insert in &inserts[place(start)..place(end)] {
-            history.inserts.push(insert - start + moved);
-        }
-        history
-            .ops
-            .extend_from_slice(&parts.ops[start as usize..end as usize]);
-        let ops_end = history.ops.len() as u32;
-        history.txns.push(TxnRow {
-            ops_end,
-            ..parts.txns[index]
-        });
-    }
-    let mut places = vec![0_u32; order.len()];
-    for (place, &index) in order.iter().enumerate() {
-        places[index as usize] = place as u32;
-    }
-    for compare in &mut history.compares {
-        compare.txn = TxnId(places[compare.txn.index()]);
-    }
-    history.compares.sort_by_key(|compare| compare.txn);
-    permute(&mut history.intervals, &order);
-    permute(&mut history.isolation, &order);
-    permute_rows(&mut history.rows, &order);
-    history.notes.permute(&order);
-    history
-}
-
-fn permute_rows(rows: &mut RowTables, order: &[u32]) {
-    if !rows.stamps.is_empty() {
-        let moved = order.iter().map(|&index| rows.stamps[index as usize]);
-        rows.stamps = moved.collect();
-    }
-    if !rows.predicates.is_empty() {
-        let mut place = vec![TxnId(0); order.len()];
-        for (new, &old) in order.iter().enumerate() {
-            place[old as usize] = TxnId(new as u32);
-        }
-        for (txn, _) in &mut rows.predicates {
-            *txn = place[txn.index()];
-        }
-        rows.predicates.sort_by_key(|it| it.0);
-    }
-}
-
-fn permute<T: Copy>(column: &mut Option<Vec<T>>, order: &[u32]) {
-    if let Some(rows) = column {
-        *rows = order.iter().map(|&index| rows[index as usize]).collect();
     }
 }

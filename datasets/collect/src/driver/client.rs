@@ -1,0 +1,411 @@
+//! One client of a run: begins transactions, carries out their steps, records what it saw, connects again.
+
+use std::io;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use kingsnake_datasets::store::TxnStep;
+use kingsnake_history::rng::Rng;
+use rustc_hash::FxHashMap;
+
+use super::{FIRST_INSERTED, Halt, Shared};
+use crate::adapter::{Chosen, DatabaseSession, Failure, Key, StoredCell, Wrote};
+use crate::conditions::{self, Asked};
+use crate::journal::{End, Journal};
+use crate::workload::TxnPlan;
+
+pub(super) struct Client<'a> {
+    shared: &'a Shared<'a>,
+    number: usize,
+    /// The session's name in the history.
+    name: i64,
+    session: Option<Box<dyn DatabaseSession>>,
+    journal: Journal,
+    rng: Rng,
+    /// What was last seen of each key; kept only where the workload compares and sets.
+    seen: FxHashMap<Key, i64>,
+    /// The database's name of the transaction, once it is recorded.
+    has_name: bool,
+    /// Since when no request was answered.
+    lost_since: Option<Instant>,
+}
+
+impl<'a> Client<'a> {
+    pub(super) fn new(shared: &'a Shared<'a>, number: usize, journal: Journal) -> Self {
+        // The streams of neighbouring clients must not be each other's, shifted.
+        let seed = shared.run.seed ^ (number as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
+        Client {
+            shared,
+            number,
+            name: number as i64,
+            session: None,
+            journal,
+            rng: Rng::new(Rng::new(seed).number()),
+            seen: FxHashMap::default(),
+            has_name: false,
+            lost_since: None,
+        }
+    }
+
+    pub(super) fn work(mut self) -> io::Result<()> {
+        match self.all() {
+            Ok(()) => Ok(()),
+            Err(halt) => {
+                self.shared.halt.store(true, Ordering::Relaxed);
+                match halt {
+                    Halt::Io(error) => Err(error),
+                    Halt::Trouble(why) => {
+                        let trouble = &self.shared.trouble;
+                        let mut trouble = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+                        trouble.get_or_insert(why);
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+
+    fn all(&mut self) -> Result<(), Halt> {
+        while self.shared.goes_on() {
+            let from = Rng::new(self.rng.number());
+            for retry in 0..=self.shared.run.retries {
+                // Without a pause, clients would only meet the lock that they have just failed at.
+                if retry > 0 {
+                    std::thread::sleep(Duration::from_micros(100) * 4_u32.pow(retry.min(4) - 1));
+                }
+                if self.shared.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
+                    return Ok(());
+                }
+                let plan = self.shared.load.plan(&mut from.clone());
+                if self.attempt(plan)? == End::Committed || !self.shared.goes_on() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one transaction to its end, whatever that is.
+    fn attempt(&mut self, plan: TxnPlan) -> Result<End, Halt> {
+        if !self.connect()? {
+            return Ok(End::Aborted("stopped"));
+        }
+        let shared = self.shared;
+        let id = shared.next_txn.fetch_add(1, Ordering::Relaxed);
+        self.has_name = false;
+        self.journal.begin(id, self.name, shared.clock.now())?;
+        let mut committing = false;
+        let outcome = match self.act(plan, &mut committing) {
+            Err(Halt::Io(error)) => return Err(Halt::Io(error)),
+            Err(Halt::Trouble(why)) => Err(Failure::Fatal(why)),
+            Ok(outcome) => outcome,
+        };
+        let end = match &outcome {
+            Ok(()) => End::Committed,
+            Err(Failure::Aborted(reason)) => End::Aborted(reason),
+            Err(Failure::Lost(_) | Failure::Fatal(_)) if committing => End::Unknown,
+            Err(Failure::Lost(_)) => End::Aborted("connection lost"),
+            Err(Failure::Fatal(_)) => End::Aborted("error"),
+        };
+        self.journal.end(end, shared.clock.now())?;
+        shared.count(end);
+        match &outcome {
+            Ok(()) => {}
+            Err(Failure::Aborted(_)) => self.roll_back(),
+            Err(Failure::Lost(why)) => {
+                self.session = None;
+                self.lost(why)?;
+            }
+            Err(Failure::Fatal(why)) => return Err(Halt::Trouble(why.clone())),
+        }
+        if !matches!(outcome, Err(Failure::Lost(_))) {
+            self.lost_since = None;
+        }
+        if end == End::Unknown {
+            self.name = shared.next_session.fetch_add(1, Ordering::Relaxed);
+            self.seen.clear();
+        }
+        Ok(end)
+    }
+
+    /// A connection that is made without asking the server anything is only known to be lost at the first request.
+    fn lost(&mut self, why: &str) -> Result<(), Halt> {
+        let since = *self.lost_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= self.shared.run.patience {
+            return Err(self.shared.gone(why));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        let rolled_back = self.session.as_mut().map(|session| session.abort());
+        if matches!(rolled_back, Some(Err(_))) {
+            self.session = None;
+        }
+    }
+
+    /// Connects where there is no connection; false where the collection was stopped meanwhile.
+    fn connect(&mut self) -> Result<bool, Halt> {
+        if self.session.is_some() {
+            return Ok(true);
+        }
+        let since = Instant::now();
+        while self.session.is_none() {
+            match self.shared.database.open(self.number) {
+                Ok(session) => self.session = Some(session),
+                Err(Failure::Fatal(why)) => return Err(Halt::Trouble(why)),
+                Err(_) if !self.shared.goes_on() => return Ok(false),
+                Err(failure) if since.elapsed() >= self.shared.run.patience => {
+                    return Err(self.shared.gone(&failure.to_string()));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Begin, steps, commit. The outer error ends the collection, the inner one the transaction.
+    fn act(&mut self, plan: TxnPlan, committing: &mut bool) -> Result<Result<(), Failure>, Halt> {
+        macro_rules! attempt {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(failure) => return Ok(Err(failure)),
+                }
+            };
+        }
+        let Some(mut session) = self.session.take() else {
+            return Err(Halt::Trouble("internal error: no connection".to_owned()));
+        };
+        // Put back before anything can return.
+        let outcome = (|| -> Result<Result<(), Failure>, Halt> {
+            attempt!(session.begin());
+            self.named(session.name().as_deref())?;
+            match plan {
+                TxnPlan::Steps(mut transaction) => {
+                    let mut read = 0;
+                    while let Some(step) = transaction.next(read) {
+                        read = attempt!(self.step(&mut *session, step)?);
+                        self.rest();
+                    }
+                }
+                TxnPlan::Cas(key) => attempt!(self.cas(&mut *session, key)?),
+                TxnPlan::Asked(all) => {
+                    for asked in all {
+                        attempt!(self.ask(&mut *session, asked)?);
+                        self.rest();
+                    }
+                }
+            }
+            self.journal.committing()?;
+            *committing = true;
+            let name = attempt!(session.commit());
+            self.named(name.as_deref())?;
+            Ok(Ok(()))
+        })();
+        self.session = Some(session);
+        outcome
+    }
+
+    fn rest(&self) {
+        let think = self.shared.run.think;
+        if !think.is_zero() {
+            std::thread::sleep(think);
+        }
+    }
+
+    fn named(&mut self, name: Option<&str>) -> io::Result<()> {
+        if let Some(name) = name
+            && !self.has_name
+        {
+            self.has_name = true;
+            self.journal.text("name", name)?;
+        }
+        Ok(())
+    }
+
+    fn wrote(&mut self, wrote: &Wrote) -> io::Result<()> {
+        if let Some(rank) = wrote.rank {
+            self.journal.rank(rank)?;
+        }
+        self.named(wrote.txn.as_deref())
+    }
+
+    fn snapshot(&mut self, session: &mut dyn DatabaseSession) -> io::Result<()> {
+        if let Some(snapshot) = session.snapshot() {
+            self.journal.text("snapshot", &snapshot)?;
+        }
+        Ok(())
+    }
+
+    fn sees(&mut self, key: Key, value: i64) {
+        if self.shared.load.compares_and_sets() {
+            self.seen.insert(key, value);
+        }
+    }
+
+    fn value(&self) -> i64 {
+        self.shared.next_value.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// One operation; the number beside what it read.
+    fn step(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+        step: TxnStep,
+    ) -> io::Result<Result<i64, Failure>> {
+        macro_rules! attempt {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(failure) => return Ok(Err(failure)),
+                }
+            };
+        }
+        match step {
+            TxnStep::Read(key) | TxnStep::ReadRow(key) => {
+                let cell = attempt!(session.read(key));
+                self.journal.read(key, cell.map(|cell| cell.value))?;
+                self.snapshot(session)?;
+                self.sees(key, cell.map_or(0, |cell| cell.value));
+                return Ok(Ok(cell.map_or(0, |cell| cell.beside)));
+            }
+            TxnStep::Write(key, beside) => {
+                let value = self.value();
+                self.journal.write("w", key, value)?;
+                let wrote = attempt!(session.write(key, StoredCell { value, beside }));
+                self.wrote(&wrote)?;
+                self.sees(key, value);
+            }
+            TxnStep::Insert(key) => {
+                let value = self.value();
+                self.journal.write("insert", key, value)?;
+                let wrote = attempt!(session.write(key, StoredCell { value, beside: 0 }));
+                self.wrote(&wrote)?;
+            }
+            TxnStep::ReadList(key) => {
+                let list = attempt!(session.read_list(key));
+                self.journal.read_list(key, &list)?;
+                self.snapshot(session)?;
+            }
+            TxnStep::Append(key) => {
+                let value = self.value();
+                self.journal.write("a", key, value)?;
+                let wrote = attempt!(session.append(key, value));
+                self.wrote(&wrote)?;
+            }
+            TxnStep::Range(low, high) => {
+                let rows = attempt!(session.range(low, high));
+                self.journal.range(low, high, &rows)?;
+                self.snapshot(session)?;
+            }
+            TxnStep::Delete(key) => {
+                let tombstone = self.value();
+                self.journal.write("delete", key, tombstone)?;
+                let wrote = attempt!(session.delete(key));
+                self.journal.found(wrote.is_some())?;
+                self.wrote(&wrote.unwrap_or_default())?;
+            }
+            other => {
+                let why = format!("this workload needs {other:?}, which is not collected");
+                return Ok(Err(Failure::Fatal(why)));
+            }
+        }
+        Ok(Ok(0))
+    }
+
+    /// One operation that asks by a condition.
+    fn ask(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+        asked: Asked,
+    ) -> io::Result<Result<(), Failure>> {
+        macro_rules! attempt {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(failure) => return Ok(Err(failure)),
+                }
+            };
+        }
+        match asked {
+            Asked::Insert(number) => {
+                let value = self.value();
+                // Nobody else has this key.
+                let key = FIRST_INSERTED + value;
+                let row = conditions::row(number);
+                self.journal
+                    .op(&format!("[\"insert\",{key},{value},{row}]"))?;
+                let cell = StoredCell {
+                    value,
+                    beside: number,
+                };
+                let wrote = attempt!(session.write(key, cell));
+                self.wrote(&wrote)?;
+                return Ok(Ok(()));
+            }
+            Asked::Select(numbers) => {
+                let rows = attempt!(session.select(numbers));
+                self.journal.op(&conditions::select(numbers, &rows))?;
+            }
+            Asked::Update(numbers, number) => {
+                let value = self.value();
+                let cell = StoredCell {
+                    value,
+                    beside: number,
+                };
+                let rows = attempt!(session.update_where(numbers, cell));
+                self.journal
+                    .op(&conditions::update(numbers, number, &rows))?;
+                self.ranks(&rows)?;
+            }
+            Asked::Delete(numbers) => {
+                let tombstone = self.value();
+                let rows = attempt!(session.delete_where(numbers));
+                self.journal
+                    .op(&conditions::delete(numbers, tombstone, &rows))?;
+                self.ranks(&rows)?;
+            }
+            Asked::Aggregate(numbers, function) => {
+                let result = attempt!(session.aggregate(numbers, function));
+                self.journal
+                    .op(&conditions::aggregate(numbers, function, result))?;
+            }
+        }
+        self.snapshot(session)?;
+        Ok(Ok(()))
+    }
+
+    fn ranks(&mut self, rows: &[Chosen]) -> io::Result<()> {
+        let ranks: Option<Vec<i64>> = rows.iter().map(|it| it.rank).collect();
+        match ranks {
+            Some(ranks) if !ranks.is_empty() => self.journal.ranks(&ranks),
+            _ => Ok(()),
+        }
+    }
+
+    fn cas(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+        key: Key,
+    ) -> io::Result<Result<(), Failure>> {
+        let value = self.value();
+        let old = self.seen.get(&key).copied().unwrap_or(0);
+        self.journal.write("cas", key, value)?;
+        let held = match session.cas(key, old, StoredCell { value, beside: 0 }) {
+            Ok(held) => held.map(|cell| cell.value),
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let has_written = held.unwrap_or(0) == old;
+        self.journal.held(held, has_written)?;
+        let now = if has_written {
+            value
+        } else {
+            held.unwrap_or(0)
+        };
+        self.seen.insert(key, now);
+        Ok(Ok(()))
+    }
+}

@@ -1,0 +1,69 @@
+//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, and no file grows past
+//! 600 lines.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Names that mean the same in several crates. An error is found through its crate; a verdict of the facade is the history's
+/// with the history beside it; what is demanded of a register is stated once by the oracle and once by the certifier, which
+/// share no code.
+const SAME_THING: [&str; 3] = ["Error", "Verdict", "Demand"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("the entry can be read").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "out" {
+            sources(&path, found);
+        } else if name.ends_with(".rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn texts() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for room in ["solver", "gpu", "encodings", "cli", "benches", "datasets"] {
+        sources(&Path::new(ROOT).join(room), &mut found);
+    }
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a source file can be read");
+        (path, text)
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// The public type that a line declares.
+fn declared(line: &str) -> Option<&str> {
+    let rest = ["pub struct ", "pub enum ", "pub trait "]
+        .iter()
+        .find_map(|start| line.strip_prefix(start))?;
+    rest.split(|it: char| !it.is_alphanumeric()).next()
+}
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let texts = texts();
+    let mut places: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
+    for (path, text) in &texts {
+        for name in text.lines().filter_map(declared) {
+            places.entry(name).or_default().push(path);
+        }
+    }
+    assert!(places.len() > 300, "the sources were not found");
+    places.retain(|name, places| places.len() > 1 && !SAME_THING.contains(name));
+    assert!(places.is_empty(), "one name, several types: {places:#?}");
+}
+
+#[test]
+fn no_file_is_longer_than_600_lines() {
+    let long: Vec<(PathBuf, usize)> = texts()
+        .into_iter()
+        .map(|(path, text)| (path, text.lines().count()))
+        .filter(|(_, n_lines)| *n_lines > 600)
+        .collect();
+    assert!(long.is_empty(), "split these: {long:#?}");
+}
