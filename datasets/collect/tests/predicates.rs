@@ -105,11 +105,17 @@ fn is_shown(history: &Path, level: PlLevel) -> bool {
 fn without_a_row(history: &Path) -> String {
     let text = std::fs::read_to_string(history).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let line = lines.iter_mut().find(|it| {
-        it.contains("[\"select\",") && !it.contains("\"status\"") && it.contains("]},[[")
-    });
-    let line = line.unwrap();
-    let at = line.find("]},[[").unwrap() + 4;
+    // Of a select, where its rows begin: an update has a list too.
+    let rows_at = |line: &str| {
+        let mut selects = line.match_indices("[\"select\",");
+        selects.find_map(|(at, _)| {
+            let rows = at + line[at..].find("]},[")? + 3;
+            line[rows..].starts_with("[[").then_some(rows + 1)
+        })
+    };
+    let is_wanted = |it: &&mut String| !it.contains("\"status\"") && rows_at(it).is_some();
+    let line = lines.iter_mut().find(is_wanted).unwrap();
+    let at = rows_at(line).unwrap();
     let end = at + line[at..].find(']').unwrap() + 1;
     let rest = line[end..].strip_prefix(',').unwrap_or(&line[end..]);
     *line = format!("{}{rest}", &line[..at]);
