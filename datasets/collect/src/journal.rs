@@ -147,13 +147,11 @@ impl Journal {
     }
 
     pub(crate) fn read(&mut self, key: Key, value: Option<i64>) -> io::Result<()> {
-        match value {
-            Some(value) => self.numbers("r", [key, value]),
-            None => {
-                let _ = write!(self.line, "[\"r\",{key},null]");
-                self.append()
-            }
+        if let Some(value) = value {
+            return self.numbers("r", [key, value]);
         }
+        let _ = write!(self.line, "[\"r\",{key},null]");
+        self.append()
     }
 
     #[inline]
