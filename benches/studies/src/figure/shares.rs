@@ -27,7 +27,7 @@ pub struct Shares<'a> {
     /// The bars of a group; one has no name and no legend.
     pub series: Vec<String>,
     /// For each group, its bars.
-    pub shares: Vec<Vec<Option<Share>>>,
+    pub bars: Vec<Vec<Option<Share>>>,
 }
 
 const DATA: f64 = 268.0;
@@ -57,7 +57,7 @@ impl Shares<'_> {
             let middle = LEFT + (group as f64 + 0.5) * each;
             canvas.text(middle, bottom + 19.0, size, Anchor::Middle, "ink", name);
             let first = middle - breadth * n_bars / 2.0;
-            for (at, share) in self.shares[group].iter().enumerate() {
+            for (at, share) in self.bars[group].iter().enumerate() {
                 let x = first + at as f64 * breadth;
                 bar(&mut canvas, at, x, breadth, *share, &scale);
             }
@@ -126,7 +126,7 @@ mod tests {
             x_label: "sessions",
             groups: vec!["4".to_owned(), "8".to_owned()],
             series: vec!["MT".to_owned(), "GT".to_owned()],
-            shares: vec![
+            bars: vec![
                 vec![share(0.013, 0.01, 0.02), share(0.44, 0.4, 0.5)],
                 vec![share(1.0, 0.84, 1.0), None],
             ],

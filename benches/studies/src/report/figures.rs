@@ -178,13 +178,11 @@ impl Artist<'_> {
     fn shares(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
         let series = self.drawn.series;
         let is_detection = self.drawn.figure.kind == FigureKind::Detection;
-        let (share, y_label): (fn(&[&Row]) -> Option<Share>, _) = if is_detection {
-            (
-                detection,
-                "trials that found a violation, and the 95 % interval",
-            )
+        let share = if is_detection { detection } else { aborts };
+        let y_label = if is_detection {
+            "trials that found a violation, and the 95 % interval"
         } else {
-            (aborts, "attempts that aborted: median, least and most")
+            "attempts that aborted: median, least and most"
         };
         let n_series = if x == series {
             1
@@ -208,7 +206,7 @@ impl Artist<'_> {
             x_label,
             groups: self.names(x),
             series: self.names(series)[..n_series].to_vec(),
-            shares,
+            bars: shares,
         }
         .draw()
     }
@@ -279,7 +277,7 @@ fn detection(rows: &[&Row]) -> Option<Share> {
 
 fn aborts(rows: &[&Row]) -> Option<Share> {
     let rate = |row: &Row| row.made.map(|it| it.abort_rate());
-    let rates = || rows.iter().filter_map(|row| rate(row));
+    let rates = || rows.iter().copied().filter_map(rate);
     Some(Share {
         value: middle(rows, rate)?,
         interval: [
