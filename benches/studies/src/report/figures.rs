@@ -6,7 +6,7 @@ use crate::design::{Drawn, SettledExperiment, Study};
 use crate::figure::{Bars, Cactus, Lines, Series, Share, Shares, Stack};
 use crate::phases::{self, PARTS};
 use crate::recipe::FigureKind;
-use crate::row::Row;
+use crate::row::{Made, Row};
 use crate::settle::slug;
 use crate::summary::{Spread, middle, spread};
 
@@ -276,7 +276,7 @@ fn detection(rows: &[&Row]) -> Option<Share> {
 }
 
 fn aborts(rows: &[&Row]) -> Option<Share> {
-    let rate = |row: &Row| row.made.map(|it| it.abort_rate());
+    let rate = |row: &Row| row.made.map(Made::abort_rate);
     let rates = || rows.iter().copied().filter_map(rate);
     Some(Share {
         value: middle(rows, rate)?,
