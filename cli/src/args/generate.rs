@@ -82,7 +82,7 @@ pub struct GenerateArgs {
     /// history records it (check it with --level as-recorded).
     #[arg(long, value_name = "NAME=SHARE,…", conflicts_with = "isolation")]
     pub isolation_mix: Option<IsolationMix>,
-    /// Do not validate the conditions by which rows were chosen (workloads `emme-predicates`), so that phantoms come through.
+    /// Do not validate the conditions by which rows were chosen (workloads `…-predicates`), so that phantoms come through.
     #[arg(long)]
     pub no_predicate_locks: bool,
     /// Break the promise once, at a random place.

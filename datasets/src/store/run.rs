@@ -115,6 +115,9 @@ impl StoreRun {
         let mut store = Store::new(self.isolation, clock, self.keep_aborted, bugs);
         store.max_writes = self.max_writes_per_key;
         store.predicate_locks = self.predicate_locks;
+        for (key, cells) in workload.initial() {
+            store.load(key, cells);
+        }
         let mix = self.isolation_mix.as_ref();
         let new_client = |id| Client::new(id, workload, mix, self.rollbacks, self.seed);
         let mut clients: Vec<Client<'_>> = (0..self.n_clients).map(new_client).collect();
@@ -130,6 +133,9 @@ impl StoreRun {
         Ok(Recorded {
             n_clients: self.n_clients,
             kind: workload.kind(),
+            schema: workload.schema(),
+            initial: store.initial_rows(),
+            rows: std::mem::take(&mut store.rows),
             is_mixed: self.isolation_mix.is_some(),
             version_orders: store.version_orders(),
             n_aborted: store.n_aborted,

@@ -5,6 +5,7 @@
 //! topological order is then the certificate. Nothing is searched.
 
 mod cycle;
+mod either_way;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ pub use kingsnake_history::weak::{
     CommitReason, CommitStep, PathStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
 };
 
+use kingsnake_certify::Refusal;
 use kingsnake_certify::weak_cycle::check_cycle;
 
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
@@ -20,7 +22,7 @@ use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 use crate::budget::Budget;
 use crate::check::CheckError;
 use crate::level::Spec;
-use crate::model::{Act, History, Status, TxnId};
+use crate::model::{History, Status};
 use crate::resolve::{ResolveError, resolve_reads};
 
 /// Checks a history at a weak level. The answer has been checked again.
@@ -29,69 +31,42 @@ pub fn check(
     spec: WeakSpec,
     budget: &Budget,
 ) -> Result<WeakVerdict, CheckError> {
-    let verdict = match decide(history, spec, budget) {
-        Ok(verdict) => verdict,
-        Err(ResolveError::Stopped(reason)) => WeakVerdict::Unknown(reason),
-        Err(error) => match error.unsettled() {
-            Some(txn) => return check_either_way(history, spec, txn, budget),
-            None => return Err(error.into()),
-        },
-    };
-    certify(history, spec, &verdict)?;
-    let mut predicates = history.all_predicates().iter();
-    let has_aggregates = predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }));
-    if has_aggregates && matches!(verdict, WeakVerdict::Satisfied(_)) {
-        return Err(CheckError::Aggregates);
-    }
-    Ok(verdict)
-}
-
-/// Checks a history as if a transaction of unknown end had not taken effect, and as if it had.
-fn check_either_way(
-    history: &History,
-    spec: WeakSpec,
-    txn: TxnId,
-    budget: &Budget,
-) -> Result<WeakVerdict, CheckError> {
-    let case = |status| check(&history.with_status(txn, status), spec, budget);
-    let lost = case(Status::Aborted)?;
-    let took_effect = match lost {
-        WeakVerdict::Satisfied(_) => None,
-        _ => Some(case(Status::Committed)?),
-    };
-    let verdict = match (lost, took_effect) {
-        (lost, Some(took_effect)) if lost.is_violated() && took_effect.is_violated() => {
-            return Ok(WeakVerdict::EitherWay {
-                txn,
-                lost: Box::new(lost),
-                took_effect: Box::new(took_effect),
-            });
-        }
-        (_, Some(satisfied @ WeakVerdict::Satisfied(_))) => satisfied,
-        (stopped @ WeakVerdict::Unknown(_), _) | (_, Some(stopped)) => stopped,
-        (satisfied, None) => satisfied,
-    };
-    certify(history, spec, &verdict)?;
-    Ok(verdict)
+    either_way::check_case(history, spec, budget, &mut Vec::new())
 }
 
 /// Checks an answer again.
 fn certify(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(), CheckError> {
-    let (answer, holds) = match verdict {
-        WeakVerdict::Satisfied(order) => ("satisfied", replay(history, spec, order)),
-        WeakVerdict::Local(findings) => (
-            "violated",
-            kingsnake_certify::refutation::check_findings(history, findings),
-        ),
-        WeakVerdict::Cycle(steps) => ("violated", check_cycle(history, spec, steps)),
-        // Each case was checked in a history of its own.
-        WeakVerdict::EitherWay { .. } | WeakVerdict::Unknown(_) => return Ok(()),
+    let answer = match verdict {
+        WeakVerdict::Unknown(_) => return Ok(()),
+        WeakVerdict::Satisfied(_) => "satisfied",
+        _ => "violated",
     };
-    holds.map_err(|why| CheckError::Uncertified {
+    holds(history, spec, verdict).map_err(|why| CheckError::Uncertified {
         decider: "weak",
         answer,
         why,
     })
+}
+
+/// Whether an answer stands up to being checked again; running out of a limit does.
+fn holds(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(), Refusal> {
+    match verdict {
+        WeakVerdict::Satisfied(order) => replay(history, spec, order),
+        WeakVerdict::Local(findings) => {
+            kingsnake_certify::refutation::check_findings(history, findings)
+        }
+        WeakVerdict::Cycle(steps) => check_cycle(history, spec, steps),
+        WeakVerdict::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => {
+            holds(&history.with_status(*txn, Status::Aborted), spec, lost)?;
+            let history = history.with_status(*txn, Status::Committed);
+            holds(&history, spec, took_effect)
+        }
+        WeakVerdict::Unknown(_) => Ok(()),
+    }
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {

@@ -102,10 +102,14 @@ impl<P> Pruned<P> {
         if sides.is_empty() {
             return Ok(self.dag.order().to_vec());
         }
+        Dag::new(self.dag.n_nodes(), self.edges(sides).iter()).map(|dag| dag.order().to_vec())
+    }
+
+    /// The known edges and those of the sides.
+    pub fn edges(&self, sides: &[Side]) -> Vec<Edge> {
         let chosen = sides.iter().enumerate();
         let chosen = chosen.flat_map(|(at, &side)| self.constraints.side(at, side));
-        let edges: Vec<Edge> = self.question().known().chain(chosen.copied()).collect();
-        Dag::new(self.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec())
+        self.question().known().chain(chosen.copied()).collect()
     }
 }
 

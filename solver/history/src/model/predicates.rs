@@ -130,6 +130,9 @@ impl Condition {
                 let mut all = Some(true);
                 for part in parts {
                     all = and(all, part.holds(symbols, cell));
+                    if all == Some(false) {
+                        break;
+                    }
                 }
                 all
             }
@@ -150,6 +153,9 @@ impl Condition {
                 let mut none = Some(true);
                 for &token in list {
                     let is = compare(Comparison::Eq, *column, token);
+                    if is == Some(true) {
+                        return is;
+                    }
                     none = and(none, is.map(|is| !is));
                 }
                 none.map(|is| !is)

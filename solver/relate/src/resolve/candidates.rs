@@ -182,7 +182,7 @@ impl Resolved {
 
 impl Versions {
     /// The same with more reads, sorted.
-    fn with_reads(&self, extra: &[(VersionId, Node)]) -> Versions {
+    pub(super) fn with_reads(&self, extra: &[(VersionId, Node)]) -> Versions {
         let mut more = self.clone();
         more.readers.clear();
         more.reader_start.clear();

@@ -15,6 +15,7 @@ use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
+use super::unreturned::{Asked, Deleted, Unreturned, touched};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -27,12 +28,31 @@ pub(super) const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, false)
+    walk_all(history, budget, Keep::First)
+}
+
+/// Resolves a history without reads of deleted rows that queries did not return, as [`super::resolve_for`] says.
+pub(super) fn resolve_queries(
+    history: &History,
+    budget: &Budget,
+) -> Result<Resolved, ResolveError> {
+    walk_all(history, budget, Keep::Queries)
 }
 
 /// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, true)
+    walk_all(history, budget, Keep::All)
+}
+
+/// Which reads become reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// A transaction's first of each key.
+    First,
+    /// The same, but deleted rows that queries did not return stay queries.
+    Queries,
+    /// The first of each key, and all in program order.
+    All,
 }
 
 /// What a value that was read is.
@@ -43,13 +63,10 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-fn walk_all(
-    history: &History,
-    budget: &Budget,
-    keep_reads: bool,
-) -> Result<Resolved, ResolveError> {
+fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, ResolveError> {
+    let keep_reads = keep == Keep::All;
     let writers = Writers::of(history, budget)?;
-    let absences = Absences::of(history, &writers, budget)?;
+    let mut absences = Absences::of(history, &writers, budget)?;
     let census = Census::of(history, &writers, &absences, budget)?;
     let node_txn: Vec<TxnId> = history
         .txns()
@@ -57,14 +74,20 @@ fn walk_all(
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
     let matching = Matching::of(history, &writers, &numbering, &node_txn, budget)?;
+    let keep_queries = keep == Keep::Queries && !absences.deleted().is_empty();
+    if keep_queries {
+        absences.leave_out_deleted();
+    }
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     walk.matching = matching.as_ref();
     walk.keep_reads = keep_reads;
+    walk.keep_queries = keep_queries;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
+    let unreturned = walk.unreturned();
     let program = (walk.program, walk.choices);
     let (mut reads, mut findings) = (walk.reads, walk.findings);
     let uncertain = settle(&numbering, &mut reads, walk.uncertain);
@@ -78,6 +101,7 @@ fn walk_all(
             sorted: absences.sorted,
             gaps,
         },
+        unreturned,
         given,
         uncertain_keys: keys_of(&uncertain),
         uncertain,
@@ -134,6 +158,11 @@ pub(super) struct Walk<'h> {
     pub(super) poll: Poll<'h>,
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
+    /// Whether deleted rows that queries did not return stay queries.
+    pub(super) keep_queries: bool,
+    /// Then the queries, and the keys that the transaction under way touches anywhere.
+    pub(super) asked: Vec<Asked>,
+    pub(super) touched: Vec<KeyId>,
     program: Vec<ProgramRead>,
     /// Of the reads in program order, those that can have been of several versions.
     choices: Vec<(u32, Vec<VersionId>)>,
@@ -186,6 +215,9 @@ impl<'h> Walk<'h> {
             matching: None,
             poll: budget.poll(),
             keep_reads: false,
+            keep_queries: false,
+            asked: Vec::new(),
+            touched: Vec::new(),
             program: Vec::new(),
             choices: Vec::new(),
             findings: Vec::new(),
@@ -207,6 +239,15 @@ impl<'h> Walk<'h> {
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
         let history = self.history;
         self.node = node;
+        if self.keep_queries {
+            self.touched.clear();
+            let ops = history.ops(txn);
+            if ops.iter().any(|op| matches!(op, Op::Range { .. })) {
+                self.touched = touched(history, ops);
+                let is_deleted = |key: &KeyId| self.absences.is_deleted(*key);
+                self.touched.retain(is_deleted);
+            }
+        }
         for (at, &op) in history.ops(txn).iter().enumerate() {
             if self.matching.is_some() {
                 self.ask(node, txn, at)?;
@@ -250,6 +291,27 @@ impl<'h> Walk<'h> {
             self.under.clear();
         }
         Ok(())
+    }
+
+    /// What stays queries.
+    fn unreturned(&mut self) -> Unreturned {
+        if !self.keep_queries {
+            return Unreturned::default();
+        }
+        let keys = self.absences.deleted();
+        let deletes = keys.iter().map(|&key| {
+            let deletes = self.absences.deletes(key);
+            let versions = deletes.filter_map(|(txn, is_named)| {
+                let version = self.version_by(key, txn)?;
+                Some(Deleted { version, is_named })
+            });
+            (key, versions.collect())
+        });
+        Unreturned {
+            keys: keys.to_vec(),
+            deletes: deletes.collect(),
+            asked: std::mem::take(&mut self.asked),
+        }
     }
 
     /// Makes a key's state that of the transaction under way.
