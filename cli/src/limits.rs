@@ -19,6 +19,8 @@ use crate::{interrupt, memory};
 
 /// How often the process is looked at: a core touches some megabytes of new memory in this time.
 const EVERY: Duration = Duration::from_millis(2);
+/// The same where half of the memory is taken.
+const OFTEN: Duration = Duration::from_micros(250);
 /// Grace period after the end of the budget before the work is left behind. A back end has half of it to itself.
 const GRACE: Duration = Duration::from_secs(1);
 /// How much longer than the time limit telling an answer may take; or a tenth of the limit. Without a limit there is none here.
@@ -106,15 +108,18 @@ pub fn within<T: Send + 'static>(
         })
         .context("cannot start a thread")?;
     let mut ended: Option<(Instant, StopReason)> = None;
+    let mut pause = EVERY;
     loop {
-        match receiver.recv_timeout(EVERY) {
+        match receiver.recv_timeout(pause) {
             Ok(done) => return done,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("internal error: the work ended without an answer")
             }
         }
-        let is_far_over = watch_memory(budget);
+        let size = watch_memory(budget);
+        pause = if size == Size::Small { EVERY } else { OFTEN };
+        let is_far_over = size == Size::FarOver;
         match &ended {
             None => ended = budget.check().err().map(|reason| (Instant::now(), reason)),
             Some((since, reason)) if is_far_over || since.elapsed() >= GRACE => {
@@ -126,15 +131,31 @@ pub fn within<T: Send + 'static>(
     }
 }
 
-/// Stops the work where the process is over its limit; tells whether it is so far over that nobody may wait for that.
-fn watch_memory(budget: &Budget) -> bool {
+/// How large the process is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Small,
+    /// Over half of the limit.
+    Large,
+    /// So far over the limit that nobody may wait for the work to stop.
+    FarOver,
+}
+
+/// Stops the work where the process is over its limit; tells how large it is.
+fn watch_memory(budget: &Budget) -> Size {
     let (Some(limit), Some(resident)) = (budget.memory(), memory::resident()) else {
-        return false;
+        return Size::Small;
     };
     if resident > limit {
         budget.exhaust(resident);
     }
-    resident > limit.saturating_add(limit / 20)
+    if resident > limit.saturating_add(limit / 20) {
+        Size::FarOver
+    } else if resident > limit / 2 {
+        Size::Large
+    } else {
+        Size::Small
+    }
 }
 
 /// Ends the process at once where some work was left behind: nothing half-written stays, and no exit handler takes from the work

@@ -3,10 +3,10 @@
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Origin};
-use crate::either_way::check_either_way;
+use crate::either_way::{Cases, check_either_way};
 use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::phases::{self, Check, Exit, Stop};
+use crate::phases::{self, Check, Decided, Exit, Stop};
 use crate::progress::Progress;
 use crate::prune::Device;
 use crate::psi;
@@ -15,6 +15,7 @@ pub use crate::report::{CheckError, CheckStats, Decider, Report};
 use crate::shared::Shared;
 pub use crate::techniques::Techniques;
 use crate::uncertain;
+use crate::unreturned;
 use crate::verdict::{Point, Verdict};
 
 /// Who computes besides this crate.
@@ -69,20 +70,30 @@ pub fn check_on(
         spec,
         techniques,
     };
-    expect_answerable(&check, engines.backend)?;
-    let mut engines = engines;
-    let mut context = Context::new(budget, progress);
-    let found = search(&check, shared, engines.lend(), &mut context);
-    let (decider, verdict) = match conclude(&check, found, &mut context) {
+    let mut cases = Cases::new(budget, progress);
+    check_case(&check, shared, engines, &mut cases)
+}
+
+/// Checks a history, which may be a case of what took effect in another.
+pub(crate) fn check_case(
+    check: &Check<'_>,
+    shared: Option<&mut Shared>,
+    mut engines: Engines<'_>,
+    cases: &mut Cases<'_>,
+) -> Result<Report, CheckError> {
+    expect_answerable(check, engines.backend)?;
+    let mut context = Context::new(cases.budget, &mut *cases.progress);
+    let found = search(check, shared, engines.lend(), &mut context);
+    let (decider, verdict) = match conclude(check, found, &mut context) {
         Ok(answer) => answer,
         Err(CheckError::Resolve(error)) if let Some(txn) = error.unsettled() => {
-            return check_either_way(&check, txn, engines, budget, progress);
+            return check_either_way(check, txn, engines, cases);
         }
         Err(error) => return Err(error),
     };
     Ok(Report {
         verdict,
-        spec,
+        spec: check.spec,
         decider,
         stats: context.finish(),
     })
@@ -110,16 +121,29 @@ fn settle(
     context: &mut Context<'_>,
 ) -> Result<(Decider, Vec<Point>), Exit> {
     phases::expect_decidable(check, &polygraph)?;
-    if !polygraph.resolved().uncertain().is_empty() {
-        return uncertain::settle(check, polygraph.resolved(), engines.backend, context);
-    }
     if check.spec.model == Model::Psi {
         return psi::settle(check, &polygraph, engines.backend, context);
     }
-    let pruned = phases::prune(check, polygraph, engines.device, context)?;
-    let decided = phases::decide(check, pruned, engines.backend, context)?;
+    if !polygraph.resolved().unreturned().is_empty() {
+        return unreturned::settle(check, polygraph, engines, context);
+    }
+    let decided = settle_reads(check, polygraph, engines, context)?;
     let order = phases::order(&decided)?;
     Ok((decided.decider, order))
+}
+
+/// From the graph to a side for everything that is open.
+pub(crate) fn settle_reads(
+    check: &Check<'_>,
+    polygraph: Polygraph,
+    engines: Engines<'_>,
+    context: &mut Context<'_>,
+) -> Result<Decided, Exit> {
+    if !polygraph.resolved().uncertain().is_empty() {
+        return uncertain::settle(check, polygraph.resolved(), engines.backend, context);
+    }
+    let pruned = phases::prune(check, polygraph, engines.device, context)?;
+    phases::decide(check, pruned, engines.backend, context)
 }
 
 /// From an order, or the reason why there is none, to a verdict.

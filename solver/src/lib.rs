@@ -24,6 +24,7 @@ pub mod shared;
 mod techniques;
 pub mod tight;
 mod uncertain;
+mod unreturned;
 pub mod weak;
 
 pub use context::Context;

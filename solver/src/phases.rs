@@ -18,6 +18,7 @@ use crate::resolve::{ResolveError, Resolved, resolve_for, resolve_reads};
 use crate::shared::Shared;
 use crate::techniques::Techniques;
 use crate::uncertain;
+use crate::unreturned;
 use crate::verdict::{Certificate, Counterexample, Finding, Point, Proof, Verdict};
 use crate::witness::witness;
 use kingsnake_refute::{NoProof, refute, refute_core};
@@ -214,6 +215,9 @@ fn by_pruning(check: &Check<'_>, polygraph: &Polygraph) -> Decider {
 pub fn pose(check: &Check<'_>, context: &mut Context<'_>) -> Result<Pruned, Exit> {
     let mut polygraph = relate(check, resolve(check, context)?, context)?;
     expect_decidable(check, &polygraph)?;
+    if !polygraph.resolved().unreturned().is_empty() {
+        polygraph = unreturned::all(check, polygraph.resolved(), context)?;
+    }
     if !polygraph.resolved().uncertain().is_empty() {
         polygraph = uncertain::pose(check, polygraph.resolved(), context)?;
     }

@@ -8,7 +8,7 @@ use kingsnake_history::rng::Rng;
 use super::engine::{Open, Store};
 use super::isolation::IsolationMix;
 use super::{ClientTransaction, TxnStep};
-use crate::workloads::Workload;
+use crate::workloads::{Workload, WorkloadKind};
 
 pub(super) struct Client<'w> {
     id: usize,
@@ -59,7 +59,9 @@ impl<'w> Client<'w> {
         match current.transaction.next(current.read) {
             Some(step) => {
                 let step = store.placed(&mut current.open, step);
-                current.read = act(store, &mut current.open, step);
+                let is_table = self.workload.kind() == WorkloadKind::Table;
+                let (open, transaction) = (&mut current.open, &mut *current.transaction);
+                current.read = act(store, open, step, is_table, transaction);
                 self.current = Some(current);
             }
             None => self.end(store, current),
@@ -85,7 +87,7 @@ impl<'w> Client<'w> {
         let mut stream = from.clone();
         let transaction = self.workload.transaction(&mut stream);
         let open = match self.mix {
-            Some(mix) => store.begin_at(mix.draw(&mut stream)),
+            Some(mix) => store.begin_at(mix.draw(transaction.kind(), &mut stream)),
             None => store.begin(),
         };
         self.current = Some(Current {
@@ -110,9 +112,44 @@ impl<'w> Client<'w> {
     }
 }
 
-fn act(store: &mut Store, open: &mut Open, step: TxnStep) -> i64 {
-    match step {
-        TxnStep::Read(key) => return store.read(open, key),
+/// Does a step; the number beside what it read. Rows of tables go to the transaction.
+fn act(
+    store: &mut Store,
+    open: &mut Open,
+    step: TxnStep,
+    is_table: bool,
+    transaction: &mut dyn ClientTransaction,
+) -> i64 {
+    let rows = match step {
+        TxnStep::Read(key) => {
+            let beside = store.read(open, key);
+            if !is_table {
+                return beside;
+            }
+            store.met.insert(key);
+            let row = [*store.cells(beside)];
+            let is_there = beside > 0;
+            transaction.rows(&row[usize::from(!is_there)..]);
+            return row[0][0];
+        }
+        TxnStep::Aggregate(asked, function, column) => {
+            return store.aggregate(open, asked, function, column);
+        }
+        TxnStep::Select(asked) => store.select(open, asked),
+        TxnStep::UpdateWhere(asked, changes) => store.update_where(open, asked, &changes),
+        TxnStep::DeleteWhere(asked) => store.delete_where(open, asked),
+        other => {
+            write(store, open, &other);
+            return 0;
+        }
+    };
+    transaction.rows(&rows);
+    0
+}
+
+/// Does a step that reads no register and no row of a table.
+fn write(store: &mut Store, open: &mut Open, step: &TxnStep) {
+    match *step {
         TxnStep::Write(key, beside) => store.write(open, key, beside),
         TxnStep::ReadList(key) => store.read_list(open, key),
         TxnStep::Append(key) => store.append(open, key),
@@ -120,10 +157,11 @@ fn act(store: &mut Store, open: &mut Open, step: TxnStep) -> i64 {
         TxnStep::Insert(key) => store.insert(open, key),
         TxnStep::Delete(key) => store.delete(open, key),
         TxnStep::Range(low, high) => store.range(open, low, high),
-        TxnStep::Put(key, number, is_insert) => store.put(open, key, number, is_insert),
-        TxnStep::Select(low, high) => store.select(open, (low, high)),
-        TxnStep::UpdateWhere(low, high, number) => store.update_where(open, (low, high), number),
-        TxnStep::Extreme(low, high, is_greatest) => store.extreme(open, (low, high), is_greatest),
+        TxnStep::Put(key, cells, is_insert) => store.put(open, key, cells, is_insert),
+        TxnStep::Read(_)
+        | TxnStep::Select(_)
+        | TxnStep::UpdateWhere(..)
+        | TxnStep::DeleteWhere(_)
+        | TxnStep::Aggregate(..) => {}
     }
-    0
 }

@@ -15,12 +15,13 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use kingsnake_history::model::Status;
+use rustc_hash::FxHashSet;
 
+use super::Key;
 use super::bug::{Bug, Bugs};
 use super::isolation::Isolation;
-use super::predicates::Span;
 use super::record::{Record, StoreEvent, StoredRow};
-use super::{Key, TxnStep};
+use super::schema::{Cells, Where};
 
 /// A committed write.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +30,20 @@ pub(super) struct Version {
     commit: u64,
     pub(super) value: i64,
     pub(super) beside: i64,
-    is_tombstone: bool,
+    pub(super) is_tombstone: bool,
 }
 
 impl Version {
+    /// A row that is there before the first commit.
+    pub(super) fn initial(value: i64, beside: i64) -> Self {
+        Version {
+            commit: 0,
+            value,
+            beside,
+            is_tombstone: false,
+        }
+    }
+
     fn row(&self) -> StoredRow {
         if self.is_tombstone {
             StoredRow::Deleted(self.value)
@@ -40,12 +51,21 @@ impl Version {
             StoredRow::Value(self.value)
         }
     }
+
+    /// The value and the number beside it; of a deleted row as of one that never was.
+    fn read(&self) -> (i64, i64) {
+        if self.is_tombstone {
+            (INITIAL, 0)
+        } else {
+            (self.value, self.beside)
+        }
+    }
 }
 
 /// The versions of a key, oldest first, and the last value that anybody was given for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Versions {
-    installed: Vec<Version>,
+    pub(super) installed: Vec<Version>,
     last_value: i64,
 }
 
@@ -92,6 +112,13 @@ impl Pending {
             Sort::Set | Sort::Append => StoredRow::Value(self.value),
         }
     }
+
+    fn read(&self) -> (i64, i64) {
+        match self.sort {
+            Sort::Delete => (INITIAL, 0),
+            Sort::Set | Sort::Append => (self.value, self.beside),
+        }
+    }
 }
 
 /// A transaction that has begun.
@@ -106,11 +133,11 @@ pub(super) struct Open {
     /// Ranges of keys that it asked for, both ends included.
     ranges: Vec<(Key, Key)>,
     /// Conditions by which it chose rows.
-    pub(super) conditions: Vec<Span>,
+    pub(super) conditions: Vec<Where>,
     pub(super) pending: Vec<Pending>,
     pub(super) events: Vec<StoreEvent>,
     /// The keys that it asked for, and those that stand in their place now.
-    placed: Vec<(Key, Key)>,
+    pub(super) placed: Vec<(Key, Key)>,
 }
 
 impl Open {
@@ -152,7 +179,11 @@ pub(super) struct Store {
     /// After how many writes a key is replaced.
     pub(super) max_writes: Option<u64>,
     /// How often each key was written, and how often it was replaced.
-    written: BTreeMap<Key, (u64, i64)>,
+    pub(super) written: BTreeMap<Key, (u64, i64)>,
+    /// The rows of tables; the number beside a version is its place here. The first is of what is not there.
+    pub(super) rows: Vec<Cells>,
+    /// The keys of rows that clients met.
+    pub(super) met: FxHashSet<Key>,
 }
 
 /// A step of the scheduler takes a microsecond.
@@ -175,6 +206,8 @@ impl Store {
             late: Vec::new(),
             max_writes: None,
             written: BTreeMap::new(),
+            rows: vec![[0; 6]],
+            met: FxHashSet::default(),
         }
     }
 
@@ -228,7 +261,7 @@ impl Store {
             let visible = self.visible_to_read(open);
             let versions = self.keys.get(&key);
             let seen = versions.and_then(|versions| versions.at(visible));
-            seen.map_or((INITIAL, 0), |version| (version.value, version.beside))
+            seen.map_or((INITIAL, 0), Version::read)
         });
         if self.bugs.strikes(Bug::InventedValue) {
             value = -1 - self.now;
@@ -239,7 +272,7 @@ impl Store {
 
     /// What a transaction sees of its own writes of a register.
     fn own_write(&mut self, open: &Open, key: Key) -> Option<(i64, i64)> {
-        let mut own = open.own(key).map(|write| (write.value, write.beside));
+        let mut own = open.own(key).map(Pending::read);
         let (first, last) = (own.next()?, own.next_back());
         if self.bugs.strikes(Bug::InvisibleOwnWrites) {
             return None;
@@ -257,51 +290,6 @@ impl Store {
             return visible.saturating_sub(self.bugs.lag());
         }
         visible
-    }
-
-    /// The step on the key that stands in the place of the one that it names.
-    pub(super) fn placed(&mut self, open: &mut Open, step: TxnStep) -> TxnStep {
-        let Some(most) = self.max_writes else {
-            return step;
-        };
-        let (key, is_write) = match step {
-            TxnStep::Read(key) | TxnStep::ReadList(key) | TxnStep::ReadRow(key) => (key, false),
-            TxnStep::Write(key, _)
-            | TxnStep::Append(key)
-            | TxnStep::Insert(key)
-            | TxnStep::Delete(key) => (key, true),
-            TxnStep::Range(..)
-            | TxnStep::Put(..)
-            | TxnStep::Select(..)
-            | TxnStep::UpdateWhere(..)
-            | TxnStep::Extreme(..) => return step,
-        };
-        let (n_writes, n_replaced) = self.written.entry(key).or_default();
-        let known = open.placed.iter().find(|(asked, _)| *asked == key);
-        let placed = known.map_or(place_of(key, *n_replaced), |(_, placed)| *placed);
-        if known.is_none() {
-            open.placed.push((key, placed));
-        }
-        if is_write && placed == place_of(key, *n_replaced) {
-            *n_writes += 1;
-            if *n_writes >= most {
-                (*n_writes, *n_replaced) = (0, *n_replaced + 1);
-            }
-        }
-        match step {
-            TxnStep::Read(_) => TxnStep::Read(placed),
-            TxnStep::ReadList(_) => TxnStep::ReadList(placed),
-            TxnStep::ReadRow(_) => TxnStep::ReadRow(placed),
-            TxnStep::Write(_, beside) => TxnStep::Write(placed, beside),
-            TxnStep::Append(_) => TxnStep::Append(placed),
-            TxnStep::Insert(_) => TxnStep::Insert(placed),
-            TxnStep::Delete(_) => TxnStep::Delete(placed),
-            TxnStep::Range(..)
-            | TxnStep::Put(..)
-            | TxnStep::Select(..)
-            | TxnStep::UpdateWhere(..)
-            | TxnStep::Extreme(..) => step,
-        }
     }
 
     /// Reads a list.
@@ -550,7 +538,7 @@ impl Store {
     pub(super) fn newest(&self, key: Key) -> (i64, i64) {
         let versions = self.keys.get(&key);
         let newest = versions.and_then(|versions| versions.installed.last());
-        newest.map_or((INITIAL, 0), |version| (version.value, version.beside))
+        newest.map_or((INITIAL, 0), Version::read)
     }
 
     /// What is committed of a row.
@@ -571,19 +559,14 @@ impl Store {
     /// Every key's values and tombstones in the order in which they were installed.
     pub(super) fn version_orders(&self) -> Vec<(Key, Vec<StoredRow>)> {
         let orders = self.keys.iter().map(|(&key, versions)| {
-            let rows = versions.installed.iter().map(Version::row);
+            let later = versions.installed.iter().filter(|it| it.commit > 0);
+            let rows = later.map(Version::row);
             (key, rows.collect())
         });
         orders
             .filter(|(_, rows): &(Key, Vec<StoredRow>)| !rows.is_empty())
             .collect()
     }
-}
-
-/// The key that stands in the place of one that was replaced so often.
-fn place_of(key: Key, n_replaced: i64) -> Key {
-    let bits = if key < 1 << 20 { 20 } else { 53 };
-    key + (n_replaced << bits)
 }
 
 /// What every register holds before anybody writes it.

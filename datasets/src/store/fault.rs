@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::Key;
 use super::engine::{INITIAL, Open, Pending, Sort, Store};
-use super::record::{StoreEvent, StoredRow};
+use super::record::{Chosen, StoreEvent, StoredRow};
 use super::run::RunError;
 use crate::workloads::WorkloadKind;
 
@@ -240,6 +240,7 @@ pub(super) fn inject(
     };
     let first_client = rng.below(n_clients);
     let client = |part: &Part| (first_client + part.client) % n_clients;
+    store.met.extend(keys);
     let scene = Scene::new(script, keys, kind, store);
     let mut begun: Vec<Option<Open>> = Vec::new();
     for (at, part) in script.iter().enumerate() {
@@ -331,12 +332,11 @@ impl Scene {
                         WorkloadKind::Registers | WorkloadKind::Rows => {
                             StoreEvent::Write(key, value)
                         }
-                        WorkloadKind::Table => StoreEvent::Put {
-                            key,
-                            value,
-                            number: 0,
-                            is_insert,
-                        },
+                        WorkloadKind::Table => {
+                            let place = self.before[of as usize].1;
+                            let row = Chosen { key, value, place };
+                            StoreEvent::Put { row, is_insert }
+                        }
                     });
                     open.pending.push(Pending {
                         key,

@@ -2,7 +2,7 @@
 //!
 //! A committed transaction installs its writes at one point of a single sequence of commits, which is therefore the true
 //! version order of every key. What a transaction may see, and whether it may commit, is its [`Isolation`]. Operations of
-//! many clients interleave: by a seeded scheduler ([`Run::run`], the same seed gives the same history), or on threads.
+//! many clients interleave: by a seeded scheduler ([`StoreRun::run`], the same seed gives the same history), or on threads.
 
 mod bug;
 mod client;
@@ -11,7 +11,9 @@ mod fault;
 mod isolation;
 mod predicates;
 mod record;
+mod replace;
 mod run;
+mod schema;
 mod table;
 
 pub use bug::{Bug, BugRate, UnknownBug};
@@ -19,12 +21,15 @@ pub use fault::{Breaks, Fault, UnknownFault};
 pub use isolation::{Isolation, IsolationMix, NoMix, UnknownIsolation};
 pub use record::Recorded;
 pub use run::{RunError, StoreRun};
+pub use schema::{Cells, Change, ColumnOf, NULL, Schema, TableOf, Test, Where, key};
+
+use kingsnake_history::model::Function;
 
 /// A key's number.
 pub type Key = i64;
 
 /// What a transaction does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxnStep {
     /// Reads a register.
     Read(Key),
@@ -43,21 +48,32 @@ pub enum TxnStep {
     Delete(Key),
     /// Reads every row from one key to another, both included.
     Range(Key, Key),
-    /// Sets a row of a table and its number; true where the client calls it an insert.
-    Put(Key, i64, bool),
-    /// Reads every row whose number lies from the first to the second.
-    Select(i64, i64),
-    /// Sets the number of every such row to the third.
-    UpdateWhere(i64, i64, i64),
-    /// Reads the least number from the first to the second, or the greatest.
-    Extreme(i64, i64, bool),
+    /// Sets a row of a table; true where the client calls it an insert.
+    Put(Key, Cells, bool),
+    /// Reads every row that a condition chooses.
+    Select(Where),
+    /// Changes every such row.
+    UpdateWhere(Where, Vec<Change>),
+    /// Deletes every such row.
+    DeleteWhere(Where),
+    /// Reads a function of a column of every such row; without a column it is of the rows themselves.
+    Aggregate(Where, Function, Option<u8>),
 }
 
 /// A transaction as its client runs it.
 pub trait ClientTransaction: Send {
     /// The next step, or the commit. `read` is the number beside the value that the last step read; 0 where nobody had
     /// written the key, and after a step that was no read of a register.
+    /// Of a row of a table it is the first cell, of an aggregate the result.
     fn next(&mut self, read: i64) -> Option<TxnStep>;
+
+    /// Which of the workload's kinds of transactions it is; empty where there are none.
+    fn kind(&self) -> &'static str {
+        ""
+    }
+
+    /// Takes the rows of a table that the last step read, in the order of their keys; before the next step is asked for.
+    fn rows(&mut self, _: &[Cells]) {}
 }
 
 impl<I: Iterator<Item = TxnStep> + Send> ClientTransaction for I {

@@ -3,13 +3,14 @@
 use std::ops::Bound::Included;
 
 use kingsnake_history::model::{
-    BuildError, History, HistoryBuilder, Installed, Stamps, Status, Token,
+    BuildError, Function, History, HistoryBuilder, Installed, Stamps, Status, Token,
 };
 
 use super::Key;
 use super::engine::INITIAL;
 use super::isolation::Isolation;
-use super::table;
+use super::schema::{Cells, Schema, Where};
+use super::table::Writer;
 use crate::workloads::WorkloadKind;
 
 /// What a row holds. Nobody has written a row of which there is nothing.
@@ -34,37 +35,42 @@ pub(super) enum StoreEvent {
     Range(Key, Key, Vec<(Key, StoredRow)>),
     /// A row of a table was set.
     Put {
-        key: Key,
-        value: i64,
-        number: i64,
+        row: Chosen,
         is_insert: bool,
     },
-    /// Rows were chosen by their number, in the state after so many commits.
+    /// Rows were chosen by a condition, in the state after so many commits.
     Select {
-        span: (i64, i64),
+        asked: Where,
         rows: Vec<Chosen>,
         at: u64,
     },
+    /// The rows as they were found and as they were left.
     UpdateWhere {
-        span: (i64, i64),
-        rows: Vec<(Chosen, i64)>,
-        number: i64,
+        asked: Where,
+        rows: Vec<(Chosen, Chosen)>,
         at: u64,
     },
-    Extreme {
-        span: (i64, i64),
-        is_greatest: bool,
+    /// The rows as they were found, and the tombstones.
+    DeleteWhere {
+        asked: Where,
+        rows: Vec<(Chosen, i64)>,
+        at: u64,
+    },
+    Aggregate {
+        asked: Where,
+        function: Function,
+        column: Option<u8>,
         result: Option<i64>,
         at: u64,
     },
 }
 
-/// A row that a condition chose.
+/// A version of a row of a table, and where its cells stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub(super) key: Key,
     pub(super) value: i64,
-    pub(super) number: i64,
+    pub(super) place: i64,
 }
 
 /// A transaction as its client saw it.
@@ -86,6 +92,12 @@ pub(super) struct Record {
 pub struct Recorded {
     pub(super) n_clients: usize,
     pub(super) kind: WorkloadKind,
+    /// The tables of a workload of tables.
+    pub(super) schema: Schema,
+    /// The rows of tables that were there at first, those that somebody met.
+    pub(super) initial: Vec<Chosen>,
+    /// The cells of rows, by their places.
+    pub(super) rows: Vec<Cells>,
     /// Whether transactions asked for levels of their own.
     pub(super) is_mixed: bool,
     /// In the order in which they ended.
@@ -108,8 +120,11 @@ impl Recorded {
             WorkloadKind::Rows | WorkloadKind::Table => Token::Nil,
         });
         if self.kind == WorkloadKind::Table {
-            let [table, c1, c2] = ["t", "c1", "c2"].map(|name| builder.text(name));
-            builder.table(table, vec![c1, c2])?;
+            self.schema.declare(&mut builder)?;
+            let mut writer = self.writer(&mut builder);
+            for &row in &self.initial {
+                writer.initial(row)?;
+            }
         }
         let clients = 0..self.n_clients as i64;
         let sessions: Vec<_> = clients.map(|it| builder.session(Token::Int(it))).collect();
@@ -127,8 +142,8 @@ impl Recorded {
                 builder.stamps(stamps(index, record));
             }
             for event in &record.events {
-                match (self.kind, event) {
-                    (WorkloadKind::Table, _) => table::add(&mut builder, event)?,
+                match self.kind {
+                    WorkloadKind::Table => self.writer(&mut builder).add(event)?,
                     _ => add(&mut builder, event)?,
                 }
             }
@@ -140,10 +155,22 @@ impl Recorded {
                     StoredRow::Deleted(tombstone) => Installed::Tombstone(Token::Int(tombstone)),
                     StoredRow::Nothing => Installed::Value(Token::Nil),
                 });
-                builder.version_order(Token::Int(*key), installed)?;
+                let key = match self.kind {
+                    WorkloadKind::Table => self.schema.key(&mut builder, *key),
+                    _ => Token::Int(*key),
+                };
+                builder.version_order(key, installed)?;
             }
         }
         builder.finish()
+    }
+
+    fn writer<'a>(&'a self, builder: &'a mut HistoryBuilder) -> Writer<'a> {
+        Writer {
+            builder,
+            schema: self.schema,
+            rows: &self.rows,
+        }
     }
 }
 
@@ -189,10 +216,12 @@ fn add(builder: &mut HistoryBuilder, event: &StoreEvent) -> Result<(), BuildErro
             builder.delete(Token::Int(key), Token::Int(tombstone));
         }
         StoreEvent::Range(low, high, ref rows) => add_range(builder, low, high, rows)?,
+        // Only of tables.
         StoreEvent::Put { .. }
         | StoreEvent::Select { .. }
         | StoreEvent::UpdateWhere { .. }
-        | StoreEvent::Extreme { .. } => table::add(builder, event)?,
+        | StoreEvent::DeleteWhere { .. }
+        | StoreEvent::Aggregate { .. } => {}
     }
     Ok(())
 }

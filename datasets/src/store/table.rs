@@ -1,12 +1,11 @@
-//! What clients of a table saw, as operations of a history: rows with columns, and predicates over them.
+//! What clients of tables saw, as operations of a history: rows with columns, and predicates over them.
 
-use kingsnake_history::model::{
-    Act, BuildError, Column, Condition, Function, HistoryBuilder, Operand, Query, Snapshot, Token,
-    ValueId,
-};
+use kingsnake_history::model::{Act, BuildError, Column, HistoryBuilder, Snapshot, Token, ValueId};
 
+use super::Key;
 use super::engine::INITIAL;
-use super::record::StoreEvent;
+use super::record::{Chosen, StoreEvent};
+use super::schema::{Cells, Schema};
 
 impl StoreEvent {
     /// Whether it changes anything.
@@ -18,91 +17,123 @@ impl StoreEvent {
             | StoreEvent::Insert(..)
             | StoreEvent::Delete(..) => true,
             StoreEvent::UpdateWhere { rows, .. } => !rows.is_empty(),
+            StoreEvent::DeleteWhere { rows, .. } => !rows.is_empty(),
             _ => false,
         }
     }
 }
 
-/// Adds what a client of a table saw.
-pub(super) fn add(builder: &mut HistoryBuilder, event: &StoreEvent) -> Result<(), BuildError> {
-    let from = builder.n_ops();
-    match *event {
-        StoreEvent::Read(key, value) => {
-            let value = match value {
-                INITIAL => Token::Nil,
-                value => Token::Int(value),
-            };
-            builder.read(Token::Int(key), value);
-        }
-        StoreEvent::Put {
-            key,
-            value,
-            number,
-            is_insert,
-        } => {
-            let (key, value) = (Token::Int(key), Token::Int(value));
-            let value = if is_insert {
-                builder.insert(key, value)
-            } else {
-                builder.write(key, value)
-            };
-            row(builder, value, number)?;
-        }
-        StoreEvent::Select { span, ref rows, at } => {
-            for row in rows {
-                builder.read(Token::Int(row.key), Token::Int(row.value));
-            }
-            builder.predicate(Act::Select, query(span), from, snapshot(at));
-        }
-        StoreEvent::UpdateWhere {
-            span,
-            ref rows,
-            number,
-            at,
-        } => {
-            for &(old, new) in rows {
-                builder.read(Token::Int(old.key), Token::Int(old.value));
-                let value = builder.write(Token::Int(old.key), Token::Int(new));
-                row(builder, value, number)?;
-            }
-            builder.predicate(Act::Update, query(span), from, snapshot(at));
-        }
-        StoreEvent::Extreme {
-            span,
-            is_greatest,
-            result,
-            at,
-        } => {
-            let act = Act::Aggregate {
-                function: if is_greatest {
-                    Function::Max
-                } else {
-                    Function::Min
-                },
-                column: Some(Column::Cell(0)),
-                result: result.map_or(Token::Nil, Token::Int),
-            };
-            builder.predicate(act, query(span), from, snapshot(at));
-        }
-        // Workloads of tables do nothing else.
-        _ => {}
+/// Writes down what clients of tables saw.
+pub(super) struct Writer<'a> {
+    pub(super) builder: &'a mut HistoryBuilder,
+    pub(super) schema: Schema,
+    /// The rows, by their places.
+    pub(super) rows: &'a [Cells],
+}
+
+impl Writer<'_> {
+    pub(super) fn key(&mut self, key: Key) -> Token {
+        self.schema.key(self.builder, key)
     }
-    Ok(())
-}
 
-fn row(builder: &mut HistoryBuilder, value: ValueId, number: i64) -> Result<(), BuildError> {
-    builder.row(value, &[Token::Int(number), Token::Int(number % 7)])
-}
-
-fn query((low, high): (i64, i64)) -> Query {
-    let [low, high] = [low, high].map(|number| Operand::Literal(Token::Int(number)));
-    Query {
-        table: 0,
-        condition: Condition::Between(Column::Cell(0), low, high),
+    /// States a row that is there before the first transaction.
+    pub(super) fn initial(&mut self, row: Chosen) -> Result<(), BuildError> {
+        let (key, value) = (self.key(row.key), Token::Int(row.value));
+        self.builder.initial(key, value);
+        let value = self
+            .builder
+            .version(key, kingsnake_history::model::Installed::Value(value));
+        self.row(value, row)
     }
-}
 
-#[allow(clippy::unnecessary_wraps)] // What the history takes.
-fn snapshot(at: u64) -> Option<Snapshot> {
-    Some(Snapshot::At(at as i64))
+    fn row(&mut self, value: ValueId, row: Chosen) -> Result<(), BuildError> {
+        let cells = &self.rows[row.place as usize];
+        let cells = self.schema.row(self.builder, row.key, cells);
+        self.builder.row(value, &cells)
+    }
+
+    fn read(&mut self, row: Chosen) {
+        let key = self.key(row.key);
+        self.builder.read(key, Token::Int(row.value));
+    }
+
+    fn write(&mut self, row: Chosen, is_insert: bool) -> Result<(), BuildError> {
+        let (key, value) = (self.key(row.key), Token::Int(row.value));
+        let value = if is_insert {
+            self.builder.insert(key, value)
+        } else {
+            self.builder.write(key, value)
+        };
+        self.row(value, row)
+    }
+
+    /// Adds what a client saw.
+    pub(super) fn add(&mut self, event: &StoreEvent) -> Result<(), BuildError> {
+        let from = self.builder.n_ops();
+        let (act, asked, at) = match *event {
+            StoreEvent::Read(key, value) => {
+                let key = self.key(key);
+                let value = match value {
+                    INITIAL => Token::Nil,
+                    value => Token::Int(value),
+                };
+                self.builder.read(key, value);
+                return Ok(());
+            }
+            StoreEvent::Put { row, is_insert } => return self.write(row, is_insert),
+            StoreEvent::Select {
+                ref asked,
+                ref rows,
+                at,
+            } => {
+                for &row in rows {
+                    self.read(row);
+                }
+                (Act::Select, asked, at)
+            }
+            StoreEvent::UpdateWhere {
+                ref asked,
+                ref rows,
+                at,
+            } => {
+                for &(old, new) in rows {
+                    self.read(old);
+                    self.write(new, false)?;
+                }
+                (Act::Update, asked, at)
+            }
+            StoreEvent::DeleteWhere {
+                ref asked,
+                ref rows,
+                at,
+            } => {
+                for &(old, tombstone) in rows {
+                    self.read(old);
+                    let key = self.key(old.key);
+                    self.builder.delete(key, Token::Int(tombstone));
+                }
+                (Act::Delete, asked, at)
+            }
+            StoreEvent::Aggregate {
+                ref asked,
+                function,
+                column,
+                result,
+                at,
+            } => {
+                let act = Act::Aggregate {
+                    function,
+                    column: column.map(|at| Column::Cell(u32::from(at))),
+                    result: result.map_or(Token::Nil, Token::Int),
+                };
+                (act, asked, at)
+            }
+            // Workloads of tables do nothing else.
+            _ => return Ok(()),
+        };
+        let query = self.schema.query(self.builder, asked);
+        let snapshot = Some(Snapshot::At(at as i64));
+        self.builder.predicate(act, query, from, snapshot);
+        Ok(())
+    }
 }

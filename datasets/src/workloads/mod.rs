@@ -13,7 +13,9 @@ mod plan;
 mod ranges;
 mod rubis;
 mod tpcc;
+mod tpcc_predicates;
 mod twitter;
+mod twitter_predicates;
 
 use kingsnake_history::rng::Rng;
 use thiserror::Error;
@@ -23,7 +25,7 @@ pub use keys::{BadDistribution, Distribution};
 pub use lwt::{Lwt, LwtFault};
 pub use mini::Shapes;
 
-use crate::store::ClientTransaction;
+use crate::store::{Cells, ClientTransaction, Key, Schema};
 
 /// What a workload's keys hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +47,23 @@ pub trait Workload: Sync {
         WorkloadKind::Registers
     }
 
+    /// The tables, where keys are rows of tables.
+    fn schema(&self) -> Schema {
+        Schema(&[])
+    }
+
+    /// The rows of tables that are there before the first transaction.
+    fn initial(&self) -> Vec<(Key, Cells)> {
+        Vec::new()
+    }
+
     /// The next transaction.
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction>;
+
+    /// The names of its kinds of transactions, where it has several.
+    fn transaction_kinds(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// What the percentages of a mix apply to.
@@ -196,6 +213,8 @@ pub const WORKLOADS: &[WorkloadEntry] = &[
     schema("tpcc", "a compact TPC-C: 1 warehouse, 10 districts, 30,000 customers, 100,000 items", |it| Box::new(tpcc::Tpcc::new(it))),
     schema("rubis", "a compact RUBiS: 20,000 users, 80,000 items", |it| Box::new(rubis::Rubis::new(it))),
     schema("twitter", "a compact Twitter: 1,000 users", |it| Box::new(twitter::Twitter::new(it))),
+    schema("tpcc-predicates", "TPC-C on tables: 10 districts, 3,000 customers, 10,000 items; rows chosen by conditions, inserted and deleted", |it| Box::new(tpcc_predicates::TpccTables::new(it))),
+    schema("twitter-predicates", "Twitter on tables: 1,000 users; rows chosen by conditions, inserted and deleted", |it| Box::new(twitter_predicates::TwitterTables::new(it))),
 ];
 
 /// The names of all workloads.

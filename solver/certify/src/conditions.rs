@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 
 /// What is needed to evaluate conditions.
 pub(super) struct Conditions {
-    /// For each query, the keys with a value that satisfies it, sorted.
+    /// For each query, the values that satisfy it, sorted.
+    satisfying: Vec<Vec<ValueId>>,
+    /// For each query, the keys of these values, sorted.
     keys: Vec<Vec<KeyId>>,
     /// The row of each key before any transaction.
     initial: Vec<Option<ValueId>>,
@@ -36,12 +38,12 @@ impl Conditions {
             }
         }
         let mut sorted: FxHashMap<(u32, Column), Vec<(i64, ValueId)>> = FxHashMap::default();
-        let mut keys = Vec::new();
+        let (mut keys, mut satisfying) = (Vec::new(), Vec::new());
         for (at, query) in history.queries().iter().enumerate() {
             let all = &rows[query.table as usize];
             let mut spans = Vec::new();
             numbers(&query.condition, &mut spans);
-            for &(column, ..) in &spans {
+            for &(column, _) in &spans {
                 sorted.entry((query.table, column)).or_insert_with(|| {
                     let cells = all
                         .iter()
@@ -54,26 +56,43 @@ impl Conditions {
                     cells
                 });
             }
-            let slices = spans.iter().map(|&(column, low, high)| {
-                let cells = &sorted[&(query.table, column)];
-                let from = cells.partition_point(|it| it.0 < low);
-                let to = cells.partition_point(|it| it.0 <= high);
-                &cells[from..to.max(from)]
+            let slices = spans.iter().map(|(column, spans)| {
+                let cells = &sorted[&(query.table, *column)];
+                let slice = |&(low, high): &(i64, i64)| {
+                    let from = cells.partition_point(|it| it.0 < low);
+                    let to = cells.partition_point(|it| it.0 <= high);
+                    &cells[from..to.max(from)]
+                };
+                spans.iter().map(slice).collect::<Vec<_>>()
             });
-            let is = |row: ValueId| history.satisfies(at as u32, row);
-            let narrowest = slices.min_by_key(|slice| slice.len());
-            let mut found: Vec<KeyId> = if let Some(slice) = narrowest {
-                let rows = slice.iter().filter(|it| is(it.1));
-                rows.map(|it| history.value_key(it.1)).collect()
-            } else {
-                let rows = all.iter().filter(|&&it| is(it));
-                rows.map(|&it| history.value_key(it)).collect()
+            let size = |slices: &Vec<&[(i64, ValueId)]>| -> usize {
+                slices.iter().map(|slice| slice.len()).sum()
+            };
+            let is = |row: &ValueId| history.satisfies(at as u32, *row);
+            let mut found: Vec<ValueId> = match slices.min_by_key(size) {
+                Some(slices) => {
+                    let rows = slices.into_iter().flatten().map(|it| it.1);
+                    rows.filter(is).collect()
+                }
+                None => all.iter().copied().filter(is).collect(),
             };
             found.sort_unstable();
-            found.dedup();
-            keys.push(found);
+            let mut of_found: Vec<KeyId> = found.iter().map(|&it| history.value_key(it)).collect();
+            of_found.sort_unstable();
+            of_found.dedup();
+            satisfying.push(found);
+            keys.push(of_found);
         }
-        Some(Conditions { keys, initial })
+        Some(Conditions {
+            satisfying,
+            keys,
+            initial,
+        })
+    }
+
+    fn satisfies(&self, query: u32, value: ValueId) -> bool {
+        let satisfying = &self.satisfying[query as usize];
+        satisfying.binary_search(&value).is_ok()
     }
 
     /// The row of a key before any transaction, if it has one.
@@ -92,7 +111,7 @@ impl Conditions {
     ) -> Result<(), Option<KeyId>> {
         let is_chosen = |key: KeyId| {
             let held = held(key).or_else(|| self.initial(key));
-            held.filter(|&held| history.satisfies(predicate.query, held))
+            held.filter(|&held| self.satisfies(predicate.query, held))
         };
         let keys = &self.keys[predicate.query as usize];
         if let Act::Aggregate {
@@ -111,7 +130,7 @@ impl Conditions {
         }
         let returned = returned(history, txn, predicate);
         for &key in keys {
-            if is_chosen(key).is_some() != returned.contains(&key) {
+            if is_chosen(key).is_some() != returned.binary_search(&key).is_ok() {
                 return Err(Some(key));
             }
         }
@@ -122,21 +141,39 @@ impl Conditions {
     }
 }
 
-/// Columns that must lie between two numbers where a condition holds.
-fn numbers(condition: &Condition, spans: &mut Vec<(Column, i64, i64)>) {
+/// A column that must lie in one of these spans of numbers, both ends included, where a condition holds.
+type Spans = (Column, Vec<(i64, i64)>);
+
+fn numbers(condition: &Condition, spans: &mut Vec<Spans>) {
+    let mut span = |column: Column, low, high| spans.push((column, vec![(low, high)]));
     match condition {
         Condition::And(parts) => parts.iter().for_each(|part| numbers(part, spans)),
         Condition::Between(
             column,
             Operand::Literal(Token::Int(low)),
             Operand::Literal(Token::Int(high)),
-        ) => spans.push((*column, *low, *high)),
+        ) => span(*column, *low, *high),
         Condition::Compare(sign, column, Operand::Literal(Token::Int(with))) => match sign {
-            Comparison::Eq => spans.push((*column, *with, *with)),
-            Comparison::Le | Comparison::Lt => spans.push((*column, i64::MIN, *with)),
-            Comparison::Ge | Comparison::Gt => spans.push((*column, *with, i64::MAX)),
+            Comparison::Eq => span(*column, *with, *with),
+            Comparison::Le | Comparison::Lt => span(*column, i64::MIN, *with),
+            Comparison::Ge | Comparison::Gt => span(*column, *with, i64::MAX),
             Comparison::Ne => {}
         },
+        Condition::In(column, list) => {
+            let is_number = |token: &Token| matches!(token, Token::Int(_) | Token::Nil);
+            if list.iter().all(is_number) {
+                let mut list: Vec<i64> = list
+                    .iter()
+                    .filter_map(|token| match token {
+                        Token::Int(number) => Some(*number),
+                        _ => None,
+                    })
+                    .collect();
+                list.sort_unstable();
+                list.dedup();
+                spans.push((*column, list.into_iter().map(|it| (it, it)).collect()));
+            }
+        }
         _ => {}
     }
 }

@@ -13,13 +13,13 @@ use narrow::{Narrowed, State, narrow};
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Decision, Origin, Side};
-use crate::phases::{self, Check, Decided, Exit, Refuted, Stop};
+use crate::phases::{Check, Decided, Exit, Refuted, Stop};
 use crate::progress::{Phase, Progress};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
 use crate::relate::{Candidates, Polygraph, add_choices};
 use crate::report::{CheckError, Decider};
 use crate::resolve::Resolved;
-use crate::verdict::{Point, Proof};
+use crate::verdict::Proof;
 use crate::witness::witness;
 use kingsnake_graph::reach::Reach;
 
@@ -31,19 +31,20 @@ struct Scene<'a> {
 }
 
 /// What the search says of the reads that are left.
+#[allow(clippy::large_enum_variant)] // There is one at a time.
 enum Found {
-    Order(Decider, Vec<Point>),
+    Order(Decided),
     /// No order; the reads with several candidates that a core names.
     No(Decider, Vec<usize>),
 }
 
-/// Settles a history with uncertain reads: an order that explains it.
+/// Settles a history with uncertain reads: a graph whose orders explain it.
 pub(crate) fn settle(
     check: &Check<'_>,
     base: &Resolved,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<(Decider, Vec<Point>), Exit> {
+) -> Result<Decided, Exit> {
     context.go_on(Phase::Decide);
     expect_taken(backend)?;
     expect_candidates(base)?;
@@ -55,7 +56,7 @@ pub(crate) fn settle(
         Narrowed::Contradiction(_) | Narrowed::Dead(_) => Decider::Prune,
         Narrowed::Open(pruned, reach) => {
             match search(&scene, base, &state, (pruned, reach), backend, progress)? {
-                Found::Order(decider, order) => return Ok((decider, order)),
+                Found::Order(decided) => return Ok(decided),
                 Found::No(decider, _) => decider,
             }
         }
@@ -165,16 +166,16 @@ fn search(
         }
     };
     if pruned.constraints.is_empty() {
-        return ordered(decider, pruned, Vec::new());
+        return Ok(found(decider, pruned, Vec::new()));
     }
     if scene.check.techniques.witness
         && let Some(sides) = witness(pruned.question())
     {
-        return ordered(Decider::Witness, pruned, sides);
+        return Ok(found(Decider::Witness, pruned, sides));
     }
     budget.check()?;
     match decide(backend, &pruned, budget, progress)? {
-        Decision::Choices(sides) => ordered(Decider::Backend, pruned, sides),
+        Decision::Choices(sides) => Ok(found(Decider::Backend, pruned, sides)),
         Decision::Core(core) => {
             let is_blamed = |variable: u32| match pruned.variables[variable as usize] {
                 Variable::Open(constraint) => core.contains(&constraint),
@@ -202,12 +203,11 @@ fn decide(
     Ok(decision)
 }
 
-/// The order that sides of the constraints leave.
-fn ordered(decider: Decider, pruned: Pruned, sides: Vec<Side>) -> Result<Found, Stop> {
-    let decided = Decided {
+/// Sides of the constraints that leave an order.
+fn found(decider: Decider, pruned: Pruned, sides: Vec<Side>) -> Found {
+    Found::Order(Decided {
         decider,
         pruned,
         sides,
-    };
-    Ok(Found::Order(decider, phases::order(&decided)?))
+    })
 }

@@ -100,7 +100,7 @@ fn involved(steps: &[CommitStep]) -> (Vec<TxnId>, Vec<KeyId>) {
                 keys.push(*key);
                 match because {
                     VisibilityReason::EarlierRead(via) | VisibilityReason::Source(via) => {
-                        keys.push(*via)
+                        keys.push(*via);
                     }
                     VisibilityReason::Session => {}
                     VisibilityReason::Path(path) => {

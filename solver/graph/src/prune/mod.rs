@@ -3,6 +3,7 @@
 //! Run *a* cannot come before run *b* if *b*'s head already reaches *a*'s last writer or one of its readers. If one way
 //! is impossible the other's edges become known; if both are, the known edges get a cycle, which the next round finds.
 
+mod asked;
 mod device;
 mod engine;
 mod judge;
@@ -101,10 +102,14 @@ impl<P> Pruned<P> {
         if sides.is_empty() {
             return Ok(self.dag.order().to_vec());
         }
+        Dag::new(self.dag.n_nodes(), self.edges(sides).iter()).map(|dag| dag.order().to_vec())
+    }
+
+    /// The known edges and those of the sides.
+    pub fn edges(&self, sides: &[Side]) -> Vec<Edge> {
         let chosen = sides.iter().enumerate();
         let chosen = chosen.flat_map(|(at, &side)| self.constraints.side(at, side));
-        let edges: Vec<Edge> = self.question().known().chain(chosen.copied()).collect();
-        Dag::new(self.dag.n_nodes(), edges.iter()).map(|dag| dag.order().to_vec())
+        self.question().known().chain(chosen.copied()).collect()
     }
 }
 

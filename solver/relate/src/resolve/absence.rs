@@ -33,6 +33,9 @@ pub(super) struct Absences {
     there: [Vec<KeyId>; 2],
     /// The keys that a transaction whose end is unknown deleted, in the order of keys.
     unsure: Vec<KeyId>,
+    /// Of the others, those that hold no lists and that no transaction of unknown end deleted, in the order of keys.
+    deleted: Vec<KeyId>,
+    is_deleted: Vec<bool>,
     /// Whether there are range queries or named tombstones at all.
     matter: bool,
 }
@@ -59,6 +62,8 @@ impl Absences {
             others: [Vec::new(), Vec::new()],
             there: [Vec::new(), Vec::new()],
             unsure: Vec::new(),
+            deleted: Vec::new(),
+            is_deleted: Vec::new(),
             matter: history.has_tombstones() || history.n_ranges() > 0,
         };
         if !absences.matter {
@@ -131,8 +136,41 @@ impl Absences {
             }
         }
         self.sorted = Sorted::new(history.n_keys(), gappy);
+        let is_sure = |key: &&KeyId| {
+            self.deletes.contains_key(key) && !is_list[key.index()] && !unsure.contains(key)
+        };
+        self.deleted = order.iter().filter(is_sure).copied().collect();
+        self.is_deleted = vec![false; history.n_keys()];
+        for key in &self.deleted {
+            self.is_deleted[key.index()] = true;
+        }
         order.retain(|key| unsure.contains(key));
         self.unsure = order;
+    }
+
+    /// The keys that an order of the transactions tells of, so that their absence needs no read of its own, in their order.
+    pub(super) fn deleted(&self) -> &[KeyId] {
+        &self.deleted
+    }
+
+    /// Whether a key is one of them.
+    pub(super) fn is_deleted(&self, key: KeyId) -> bool {
+        self.is_deleted.get(key.index()).is_some_and(|&it| it)
+    }
+
+    /// Keeps the reads of the other keys alone.
+    pub(super) fn leave_out_deleted(&mut self) {
+        for kind in 0..2 {
+            let mut others = std::mem::take(&mut self.others[kind]);
+            others.retain(|&key| !self.is_deleted(key));
+            self.others[kind] = others;
+        }
+    }
+
+    /// The deletes of a key: who, and whether clients that see deleted rows see it.
+    pub(super) fn deletes(&self, key: KeyId) -> impl Iterator<Item = (TxnId, bool)> + '_ {
+        let deletes = self.deletes.get(&key).into_iter().flatten();
+        deletes.map(|it| (it.txn, it.is_named))
     }
 
     /// The keys of a range that can be absent for other reasons than that nobody wrote them yet, in their order.

@@ -14,6 +14,7 @@ mod predicates;
 mod program;
 mod ranges;
 mod reads;
+mod unreturned;
 mod versions;
 
 use std::ops::Range;
@@ -23,6 +24,7 @@ use thiserror::Error;
 pub use candidates::Uncertain;
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
+pub use unreturned::{BYTES as BYTES_OF_READ, Unreturned, UnreturnedQuery};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
@@ -52,6 +54,7 @@ pub struct Resolved {
     sessions: Vec<Range<Node>>,
     versions: Versions,
     gaps: Gaps,
+    unreturned: Unreturned,
     given: Vec<GivenOrder>,
     uncertain: Vec<Uncertain>,
     /// The keys of the uncertain reads, sorted.
@@ -168,8 +171,9 @@ pub enum ResolveError {
     },
     /// A read can have been of several versions, which this level does not search.
     #[error(
-        "{n_reads} reads can have been of several versions, because values repeat, rows were deleted or conditions chose rows: \
-         this level needs values that tell who wrote them"
+        "{} can have been of several versions, because values repeat, rows were deleted or conditions chose rows: \
+         this level needs values that tell who wrote them",
+        reads_in_words(*n_reads)
     )]
     Uncertain {
         /// How many.
@@ -225,6 +229,13 @@ pub enum ResolveError {
     },
 }
 
+fn reads_in_words(n_reads: usize) -> String {
+    match n_reads {
+        1 => "1 read".to_owned(),
+        n_reads => format!("{n_reads} reads"),
+    }
+}
+
 impl ResolveError {
     /// The transaction of unknown end of which it must be known whether it took effect.
     pub fn unsettled(&self) -> Option<TxnId> {
@@ -253,15 +264,16 @@ pub fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, Res
     reads::resolve_reads(history, budget)
 }
 
-/// Resolves a history with what a level needs of it.
+/// Resolves a history with what a level needs of it. Where an order tells what every query returns, the deleted rows that queries did
+/// not return are [`Unreturned`], not reads.
 pub fn resolve_for(
     history: &History,
     spec: Spec,
     budget: &Budget,
 ) -> Result<Resolved, ResolveError> {
-    if spec.model.is_weak() || spec.model == Model::Mixed {
-        resolve_reads(history, budget)
-    } else {
-        resolve(history, budget)
+    match spec.model {
+        Model::Ser | Model::Si | Model::Pc => reads::resolve_queries(history, budget),
+        model if model.is_weak() || model == Model::Mixed => resolve_reads(history, budget),
+        _ => resolve(history, budget),
     }
 }

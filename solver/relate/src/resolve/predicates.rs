@@ -106,12 +106,16 @@ impl Index<'_> {
         let mut bounds = Vec::new();
         collect_bounds(&asked.condition, &mut bounds);
         let mut found: Option<Vec<u32>> = None;
-        for (column, low, high) in bounds {
+        for (column, intervals) in bounds {
             let sorted = self.column(asked.table, column);
-            let start = sorted.partition_point(|it| it.0 < low);
-            let end = sorted.partition_point(|it| it.0 <= high).max(start);
-            if found.as_ref().is_none_or(|found| end - start < found.len()) {
-                found = Some(sorted[start..end].iter().map(|it| it.1).collect());
+            let slices = intervals.iter().map(|&(low, high)| {
+                let start = sorted.partition_point(|it| it.0 < low);
+                let end = sorted.partition_point(|it| it.0 <= high).max(start);
+                &sorted[start..end]
+            });
+            let n_rows: usize = slices.clone().map(<[_]>::len).sum();
+            if found.as_ref().is_none_or(|found| n_rows < found.len()) {
+                found = Some(slices.flatten().map(|it| it.1).collect());
             }
         }
         let places = found.unwrap_or_else(|| (0..self.rows.len() as u32).collect());
@@ -146,8 +150,11 @@ impl Index<'_> {
     }
 }
 
-/// Intervals of tokens in which the cells of a row must lie if it satisfies a condition.
-fn collect_bounds(condition: &Condition, bounds: &mut Vec<(Column, Token, Token)>) {
+/// Disjoint intervals of tokens, in one of which the cell of a column must lie if a row satisfies a condition.
+type Bounds = (Column, Vec<(Token, Token)>);
+
+fn collect_bounds(condition: &Condition, bounds: &mut Vec<Bounds>) {
+    let mut bound = |column: Column, low, high| bounds.push((column, vec![(low, high)]));
     match condition {
         Condition::And(parts) => {
             for part in parts {
@@ -155,7 +162,7 @@ fn collect_bounds(condition: &Condition, bounds: &mut Vec<(Column, Token, Token)
             }
         }
         Condition::Compare(Comparison::Eq, column, Operand::Literal(token)) => {
-            bounds.push((*column, *token, *token));
+            bound(*column, *token, *token);
         }
         Condition::Compare(sign, column, Operand::Literal(Token::Int(number))) => {
             let (low, high) = match sign {
@@ -163,13 +170,20 @@ fn collect_bounds(condition: &Condition, bounds: &mut Vec<(Column, Token, Token)
                 Comparison::Gt | Comparison::Ge => (*number, i64::MAX),
                 Comparison::Eq | Comparison::Ne => return,
             };
-            bounds.push((*column, Token::Int(low), Token::Int(high)));
+            bound(*column, Token::Int(low), Token::Int(high));
         }
         Condition::Between(
             column,
             Operand::Literal(low @ Token::Int(_)),
             Operand::Literal(high @ Token::Int(_)),
-        ) => bounds.push((*column, *low, *high)),
+        ) => bound(*column, *low, *high),
+        Condition::In(column, list) => {
+            let mut list = list.clone();
+            list.sort_unstable();
+            list.dedup();
+            let intervals = list.into_iter().map(|token| (token, token));
+            bounds.push((*column, intervals.collect()));
+        }
         _ => {}
     }
 }
@@ -223,9 +237,10 @@ impl Walk<'_> {
                 self.see(node, txn, at, key, query, false)?;
             }
         }
+        chosen.sort_unstable();
         for (key, _) in matching.of_query(query) {
             self.poll.step()?;
-            if !chosen.contains(key) {
+            if chosen.binary_search(key).is_err() {
                 self.touch(txn, *key, false)?;
                 self.see(node, txn, at, *key, query, false)?;
             }

@@ -1,9 +1,9 @@
 //! Range queries, and reads that found no row: which version each of the keys was read in.
 
-use super::ResolveError;
 use super::absence::{Absence, AbsenceOrigin, missing, read_nothing};
 use super::reads::{FirstRead, Walk, position_of_write};
 use super::versions::{NO_NODE, Node, VersionId};
+use super::{ResolveError, UnreturnedQuery};
 use crate::model::{History, KeyId, RangeId, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
@@ -37,7 +37,9 @@ impl Walk<'_> {
         } else {
             absences.there(history, query)
         };
-        for key in touched.chain(others.iter().chain(there).copied()) {
+        let deleted = self.touched_deleted(node, at, range);
+        let keys = touched.chain(others.iter().chain(there).copied());
+        for key in keys.chain(deleted) {
             self.poll.step()?;
             if self.returned_by[key.index()] != range {
                 self.touch(txn, key, false)?;
@@ -47,6 +49,26 @@ impl Walk<'_> {
         self.keep_gaps(node, at, &spanned);
         self.under.span(spanned);
         Ok(())
+    }
+
+    /// Keeps a query for the deleted rows that it did not return, if that was asked for; those that the transaction touches
+    /// elsewhere need reads all the same.
+    fn touched_deleted(&mut self, node: Node, at: usize, range: RangeId) -> Vec<KeyId> {
+        if !self.keep_queries {
+            return Vec::new();
+        }
+        let history = self.history;
+        let span = history.range(range).span;
+        let is_spanned = |key: &KeyId| {
+            span.place(history.symbols(), history.key_token(*key))
+                .is_eq()
+        };
+        self.asked.push(UnreturnedQuery {
+            reader: node,
+            op: at as u32,
+            range,
+        });
+        self.touched.iter().copied().filter(is_spanned).collect()
     }
 
     /// Takes it that a transaction found no row of a key.

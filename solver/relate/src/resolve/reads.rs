@@ -15,6 +15,7 @@ use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
+use super::unreturned::UnreturnedQuery;
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -27,12 +28,31 @@ pub(super) const MAX_FINDINGS: usize = 1000;
 
 /// Resolves a history, as [`super::resolve`] says.
 pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, false)
+    walk_all(history, budget, Keep::First)
+}
+
+/// Resolves a history without reads of deleted rows that queries did not return, as [`super::resolve_for`] says.
+pub(super) fn resolve_queries(
+    history: &History,
+    budget: &Budget,
+) -> Result<Resolved, ResolveError> {
+    walk_all(history, budget, Keep::Queries)
 }
 
 /// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
 pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, true)
+    walk_all(history, budget, Keep::All)
+}
+
+/// Which reads become reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// A transaction's first of each key.
+    First,
+    /// The same, but deleted rows that queries did not return stay queries.
+    Queries,
+    /// The first of each key, and all in program order.
+    All,
 }
 
 /// What a value that was read is.
@@ -43,13 +63,9 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-fn walk_all(
-    history: &History,
-    budget: &Budget,
-    keep_reads: bool,
-) -> Result<Resolved, ResolveError> {
+fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, ResolveError> {
     let writers = Writers::of(history, budget)?;
-    let absences = Absences::of(history, &writers, budget)?;
+    let mut absences = Absences::of(history, &writers, budget)?;
     let census = Census::of(history, &writers, &absences, budget)?;
     let node_txn: Vec<TxnId> = history
         .txns()
@@ -57,14 +73,20 @@ fn walk_all(
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
     let matching = Matching::of(history, &writers, &numbering, &node_txn, budget)?;
+    let keep_queries = keep == Keep::Queries && !absences.deleted().is_empty();
+    if keep_queries {
+        absences.leave_out_deleted();
+    }
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     walk.matching = matching.as_ref();
-    walk.keep_reads = keep_reads;
+    walk.keep_reads = keep == Keep::All;
+    walk.keep_queries = keep_queries;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
     }
     let given = given_orders(&mut walk)?;
+    let unreturned = walk.unreturned();
     let program = (walk.program, walk.choices);
     let (mut reads, mut findings) = (walk.reads, walk.findings);
     let uncertain = settle(&numbering, &mut reads, walk.uncertain);
@@ -78,11 +100,12 @@ fn walk_all(
             sorted: absences.sorted,
             gaps,
         },
+        unreturned,
         given,
         uncertain_keys: keys_of(&uncertain),
         uncertain,
         findings,
-        reads: if keep_reads {
+        reads: if keep == Keep::All {
             ProgramReads::new(node_txn.len(), program, program_gaps)
         } else {
             ProgramReads::default()
@@ -93,7 +116,7 @@ fn walk_all(
     })
 }
 
-fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
+fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<Range<Node>> {
     let place = |txn: u32| node_txn.partition_point(|node| node.0 < txn) as Node;
     (0..history.n_sessions() as u32)
         .map(|session| history.session_txns(SessionId(session)))
@@ -134,6 +157,11 @@ pub(super) struct Walk<'h> {
     pub(super) poll: Poll<'h>,
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
+    /// Whether deleted rows that queries did not return stay queries.
+    pub(super) keep_queries: bool,
+    /// Then the queries, and the keys that the transaction under way touches anywhere.
+    pub(super) asked: Vec<UnreturnedQuery>,
+    pub(super) touched: Vec<KeyId>,
     program: Vec<ProgramRead>,
     /// Of the reads in program order, those that can have been of several versions.
     choices: Vec<(u32, Vec<VersionId>)>,
@@ -186,6 +214,9 @@ impl<'h> Walk<'h> {
             matching: None,
             poll: budget.poll(),
             keep_reads: false,
+            keep_queries: false,
+            asked: Vec::new(),
+            touched: Vec::new(),
             program: Vec::new(),
             choices: Vec::new(),
             findings: Vec::new(),
@@ -207,6 +238,9 @@ impl<'h> Walk<'h> {
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
         let history = self.history;
         self.node = node;
+        if self.keep_queries {
+            self.find_touched(txn);
+        }
         for (at, &op) in history.ops(txn).iter().enumerate() {
             if self.matching.is_some() {
                 self.ask(node, txn, at)?;

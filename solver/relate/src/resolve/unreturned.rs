@@ -1,0 +1,187 @@
+//! Rows that range queries did not return and that somebody deleted: kept as queries, however many such rows there are.
+//!
+//! A key that was deleted can be absent for several reasons, so it is in no gap. To say of each query and each such key which version
+//! was read would take their product. An order of the transactions tells what every query returns, so the search begins without
+//! these reads and adds those that the order it found gets wrong (`kingsnake-solver`, `unreturned`).
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::Resolved;
+use super::candidates::{Uncertain, keys_of};
+use super::gaps::between;
+use super::reads::Walk;
+use super::versions::{Node, VersionId};
+use crate::model::{History, KeyId, Op, RangeId, TxnId};
+
+/// The least that an uncertain read takes: itself, and its candidates.
+pub const BYTES: u64 = size_of::<Uncertain>() as u64 + 24;
+
+/// A delete of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deleted {
+    pub(super) version: VersionId,
+    /// Whether clients that see deleted rows see it.
+    pub(super) is_named: bool,
+}
+
+/// A range query of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct UnreturnedQuery {
+    /// Who asked.
+    pub reader: Node,
+    /// Where it stands in the transaction.
+    pub op: u32,
+    /// The query.
+    pub range: RangeId,
+}
+
+/// The queries and the deleted keys that they may have found absent, apart from what their transactions touch otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Unreturned {
+    /// In the order of keys.
+    pub(super) keys: Vec<KeyId>,
+    pub(super) deletes: FxHashMap<KeyId, Vec<Deleted>>,
+    /// By reader and operation.
+    pub(super) asked: Vec<UnreturnedQuery>,
+}
+
+impl Unreturned {
+    /// Whether nothing is left out.
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// The keys, in their order.
+    pub fn keys(&self) -> &[KeyId] {
+        &self.keys
+    }
+
+    /// Where the keys that a query spans stand among the sorted ones.
+    pub fn spanned(&self, history: &History, range: RangeId) -> Range<usize> {
+        between(&self.keys, history, history.range(range).span)
+    }
+
+    /// The queries of a transaction.
+    pub fn of(&self, reader: Node) -> &[UnreturnedQuery] {
+        let start = self.asked.partition_point(|it| it.reader < reader);
+        let length = self.asked[start..].partition_point(|it| it.reader == reader);
+        &self.asked[start..start + length]
+    }
+
+    /// All queries, by reader.
+    pub fn asked(&self) -> &[UnreturnedQuery] {
+        &self.asked
+    }
+}
+
+impl Resolved {
+    /// What range queries did not return and nothing else says, apart from gaps.
+    pub fn unreturned(&self) -> &Unreturned {
+        &self.unreturned
+    }
+
+    /// The same with reads of these absent keys by these transactions, which no longer need to be guessed.
+    #[must_use]
+    pub fn reading(&self, history: &History, absent: &[(Node, KeyId)]) -> Resolved {
+        let mut certain: Vec<(VersionId, Node)> = Vec::new();
+        let mut uncertain = self.uncertain.clone();
+        for &(reader, key) in absent {
+            let read = self.unreturned_read(history, reader, key);
+            match read.candidates.as_slice() {
+                &[version] => certain.push((version, reader)),
+                _ => uncertain.push(read),
+            }
+        }
+        certain.sort_unstable();
+        Resolved {
+            versions: self.versions.with_reads(&certain),
+            uncertain_keys: keys_of(&uncertain),
+            uncertain,
+            ..self.clone()
+        }
+    }
+
+    /// The keys that a transaction reads, writes or was returned, sorted.
+    pub fn touched(&self, history: &History, node: Node) -> Vec<KeyId> {
+        touched(history, history.ops(self.txn(node)))
+    }
+
+    /// The read of an absent key that the queries of a transaction amount to.
+    fn unreturned_read(&self, history: &History, reader: Node, key: KeyId) -> Uncertain {
+        let token = history.key_token(key);
+        let asks = |it: &&UnreturnedQuery| {
+            let span = history.range(it.range).span;
+            span.place(history.symbols(), token).is_eq()
+        };
+        let asked = self.unreturned.of(reader).iter().filter(asks);
+        let shows_deleted = asked
+            .clone()
+            .any(|it| history.range(it.range).shows_deleted);
+        let deletes = self.unreturned.deletes.get(&key).into_iter().flatten();
+        let hidden = deletes.filter(|it| !(shows_deleted && it.is_named));
+        let mut candidates: Vec<VersionId> = hidden.map(|it| it.version).collect();
+        if !history.is_there_initially(key) {
+            candidates.push(self.versions.initial(key));
+        }
+        candidates.sort_unstable();
+        Uncertain {
+            reader,
+            op: asked.clone().next().map_or(0, |it| it.op),
+            key,
+            candidates,
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Finds the deleted keys that a transaction with queries touches anywhere.
+    pub(super) fn find_touched(&mut self, txn: TxnId) {
+        self.touched.clear();
+        let ops = self.history.ops(txn);
+        if ops.iter().any(|op| matches!(op, Op::Range { .. })) {
+            self.touched = touched(self.history, ops);
+            let is_deleted = |key: &KeyId| self.absences.is_deleted(*key);
+            self.touched.retain(is_deleted);
+        }
+    }
+
+    /// What stays queries.
+    pub(super) fn unreturned(&mut self) -> Unreturned {
+        if !self.keep_queries {
+            return Unreturned::default();
+        }
+        let keys = self.absences.deleted();
+        let deletes = keys.iter().map(|&key| {
+            let deletes = self.absences.deletes(key);
+            let versions = deletes.filter_map(|(txn, is_named)| {
+                let version = self.version_by(key, txn)?;
+                Some(Deleted { version, is_named })
+            });
+            (key, versions.collect())
+        });
+        Unreturned {
+            keys: keys.to_vec(),
+            deletes: deletes.collect(),
+            asked: std::mem::take(&mut self.asked),
+        }
+    }
+}
+
+/// The keys that a transaction reads, writes or was returned, sorted.
+fn touched(history: &History, ops: &[Op]) -> Vec<KeyId> {
+    let mut keys: Vec<KeyId> = Vec::new();
+    for op in ops {
+        match *op {
+            Op::Range { range } => {
+                let rows = history.range(range).rows.iter();
+                keys.extend(rows.map(|&row| history.value_key(row)));
+            }
+            _ => keys.extend(op.key()),
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

@@ -1,0 +1,166 @@
+//! Deleted rows that queries did not return, against the brute-force oracle, and what happens without the reads that are added.
+
+use std::ops::Bound;
+
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{sketch, small_rows};
+
+use super::{relate, schedule};
+use crate::agreement::{Exhaustive, engines, specs};
+use crate::budget::Budget;
+use crate::certify::order::replay_without_aggregates;
+use crate::check::{Engines, Techniques, check, settle_reads};
+use crate::context::Context;
+use crate::level::{Level, Model, Spec};
+use crate::model::{History, HistoryBuilder, Status, Token};
+use crate::phases::{self, Check};
+use crate::progress::Silent;
+use crate::resolve::{ResolveError, resolve, resolve_for};
+use crate::verdict::{Certificate, Verdict};
+
+/// A share of what `KINGSNAKE_LONG=1` runs.
+fn n_histories(share: u64) -> u64 {
+    match std::env::var_os("KINGSNAKE_LONG") {
+        Some(_) => 100_000,
+        None => share,
+    }
+}
+
+fn has_unreturned(history: &History, spec: Spec) -> bool {
+    let resolved = resolve_for(history, spec, &Budget::unlimited());
+    resolved.is_ok_and(|it| !it.unreturned().is_empty() && it.findings().is_empty())
+}
+
+#[test]
+fn deleted_rows_that_queries_missed_agree_with_the_oracle() {
+    let engines = engines();
+    let mut counts = [0; 2];
+    for seed in 0..n_histories(6_000) {
+        let history = small_rows(seed);
+        let techniques = &engines[seed as usize % engines.len()];
+        for spec in specs(&history, seed) {
+            if !has_unreturned(&history, spec) {
+                continue;
+            }
+            let truth = oracle::holds(&history, spec).expect("it is small");
+            let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
+            let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
+            let said = report.map(|it| matches!(it.verdict, Verdict::Satisfied(_)));
+            let said = said.unwrap_or_else(|error| panic!("{seed}: {error}\n{}", sketch(&history)));
+            assert_eq!(said, truth, "seed {seed}, {spec}\n{}", sketch(&history));
+            counts[usize::from(truth)] += 1;
+        }
+    }
+    println!("{counts:?} violated, satisfied");
+    assert!(counts.iter().all(|&n| n > 500), "{counts:?}");
+}
+
+/// What the first order gets wrong, and whether it is an answer all the same.
+fn first_order(check: &Check<'_>) -> Option<(usize, bool)> {
+    let (budget, mut silent) = (Budget::unlimited(), Silent);
+    let mut context = Context::new(&budget, &mut silent);
+    let resolved = phases::resolve(check, &mut context).ok()?;
+    let polygraph = phases::relate(check, resolved, &mut context).ok()?;
+    let base = polygraph.resolved().clone();
+    let engines = Engines {
+        device: None,
+        backend: &mut Exhaustive::default(),
+    };
+    let decided = settle_reads(check, polygraph, engines, &mut context).ok()?;
+    let tried = schedule(check.history, &base, &decided, 4, &budget).ok()?;
+    assert!(relate(check, &base, &tried.missed, &mut context).is_ok());
+    let order = Certificate { order: tried.order };
+    let holds = replay_without_aggregates(check.history, check.spec, &order).is_ok();
+    Some((tried.missed.len(), holds))
+}
+
+#[test]
+fn the_first_order_is_an_answer_iff_no_query_sees_a_row_that_it_missed() {
+    let techniques = &Techniques::default();
+    let mut counts = [0; 2];
+    for seed in 0..6_000 {
+        let history = &small_rows(seed);
+        for spec in specs(history, seed) {
+            if !has_unreturned(history, spec) {
+                continue;
+            }
+            let check = Check {
+                history,
+                spec,
+                techniques,
+            };
+            if let Some((n_missed, holds)) = first_order(&check) {
+                assert_eq!(
+                    n_missed == 0,
+                    holds,
+                    "seed {seed}, {spec}\n{}",
+                    sketch(history)
+                );
+                counts[usize::from(holds)] += 1;
+            }
+        }
+    }
+    println!(
+        "{} first orders are answers, {} are none",
+        counts[1], counts[0]
+    );
+    assert!(counts.iter().all(|&n| n > 50), "{counts:?}");
+}
+
+/// So many transactions that find the table empty and insert a row each, and as many that delete one each.
+fn queue(n_rows: i64) -> History {
+    let mut builder = HistoryBuilder::new();
+    builder.initial_everywhere(Token::Nil);
+    for row in 0..n_rows {
+        for (id, deletes) in [(2 * row, false), (2 * row + 1, true)] {
+            let session = builder.session(Token::Int(id));
+            let begun = builder.begin(session, Token::Int(id), Status::Committed);
+            begun.expect("names are counted");
+            if deletes {
+                builder.read(Token::Int(row), Token::Int(1));
+                builder.delete(Token::Int(row), Token::Nil);
+            } else {
+                let answer = builder.range(Bound::Unbounded, Bound::Unbounded, &[], None);
+                answer.expect("it has no ends");
+                builder.write(Token::Int(row), Token::Int(1));
+            }
+        }
+    }
+    builder.finish().expect("it is well formed")
+}
+
+#[test]
+fn thousands_of_queries_over_thousands_of_deleted_rows_are_few_reads() {
+    let history = queue(5_000);
+    for level in [Level::Ser, Level::Si, Level::Pc] {
+        let spec = level.spec(None).expect("it needs nothing more");
+        let resolved = resolve_for(&history, spec, &Budget::unlimited()).expect("it resolves");
+        // A transaction that inserts a row reads it first.
+        assert_eq!(
+            (resolved.versions().n_reads(), resolved.uncertain().len()),
+            (5_000, 5_000)
+        );
+        let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
+        let all = Techniques::default();
+        let report = check(&history, spec, &all, backend, &budget, &mut Silent);
+        let verdict = report.expect("it can be checked").verdict;
+        assert!(matches!(verdict, Verdict::Satisfied(_)), "{spec}");
+    }
+}
+
+#[test]
+fn other_levels_read_every_row() {
+    let history = queue(3);
+    let uncertain = |spec: Spec| -> Result<usize, ResolveError> {
+        let resolved = resolve_for(&history, spec, &Budget::unlimited())?;
+        Ok(resolved.uncertain().len())
+    };
+    let mixed = Spec {
+        model: Model::Mixed,
+        session_order: true,
+        real_time: None,
+    };
+    assert_eq!(uncertain(mixed), Ok(9));
+    let all = resolve(&history, &Budget::unlimited());
+    assert_eq!(all.map(|it| it.uncertain().len()).ok(), Some(9));
+}
