@@ -1,8 +1,10 @@
 //! Which versions satisfy a condition: columns in flat arrays, conditions as intervals, and an index a column.
 //!
-//! A conjunction of comparisons of columns with numbers is evaluated on the arrays. Everything else goes through
+//! A conjunction of comparisons of columns with numbers is evaluated on the arrays. What else a condition asks goes through
 //! [`History::satisfies`]. The places where a key's versions begin or cease to satisfy a condition (its *changes*) are kept for
 //! conditions that many predicates share.
+
+use std::ops::Range;
 
 use kingsnake_history::model::{Column, History, KeyId, Token, ValueId};
 
@@ -29,8 +31,8 @@ pub(crate) struct Conditions<'a> {
     table_of: Vec<u32>,
     /// Columns of all versions: those that tables declare, then `value`, then `key`. Those that no condition asks for are empty.
     columns: Vec<Vec<i64>>,
-    /// Versions by the column's number, for columns with an index.
-    index: Vec<Vec<(i64, u32)>>,
+    /// For each table, the versions by a column's number, for columns with an index.
+    index: Vec<Vec<Vec<(i64, u32)>>>,
     queries: Vec<Asked>,
 }
 
@@ -41,8 +43,11 @@ struct Asked {
 }
 
 enum Test {
-    /// Every column lies in its interval.
-    Intervals(Vec<Bounds>),
+    /// Every column lies in its interval; where that is not all that it asks, the condition itself is evaluated too.
+    Intervals {
+        bounds: Vec<Bounds>,
+        is_exact: bool,
+    },
     Any,
 }
 
@@ -110,7 +115,7 @@ impl<'a> Conditions<'a> {
             key_of,
             table_of,
             columns: vec![Vec::new(); n_columns],
-            index: vec![Vec::new(); n_columns],
+            index: vec![vec![Vec::new(); n_columns]; history.tables().len()],
             queries: Vec::new(),
         };
         conditions.ask();
@@ -132,7 +137,7 @@ impl<'a> Conditions<'a> {
         }
         let mut asked = Vec::new();
         for query in self.history.queries() {
-            let found = intervals(&query.condition).unwrap_or_default();
+            let (found, is_exact) = intervals(&query.condition);
             let found: Vec<Bounds> = found
                 .into_iter()
                 .map(|it| Bounds {
@@ -146,7 +151,10 @@ impl<'a> Conditions<'a> {
             }
             let is_loaded = |it: &Bounds| !self.columns[it.column].is_empty();
             let test = if !found.is_empty() && found.iter().all(is_loaded) {
-                Test::Intervals(found)
+                Test::Intervals {
+                    bounds: found,
+                    is_exact,
+                }
             } else {
                 Test::Any
             };
@@ -157,16 +165,39 @@ impl<'a> Conditions<'a> {
             });
         }
         self.queries = asked;
-        for (query, n_uses) in n_uses.into_iter().enumerate() {
-            let table = &self.tables[self.queries[query].table as usize];
-            let is_shared = n_uses * table.keys.len() * 4 >= table.n_versions;
-            if is_shared || matches!(self.queries[query].test, Test::Any) {
-                self.queries[query].changes = Some(self.changes(query));
-            }
-        }
         for column in 0..self.columns.len() {
             self.sort(column);
         }
+        for (query, n_uses) in n_uses.into_iter().enumerate() {
+            if self.is_shared(query, n_uses) {
+                self.queries[query].changes = Some(self.changes(query));
+            }
+        }
+    }
+
+    /// Whether so many predicates ask a query that the changes of every row are worth knowing.
+    fn is_shared(&self, query: usize, n_uses: usize) -> bool {
+        let asked = &self.queries[query];
+        let table = &self.tables[asked.table as usize];
+        let Some((_, span)) = self.narrowest(asked) else {
+            return true;
+        };
+        let n_looks = n_uses * table.keys.len();
+        4 * n_looks >= table.n_versions && table.n_versions + n_looks <= 4 * n_uses * span.len()
+    }
+
+    /// The column of whose index a query needs least, and the part of the index.
+    fn narrowest(&self, asked: &Asked) -> Option<(usize, Range<usize>)> {
+        let Test::Intervals { bounds, .. } = &asked.test else {
+            return None;
+        };
+        let span = |it: &Bounds| {
+            let index = &self.index[asked.table as usize][it.column];
+            let low = index.partition_point(|cell| cell.0 < it.low);
+            low..index.partition_point(|cell| cell.0 <= it.high).max(low)
+        };
+        let spans = bounds.iter().map(|it| (it.column, span(it)));
+        spans.min_by_key(|it| it.1.len())
     }
 
     /// Fills a column's array; leaves it empty where a number is the one that stands for none.
@@ -203,25 +234,33 @@ impl<'a> Conditions<'a> {
     }
 
     fn sort(&mut self, column: usize) {
-        let cells = self.columns[column].iter().enumerate();
-        let cells = cells.filter(|it| *it.1 != NONE);
-        let mut index: Vec<(i64, u32)> = cells.map(|(at, &cell)| (cell, at as u32)).collect();
-        index.sort_unstable();
-        self.index[column] = index;
+        for (place, &cell) in self.columns[column].iter().enumerate() {
+            let table = self.table_of[self.key_of[place].index()];
+            if cell != NONE && table != NOBODY {
+                self.index[table as usize][column].push((cell, place as u32));
+            }
+        }
+        for index in &mut self.index {
+            index[column].sort_unstable();
+        }
     }
 
     /// Whether the version at a place satisfies a query's condition.
     #[inline]
     pub(crate) fn matches(&self, query: u32, place: usize) -> bool {
+        let evaluate = || match self.versions.at(place).value {
+            NOBODY => false,
+            value => self.history.satisfies(query, ValueId(value)),
+        };
         match &self.queries[query as usize].test {
-            Test::Intervals(all) => all.iter().all(|it| {
-                let cell = self.columns[it.column][place];
-                it.low <= cell && cell <= it.high
-            }),
-            Test::Any => match self.versions.at(place).value {
-                NOBODY => false,
-                value => self.history.satisfies(query, ValueId(value)),
-            },
+            Test::Intervals { bounds, is_exact } => {
+                let lies = |it: &Bounds| {
+                    let cell = self.columns[it.column][place];
+                    it.low <= cell && cell <= it.high
+                };
+                bounds.iter().all(lies) && (*is_exact || evaluate())
+            }
+            Test::Any => evaluate(),
         }
     }
 
@@ -251,19 +290,10 @@ impl<'a> Conditions<'a> {
     /// How to find the rows of a query that few predicates ask.
     pub(crate) fn way(&self, query: u32) -> Way {
         let asked = &self.queries[query as usize];
-        let Test::Intervals(all) = &asked.test else {
-            return Way::Known;
-        };
         if asked.changes.is_some() {
             return Way::Known;
         }
-        let span = |it: &Bounds| {
-            let index = &self.index[it.column];
-            let low = index.partition_point(|cell| cell.0 < it.low);
-            low..index.partition_point(|cell| cell.0 <= it.high).max(low)
-        };
-        let best = all.iter().map(|it| (it.column, span(it)));
-        let Some((column, span)) = best.min_by_key(|it| it.1.len()) else {
+        let Some((column, span)) = self.narrowest(asked) else {
             return Way::Scan;
         };
         let table = &self.tables[asked.table as usize];
@@ -275,11 +305,10 @@ impl<'a> Conditions<'a> {
         if span.len() > scanned {
             return Way::Scan;
         }
-        let found = self.index[column][span].iter().map(|it| it.1);
-        let is_in_table =
-            |place: &u32| self.table_of[self.key_of[*place as usize].index()] == asked.table;
+        let found = self.index[asked.table as usize][column][span].iter();
         let mut places: Vec<u32> = found
-            .filter(|place| self.matches(query, *place as usize) && is_in_table(place))
+            .map(|it| it.1)
+            .filter(|place| self.matches(query, *place as usize))
             .collect();
         places.sort_unstable();
         Way::Index(places)
