@@ -157,15 +157,18 @@ fn expect_plain(args: &CheckArgs) -> Result<()> {
         bail!("Adya's levels and expected orders know neither session order nor real time");
     }
     let files = &args.files;
-    for (name, file) in [
-        ("--certificate", &files.certificate),
-        ("--proof", &files.proof),
-        ("--dot", &files.dot),
-        ("--svg", &files.svg),
-        ("--report", &files.report),
+    let given = "the certificate or the order is what the database gave; --level ser or si alone searches one and writes it";
+    let none = "nothing is searched, so there is nothing to prove";
+    let words = "pictures have no edges for predicate dependencies: --json has every step, and --level ser or si alone has pictures";
+    for (name, file, why) in [
+        ("--certificate", &files.certificate, given),
+        ("--proof", &files.proof, none),
+        ("--dot", &files.dot, words),
+        ("--svg", &files.svg, words),
+        ("--report", &files.report, words),
     ] {
         if file.is_some() {
-            bail!("{name} is not written for a given certificate or an expected order; --json is");
+            bail!("{name} is not written for a given certificate or an expected order: {why}");
         }
     }
     Ok(())

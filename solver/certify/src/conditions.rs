@@ -100,6 +100,11 @@ impl Conditions {
         self.initial[key.index()]
     }
 
+    /// The keys with a value that satisfies a query, sorted.
+    pub(super) fn keys(&self, query: u32) -> &[KeyId] {
+        &self.keys[query as usize]
+    }
+
     /// The versions that a query chooses, given what each key holds.
     pub(super) fn chosen(
         &self,
