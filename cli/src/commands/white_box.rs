@@ -24,7 +24,7 @@ use crate::limits::{self, within};
 use crate::output::{Output, expect_apart, put};
 use crate::plan::start_threads;
 use crate::voice::{Voice, count, printable, say};
-use crate::{memory, words};
+use crate::{memory, processor, words};
 
 /// Whether the question is one about a certificate or an expected order.
 pub fn is_asked(args: &CheckArgs) -> bool {
@@ -488,7 +488,7 @@ fn deliver(
             "decider": answer.decider,
             "story": answer.story,
             "answer": answer.data,
-            "stats": { "seconds": time.as_secs_f64(), "peak_memory_bytes": memory::peak() },
+            "stats": { "seconds": time.as_secs_f64(), "cpu_seconds": processor::seconds(), "peak_memory_bytes": memory::peak() },
         });
         if answer.status == 3 {
             let words = answer.data["reason"].clone();

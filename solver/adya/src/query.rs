@@ -337,19 +337,17 @@ impl<'a> Conditions<'a> {
     /// The same, version by version.
     pub(crate) fn scan(&self, query: u32, key: KeyId, place: usize) -> Around {
         let range = self.versions.of_key(key);
-        let matches = self.matches(query, place);
-        let mut before = place;
-        while before > range.start && self.matches(query, before - 1) == matches {
-            before -= 1;
-        }
-        let mut after = place + 1;
-        while after < range.end && self.matches(query, after) == matches {
-            after += 1;
-        }
-        Around {
-            matches,
-            before: (before > range.start).then_some(before),
-            after: (after < range.end).then_some(after),
+        match &self.queries[query as usize].test {
+            // The usual case, without a call for every version.
+            Test::Intervals {
+                bounds,
+                is_exact: true,
+            } if bounds.len() == 1 => {
+                let Bounds { column, low, high } = bounds[0];
+                let cells = &self.columns[column][..range.end];
+                scan_by(range, place, |at| low <= cells[at] && cells[at] <= high)
+            }
+            _ => scan_by(range, place, |at| self.matches(query, at)),
         }
     }
 
@@ -387,5 +385,23 @@ impl<'a> Conditions<'a> {
 
     pub(crate) fn table(&self, query: u32) -> u32 {
         self.queries[query as usize].table
+    }
+}
+
+#[inline]
+fn scan_by(range: Range<usize>, place: usize, is: impl Fn(usize) -> bool) -> Around {
+    let matches = is(place);
+    let mut before = place;
+    while before > range.start && is(before - 1) == matches {
+        before -= 1;
+    }
+    let mut after = place + 1;
+    while after < range.end && is(after) == matches {
+        after += 1;
+    }
+    Around {
+        matches,
+        before: (before > range.start).then_some(before),
+        after: (after < range.end).then_some(after),
     }
 }
