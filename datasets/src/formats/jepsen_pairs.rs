@@ -281,8 +281,6 @@ impl Feed<'_> {
                     let rows = &events.items[first as usize..end as usize];
                     jepsen_predicates::feed(&self.queries[place as usize], rows, builder);
                 }
-                // The client did not see what it returned.
-                (Action::Predicate, _) => {}
                 (Action::Insert, Content::One(value)) => {
                     builder.insert(step.key, value);
                 }
@@ -320,7 +318,9 @@ impl Feed<'_> {
                         builder.compare_and_set(step.key, expected, new, CompareOutcome::Applied);
                     }
                 }
-                (_, Content::Pair(..) | Content::Unwritten) | (Action::Cas, _) => {}
+                // Nothing was seen, such as what a predicate read returned.
+                (_, Content::Pair(..) | Content::Unwritten)
+                | (Action::Cas | Action::Predicate, _) => {}
                 (Action::Write | Action::Append | Action::Insert, _) => {
                     builder.write(step.key, Token::Nil);
                 }
