@@ -1,7 +1,8 @@
 # make demo    check a valid and a violated history, write out/demo.html
 # make test    all tests, with their total
 # make test-certificates  100,000 random certificates of each kind against brute force
-# make long    the engines of linearizability against brute force on more than a million histories
+# make long    every engine against brute force on a million histories and more (linearizability, mixed levels, psi, uncertain
+#              reads, assumptions, certificates, every back end): hours
 # make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
 # make release the program with link-time optimisation, in target/release
 # make python  the Python wheel in out/wheels, built with maturin and tested
@@ -27,6 +28,9 @@ test-certificates: setup
 
 long: setup
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-linearizable --test oracle
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-solver --lib -- --nocapture mixed_levels_agree parallel_snapshot_isolation_agrees assum uncertain
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-encodings --test levels --test agreement
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-adya --test random
 
 # Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
 lint: setup
@@ -46,6 +50,7 @@ bench: export CARGO_PROFILE_RELEASE_LTO = thin
 bench: setup
 	cargo build --locked --release -p kingsnake-cli -p kingsnake-benches
 	target/release/speed --growth out/growth
+	target/release/speed --weak out/weak
 	cargo bench --locked -p kingsnake-benches
 
 doc: setup

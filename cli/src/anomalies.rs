@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
+use kingsnake_history::adya::{PlLevel, PlVerdict};
 use kingsnake_refute::{every_cycle, widest_spec};
 use kingsnake_solver::auto::Asked;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
-use kingsnake_solver::model::History;
+use kingsnake_solver::model::{History, Op};
 use kingsnake_solver::resolve::{ResolveError, resolve};
 use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, story_by};
 use serde_json::{Map, Value, json};
@@ -197,6 +198,30 @@ impl Found {
     }
 }
 
+/// The models that hold by Adya's definitions, where the history gives the order of every key's versions or its lists reveal it; none
+/// where they do not, or where the budget ends.
+pub fn shown(history: &History, budget: &Budget) -> Names {
+    let has_appends = || {
+        let mut ops = history.txns().flat_map(|txn| history.ops(txn));
+        ops.any(|op| matches!(op, Op::Append { .. }))
+    };
+    if history.version_orders().is_empty() && !has_appends() {
+        return Names::new();
+    }
+    let levels = [PlLevel::Pl1, PlLevel::Pl2, PlLevel::Pl2Plus, PlLevel::Pl299];
+    let mut names = Names::new();
+    for level in levels {
+        let Ok(report) = kingsnake_adya::check(history, level, budget) else {
+            break;
+        };
+        let model = lattice::model(&level.name().to_uppercase());
+        if let (PlVerdict::Holds(_), Some(model)) = (report.verdict, model) {
+            names.extend(lattice::implied_models(model.name));
+        }
+    }
+    names
+}
+
 /// The model that a level is, where the lattice has it.
 fn model_of(level: Level) -> Option<&'static str> {
     lattice::model(level.name()).map(|model| model.name)
@@ -234,7 +259,12 @@ pub struct KnownModels {
 
 impl KnownModels {
     /// From the levels that were decided and the anomalies that were found.
-    pub fn new(decided: impl Iterator<Item = (Asked, bool)>, found: Option<&Found>) -> Self {
+    /// `shown` hold by the order of versions that the history gives or its lists reveal.
+    pub fn new(
+        decided: impl Iterator<Item = (Asked, bool)>,
+        found: Option<&Found>,
+        shown: &Names,
+    ) -> Self {
         let mut models = KnownModels::default();
         for (asked, holds) in decided {
             match (model_of(asked.level), holds) {
@@ -247,6 +277,8 @@ impl KnownModels {
             models.ruled_out.extend(&found.boundary.not);
             models.ruled_out.extend(&found.boundary.also_not);
         }
+        let shown = shown.iter().filter(|it| !models.ruled_out.contains(*it));
+        models.hold.extend(shown);
         let all = lattice::MODELS.iter().map(|model| model.name);
         let is_open = |name: &&str| !models.hold.contains(name) && !models.ruled_out.contains(name);
         models.undecided = all.filter(is_open).collect();

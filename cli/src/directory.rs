@@ -18,6 +18,7 @@ use kingsnake_text::{Frame, page};
 use maud::{Markup, html};
 
 use crate::anomalies::Found;
+use crate::components::{Component, components};
 use crate::picture;
 use crate::voice::{count, printable_lines};
 
@@ -27,6 +28,9 @@ const INDEX: &str = "index.html";
 const MARK: &str = "kingsnake-directory";
 /// More reads of a list are only counted.
 const MOST_READS: usize = 1_000;
+
+/// More components are only counted.
+const MOST_COMPONENTS: usize = 100;
 
 /// What is said at the top of the index.
 pub struct Head<'a> {
@@ -102,6 +106,16 @@ fn fill(path: &Path, history: &History, found: &Found, head: &Head<'_>) -> Resul
             )?;
         }
     }
+    let components = components(found);
+    if !components.is_empty() {
+        fs::create_dir(path.join("components"))?;
+    }
+    for (at, part) in components.iter().take(MOST_COMPONENTS).enumerate() {
+        let labels = Labels::new(history, &part.txns);
+        let scene = picture::component_scene(history, &labels, &part.txns, &part.steps);
+        let file = path.join("components").join(format!("{at}.svg"));
+        fs::write(file, picture::svg::document(&scene))?;
+    }
     let lists = disagreeing(found);
     if !lists.is_empty() {
         fs::create_dir(path.join("lists"))?;
@@ -112,7 +126,10 @@ fn fill(path: &Path, history: &History, found: &Found, head: &Head<'_>) -> Resul
         fs::write(path.join("lists").join(&file), list_page(history, key))?;
         pages.insert(file, key);
     }
-    fs::write(path.join(INDEX), index(history, found, head, &pages))?;
+    fs::write(
+        path.join(INDEX),
+        index(history, found, head, &components, &pages),
+    )?;
     Ok(())
 }
 
@@ -261,6 +278,7 @@ fn index(
     history: &History,
     found: &Found,
     head: &Head<'_>,
+    components: &[Component],
     lists: &BTreeMap<String, KeyId>,
 ) -> String {
     let list = |names: &kingsnake_solver::lattice::Names| {
@@ -287,6 +305,18 @@ fn index(
                     @if class.examples.len() > 20 { "… in " a href={ (class.name) "/" } { (class.name) "/" } }
                 }
             } }
+        }
+        @if !components.is_empty() {
+            section {
+                h2 { "Components: cycles that share transactions" }
+                ul { @for (at, part) in components.iter().take(MOST_COMPONENTS).enumerate() {
+                    li {
+                        a href={ "components/" (at) ".svg" } { (count(part.n_txns, "transaction")) }
+                        @if part.n_txns > part.txns.len() { ", of which " (part.txns.len()) " are drawn" }
+                    }
+                } }
+                @if components.len() > MOST_COMPONENTS { p { "And " (count(components.len() - MOST_COMPONENTS, "smaller component")) "." } }
+            }
         }
         @if !lists.is_empty() {
             section {

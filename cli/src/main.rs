@@ -10,6 +10,7 @@ mod certificate;
 mod collecting;
 mod commands;
 mod commit_certificate;
+mod components;
 mod directory;
 mod edn;
 mod failure;

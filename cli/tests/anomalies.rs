@@ -93,3 +93,25 @@ fn auto_says_of_every_model_what_is_known() {
     assert_eq!(verdict("repeatable-read"), Some("ruled out"));
     assert_eq!(verdict("linearizable"), Some("not decided here"));
 }
+
+#[test]
+fn what_adya_defines_holds_where_lists_reveal_the_order_of_versions() {
+    let scratch = Scratch::new();
+    let fork = r#"{"kingsnake":1}
+{"id":1,"session":1,"ops":[["a","x",1]]}
+{"id":2,"session":2,"ops":[["a","y",1]]}
+{"id":3,"session":3,"ops":[["rl","x",[1]],["rl","y",[]]]}
+{"id":4,"session":4,"ops":[["rl","x",[]],["rl","y",[1]]]}
+"#;
+    let path = scratch.put("fork.jsonl", fork);
+    let said = expect(1, &["check", "--level", "auto", "--json", &path]);
+    let document: Value = serde_json::from_str(&said.stdout).expect("it is JSON");
+    let models = document["models"].as_array().expect("there is a list");
+    let verdict = |name: &str| {
+        let found = models.iter().find(|model| model["name"] == name);
+        found.and_then(|model| model["verdict"].as_str())
+    };
+    assert_eq!(verdict("consistent-view"), Some("holds"));
+    assert_eq!(verdict("cursor-stability"), Some("holds"));
+    assert_eq!(verdict("repeatable-read"), Some("ruled out"));
+}

@@ -145,3 +145,28 @@ fn a_mix_that_adds_up_to_something_else_is_refused() {
     );
     assert!(said.stderr.contains("add up to 100"), "{}", said.stderr);
 }
+
+#[test]
+fn a_mix_by_kinds_is_recorded_and_holds() {
+    let scratch = Scratch::new();
+    let path = scratch.path("kinds.jsonl");
+    let mix = "new-order=serializable,payment=snapshot,*=read committed";
+    let generate = ["generate", "tpcc", "--txns", "200", "--isolation-mix", mix];
+    expect(0, &[&generate[..], &["--out", &path]].concat());
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    for isolation in ["serializable", "snapshot", "read committed"] {
+        assert!(
+            text.contains(&format!("\"isolation\":\"{isolation}\"")),
+            "{isolation}"
+        );
+    }
+    expect(0, &["check", "--level", "as-recorded", &path]);
+    let other = [
+        "generate",
+        "tpcc",
+        "--isolation-mix",
+        "tweet=serializable,*=snapshot",
+    ];
+    let said = expect(2, &[&other[..], &["--out", &path]].concat());
+    assert!(said.stderr.contains("new-order"), "{}", said.stderr);
+}

@@ -45,6 +45,10 @@ fn a_no_says_what_was_seen_and_missed() {
         said.stdout
     );
     assert!(said.stdout.contains("contradiction"), "{}", said.stdout);
+    let path = file("violated/missed-through-an-overwrite.jsonl");
+    let said = run(&["check", &path, "--level", "psi"]);
+    let missed = "T3 saw T1 through T2, so it must not miss T1's x; yet T3 read x = 0";
+    assert!(said.stdout.contains(missed), "{}", said.stdout);
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub struct ReadOptions {
     pub ignore_unwritten: bool,
     /// The most bytes that a compressed file, a pipe or a device may give.
     pub max_decompressed: u64,
-    /// Reading stops with [`Problem::Stopped`] when it ends.
+    /// Reading stops with [`InputProblem::Stopped`] when it ends.
     pub budget: Budget,
 }
 

@@ -100,7 +100,10 @@ pub enum CheckError {
     #[error(transparent)]
     Resolve(#[from] ResolveError),
     /// The level needs times.
-    #[error("the level needs begin and commit times, and the history has none")]
+    #[error(
+        "the level needs begin and commit times, and the history has none; record them (docs/formats.md), or ask for a level that looks \
+         at no clock, such as --level ser or --level si"
+    )]
     NoTimes,
     /// The history is not one of registers.
     #[error(transparent)]

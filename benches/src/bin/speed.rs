@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use kingsnake_benches::{BenchCase, CASES, GROWTH, SNAPSHOT_LEVELS, SNAPSHOTS};
+use kingsnake_benches::{
+    BenchCase, CASES, GROWTH, SNAPSHOT_LEVELS, SNAPSHOTS, WEAK_CASES, WEAK_GENERATED, WEAK_LEVELS,
+};
 
 /// Times whole checks.
 #[derive(Debug, Parser)]
@@ -25,6 +27,9 @@ struct Args {
     /// Measure the growth to 1,000,000 transactions too, with histories generated here.
     #[arg(long, value_name = "DIRECTORY")]
     growth: Option<PathBuf>,
+    /// Measure only the weak levels, lists and mixed levels, beside AWDIT and Plume, with histories generated here.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "growth")]
+    weak: Option<PathBuf>,
     /// How often each size of the growth is run.
     #[arg(long, default_value_t = 3)]
     growth_runs: usize,
@@ -36,6 +41,10 @@ fn main() -> Result<()> {
         .kingsnake
         .canonicalize()
         .with_context(|| format!("{} is not built", args.kingsnake.display()))?;
+    if let Some(directory) = &args.weak {
+        weak_histories(&args, &program)?;
+        return weak_generated(directory, args.growth_runs, &program);
+    }
     if args.data.is_dir() {
         real_histories(&args, &program)?;
     } else {
@@ -58,6 +67,65 @@ fn real_histories(args: &Args, program: &Path) -> Result<()> {
         let level = ["--level", case.level];
         let run = measure(program, &path, &level, case.status, args.runs)?;
         print_case(&case, &run);
+    }
+    Ok(())
+}
+
+/// Real histories at the weak levels beside AWDIT and Plume.
+fn weak_histories(args: &Args, program: &Path) -> Result<()> {
+    println!(
+        "| history | level | Kingsnake s | spread | peak MB | AWDIT s | AWDIT ÷ Kingsnake | Plume s |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for case in WEAK_CASES {
+        let path = args.data.join(case.path);
+        if !path.exists() {
+            eprintln!("skipped: no {}", path.display());
+            continue;
+        }
+        for (at, level) in WEAK_LEVELS.into_iter().enumerate() {
+            let run = measure(program, &path, &["--level", level], 0, args.runs)?;
+            let plume = case.plume.map_or("–".to_owned(), |it| it[at].to_string());
+            println!(
+                "| {} | {level} | {:.3} | {:.3}–{:.3} | {} | {} | {:.1} | {plume} |",
+                case.path,
+                run.median,
+                run.least,
+                run.most,
+                run.peak >> 20,
+                case.awdit[at],
+                case.awdit[at] / run.median,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Generated histories at the weak levels, lists and mixed levels.
+fn weak_generated(directory: &Path, runs: usize, program: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory)?;
+    println!();
+    println!("| history | level | Kingsnake s | spread | peak MB | AWDIT s | goal s | goal MB |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for case in WEAK_GENERATED {
+        let history = directory.join("weak.history");
+        generate(program, case.generate, &history)?;
+        for (at, check) in case.checks.iter().enumerate() {
+            let run = measure(program, &history, check, 0, runs)?;
+            let awdit = case.awdit.get(at).map_or("–".to_owned(), f64::to_string);
+            let room = case.goal.1.map_or("–".to_owned(), |it| it.to_string());
+            println!(
+                "| {} | {} | {:.3} | {:.3}–{:.3} | {} | {awdit} | {} | {room} |",
+                case.name,
+                check.last().unwrap_or(&""),
+                run.median,
+                run.least,
+                run.most,
+                run.peak >> 20,
+                case.goal.0,
+            );
+        }
+        std::fs::remove_file(&history)?;
     }
     Ok(())
 }

@@ -28,6 +28,11 @@ pub const BUILT_IN: &[(&str, &str, &str)] = &[
         include_str!("../mini-vs-general.toml"),
     ),
     (
+        "mixed",
+        "benches/studies/mixed.toml",
+        include_str!("../mixed.toml"),
+    ),
+    (
         "mtc",
         "benches/studies/mtc.toml",
         include_str!("../mtc.toml"),

@@ -78,9 +78,14 @@ pub struct GenerateArgs {
     /// What the store promises its clients.
     #[arg(long, default_value = "serializable", value_parser = isolations())]
     pub isolation: Isolation,
-    /// What each transaction asks for, in percent, such as `serializable=30,"read committed"=70`; the store keeps each promise, and the
-    /// history records it (check it with --level as-recorded).
-    #[arg(long, value_name = "NAME=SHARE,…", conflicts_with = "isolation")]
+    /// What each transaction asks for: in percent, such as `serializable=30,"read committed"=70`, or by its kind, such as
+    /// `payment=serializable,*="read committed"` (TPC-C: new-order, payment, order-status, delivery, stock-level; Twitter: tweet,
+    /// follow, profile, timeline). The store keeps each promise, and the history records it (check it with --level as-recorded).
+    #[arg(
+        long,
+        value_name = "NAME=SHARE,…|KIND=NAME,…",
+        conflicts_with = "isolation"
+    )]
     pub isolation_mix: Option<IsolationMix>,
     /// Do not validate the conditions by which rows were chosen (workloads `…-predicates`), so that phantoms come through.
     #[arg(long)]

@@ -131,7 +131,7 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study (king-cobra, viper, mtc, mini-vs-general, emme, weak, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
+    /// A built-in study (king-cobra, viper, mtc, mini-vs-general, weak, mixed, emme, encodings, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
     /// Run and show only these figures, such as 8,10; all unless given. The rows of others in DIR stay.

@@ -12,6 +12,7 @@ use kingsnake_solver::auto::{Asked, LevelAnswer, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::check::Engines;
+use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
@@ -139,6 +140,8 @@ struct Survey {
     switches: String,
     /// Every class of anomaly, unless the budget ended first.
     found: Option<Found>,
+    /// The models that hold by the order of versions that is known.
+    shown: Names,
     expected: Expected,
 }
 
@@ -192,6 +195,7 @@ impl Survey {
             whys: Vec::new(),
             switches,
             found: None,
+            shown: Names::new(),
             expected: Expected::parse(&args.all.expect, &args.all.anomalies)?,
         })
     }
@@ -242,6 +246,7 @@ impl Survey {
             Ok(found) => self.found = Some(found),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
+        self.shown = anomalies::shown(&parsed.history, budget);
         Ok((self, parsed, warnings))
     }
 
@@ -273,7 +278,7 @@ impl Survey {
     fn models(&self) -> KnownModels {
         let decided = self.rows();
         let decided = decided.filter_map(|(it, answer)| Some((*it, answer.holds()?)));
-        KnownModels::new(decided, self.found.as_ref())
+        KnownModels::new(decided, self.found.as_ref(), &self.shown)
     }
 
     /// What was expected and is not so.

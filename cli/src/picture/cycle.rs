@@ -125,7 +125,7 @@ fn turn(history: &History, mut visits: Vec<Visit>) -> Vec<Visit> {
     visits
 }
 
-fn key(reason: StepReason) -> Option<KeyId> {
+pub(super) fn key(reason: StepReason) -> Option<KeyId> {
     match reason {
         StepReason::Wr { key, .. }
         | StepReason::Ww { key, .. }
@@ -152,7 +152,7 @@ pub fn kind(reason: StepReason) -> ArrowKind {
     }
 }
 
-fn arrow(source: PictureSource<'_>, step: &Step, from: usize, to: usize) -> Arrow {
+pub(super) fn arrow(source: PictureSource<'_>, step: &Step, from: usize, to: usize) -> Arrow {
     let kind = kind(step.reason);
     let mut label =
         key(step.reason).map_or(String::new(), |key| short(&source.labels.key(key), 16));

@@ -3,6 +3,7 @@
 //! Invariant: the cards of a panel stand in the order of the cycle, one a column, and every arrow but the last leads from
 //! a card to the next. So arrows run in the gaps between columns, where no card is, and no two labels share a gap.
 
+mod component;
 mod cycle;
 pub mod dot;
 mod found;
@@ -11,7 +12,7 @@ pub mod svg;
 pub mod timeline;
 
 use kingsnake_solver::model::{History, KeyId, Op, SessionId, TxnId};
-use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Split, Visit};
+use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Split, Step, Visit};
 use kingsnake_tell::Labels;
 
 use crate::telling::{full_op, op_words};
@@ -224,6 +225,20 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
             panels.push(found::stuck_panel(from, stuck));
             Scene { panels, hidden: 0 }
         }
+    }
+}
+
+/// The scene of steps between some transactions.
+pub fn component_scene(
+    history: &History,
+    labels: &Labels<'_>,
+    txns: &[TxnId],
+    steps: &[Step],
+) -> Scene {
+    let from = PictureSource { history, labels };
+    Scene {
+        panels: vec![component::panel(from, txns, steps)],
+        hidden: 0,
     }
 }
 

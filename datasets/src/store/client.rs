@@ -87,7 +87,7 @@ impl<'w> Client<'w> {
         let mut stream = from.clone();
         let transaction = self.workload.transaction(&mut stream);
         let open = match self.mix {
-            Some(mix) => store.begin_at(mix.draw(&mut stream)),
+            Some(mix) => store.begin_at(mix.draw(transaction.kind(), &mut stream)),
             None => store.begin(),
         };
         self.current = Some(Current {

@@ -67,6 +67,11 @@ pub trait ClientTransaction: Send {
     /// Of a row of a table it is the first cell, of an aggregate the result.
     fn next(&mut self, read: i64) -> Option<TxnStep>;
 
+    /// Which of the workload's kinds of transactions it is; empty where there are none.
+    fn kind(&self) -> &'static str {
+        ""
+    }
+
     /// Takes the rows of a table that the last step read, in the order of their keys; before the next step is asked for.
     fn rows(&mut self, _: &[Cells]) {}
 }

@@ -74,6 +74,14 @@ pub enum RunError {
     /// The fault is one of rows.
     #[error("the fault {0} needs a workload of rows, such as v-range-b")]
     NoRows(Fault),
+    /// A mix names a kind that the workload does not have.
+    #[error("the workload has no transactions of the kind {kind:?}; {}", known_kinds(.kinds))]
+    NoKind {
+        /// What was named.
+        kind: String,
+        /// What there is.
+        kinds: &'static [&'static str],
+    },
     /// Ranges of keys cannot be moved.
     #[error(
         "keys of a workload of rows are not replaced: its range queries are about their neighbours"
@@ -89,6 +97,14 @@ pub enum RunError {
         /// How many there are.
         clients: usize,
     },
+}
+
+fn known_kinds(kinds: &[&str]) -> String {
+    match kinds {
+        [] => "it has one kind only, so give shares, such as serializable=30,\"read committed\"=70"
+            .to_owned(),
+        kinds => format!("it has {}", kinds.join(", ")),
+    }
 }
 
 impl StoreRun {
@@ -119,6 +135,11 @@ impl StoreRun {
             store.load(key, cells);
         }
         let mix = self.isolation_mix.as_ref();
+        let kinds = workload.transaction_kinds();
+        if let Some(kind) = mix.and_then(|mix| mix.unknown_kind(kinds)) {
+            let kind = kind.to_owned();
+            return Err(RunError::NoKind { kind, kinds });
+        }
         let new_client = |id| Client::new(id, workload, mix, self.rollbacks, self.seed);
         let mut clients: Vec<Client<'_>> = (0..self.n_clients).map(new_client).collect();
         let mut done = 0;

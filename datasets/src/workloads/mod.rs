@@ -59,6 +59,11 @@ pub trait Workload: Sync {
 
     /// The next transaction.
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction>;
+
+    /// The names of its kinds of transactions, where it has several.
+    fn transaction_kinds(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// What the percentages of a mix apply to.

@@ -17,6 +17,7 @@ type OfRows = dyn FnOnce(&[Cells], &mut PlannedSteps) + Send;
 /// Steps in the order in which they were planned; a read may plan more when it is done.
 #[derive(Default)]
 pub(super) struct PlannedSteps {
+    kind: &'static str,
     steps: VecDeque<(TxnStep, Option<Then>)>,
     then: Option<Then>,
     /// The rows of tables that the last step read.
@@ -24,6 +25,14 @@ pub(super) struct PlannedSteps {
 }
 
 impl PlannedSteps {
+    /// No steps yet, of a transaction of one of the workload's kinds.
+    pub(super) fn of(kind: &'static str) -> Self {
+        PlannedSteps {
+            kind,
+            ..PlannedSteps::default()
+        }
+    }
+
     pub(super) fn read(&mut self, key: Key) {
         self.steps.push_back((TxnStep::Read(key), None));
     }
@@ -82,6 +91,10 @@ impl ClientTransaction for PlannedSteps {
         let (step, then) = self.steps.pop_front()?;
         self.then = then;
         Some(step)
+    }
+
+    fn kind(&self) -> &'static str {
+        self.kind
     }
 
     fn rows(&mut self, rows: &[Cells]) {

@@ -94,17 +94,42 @@ fn payment(id: i64) -> Key {
     row(14, id)
 }
 
+/// The kinds of transactions.
+pub(super) const KINDS: [&str; 5] = [
+    "new-order",
+    "payment",
+    "order-status",
+    "delivery",
+    "stock-level",
+];
+
+/// A kind, as often as the benchmark asks for it.
+pub(super) fn any_kind(rng: &mut Rng) -> &'static str {
+    match rng.below(100) {
+        0..45 => KINDS[0],
+        45..88 => KINDS[1],
+        88..92 => KINDS[2],
+        92..96 => KINDS[3],
+        _ => KINDS[4],
+    }
+}
+
 impl Workload for Tpcc {
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
-        let mut plan = PlannedSteps::default();
-        match rng.below(100) {
-            0..45 => self.new_order(&mut plan, rng),
-            45..88 => self.payment(&mut plan, rng),
-            88..92 => self.order_status(&mut plan, rng),
-            92..96 => deliver(&mut plan),
+        let kind = any_kind(rng);
+        let mut plan = PlannedSteps::of(kind);
+        match kind {
+            "new-order" => self.new_order(&mut plan, rng),
+            "payment" => self.payment(&mut plan, rng),
+            "order-status" => self.order_status(&mut plan, rng),
+            "delivery" => deliver(&mut plan),
             _ => stock_level(&mut plan, rng),
         }
         Box::new(plan)
+    }
+
+    fn transaction_kinds(&self) -> &'static [&'static str] {
+        &KINDS
     }
 }
 

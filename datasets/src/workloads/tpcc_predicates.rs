@@ -10,6 +10,7 @@ use kingsnake_history::rng::Rng;
 
 use super::keys::{Distribution, Keys};
 use super::plan::PlannedSteps;
+use super::tpcc::{KINDS, any_kind};
 use super::{Workload, WorkloadKind};
 use crate::store::{
     Cells, Change, ClientTransaction, ColumnOf, Key, NULL, Schema, TableOf, Test, TxnStep, Where,
@@ -139,15 +140,20 @@ impl Workload for TpccTables {
     }
 
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
-        let mut plan = PlannedSteps::default();
-        match rng.below(100) {
-            0..45 => self.new_order(&mut plan, rng),
-            45..88 => self.payment(&mut plan, rng),
-            88..92 => self.order_status(&mut plan, rng),
-            92..96 => deliver(&mut plan, rng),
+        let kind = any_kind(rng);
+        let mut plan = PlannedSteps::of(kind);
+        match kind {
+            "new-order" => self.new_order(&mut plan, rng),
+            "payment" => self.payment(&mut plan, rng),
+            "order-status" => self.order_status(&mut plan, rng),
+            "delivery" => deliver(&mut plan, rng),
             _ => stock_level(&mut plan, rng),
         }
         Box::new(plan)
+    }
+
+    fn transaction_kinds(&self) -> &'static [&'static str] {
+        &KINDS
     }
 }
 

@@ -53,28 +53,38 @@ fn followers(user: i64) -> Key {
 
 impl Workload for Twitter {
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
-        let mut plan = PlannedSteps::default();
         let pair = self.users.different(2, rng);
         let (user, other) = (pair[0], pair[1]);
-        match rng.below(100) {
-            0..30 => {
+        let kind = match rng.below(100) {
+            0..30 => "tweet",
+            30..45 => "follow",
+            45..50 => "profile",
+            _ => "timeline",
+        };
+        let mut plan = PlannedSteps::of(kind);
+        match kind {
+            "tweet" => {
                 plan.read(profile(user));
                 plan.read_then(tweets(user), move |number, plan| {
                     plan.write(tweet(user, number), 0);
                     plan.write(tweets(user), number + 1);
                 });
             }
-            30..45 => {
+            "follow" => {
                 plan.read_then(following(user), move |number, plan| {
                     plan.write(followed(user, number), other);
                     plan.write(following(user), number + 1);
                 });
                 plan.update(followers(other), |n| n + 1);
             }
-            45..50 => plan.write(profile(user), 0),
+            "profile" => plan.write(profile(user), 0),
             _ => timeline(&mut plan, user),
         }
         Box::new(plan)
+    }
+
+    fn transaction_kinds(&self) -> &'static [&'static str] {
+        &["tweet", "follow", "profile", "timeline"]
     }
 }
 

@@ -82,12 +82,23 @@ impl Workload for TwitterTables {
     }
 
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
-        let mut plan = PlannedSteps::default();
         let drawn = self.users.different(2, rng);
         let (id, other) = (drawn[0], drawn[1]);
-        match rng.below(100) {
-            0..20 => tweet(&mut plan, id),
-            20..32 => {
+        let kind = match rng.below(100) {
+            0..20 => "tweet",
+            20..32 => "follow",
+            32..40 => "unfollow",
+            40..46 => "tidy-up",
+            46..50 => "profile",
+            50..75 => "timeline",
+            75..82 => "followers",
+            82..88 => "count",
+            _ => "tweets",
+        };
+        let mut plan = PlannedSteps::of(kind);
+        match kind {
+            "tweet" => tweet(&mut plan, id),
+            "follow" => {
                 plan.step(TxnStep::Put(of(FOLLOWS, id, other), pair(id, other), true));
                 plan.step(TxnStep::Put(
                     of(FOLLOWERS, other, id),
@@ -95,9 +106,9 @@ impl Workload for TwitterTables {
                     true,
                 ));
             }
-            32..40 => unfollow(&mut plan, id),
-            40..46 => tidy_up(&mut plan, id),
-            46..50 => {
+            "unfollow" => unfollow(&mut plan, id),
+            "tidy-up" => tidy_up(&mut plan, id),
+            "profile" => {
                 let name = rng.below(1_000_000) as i64;
                 plan.rows_then(TxnStep::Read(user(id)), move |rows, plan| {
                     if let Some(cells) = rows.first() {
@@ -105,9 +116,9 @@ impl Workload for TwitterTables {
                     }
                 });
             }
-            50..75 => timeline(&mut plan, id),
-            75..82 => plan.step(TxnStep::Select(all_of(FOLLOWERS, id))),
-            82..88 => {
+            "timeline" => timeline(&mut plan, id),
+            "followers" => plan.step(TxnStep::Select(all_of(FOLLOWERS, id))),
+            "count" => {
                 let how_many = TxnStep::Aggregate(all_of(FOLLOWERS, id), Function::Count, None);
                 plan.step(how_many);
             }
@@ -117,6 +128,20 @@ impl Workload for TwitterTables {
             }
         }
         Box::new(plan)
+    }
+
+    fn transaction_kinds(&self) -> &'static [&'static str] {
+        &[
+            "tweet",
+            "follow",
+            "unfollow",
+            "tidy-up",
+            "profile",
+            "timeline",
+            "followers",
+            "count",
+            "tweets",
+        ]
     }
 }
 

@@ -20,9 +20,13 @@ mod rows;
 mod sorted;
 mod table;
 pub mod weak;
+mod weak_absents;
 pub mod weak_cycle;
+mod weak_orders;
+mod weak_past;
 mod weak_reads;
 mod weak_sees;
+mod weak_writers;
 
 pub use meaning::Meaning;
 pub use refusal::Refusal;

@@ -1,19 +1,25 @@
 //! Checks answers at the weak levels again: replays an order of commits.
 //!
-//! Replaying asks, for each read, how late in the order the newest visible writer of its key is: it must not be later than the
-//! one that was read from. A range query that found keys as they were before any transaction must have seen no writer of any. What
-//! happened before a transaction is kept as a clock over the sessions that others read from.
+//! Replaying asks, for each read, whether it saw a writer of its key that comes later in the order than the one that was read from.
+//! What happened before a transaction comes before it in the order, so only writers between the two can be such; they are few in the
+//! orders that checks find, and where they are many, they are looked up session by session. A range query that found keys as they were
+//! before any transaction must have seen no writer of any.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Refusal;
-use super::assumed::{check_edges, check_keys};
 use super::meaning::{Meaning, Version};
 use super::sorted::SortedKeys;
-use super::weak_reads::{Absent, External, ReadsOf, Wary, externals, repeatable_externals};
+use super::weak_absents::PastKeys;
+use super::weak_past::Pasts;
+use super::weak_reads::{External, ReadsOf, Wary, externals, repeatable_externals};
+use super::weak_writers::KeyWriters;
 use kingsnake_history::level::{Model, Spec};
-use kingsnake_history::model::{History, KeyId, Op, SessionId, Status, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Status, TxnId};
 use kingsnake_history::weak::WeakSpec;
+
+/// How many writers of a key are looked at one by one before they are looked up session by session.
+const MAX_BETWEEN: usize = 32;
 
 /// Checks that an order of commits explains the history at a weak level.
 pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), Refusal> {
@@ -40,157 +46,134 @@ pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> 
 
 fn replay_settled(history: &History, spec: Spec, order: &[TxnId]) -> Result<(), String> {
     let meaning = Meaning::of(history);
+    let place = places(&meaning, spec, order)?;
+    let numbered = order.iter().copied().zip(1..);
+    let has_clock = |model: Model| matches!(model, Model::Cc | Model::Psi);
+    let mut txns = history.txns();
+    let has_pasts = txns.any(|txn| has_clock(spec.model_of(history, txn)));
+    let n_queried = if history.n_ranges() > 0 {
+        history.n_sessions()
+    } else {
+        0
+    };
     let mut replay = Replay {
         history,
         spec,
+        order,
         wary: Wary::of(&meaning),
-        meaning,
-        place: vec![0; history.n_txns()],
-        writers: FxHashMap::default(),
-        clocks: Vec::new(),
+        writers: KeyWriters::of(history, numbered),
+        by_number: None,
+        pasts: has_pasts.then(|| Pasts::new(history, spec.session_order)),
         last_writer: FxHashMap::default(),
-        column: vec![None; history.n_sessions()],
-        columns: Vec::new(),
-        sessions: Vec::new(),
-        pasts: FxHashMap::default(),
+        newest: vec![(NOBODY, 0); history.n_keys()],
+        seen_by: vec![NOBODY; history.n_txns()],
+        sources: Vec::new(),
+        sessions: vec![SortedKeys::new(history); n_queried],
+        past_keys: FxHashMap::default(),
+        meaning,
+        place,
     };
-    if history.n_ranges() > 0 {
-        replay.sessions = vec![SortedKeys::new(history); history.n_sessions()];
-    }
-    replay.take_order(order)?;
-    replay.index_writers();
-    let has_clock = |model: Model| matches!(model, Model::Cc | Model::Psi);
-    if history
-        .txns()
-        .any(|txn| has_clock(spec.model_of(history, txn)))
-    {
-        replay.clocks = vec![Vec::new(); history.n_txns()];
-    }
     for &txn in order {
         replay.transaction(txn)?;
     }
-    replay.lists(order)?;
+    replay.lists()?;
     replay.version_orders()?;
     replay.assumptions()
 }
 
-struct Replay<'h> {
-    history: &'h History,
-    spec: Spec,
-    meaning: Meaning<'h>,
-    /// The place of each transaction in the order, from 1; 0 for one that is not there.
-    place: Vec<usize>,
-    /// The transactions of the order that write each key, session by session.
-    writers: FxHashMap<KeyId, Vec<TxnId>>,
-    /// For causal consistency, how far each transaction's past reaches into other sessions, or the whole past.
-    clocks: Vec<Vec<u32>>,
+/// The place of each transaction in an order, from 1; 0 for one that is not there.
+fn places(meaning: &Meaning<'_>, spec: Spec, order: &[TxnId]) -> Result<Vec<u32>, String> {
+    let history = meaning.history();
+    let name = |txn: TxnId| format!("transaction {}", history.txn_name(txn));
+    let mut place = vec![0_u32; history.n_txns()];
+    for (&txn, at) in order.iter().zip(1..) {
+        if txn.index() >= history.n_txns() {
+            return Err("the order names a transaction that is not in the history".to_owned());
+        }
+        if history.status(txn) == Status::Aborted {
+            return Err(format!("{} aborted, yet it is in the order", name(txn)));
+        }
+        if std::mem::replace(&mut place[txn.index()], at) != 0 {
+            return Err(format!("{} is in the order twice", name(txn)));
+        }
+    }
+    let mut last: Option<TxnId> = None;
+    for txn in history.txns() {
+        if place[txn.index()] == 0 {
+            if meaning.counts(txn) {
+                return Err(format!("{} is not in the order", name(txn)));
+            }
+            continue;
+        }
+        let before = last.filter(|&it| history.session(it) == history.session(txn));
+        let runs_back = |it: TxnId| place[it.index()] > place[txn.index()];
+        if spec.session_order && before.is_some_and(runs_back) {
+            return Err(format!("{} is ahead of its session", name(txn)));
+        }
+        last = Some(txn);
+    }
+    Ok(place)
+}
+
+const NOBODY: u32 = u32::MAX;
+
+/// A replay under way.
+pub(super) struct Replay<'h> {
+    pub(super) history: &'h History,
+    pub(super) spec: Spec,
+    pub(super) order: &'h [TxnId],
+    pub(super) meaning: Meaning<'h>,
+    pub(super) place: Vec<u32>,
+    /// The places of the writers of each key.
+    pub(super) writers: KeyWriters,
+    /// The writers of each key by their numbers, session by session; made when they are asked for.
+    by_number: Option<KeyWriters>,
+    /// For causal consistency and parallel snapshot isolation.
+    pub(super) pasts: Option<Pasts<'h>>,
     /// For parallel snapshot isolation, the last writer of each key so far.
     last_writer: FxHashMap<KeyId, TxnId>,
-    /// The entry of each session in the clocks, once another has read from it; where a clock ends, entries are 0.
-    column: Vec<Option<usize>>,
-    /// The session of each entry.
-    columns: Vec<usize>,
+    /// For each key, who last read from a writer of it, and the latest place of these writers.
+    newest: Vec<(u32, u32)>,
+    /// For each transaction, who last read from it.
+    seen_by: Vec<u32>,
+    sources: Vec<TxnId>,
     /// Where range queries ask for them: the keys that each session wrote so far.
-    sessions: Vec<SortedKeys<'h>>,
+    pub(super) sessions: Vec<SortedKeys<'h>>,
     /// And, for causal consistency, the keys in the past of each session so far.
-    pasts: FxHashMap<usize, PastKeys<'h>>,
-    wary: Wary<'h>,
+    pub(super) past_keys: FxHashMap<usize, PastKeys<'h>>,
+    pub(super) wary: Wary<'h>,
 }
 
-/// The keys in the past of a session, and how far into each other session they were taken.
-struct PastKeys<'h> {
-    keys: SortedKeys<'h>,
-    taken: FxHashMap<usize, u32>,
-}
-
-impl PastKeys<'_> {
-    fn take(&mut self, history: &History, txn: TxnId) {
-        let ops = history.ops(txn).iter().filter(|op| op.is_write());
-        ops.filter_map(|op| op.key())
-            .for_each(|key| self.keys.insert(key));
-    }
-}
-
-impl<'h> Replay<'h> {
-    fn name(&self, txn: TxnId) -> String {
+impl Replay<'_> {
+    pub(super) fn name(&self, txn: TxnId) -> String {
         format!("transaction {}", self.history.txn_name(txn))
     }
 
-    fn take_order(&mut self, order: &[TxnId]) -> Result<(), String> {
-        for (at, &txn) in order.iter().enumerate() {
-            if txn.index() >= self.history.n_txns() {
-                return Err("the order names a transaction that is not in the history".to_owned());
-            }
-            if self.history.status(txn) == Status::Aborted {
-                return Err(format!(
-                    "{} aborted, yet it is in the order",
-                    self.name(txn)
-                ));
-            }
-            if std::mem::replace(&mut self.place[txn.index()], at + 1) != 0 {
-                return Err(format!("{} is in the order twice", self.name(txn)));
-            }
-        }
-        let mut last: Option<TxnId> = None;
-        for txn in self.history.txns() {
-            if self.place[txn.index()] == 0 {
-                if self.meaning.counts(txn) {
-                    return Err(format!("{} is not in the order", self.name(txn)));
-                }
-                continue;
-            }
-            let before = last.filter(|&it| self.history.session(it) == self.history.session(txn));
-            let runs_back = |it: TxnId| self.place[it.index()] > self.place[txn.index()];
-            if self.spec.session_order && before.is_some_and(runs_back) {
-                return Err(format!("{} is ahead of its session", self.name(txn)));
-            }
-            last = Some(txn);
-        }
-        Ok(())
-    }
-
-    fn index_writers(&mut self) {
-        for txn in self.history.txns() {
-            if self.place[txn.index()] == 0 {
-                continue;
-            }
-            for &op in self.history.ops(txn) {
-                let Some(key) = op.key().filter(|_| op.is_write()) else {
-                    continue;
-                };
-                let writers = self.writers.entry(key).or_default();
-                if writers.last() != Some(&txn) {
-                    writers.push(txn);
-                }
-            }
-        }
-    }
-
     fn transaction(&mut self, txn: TxnId) -> Result<(), String> {
+        let model = self.spec.model_of(self.history, txn);
         let ReadsOf {
             externals: reads,
             absents,
-        } = match self.spec.model_of(self.history, txn) {
+        } = match model {
             Model::Psi => repeatable_externals(&self.meaning, &self.wary, txn)?,
             _ => externals(&self.meaning, &self.wary, txn)?,
         };
-        for read in &reads {
-            if let Some(from) = read.from
-                && !(1..self.place[txn.index()]).contains(&self.place[from.index()])
-            {
+        for from in reads.iter().filter_map(|read| read.from) {
+            if !(1..self.place[txn.index()]).contains(&self.place[from.index()]) {
                 return Err(format!(
                     "{} reads from one that is not before it",
                     self.name(txn)
                 ));
             }
         }
-        let model = self.spec.model_of(self.history, txn);
-        if !self.clocks.is_empty() {
-            let overwritten = self.overwritten(txn, model);
-            self.keep_clock(txn, &reads, overwritten);
+        if self.pasts.is_some() {
+            self.keep_past(txn, model, &reads);
         }
         if model.is_weak() || model == Model::Psi {
-            self.reads(txn, model, &reads, &absents)?;
+            if !absents.is_empty() {
+                self.absents(txn, model, &absents, &reads)?;
+            }
+            self.reads(txn, model, &reads)?;
         }
         if let Some(written) = self.sessions.get_mut(self.history.session(txn).index()) {
             let ops = self.history.ops(txn).iter().filter(|op| op.is_write());
@@ -200,39 +183,49 @@ impl<'h> Replay<'h> {
         Ok(())
     }
 
+    /// What happened directly before a transaction: what it read from and, where of two writers one must have happened before the
+    /// other, whose versions it overwrote.
+    fn keep_past(&mut self, txn: TxnId, model: Model, reads: &[External]) {
+        self.sources.clear();
+        self.sources
+            .extend(reads.iter().filter_map(|read| read.from));
+        if model == Model::Psi {
+            let writes = self.history.ops(txn).iter().filter(|op| op.is_write());
+            for key in writes.filter_map(|op| op.key()) {
+                let before = self.last_writer.insert(key, txn);
+                self.sources.extend(before.filter(|&it| it != txn));
+            }
+        }
+        self.sources.sort_unstable();
+        self.sources.dedup();
+        if let Some(pasts) = &mut self.pasts {
+            pasts.take(txn, &self.sources);
+        }
+    }
+
     /// Checks that the reads of a transaction missed nothing that they saw.
-    fn reads(
-        &mut self,
-        txn: TxnId,
-        model: Model,
-        reads: &[External],
-        absents: &[Absent<'h>],
-    ) -> Result<(), String> {
-        let mut newest: FxHashMap<KeyId, usize> = FxHashMap::default();
+    fn reads(&mut self, txn: TxnId, model: Model, reads: &[External]) -> Result<(), String> {
         let is_rc = matches!(model, Model::Rc | Model::RcSo);
         if model == Model::Ra {
             for read in reads {
-                self.see(read.from, &mut newest);
+                self.see(txn, read.from, reads);
             }
-        }
-        if !absents.is_empty() {
-            self.absents(txn, model, absents, reads)?;
         }
         let mut seen = 0;
         for read in reads {
             while is_rc && seen < reads.len() && reads[seen].op <= read.op {
-                self.see(reads[seen].from, &mut newest);
+                self.see(txn, reads[seen].from, reads);
                 seen += 1;
             }
-            let mut latest = newest.get(&read.key).copied().unwrap_or(0);
-            if self.spec.session_order && model != Model::Rc {
-                latest = latest.max(self.newest_in_session(txn, read.key));
-            }
-            if matches!(model, Model::Cc | Model::Psi) {
-                latest = latest.max(self.newest_in_past(txn, read.key));
-            }
             let from = read.from.map_or(0, |from| self.place[from.index()]);
-            if latest > from {
+            let (by, latest) = self.newest[read.key.index()];
+            let has_newer = by == txn.0 && latest > from;
+            let looks_back = match model {
+                Model::Rc => false,
+                Model::RcSo | Model::Ra => self.spec.session_order,
+                _ => true,
+            };
+            if has_newer || looks_back && self.happened_between(txn, model, read.key, from) {
                 let key = self.history.key_name(read.key);
                 return Err(format!(
                     "operation {} of {} read key {key} although it saw a newer version",
@@ -244,269 +237,81 @@ impl<'h> Replay<'h> {
         Ok(())
     }
 
-    /// Checks that the range queries of a transaction saw no writer of a key that they found as it was before any transaction.
-    fn absents(
-        &mut self,
-        txn: TxnId,
-        model: Model,
-        absents: &[Absent<'h>],
-        reads: &[External],
-    ) -> Result<(), String> {
-        let has_past = matches!(model, Model::Cc | Model::Psi);
-        if has_past {
-            self.take_past(txn);
-        }
-        let session = self.history.session(txn).index();
-        let is_rc = matches!(model, Model::Rc | Model::RcSo);
-        let mut newest: FxHashMap<KeyId, usize> = FxHashMap::default();
-        let mut seen = 0;
-        for absent in absents {
-            while seen < reads.len() && (!is_rc || reads[seen].op <= absent.op) {
-                self.see(reads[seen].from, &mut newest);
-                seen += 1;
-            }
-            let tells = |key: &KeyId| absent.tells(&self.wary, *key);
-            let mut found = newest.keys().copied().find(tells);
-            if self.spec.session_order && model != Model::Rc {
-                let earlier = self.sessions[session].within(absent.query);
-                found = found.or_else(|| { earlier }.find(tells));
-            }
-            if let Some(past) = self.pasts.get(&session).filter(|_| has_past) {
-                found = found.or_else(|| past.keys.within(absent.query).find(tells));
-            }
-            if let Some(key) = found {
-                return Err(format!(
-                    "operation {} of {} found no row of key {} although it saw one that wrote it",
-                    absent.op,
-                    self.name(txn),
-                    self.history.key_name(key)
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes what is new in the past of a transaction since the last range query of its session.
-    fn take_past(&mut self, txn: TxnId) {
-        let history = self.history;
-        let session = history.session(txn).index();
-        let fresh = || PastKeys {
-            keys: SortedKeys::new(history),
-            taken: FxHashMap::default(),
-        };
-        let clock = &self.clocks[txn.index()];
-        if !self.spec.session_order {
-            let mut past = fresh();
-            for &txn in clock {
-                past.take(history, TxnId(txn));
-            }
-            self.pasts.insert(session, past);
-            return;
-        }
-        let mut past = self.pasts.remove(&session).unwrap_or_else(fresh);
-        for (&other, &end) in self.columns.iter().zip(clock) {
-            if other == session {
-                continue;
-            }
-            let start = history.session_txns(SessionId(other as u32)).start;
-            let from = past.taken.insert(other, end).unwrap_or(start);
-            for txn in (from..end).map(TxnId) {
-                if self.place[txn.index()] != 0 {
-                    past.take(history, txn);
-                }
-            }
-        }
-        self.pasts.insert(session, past);
-    }
-
-    fn see(&self, from: Version, newest: &mut FxHashMap<KeyId, usize>) {
+    /// Notes that a transaction saw another, for the keys that it reads.
+    fn see(&mut self, txn: TxnId, from: Version, reads: &[External]) {
         let Some(from) = from else { return };
-        let place = self.place[from.index()];
-        for &op in self.history.ops(from) {
-            if let Some(key) = op.key().filter(|_| op.is_write()) {
-                let latest = newest.entry(key).or_default();
-                *latest = place.max(*latest);
-            }
-        }
-    }
-
-    /// The latest place of a writer of a key among the transactions with numbers in a range.
-    fn newest_between(&self, key: KeyId, from: u32, to: u32) -> usize {
-        let Some(writers) = self.writers.get(&key) else {
-            return 0;
-        };
-        let end = writers.partition_point(|txn| txn.0 < to);
-        let last = writers[..end].last().filter(|txn| txn.0 >= from);
-        last.map_or(0, |last| self.place[last.index()])
-    }
-
-    fn newest_in_session(&self, txn: TxnId, key: KeyId) -> usize {
-        let session = self.history.session_txns(self.history.session(txn));
-        self.newest_between(key, session.start, txn.0)
-    }
-
-    /// Whose versions a transaction overwrote, where of two writers one must have happened before the other.
-    fn overwritten(&mut self, txn: TxnId, model: Model) -> Vec<TxnId> {
-        if model != Model::Psi {
-            return Vec::new();
-        }
-        let writes = self.history.ops(txn).iter().filter(|op| op.is_write());
-        let keys = writes.filter_map(|op| op.key());
-        let before = keys.filter_map(|key| self.last_writer.insert(key, txn));
-        before.filter(|&it| it != txn).collect()
-    }
-
-    /// With session order, how far the past reaches into each session; without it, the past itself, sorted.
-    fn keep_clock(&mut self, txn: TxnId, reads: &[External], overwritten: Vec<TxnId>) {
-        let mut sources: Vec<TxnId> = reads.iter().filter_map(|read| read.from).collect();
-        sources.extend(overwritten);
-        sources.sort_unstable();
-        sources.dedup();
-        if !self.spec.session_order {
-            let mut past: Vec<u32> = sources.iter().map(|it| it.0).collect();
-            for source in &sources {
-                past.extend(&self.clocks[source.index()]);
-            }
-            past.sort_unstable();
-            past.dedup();
-            self.clocks[txn.index()] = past;
+        if std::mem::replace(&mut self.seen_by[from.index()], txn.0) == txn.0 {
             return;
         }
-        let session = self.history.session(txn);
-        let mut clock: Vec<u32> = Vec::new();
-        let earlier = self.history.session_txns(session).start..txn.0;
-        let previous = earlier
-            .rev()
-            .map(TxnId)
-            .find(|it| self.place[it.index()] != 0);
-        for before in sources.iter().copied().chain(previous) {
-            let theirs = &self.clocks[before.index()];
-            if clock.len() < theirs.len() {
-                clock.resize(theirs.len(), 0);
-            }
-            for (own, &other) in clock.iter_mut().zip(theirs) {
-                *own = other.max(*own);
-            }
-            let of = self.history.session(before);
-            if of == session {
-                continue;
-            }
-            let column = *self.column[of.index()].get_or_insert_with(|| {
-                self.columns.push(of.index());
-                self.columns.len() - 1
-            });
-            if clock.len() <= column {
-                clock.resize(column + 1, 0);
-            }
-            clock[column] = (before.0 + 1).max(clock[column]);
+        let place = self.place[from.index()];
+        let newest = &mut self.newest;
+        let mut note = |key: KeyId| {
+            let newest = &mut newest[key.index()];
+            let latest = if newest.0 == txn.0 { newest.1 } else { 0 };
+            *newest = (txn.0, place.max(latest));
+        };
+        let ops = self.history.ops(from);
+        if ops.len() <= 8 * reads.len() {
+            let writes = ops.iter().filter(|op| op.is_write());
+            writes.filter_map(|op| op.key()).for_each(note);
+            return;
         }
-        self.clocks[txn.index()] = clock;
+        for key in reads.iter().map(|read| read.key) {
+            if self.writers.of_key(key).binary_search(&place).is_ok() {
+                note(key);
+            }
+        }
     }
 
-    fn newest_in_past(&self, txn: TxnId, key: KeyId) -> usize {
-        let clock = &self.clocks[txn.index()];
-        let Some(writers) = self.writers.get(&key) else {
-            return 0;
+    /// Whether a writer of a key that comes after a place in the order happened before a transaction: in its session, or at all
+    /// where the level asks for that.
+    fn happened_between(&mut self, txn: TxnId, model: Model, key: KeyId, from: u32) -> bool {
+        let writers = self.writers.of_key(key);
+        let first = writers.partition_point(|&it| it <= from);
+        let n_between = writers[first..].partition_point(|&it| it < self.place[txn.index()]);
+        let between = &writers[first..first + n_between];
+        let pasts = match model {
+            Model::Cc | Model::Psi => self.pasts.as_ref(),
+            _ => None,
         };
-        let place = |writer: TxnId| self.place[writer.index()];
-        if !self.spec.session_order {
-            let past = writers
-                .iter()
-                .filter(|it| clock.binary_search(&it.0).is_ok());
-            return past.map(|&it| place(it)).max().unwrap_or(0);
+        let session = |txn: TxnId| self.history.session(txn);
+        let happened = |writer: TxnId| match pasts {
+            Some(pasts) => pasts.has(txn, writer),
+            None => session(writer) == session(txn) && writer < txn,
+        };
+        if n_between <= MAX_BETWEEN || !self.spec.session_order {
+            let mut between = between.iter().map(|&place| self.order[place as usize - 1]);
+            return between.any(happened);
         }
+        self.newest_before(txn, key, pasts.is_some()) > from
+    }
+
+    /// The latest place of a writer of a key in the session of a transaction before it, or in its past.
+    fn newest_before(&mut self, txn: TxnId, key: KeyId, in_past: bool) -> u32 {
+        let (history, place) = (self.history, &self.place);
+        let by_number = self.by_number.get_or_insert_with(|| {
+            let txns = (0..history.n_txns() as u32).map(TxnId);
+            let placed = txns.filter(|txn| place[txn.index()] != 0);
+            KeyWriters::of(history, placed.map(|txn| (txn, txn.0)))
+        });
+        let writers = by_number.of_key(key);
+        let newest_between = |from: u32, to: u32| {
+            let end = writers.partition_point(|&writer| writer < to);
+            let last = writers[..end].last().filter(|&&writer| writer >= from);
+            last.map_or(0, |&last| place[last as usize])
+        };
+        let Some(pasts) = self.pasts.as_ref().filter(|_| in_past) else {
+            let session = history.session_txns(history.session(txn));
+            return newest_between(session.start, txn.0);
+        };
         // One session after the other: the last of its writers in the past is its newest.
         let (mut at, mut newest) = (0, 0);
         while at < writers.len() {
-            let session = self.history.session(writers[at]);
-            let range = self.history.session_txns(session);
-            let end = if session == self.history.session(txn) {
-                txn.0
-            } else {
-                let column = self.column[session.index()].and_then(|column| clock.get(column));
-                column.copied().unwrap_or(0)
-            };
-            newest = newest.max(self.newest_between(key, range.start, end));
-            at = writers.partition_point(|it| it.0 < range.end);
+            let session = history.session(TxnId(writers[at]));
+            let range = history.session_txns(session);
+            newest = newest.max(newest_between(range.start, pasts.end(txn, session)));
+            at = writers.partition_point(|&writer| writer < range.end);
         }
         newest
-    }
-
-    /// Every list that was read must be the appends of the order, up to the end of some transaction's.
-    fn lists(&self, order: &[TxnId]) -> Result<(), String> {
-        let mut appended: FxHashMap<KeyId, Vec<(ValueId, TxnId)>> = FxHashMap::default();
-        for &txn in order {
-            for &op in self.history.ops(txn) {
-                if let Op::Append { key, value } = op {
-                    appended.entry(key).or_default().push((value, txn));
-                }
-            }
-        }
-        for &txn in order {
-            let mut own: Vec<(KeyId, ValueId)> = Vec::new();
-            for &op in self.history.ops(txn) {
-                match op {
-                    Op::Append { key, value } => own.push((key, value)),
-                    Op::ReadList { key, list } => {
-                        let mine = own.iter().filter(|it| it.0 == key).count();
-                        let items = self.history.list(list);
-                        let before = &items[..items.len().saturating_sub(mine)];
-                        let all = appended.get(&key).map_or(&[][..], Vec::as_slice);
-                        let is_prefix = before.len() <= all.len()
-                            && before.iter().zip(all).all(|(item, it)| *item == it.0);
-                        let is_whole = match (before.len().checked_sub(1), all.get(before.len())) {
-                            (Some(last), Some(next)) => all[last].1 != next.1,
-                            _ => true,
-                        };
-                        if !(is_prefix && is_whole) {
-                            let name = self.name(txn);
-                            return Err(format!("{name} read a list that is not of this order"));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What the user assumes must be so in the order.
-    fn assumptions(&self) -> Result<(), String> {
-        let place = |txn: TxnId| self.place[txn.index()];
-        let mut left: FxHashMap<ValueId, usize> = FxHashMap::default();
-        if !self.history.key_assumptions().is_empty() {
-            for (&key, writers) in &self.writers {
-                for &txn in writers {
-                    left.extend(self.meaning.left(txn, key).map(|it| (it, place(txn))));
-                }
-            }
-        }
-        let counts = |txn: TxnId| place(txn) != 0;
-        check_keys(self.history, counts, |value| left.get(&value).copied())?;
-        check_edges(self.history, place, place)
-    }
-
-    /// The version orders that came with the history must be those of the order.
-    fn version_orders(&self) -> Result<(), String> {
-        for order in self.history.version_orders() {
-            let mut last = (0, 0);
-            for &value in &order.values {
-                let writers = self.writers.get(&order.key).into_iter().flatten();
-                let mut writers = writers.filter_map(|&txn| {
-                    let installed = self.meaning.installed(txn, order.key);
-                    let at = installed.iter().position(|&it| it == value)?;
-                    Some((self.place[txn.index()], at))
-                });
-                let Some(place) = writers.next() else {
-                    continue;
-                };
-                if place < last {
-                    let key = self.history.key_name(order.key);
-                    return Err(format!("the version order of key {key} is another"));
-                }
-                last = place;
-            }
-        }
-        Ok(())
     }
 }

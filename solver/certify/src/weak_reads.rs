@@ -3,6 +3,8 @@
 //! What a range query did not return stays a query, as long as the keys in question are absent for one reason: nobody deleted them
 //! and they were not there before. Other keys are *wary*: each is asked for, one by one.
 
+use std::cmp::Ordering;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::meaning::{Meaning, Version};
@@ -124,25 +126,30 @@ fn externals_given<'h>(
     let mut reading = Reading {
         meaning,
         txn,
-        own: FxHashMap::default(),
+        own: Own::default(),
         first,
-        reads: ReadsOf::default(),
+        reads: ReadsOf {
+            externals: Vec::with_capacity(history.ops(txn).len()),
+            absents: Vec::new(),
+        },
     };
+    let may_be_several = history.has_tombstones() || history.n_ranges() > 0;
     for (at, &op) in history.ops(txn).iter().enumerate() {
         let wrong = |key: KeyId| {
             let (txn, key) = (history.txn_name(txn), history.key_name(key));
             format!("operation {at} of transaction {txn} cannot have returned that of key {key}")
         };
         match op {
-            Op::Write { key, value } => {
-                reading.own.insert(key, vec![value]);
-            }
-            Op::Append { key, value } => reading.own.entry(key).or_default().push(value),
+            Op::Write { key, value } | Op::Append { key, value } => reading.own.push(key, value),
             Op::ReadList { key, list } => {
-                let mine = reading.own.get(&key).map_or(&[][..], Vec::as_slice);
-                let before = history.list(list).strip_suffix(mine);
+                let mine = reading.own.appended(key);
+                let before = history.list(list).strip_suffix(mine.as_slice());
                 let from = before.and_then(|before| meaning.end_of_list(txn, before));
                 let from = from.ok_or_else(|| wrong(key))?;
+                reading.reads.externals.push(External { op: at, key, from });
+            }
+            Op::Read { key, value } if !may_be_several && reading.own.last(key).is_none() => {
+                let from = meaning.writer(txn, value).ok_or_else(|| wrong(key))?;
                 reading.reads.externals.push(External { op: at, key, from });
             }
             Op::Read { key, .. } => {
@@ -158,11 +165,64 @@ fn externals_given<'h>(
     Ok(reading.reads)
 }
 
+/// How many writes of a transaction are looked through one by one.
+const MAX_LISTED: usize = 16;
+
+/// What a transaction has written so far.
+#[derive(Default)]
+struct Own {
+    written: Vec<(KeyId, ValueId)>,
+    /// The places of each key's writes; of long transactions only.
+    by_key: FxHashMap<KeyId, Vec<usize>>,
+}
+
+impl Own {
+    fn push(&mut self, key: KeyId, value: ValueId) {
+        self.written.push((key, value));
+        let n_written = self.written.len();
+        let unlisted = match n_written.cmp(&(MAX_LISTED + 1)) {
+            Ordering::Less => return,
+            Ordering::Equal => 0..n_written,
+            Ordering::Greater => n_written - 1..n_written,
+        };
+        for at in unlisted {
+            let places = self.by_key.entry(self.written[at].0).or_default();
+            places.push(at);
+        }
+    }
+
+    /// What the transaction wrote last to a key.
+    fn last(&self, key: KeyId) -> Option<ValueId> {
+        if self.written.len() <= MAX_LISTED {
+            let mut written = self.written.iter().rev();
+            return written.find(|it| it.0 == key).map(|it| it.1);
+        }
+        let places = self.by_key.get(&key)?;
+        places.last().map(|&at| self.written[at].1)
+    }
+
+    /// What the transaction appended to a key.
+    fn appended(&self, key: KeyId) -> Vec<ValueId> {
+        if self.written.len() <= MAX_LISTED {
+            let written = self.written.iter().filter(|it| it.0 == key);
+            return written.map(|it| it.1).collect();
+        }
+        let places = self.by_key.get(&key).into_iter().flatten();
+        places.map(|&at| self.written[at].1).collect()
+    }
+
+    /// The keys that were written.
+    fn keys(&self) -> impl Iterator<Item = KeyId> + '_ {
+        let keys: FxHashSet<KeyId> = self.written.iter().map(|it| it.0).collect();
+        keys.into_iter()
+    }
+}
+
 struct Reading<'m, 'h> {
     meaning: &'m Meaning<'h>,
     txn: TxnId,
     /// What the transaction has written so far.
-    own: FxHashMap<KeyId, Vec<ValueId>>,
+    own: Own,
     /// The version of each key that it read first, where a read may be of several.
     first: FxHashMap<KeyId, Version>,
     reads: ReadsOf<'h>,
@@ -171,7 +231,7 @@ struct Reading<'m, 'h> {
 impl<'h> Reading<'_, 'h> {
     /// Takes a read of a register; `None` if it is not certain, or not what the transaction itself left.
     fn register(&mut self, op: usize, key: KeyId, seen: &Sight) -> Option<()> {
-        if let Some(&mine) = self.own.get(&key).and_then(|own| own.last()) {
+        if let Some(mine) = self.own.last(key) {
             return self.meaning.shows_as(mine, seen).then_some(());
         }
         let history = self.meaning.history();
@@ -204,7 +264,7 @@ impl<'h> Reading<'_, 'h> {
                 self.register(op, key, &seen).ok_or(key)?;
             }
         }
-        let own = self.own.keys().copied();
+        let own = self.own.keys();
         let own = own.filter(|&key| covers(history, query, key) && !wary.contains(key));
         let own: Vec<KeyId> = own.filter(|key| !except.contains(key)).collect();
         let unreturned = wary.keys.within(query).filter(|key| !except.contains(key));

@@ -70,6 +70,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
     let (mut txns, keys) = involved(meaning, counterexample);
     txns.truncate(MOST_TXNS);
     let mut teller = Teller {
+        is_parallel: spec.model == Model::Psi,
         words: Words::new(meaning, &txns),
         lines: Vec::new(),
         cases: Vec::new(),
@@ -177,7 +178,17 @@ impl Story {
     }
 }
 
+/// The one step of a cycle that says what a transaction missed, if the others say what it saw.
+fn only_missed(steps: &[Step]) -> Option<usize> {
+    let is_missed = |step: &Step| matches!(step.reason, StepReason::Rw { .. });
+    let mut missed = (0..steps.len()).filter(|&at| is_missed(&steps[at]));
+    let only = missed.next().filter(|_| missed.next().is_none());
+    only.filter(|_| steps.len() > 1)
+}
+
 struct Teller<'h> {
+    /// Whether the level speaks of who saw whom, and not of one order: parallel snapshot isolation.
+    is_parallel: bool,
     words: Words<'h>,
     lines: Vec<StoryLine>,
     cases: Vec<Case>,
@@ -386,6 +397,13 @@ impl Teller<'_> {
     }
 
     fn tell_cycle(&mut self, steps: &[Step], depth: usize) {
+        let missed = if self.is_parallel {
+            only_missed(steps)
+        } else {
+            None
+        };
+        let rotated = missed.map(|missed| [&steps[missed + 1..], &steps[..=missed]].concat());
+        let steps = rotated.as_deref().unwrap_or(steps);
         let n_steps = steps.len();
         let told =
             |at: usize| n_steps <= LONGEST || at < LONGEST / 2 || at + LONGEST / 2 >= n_steps;
@@ -401,22 +419,69 @@ impl Teller<'_> {
             if step.reason == StepReason::Begin && at + 1 < n_steps {
                 continue;
             }
-            let claim = self.words.claim(step);
-            let reason = self.words.reason(step, &self.cases);
-            let because = if reason.is_empty() {
-                String::new()
-            } else {
-                format!(", because {reason}")
-            };
-            let text = if at + 1 == n_steps {
-                let opposite = self.words.opposite(steps);
-                let yet = opposite.map_or(String::new(), |it| format!(" By the above, {it}."));
-                format!("However, {claim}{because}.{yet} This is a contradiction.")
-            } else {
-                format!("{claim}{because}.")
+            let is_last = at + 1 == n_steps;
+            let text = match missed {
+                Some(_) if is_last => self.missed_line(steps),
+                Some(_) => self.saw_line(step),
+                None => self.cycle_line(steps, step, is_last),
             };
             self.say(depth, text);
         }
+    }
+
+    /// `T1 < T2, because …`
+    fn cycle_line(&self, steps: &[Step], step: &Step, is_last: bool) -> String {
+        let claim = self.words.claim(step);
+        let reason = self.words.reason(step, &self.cases);
+        let because = if reason.is_empty() {
+            String::new()
+        } else {
+            format!(", because {reason}")
+        };
+        if !is_last {
+            return format!("{claim}{because}.");
+        }
+        let opposite = self.words.opposite(steps);
+        let yet = opposite.map_or(String::new(), |it| format!(" By the above, {it}."));
+        format!("However, {claim}{because}.{yet} This is a contradiction.")
+    }
+
+    /// `T2 saw T1, because …`
+    fn saw_line(&self, step: &Step) -> String {
+        let txn = |txn: TxnId| self.words.labels.txn(txn);
+        let (seen, who) = (txn(step.from.txn), txn(step.to.txn));
+        let reason = self.words.reason(step, &self.cases);
+        let rule = match step.reason {
+            StepReason::Ww { .. } => " Of two that write a key, the later one sees the earlier.",
+            _ => "",
+        };
+        format!("{who} saw {seen}, because {reason}.{rule}")
+    }
+
+    /// `T3 saw T1 through y, so it must not miss T1's x; yet …`, where the last step is what was missed and the others are how it was
+    /// seen.
+    fn missed_line(&self, steps: &[Step]) -> String {
+        let Some((missed, path)) = steps.split_last() else {
+            return String::new();
+        };
+        let labels = &self.words.labels;
+        let (who, seen) = (labels.txn(missed.from.txn), labels.txn(missed.to.txn));
+        let through = match path {
+            [only] => match only.reason {
+                StepReason::Wr { key, .. } => format!(" through {}", labels.key(key)),
+                _ => String::new(),
+            },
+            [_, .., last] => format!(" through {}", labels.txn(last.from.txn)),
+            [] => String::new(),
+        };
+        let key = match missed.reason {
+            StepReason::Rw { key, .. } => labels.key(key),
+            _ => "write".to_owned(),
+        };
+        let reason = self.words.reason(missed, &self.cases);
+        format!(
+            "However, {who} saw {seen}{through}, so it must not miss {seen}'s {key}; yet {reason}. This is a contradiction."
+        )
     }
 
     /// What a register can have held, and what the operation saw.

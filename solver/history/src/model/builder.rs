@@ -246,6 +246,7 @@ impl HistoryBuilder {
     /// The finished history, its transactions numbered session by session.
     pub fn finish(mut self) -> Result<History, BuildError> {
         self.intern_initial_rows();
+        drop(std::mem::take(&mut self.value_ids)); // The largest table; what follows needs room.
         let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {

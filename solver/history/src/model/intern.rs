@@ -8,6 +8,9 @@ use rustc_hash::FxHashMap;
 
 const FREE: u32 = u32::MAX;
 
+/// From this many slots on, room matters more than moving the slots once more.
+const LARGE: usize = 1 << 22;
+
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     number: i64,
@@ -65,7 +68,8 @@ impl NumberTable {
             scope: 0,
             id: FREE,
         };
-        let size = (self.slots.len() * 4).max(64);
+        let factor = if self.slots.len() < LARGE { 4 } else { 2 };
+        let size = (self.slots.len() * factor).max(64);
         let old = std::mem::replace(&mut self.slots, vec![free; size]);
         for slot in old.into_iter().filter(|slot| slot.id != FREE) {
             let mut at = hash(slot.scope, slot.number) & (size - 1);

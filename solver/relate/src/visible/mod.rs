@@ -13,10 +13,20 @@ pub mod sort;
 
 pub use rc::SLOTS;
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::budget::{Budget, Poll, StopReason};
 use crate::level::Model;
 use crate::model::KeyId;
 use crate::resolve::{GivenOrder, NO_NODE, Node, ProgramReads, Resolved, VersionId, Versions};
+
+/// Fewer transactions than this are looked at on one core.
+const ALONE: usize = 20_000;
+
+/// The most stretches of readers that are looked at a time: each takes room for every key and every transaction.
+const MAX_PARTS: usize = 4;
 
 /// Why a read saw a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +158,7 @@ impl<'a> Visible<'a> {
             gaps::add_ra(&mut visible)?;
         }
         if models.any(|it| it == Model::Cc) {
-            cc::add(&mut visible, budget)?;
+            cc::add(&mut visible)?;
         }
         Ok(visible)
     }
@@ -167,26 +177,17 @@ impl<'a> Visible<'a> {
                 }
             }
         }
-        for version in (0..self.versions.len() as u32).map(VersionId) {
-            self.poll.step()?;
-            let writer = self.versions.writer(version);
-            if writer != NO_NODE {
-                for &reader in self.versions.readers(version) {
-                    self.push(writer, reader, Why::Wr(version));
-                }
-            }
-        }
-        // What the first reads of each key do not show: later reads of other versions.
+        // One edge for each that a transaction read from, whatever the number of its reads.
+        let mut read_by = vec![NO_NODE; self.resolved.n_txns()];
         for reader in 0..self.resolved.n_txns() as Node {
+            self.poll.step()?;
             for read in self.reads.of(reader) {
                 let version = self.reads.version(read);
-                let is_known = self
-                    .versions
-                    .readers(version)
-                    .binary_search(&reader)
-                    .is_ok();
-                if !is_known && self.versions.writer(version) != NO_NODE {
-                    self.push(self.versions.writer(version), reader, Why::Wr(version));
+                let writer = self.versions.writer(version);
+                if writer != NO_NODE
+                    && std::mem::replace(&mut read_by[writer as usize], reader) != reader
+                {
+                    self.push(writer, reader, Why::Wr(version));
                 }
             }
         }
@@ -217,6 +218,35 @@ impl<'a> Visible<'a> {
         Ok(())
     }
 
+    /// Adds the edges that the reads of transactions give, found for several stretches of readers at a time.
+    pub(crate) fn add_by_reader(
+        &mut self,
+        find: impl Fn(&Self, Range<Node>, &mut Poll<'_>) -> Result<Vec<Commits>, StopReason> + Sync,
+    ) -> Result<(), StopReason> {
+        let n_txns = self.resolved.n_txns();
+        let n_parts = if n_txns < ALONE {
+            1
+        } else {
+            rayon::current_num_threads().clamp(1, MAX_PARTS)
+        };
+        let bound = |part: usize| (n_txns * part / n_parts) as Node;
+        let find = |part: usize| {
+            let mut poll = self.poll.budget().poll();
+            find(self, bound(part)..bound(part + 1), &mut poll)
+        };
+        if n_parts == 1 {
+            let found = find(0)?;
+            self.edges.extend(found);
+            return Ok(());
+        }
+        let found: Result<Vec<Vec<Commits>>, StopReason> =
+            (0..n_parts).into_par_iter().map(find).collect();
+        for edges in found? {
+            self.edges.extend(edges);
+        }
+        Ok(())
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, from: Node, to: Node, why: Why) {
         self.edges.push(Commits { from, to, why });
@@ -227,6 +257,21 @@ impl<'a> Visible<'a> {
     pub(crate) fn written(&self, node: Node) -> &[KeyId] {
         let at = |node: usize| self.written_start[node] as usize;
         &self.written[at(node as usize)..at(node as usize + 1)]
+    }
+
+    /// The keys that a transaction writes: all, or those among some where these are far fewer. Looking one key up takes as long as
+    /// looking at several.
+    #[inline]
+    pub(crate) fn written_of<'g>(
+        &'g self,
+        node: Node,
+        keys: &'g [KeyId],
+    ) -> impl Iterator<Item = KeyId> + 'g {
+        let written = self.written(node);
+        let is_short = written.len() <= 8 * keys.len();
+        let listed = if is_short { written } else { keys };
+        let listed = listed.iter().copied();
+        listed.filter(move |&key| is_short || self.writes(node, key))
     }
 
     /// Whether a transaction writes a key.

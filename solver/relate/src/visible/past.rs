@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::Visible;
 use super::sort::sorted;
 use crate::budget::{Budget, StopReason};
-use crate::resolve::Node;
+use crate::resolve::{NO_NODE, Node};
 
 /// A chain without an entry in the clocks.
 const NONE: u32 = u32::MAX;
@@ -21,6 +21,33 @@ pub(super) struct Past {
     column: Vec<u32>,
     chains: Vec<u32>,
     ends: Vec<Node>,
+}
+
+/// A chain, and its entry in the clocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChainPlace {
+    chain: u32,
+    column: u32,
+}
+
+/// Where the past of one transaction ends in each chain.
+#[derive(Clone, Copy)]
+pub(super) struct Clock<'p> {
+    node: Node,
+    chain: u32,
+    ends: &'p [Node],
+}
+
+impl Clock<'_> {
+    /// The first transaction of a chain that is not in the past; where nothing of it is, any that is not behind its first.
+    #[inline]
+    pub(super) fn end(&self, place: ChainPlace) -> Node {
+        if place.chain == self.chain {
+            return self.node;
+        }
+        // A chain without an entry ends before it begins.
+        self.ends.get(place.column as usize).copied().unwrap_or(0)
+    }
 }
 
 impl Past {
@@ -47,16 +74,9 @@ impl Past {
             chain_of,
             starts,
         };
-        let mut edges: Vec<(Node, Node)> = graph
-            .edges
-            .iter()
-            .filter(|edge| edge.happens_before())
-            .map(|edge| (edge.to, edge.from))
-            .collect();
-        edges.sort_unstable();
-        edges.dedup();
-        for &(to, from) in &edges {
-            past.add_column(from, to);
+        let happened = graph.edges.iter().filter(|edge| edge.happens_before());
+        for edge in happened {
+            past.add_column(edge.from, edge.to);
         }
         let bytes = n_nodes as u64 * past.chains.len() as u64 * 4;
         budget.reserve("the clocks of causal consistency", bytes)?;
@@ -65,11 +85,15 @@ impl Past {
         past.ends = clock.repeat(n_nodes);
         let mut poll = budget.poll();
         for node in order {
-            let first = edges.partition_point(|edge| edge.0 < node);
-            let into = edges[first..].iter().take_while(|edge| edge.0 == node);
-            for &(_, from) in into {
-                poll.step()?;
-                past.join(node, from);
+            poll.step()?;
+            if node > past.starts[past.chain(node) as usize] {
+                past.join(node, node - 1);
+            }
+            for read in graph.reads.of(node) {
+                let from = graph.versions.writer(graph.reads.version(read));
+                if from != NO_NODE && from >= past.end(node, past.chain(from)) {
+                    past.join(node, from);
+                }
             }
         }
         Ok(Some(past))
@@ -96,6 +120,27 @@ impl Past {
         if own != NONE {
             let own = &mut self.ends[to + own as usize];
             *own = (from + 1).max(*own);
+        }
+    }
+
+    /// The past of a transaction.
+    #[inline]
+    pub(super) fn clock(&self, node: Node) -> Clock<'_> {
+        let n_columns = self.chains.len();
+        let row = node as usize * n_columns;
+        Clock {
+            node,
+            chain: self.chain(node),
+            ends: &self.ends[row..row + n_columns],
+        }
+    }
+
+    /// The chain of a transaction, and its entry in the clocks.
+    pub(super) fn place(&self, node: Node) -> ChainPlace {
+        let chain = self.chain(node);
+        ChainPlace {
+            chain,
+            column: self.column[chain as usize],
         }
     }
 

@@ -1,19 +1,30 @@
 //! Read atomic: a read sees what any read of its transaction read from, and what came before in the session.
 
-use super::{Sight, Visible, Why};
-use crate::budget::StopReason;
+use std::ops::Range;
+
+use super::{Commits, Sight, Visible, Why};
+use crate::budget::{Poll, StopReason};
 use crate::level::Model;
 use crate::model::KeyId;
 use crate::resolve::{NO_NODE, Node, VersionId};
 
 /// Adds the edges of what a transaction read from.
 pub(super) fn add(graph: &mut Visible<'_>) -> Result<(), StopReason> {
+    graph.add_by_reader(find)
+}
+
+fn find(
+    graph: &Visible<'_>,
+    readers: Range<Node>,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<Commits>, StopReason> {
+    let mut edges = Vec::new();
     // For each key, the version that the reader under way read.
     let mut read_of = vec![(NO_NODE, VersionId(0)); graph.versions.n_keys()];
     let mut done = vec![NO_NODE; graph.resolved.n_txns()];
     let mut keys: Vec<KeyId> = Vec::new();
-    for reader in 0..graph.resolved.n_txns() as Node {
-        graph.poll.step()?;
+    for reader in readers {
+        poll.step()?;
         if graph.models.of(reader) != Model::Ra {
             continue;
         }
@@ -33,29 +44,23 @@ pub(super) fn add(graph: &mut Visible<'_>) -> Result<(), StopReason> {
             if seen == NO_NODE || std::mem::replace(&mut done[seen as usize], reader) == reader {
                 continue;
             }
-            see(graph, &read_of, &keys, reader, by);
+            see(graph, &read_of, &keys, (reader, by), &mut edges);
         }
     }
-    Ok(())
+    Ok(edges)
 }
 
 fn see(
-    graph: &mut Visible<'_>,
+    graph: &Visible<'_>,
     read_of: &[(Node, VersionId)],
     keys: &[KeyId],
-    reader: Node,
-    by: VersionId,
+    (reader, by): (Node, VersionId),
+    edges: &mut Vec<Commits>,
 ) {
     let seen = graph.versions.writer(by);
-    let n_written = graph.written(seen).len();
-    for at in 0..n_written.min(keys.len()) {
-        let key = if n_written <= keys.len() {
-            graph.written(seen)[at]
-        } else {
-            keys[at]
-        };
+    for key in graph.written_of(seen, keys) {
         let (of, version) = read_of[key.index()];
-        if of != reader || n_written > keys.len() && !graph.writes(seen, key) {
+        if of != reader {
             continue;
         }
         let writer = graph.versions.writer(version);
@@ -65,7 +70,8 @@ fn see(
                 version,
                 sight: Sight::Source(by),
             };
-            graph.push(seen, writer, why);
+            let (from, to) = (seen, writer);
+            edges.push(Commits { from, to, why });
         }
     }
 }

@@ -4,8 +4,10 @@
 //! here, writes the key, it commits before the first of them that is not itself, and that one before the later
 //! ones by the same rule. One source would not do: it may be *t2* itself.
 
-use super::{Sight, Visible, Why};
-use crate::budget::StopReason;
+use std::ops::Range;
+
+use super::{Commits, Sight, Visible, Why};
+use crate::budget::{Poll, StopReason};
 use crate::level::Model;
 use crate::model::KeyId;
 use crate::resolve::{NO_NODE, Node, VersionId};
@@ -22,6 +24,16 @@ pub const SLOTS: usize = 2;
 
 /// Adds the edges of read committed. `n_slots` is [`SLOTS`]; a test shows that fewer would not do.
 pub(super) fn add(graph: &mut Visible<'_>, n_slots: usize) -> Result<(), StopReason> {
+    graph.add_by_reader(|graph, readers, poll| find(graph, readers, n_slots, poll))
+}
+
+fn find(
+    graph: &Visible<'_>,
+    readers: Range<Node>,
+    n_slots: usize,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<Commits>, StopReason> {
+    let mut edges = Vec::new();
     let empty = Slot {
         reader: NO_NODE,
         reads: [None; 2],
@@ -30,7 +42,7 @@ pub(super) fn add(graph: &mut Visible<'_>, n_slots: usize) -> Result<(), StopRea
     let mut keys: Vec<KeyId> = Vec::new();
     // For each source, the number of its first read by the reader under way.
     let mut first = vec![(NO_NODE, 0_usize); graph.resolved.n_txns()];
-    for reader in 0..graph.resolved.n_txns() as Node {
+    for reader in readers {
         let reads = graph.reads.of(reader);
         if reads.len() < 2 || !matches!(graph.models.of(reader), Model::Rc | Model::RcSo) {
             continue;
@@ -44,7 +56,7 @@ pub(super) fn add(graph: &mut Visible<'_>, n_slots: usize) -> Result<(), StopRea
         keys.clear();
         let mut end = reads.end;
         while end > reads.start {
-            graph.poll.step()?;
+            poll.step()?;
             let op = graph.reads.op(end - 1);
             let mut start = end - 1;
             while start > reads.start && graph.reads.op(start - 1) == op {
@@ -57,13 +69,14 @@ pub(super) fn add(graph: &mut Visible<'_>, n_slots: usize) -> Result<(), StopRea
                 let version = graph.reads.version(read);
                 let seen = graph.versions.writer(version);
                 if seen != NO_NODE && first[seen as usize] == (reader, read) {
-                    see(graph, &slots[..], &keys, (reader, version), n_slots);
+                    let by = (reader, version);
+                    see(graph, &slots[..], &keys, by, n_slots, &mut edges);
                 }
             }
             end = start;
         }
     }
-    Ok(())
+    Ok(edges)
 }
 
 fn take(graph: &Visible<'_>, slots: &mut [Slot], keys: &mut Vec<KeyId>, reader: Node, read: usize) {
@@ -84,23 +97,17 @@ fn take(graph: &Visible<'_>, slots: &mut [Slot], keys: &mut Vec<KeyId>, reader: 
 
 /// Puts a transaction that is seen from here on before what is read below of the keys that it writes.
 fn see(
-    graph: &mut Visible<'_>,
+    graph: &Visible<'_>,
     slots: &[Slot],
     keys: &[KeyId],
     (reader, by): (Node, VersionId),
     n_slots: usize,
+    edges: &mut Vec<Commits>,
 ) {
     let seen = graph.versions.writer(by);
-    let n_written = graph.written(seen).len();
-    let n_keys = n_written.min(keys.len());
-    for at in 0..n_keys {
-        let key = if n_written <= keys.len() {
-            graph.written(seen)[at]
-        } else {
-            keys[at]
-        };
+    for key in graph.written_of(seen, keys) {
         let slot = slots[key.index()];
-        if slot.reader != reader || n_written > keys.len() && !graph.writes(seen, key) {
+        if slot.reader != reader {
             continue;
         }
         let other = |version: &VersionId| graph.versions.writer(*version) != seen;
@@ -110,7 +117,8 @@ fn see(
                 version,
                 sight: Sight::EarlierRead(by),
             };
-            graph.push(seen, graph.versions.writer(version), why);
+            let (from, to) = (seen, graph.versions.writer(version));
+            edges.push(Commits { from, to, why });
         }
     }
 }

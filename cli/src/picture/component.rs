@@ -1,0 +1,44 @@
+//! A component as a panel: the transactions of cycles that share transactions, session by session, and every step between them.
+
+use kingsnake_solver::model::{KeyId, TxnId};
+use kingsnake_solver::verdict::Step;
+
+use super::cycle::{arrow, key};
+use super::{Card, Panel, PictureSource, lines, short};
+
+/// The panel of some steps. A step whose end is not among the transactions is left out.
+pub fn panel(source: PictureSource<'_>, txns: &[TxnId], steps: &[Step]) -> Panel {
+    let history = source.history;
+    let (sessions, lanes) = source.lanes(txns.iter().copied());
+    let place = |txn: TxnId| txns.iter().position(|&it| it == txn);
+    let cards = txns.iter().map(|&txn| {
+        let touching = steps
+            .iter()
+            .filter(|step| step.from.txn == txn || step.to.txn == txn);
+        let mut keys: Vec<KeyId> = touching.filter_map(|step| key(step.reason)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let (lines, n_more) = lines(source, txn, &keys, |_, op| {
+            keys.iter().any(|&key| history.touches(op, key))
+        });
+        Card {
+            lane: sessions.binary_search(&history.session(txn)).unwrap_or(0),
+            title: short(&source.txn(txn), 20),
+            note: None,
+            lines,
+            n_more,
+            moments: None,
+            is_aborted: false,
+        }
+    });
+    let arrows = steps.iter().filter_map(|step| {
+        let (from, to) = (place(step.from.txn)?, place(step.to.txn)?);
+        Some(arrow(source, step, from, to))
+    });
+    Panel {
+        title: Vec::new(),
+        cards: cards.collect(),
+        arrows: arrows.collect(),
+        lanes,
+    }
+}
