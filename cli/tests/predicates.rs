@@ -14,6 +14,8 @@ struct Producer {
     log: String,
     /// The number of owner and balance, and the value that names the version.
     rows: BTreeMap<i64, (i64, i64)>,
+    /// Of each key, what its versions are called, oldest first.
+    versions: BTreeMap<i64, Vec<Value>>,
     n_commits: i64,
     n_versions: i64,
 }
@@ -35,93 +37,107 @@ impl Producer {
         Producer {
             log,
             rows,
+            versions: BTreeMap::new(),
             n_commits: 0,
             n_versions: 0,
         }
     }
 
-    /// Moves what all rich accounts have above 4 to a new one, and asks for their sum.
-    fn step(&mut self, client: i64) {
+    fn choose(&self, is: impl Fn(i64) -> bool) -> Vec<(i64, i64)> {
+        let rows = self.rows.iter().filter(|it| is(it.1.0));
+        rows.map(|it| (*it.0, it.1.1)).collect()
+    }
+
+    fn set(&mut self, key: i64, balance: i64) -> i64 {
+        self.n_versions += 1;
+        self.rows.insert(key, (balance, self.n_versions));
+        self.install(key, json!(self.n_versions));
+        self.n_versions
+    }
+
+    fn install(&mut self, key: i64, version: Value) {
+        self.versions.entry(key).or_default().push(version);
+    }
+
+    /// Sets all rich accounts to 4, opens one, closes all poor ones, and perhaps asks for the sum of all.
+    fn step(&mut self, client: i64, asks_sum: bool) {
         let start = self.n_commits;
         let rich = json!({"table": "accounts", "where": [">", "balance", 4]});
         let mut ops: Vec<Value> = Vec::new();
-        let found: Vec<(i64, i64)> = self
-            .rows
-            .iter()
-            .filter(|it| it.1.0 > 4)
-            .map(|it| (*it.0, it.1.1))
-            .collect();
+        let found = self.choose(|balance| balance > 4);
         let returned: Vec<Value> = found.iter().map(|it| json!([it.0, it.1])).collect();
         ops.push(json!(["select", rich, returned, {"at": start}]));
         let mut changed = Vec::new();
         for (key, old) in found {
-            self.n_versions += 1;
-            changed.push(json!([key, old, self.n_versions, {"balance": 4}]));
-            self.rows.insert(key, (4, self.n_versions));
+            let new = self.set(key, 4);
+            changed.push(json!([key, old, new, {"balance": 4}]));
         }
         ops.push(json!(["update", rich, changed, {"at": start}]));
-        let new = 10 + self.n_commits;
-        self.n_versions += 1;
-        ops.push(json!(["insert", new, self.n_versions, {"balance": client + 4}]));
-        self.rows.insert(new, (client + 4, self.n_versions));
+        let key = 10 + self.n_commits;
+        let new = self.set(key, client + 4);
+        ops.push(json!(["insert", key, new, {"balance": client + 4}]));
         let poor = json!({"table": "accounts", "where": ["<=", "balance", 3]});
-        let gone: Vec<(i64, i64)> = self
-            .rows
-            .iter()
-            .filter(|it| it.1.0 <= 3)
-            .map(|it| (*it.0, it.1.1))
-            .collect();
         let mut deleted = Vec::new();
-        for (key, old) in gone {
-            deleted.push(json!([key, old, format!("gone {key}")]));
+        for (key, old) in self.choose(|balance| balance <= 3) {
+            let tombstone = format!("gone {key}");
             self.rows.remove(&key);
+            // Only the last version that a transaction leaves is installed.
+            self.versions.remove(&key);
+            self.install(key, json!({"deleted": tombstone}));
+            deleted.push(json!([key, old, tombstone]));
         }
         ops.push(json!(["delete", poor, deleted, {"at": start}]));
-        let sum: i64 = self.rows.values().map(|it| it.0).sum();
-        ops.push(json!(["aggregate", {"table": "accounts"}, "sum", "balance", sum, {"at": start}]));
+        if asks_sum {
+            let sum: i64 = self.rows.values().map(|it| it.0).sum();
+            ops.push(
+                json!(["aggregate", {"table": "accounts"}, "sum", "balance", sum, {"at": start}]),
+            );
+        }
         self.n_commits += 1;
         let txn = json!({"id": self.n_commits, "session": client, "start_ts": start, "commit_ts": self.n_commits, "ops": ops});
         writeln!(self.log, "{txn}").expect("a text takes all");
+    }
+
+    /// A history of 13 transactions, the last transaction last.
+    fn run(asks_sum: bool) -> String {
+        let mut producer = Producer::new();
+        for step in 0..13 {
+            producer.step(step % 3 - 1, asks_sum);
+        }
+        let mut orders = String::new();
+        for (key, values) in &producer.versions {
+            let values = json!(values);
+            writeln!(
+                orders,
+                "{{\"version_order\":{{\"key\":{key},\"values\":{values}}}}}"
+            )
+            .expect("a text takes all");
+        }
+        let (header, lines) = producer.log.split_once('\n').expect("a header");
+        format!("{header}\n{orders}{lines}")
     }
 }
 
 #[test]
 fn somebody_can_write_a_producer_from_the_page_of_formats() {
     let scratch = Scratch::new();
-    let mut producer = Producer::new();
-    for step in 0..13 {
-        producer.step(step % 3 - 1);
-    }
-    let history = scratch.put("made.jsonl", &producer.log);
-    for more in [
-        &["--level", "ser"][..],
-        &["--level", "si"],
-        &["--certificate-from", "history"],
-        &["--along", "commit-ts"],
+    for (more, asks_sum) in [
+        (["--level", "ser"], false),
+        (["--level", "si"], false),
+        (["--certificate-from", "history"], true),
+        (["--along", "commit-ts"], true),
     ] {
-        let mut args = vec!["check", &history];
-        args.extend(more);
-        expect(0, &args);
-    }
-    // A row that the last select did not return.
-    let (all, last) = producer
-        .log
-        .trim_end()
-        .rsplit_once('\n')
-        .expect("two lines");
-    let mut txn: Value = serde_json::from_str(last).expect("it is JSON");
-    let rows = txn["ops"][0][2].as_array_mut().expect("the rows");
-    assert!(!rows.is_empty());
-    rows.remove(0);
-    let history = scratch.put("broken.jsonl", &format!("{all}\n{txn}\n"));
-    for more in [
-        &["--level", "ser"][..],
-        &["--certificate-from", "history"],
-        &["--along", "commit-ts"],
-    ] {
-        let mut args = vec!["check", &history];
-        args.extend(more);
-        let said = expect(1, &args);
+        let log = Producer::run(asks_sum);
+        let history = scratch.put("made.jsonl", &log);
+        expect(0, &["check", &history, more[0], more[1]]);
+        // A row that the last select did not return.
+        let (all, last) = log.trim_end().rsplit_once('\n').expect("two lines");
+        let mut txn: Value = serde_json::from_str(last).expect("it is JSON");
+        let rows = txn["ops"][0][2].as_array_mut().expect("the rows");
+        assert!(!rows.is_empty());
+        rows.remove(0);
+        let history = scratch.put("broken.jsonl", format!("{all}\n{txn}\n"));
+        let said = expect(1, &["check", &history, more[0], more[1]]);
         let words = "asked for rows with balance > 4 and did not get row";
         assert!(said.stdout.contains(words), "{}", said.stdout);
     }
@@ -145,17 +161,7 @@ fn jepsen_s_predicate_reads_show_a_write_skew() {
     // Without conditions nothing is wrong.
     expect(0, &["check", &history, "--level", "ser", "--no-predicates"]);
     let converted = scratch.path("skew.jsonl");
-    expect(
-        0,
-        &[
-            "convert",
-            &history,
-            "--to",
-            "kingsnake",
-            "--out",
-            &converted,
-        ],
-    );
+    expect(0, &["convert", "--to", "kingsnake", &history, &converted]);
     expect(1, &["check", &converted, "--level", "ser"]);
 }
 

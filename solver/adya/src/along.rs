@@ -358,12 +358,11 @@ impl<'h> Replay<'h> {
                 spans.push(rows.range(span));
             }
         }
-        let mut found: Vec<(KeyId, ValueId)> = match narrowest(&spans) {
-            Some(span) => span.filter_map(|&(_, key)| satisfies(key)).collect(),
-            None => {
-                let keys = self.tables[table as usize].iter();
-                keys.filter_map(|&key| satisfies(key)).collect()
-            }
+        let mut found: Vec<(KeyId, ValueId)> = if let Some(span) = narrowest(&spans) {
+            span.filter_map(|&(_, key)| satisfies(key)).collect()
+        } else {
+            let keys = self.tables[table as usize].iter();
+            keys.filter_map(|&key| satisfies(key)).collect()
         };
         found.sort_unstable();
         found
