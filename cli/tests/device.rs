@@ -216,3 +216,67 @@ fn reachability_is_measured_on_every_engine_and_the_counters_keep_the_formulas()
     assert!(scratch.get("reach/reach-5.svg").contains("<svg"));
     assert!(scratch.get("reach/report.html").contains("of copying"));
 }
+
+#[test]
+fn several_histories_share_the_dispatches_of_a_device() {
+    let scratch = Scratch::new();
+    let mut files: Vec<String> = (1..=5)
+        .map(|seed| {
+            history(
+                &scratch,
+                &format!("h{seed}.jsonl"),
+                &["--seed", &seed.to_string()],
+            )
+        })
+        .collect();
+    files.push(corpus("none/long-fork.jsonl"));
+    let alone: Vec<(Value, i32)> = files
+        .iter()
+        .map(|file| {
+            let said = run(&[
+                "check",
+                file,
+                "--json",
+                "--device",
+                "gpu",
+                "--session-order",
+                "off",
+            ]);
+            let document = serde_json::from_str(&said.stdout).expect("stdout is JSON");
+            (document, said.status)
+        })
+        .collect();
+    let mut line: Vec<&str> = vec!["check"];
+    line.extend(files.iter().map(String::as_str));
+    line.extend(["--json", "--device", "gpu", "--session-order", "off"]);
+    let said = run(&line);
+    let together: Vec<Value> = serde_json::from_str(&said.stdout).expect("stdout is JSON");
+    assert_eq!(together.len(), files.len());
+    let dispatches = |it: &Value| it["stats"]["device"]["dispatches"].as_u64().unwrap_or(0);
+    for ((one, _), other) in alone.iter().zip(&together) {
+        for field in ["verdict", "decider", "anomaly", "counterexample"] {
+            assert_eq!(one[field], other[field], "{field}");
+        }
+        for field in ["known_edges_after", "open_constraints"] {
+            assert_eq!(one["stats"][field], other["stats"][field], "{field}");
+        }
+        assert_eq!(other["stats"]["device"]["warning"], Value::Null);
+    }
+    let sum: u64 = alone.iter().map(|it| dispatches(&it.0)).sum();
+    let packed = together.iter().map(dispatches).max().unwrap_or(0);
+    let shared = together
+        .iter()
+        .map(|it| it["stats"]["device"]["shared_by"].as_u64());
+    assert!(shared.max().flatten() > Some(1), "{together:?}");
+    println!(
+        "gpu test: {packed} dispatches for {} histories together, {sum} one by one",
+        files.len()
+    );
+    assert!(packed < sum, "{packed} together, {sum} one by one");
+    let worst = alone.iter().map(|it| it.1).max();
+    assert!(
+        said.status == 1 || Some(said.status) == worst,
+        "{}",
+        said.status
+    );
+}

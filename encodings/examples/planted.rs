@@ -10,20 +10,10 @@ use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
+use kingsnake_context::rng::Rng;
 use kingsnake_encodings::{BACKENDS, BackendOptions, Decide, PropagatorOptions, backend};
 use kingsnake_graph::decide::{Constraints, Decision, Question};
 use kingsnake_graph::{Edge, Reason};
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
 
 /// For each pair of transactions, the edges that follow from either coming first.
 type Pairs = BTreeMap<(u32, u32), [Vec<(u32, u32)>; 2]>;
@@ -33,7 +23,7 @@ fn history(
     n_txns: usize,
     n_keys: usize,
     read_percent: usize,
-    random: &mut Random,
+    random: &mut Rng,
 ) -> (Vec<(u32, u32)>, Pairs) {
     let mut name: Vec<u32> = (0..n_txns as u32).collect();
     for i in (1..n_txns).rev() {
@@ -185,7 +175,7 @@ fn main() {
         number(1, 10_000) as usize,
         number(2, 20) as usize,
     );
-    let mut random = Random(number(3, 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Rng::new(number(3, 1));
     let decide = match args.get(4).map(String::as_str) {
         Some("surest") => Decide::SurestFirst,
         Some("vsids") => Decide::Vsids,

@@ -7,10 +7,10 @@ use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_encodings::{BackendOptions, Faults, Propagator};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Side};
-use support::{Owned, Random, planted, small};
+use support::{Owned, Rng, planted, small};
 
 /// A random side of about half of the constraints.
-fn hints(question: &Owned, random: &mut Random) -> Vec<(u32, Side)> {
+fn hints(question: &Owned, random: &mut Rng) -> Vec<(u32, Side)> {
     let constraints = question.all().into_iter();
     let mut hinted = Vec::new();
     for constraint in constraints {
@@ -52,7 +52,7 @@ fn wrong(question: &Owned, answer: Result<(Decision, DecideStats), DecideError>)
 fn bad_hints_change_no_answer() {
     let (mut n_met, mut n_refuted, mut n_rejects) = (0, 0, 0);
     for seed in 0..6_000 {
-        let random = &mut Random::new(seed);
+        let random = &mut Rng::new(seed);
         let question = small(random);
         let hinted = hints(&question, random);
         let mut backend = Propagator::new(&BackendOptions::default());
@@ -79,7 +79,7 @@ fn bad_hints_change_no_answer_of_z3() {
         let name = format!("z3/{name}");
         let (mut n_met, mut n_refuted, mut n_rejects) = (0, 0, 0);
         for seed in 0..120 {
-            let random = &mut Random::new(seed);
+            let random = &mut Rng::new(seed);
             let question = small(random);
             let hinted = hints(&question, random);
             let mut backend = kingsnake_encodings::backend(&name, &BackendOptions::default())
@@ -102,7 +102,7 @@ fn bad_hints_change_no_answer_of_z3() {
 #[test]
 fn larger_questions_survive_bad_hints() {
     for seed in 0..30 {
-        let random = &mut Random::new(seed);
+        let random = &mut Rng::new(seed);
         let question = planted(60, 400, seed % 3 == 0, random);
         let hinted = hints(&question, random);
         let hinted_answer = ask(
@@ -129,7 +129,7 @@ fn who_believes_an_assumed_no_is_caught() {
         ..Faults::default()
     };
     let caught = (0..500).find(|&seed| {
-        let random = &mut Random::new(seed);
+        let random = &mut Rng::new(seed);
         let question = small(random);
         let hinted = hints(&question, random);
         let mut backend = Propagator::new(&BackendOptions::default()).with_faults(faults);

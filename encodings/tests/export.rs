@@ -8,7 +8,7 @@ use std::process::Command;
 use batsat::{BasicSolver, SolverInterface, lbool};
 use kingsnake_context::budget::Budget;
 use kingsnake_encodings::export::{ENCODINGS, ExportInstance, dimacs, dot, gnf, smtlib2};
-use support::{Owned, Random, planted, small};
+use support::{Owned, Rng, planted, small};
 
 fn name(node: u32) -> String {
     format!("T{node}")
@@ -103,7 +103,7 @@ fn batsat_meets(clauses: &[Vec<i32>]) -> bool {
 
 #[test]
 fn another_sat_solver_decides_the_dimacs_of_every_encoding_as_enumeration_does() {
-    let mut random = Random::new(31);
+    let mut random = Rng::new(31);
     let mut tally = [0; 2];
     for round in 0..400 {
         let owned = small(&mut random);
@@ -141,7 +141,7 @@ fn z3_decides_the_smt_lib_as_enumeration_does() {
         return;
     };
     // One file for all, because z3 takes long to start.
-    let mut random = Random::new(32);
+    let mut random = Rng::new(32);
     let mut questions = String::new();
     let mut expected = Vec::new();
     for round in 0..200 {
@@ -230,7 +230,7 @@ fn meets_gnf(text: &str, n_constraints: usize) -> bool {
 
 #[test]
 fn the_graph_format_says_what_enumeration_finds() {
-    let mut random = Random::new(33);
+    let mut random = Rng::new(33);
     let mut tally = [0; 2];
     for round in 0..400 {
         let owned = small(&mut random);
@@ -245,7 +245,7 @@ fn the_graph_format_says_what_enumeration_finds() {
 
 #[test]
 fn the_picture_has_every_edge() {
-    let owned = planted(30, 40, false, &mut Random::new(34));
+    let owned = planted(30, 40, false, &mut Rng::new(34));
     let picture = text(&owned, dot);
     let arrows = picture.matches(" -> ").count();
     assert_eq!(arrows, known(&owned).len() + owned.constraints.n_edges());

@@ -11,7 +11,7 @@ use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent, Silent};
 use kingsnake_encodings::{BACKENDS, BackendOptions, Decide, PropagatorOptions, backend};
 use kingsnake_graph::decide::{Constraints, Decision};
-use support::{Owned, Random, edge, judge, pigeons, planted};
+use support::{Owned, Rng, edge, judge, pigeons, planted};
 
 fn every_way() -> Vec<(&'static str, BackendOptions)> {
     let mut ways = Vec::new();
@@ -72,7 +72,7 @@ fn another_thread_can_interrupt() {
 
 #[test]
 fn what_does_not_fit_is_not_allocated() {
-    let owned = planted(2000, 4000, false, &mut Random::new(1));
+    let owned = planted(2000, 4000, false, &mut Rng::new(1));
     let budget = Budget::unlimited().with_memory(1000);
     let (decision, _) = backend(BACKENDS[0], &BackendOptions::default())
         .expect("listed")

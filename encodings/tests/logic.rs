@@ -1,5 +1,8 @@
 //! Problems with choices, guarded edges and clauses: every back end against brute force over all assignments.
 
+#[path = "support/problems.rs"]
+mod problems;
+
 use std::path::Path;
 
 use kingsnake_context::budget::Budget;
@@ -12,110 +15,11 @@ use kingsnake_encodings::{BACKENDS, BackendOptions, Decide, PropagatorOptions, b
 use kingsnake_graph::decide::{Backend, Decision, Origin, Side};
 use kingsnake_graph::heuristic::{self, Heuristic};
 use kingsnake_graph::prune::{
-    Device, DeviceError, DeviceStats, Judgement, Offer, Outcome, PairEdge, PruneOptions,
-    PruneStats, Pruned, Reachability, Relatives, Task, Variable, prune, prune_on,
+    Outcome, PruneOptions, PruneStats, Pruned, Reachability, Variable, prune,
 };
-use kingsnake_graph::reach::Dag;
 use kingsnake_graph::witness::witness;
-use kingsnake_graph::{Edge, Literal, Problem, RunOf};
-
-/// A random problem: a few nodes and known edges, two keys with up to three runs, variables, choices, guarded edges, clauses.
-fn problem(rng: &mut Rng) -> Problem {
-    let n_nodes = rng.between(4, 9);
-    let mut problem = Problem::new(n_nodes);
-    // Half of the time all edges go forward in node order, so that many problems can be met.
-    let ends = |rng: &mut Rng, forward: bool| loop {
-        let (a, b) = (rng.below(n_nodes) as u32, rng.below(n_nodes) as u32);
-        if a != b {
-            return if forward {
-                (a.min(b), a.max(b))
-            } else {
-                (a, b)
-            };
-        }
-    };
-    for _ in 0..rng.below(n_nodes) {
-        let (from, to) = ends(rng, true);
-        problem.edges.push(Edge::plain(from, to));
-    }
-    let mut pairs = Vec::new();
-    for key in 0..rng.below(3) as u32 {
-        let mut nodes: Vec<u32> = (0..n_nodes as u32).collect();
-        while nodes.len() > 2 + key as usize {
-            nodes.remove(rng.below(nodes.len()));
-        }
-        let first = problem.orders.len() as u32;
-        for b in 1..nodes.len() as u32 {
-            pairs.extend((0..b).map(|a| (first + a, first + b)));
-        }
-        let runs: Vec<RunOf<Vec<u32>>> = nodes
-            .iter()
-            .map(|&node| {
-                let readers: Vec<u32> = (0..n_nodes as u32)
-                    .filter(|&it| it != node && rng.chance(15))
-                    .collect();
-                RunOf {
-                    head: node,
-                    last: node,
-                    install: node,
-                    commit: node,
-                    last_commit: node,
-                    is_free: readers.is_empty(),
-                    readers,
-                }
-            })
-            .collect();
-        // The writer of a version comes before its readers, as it does in every history.
-        for run in &runs {
-            for &reader in &run.readers {
-                problem.edges.push(Edge::plain(run.commit, reader));
-            }
-        }
-        problem.orders.push_key(key, runs);
-    }
-    let n_choices = rng.below(3);
-    for _ in 0..n_choices {
-        problem.logic.choice(rng.between(1, 3));
-    }
-    for _ in 0..rng.below(3) {
-        problem.logic.variable();
-    }
-    let n_variables = problem.logic.n_variables();
-    let literal = |rng: &mut Rng| {
-        if !pairs.is_empty() && (n_variables == 0 || rng.chance(35)) {
-            let (a, b) = pairs[rng.below(pairs.len())];
-            Some(if rng.chance(50) {
-                Literal::Order(a, b)
-            } else {
-                Literal::Order(b, a)
-            })
-        } else if n_variables > 0 {
-            Some(Literal::Variable(
-                rng.below(n_variables) as u32,
-                rng.chance(70),
-            ))
-        } else {
-            None
-        }
-    };
-    for _ in 0..rng.below(8) {
-        let forward = rng.chance(40);
-        let (from, to) = ends(rng, forward);
-        let n_literals = rng.between(1, 3);
-        let guard: Vec<Literal> = (0..n_literals).filter_map(|_| literal(rng)).collect();
-        if !guard.is_empty() {
-            problem.logic.guard(Edge::plain(from, to), &guard);
-        }
-    }
-    for _ in 0..rng.below(4) {
-        let n_literals = rng.between(1, 3);
-        let clause: Vec<Literal> = (0..n_literals).filter_map(|_| literal(rng)).collect();
-        if !clause.is_empty() {
-            problem.logic.clause(&clause);
-        }
-    }
-    problem
-}
+use kingsnake_graph::{Literal, Problem};
+use problems::problem;
 
 fn is_acyclic(n_nodes: usize, edges: &[(u32, u32)]) -> bool {
     let mut left: Vec<u32> = (0..n_nodes as u32).collect();
@@ -504,71 +408,6 @@ fn a_proof_is_written_of_choices_that_cannot_be_made() {
     let _ = std::fs::remove_file(&path);
     println!("{n_proved} proofs");
     assert!(n_proved > 50, "{n_proved}");
-}
-
-/// A device that must not be asked.
-struct Unasked;
-
-impl Device for Unasked {
-    fn offer(&mut self, _: &Task, _: &Dag, _: &Budget) -> Offer {
-        unreachable!("the CPU prunes problems with choices")
-    }
-
-    fn load(&mut self, _: &Task, _: &Dag, _: &Budget) -> Result<(), DeviceError> {
-        unreachable!("nothing was offered")
-    }
-
-    fn close(&mut self, _: &Dag, _: &[Edge], _: &Budget) -> Result<(), DeviceError> {
-        unreachable!("nothing was offered")
-    }
-
-    fn judge(&mut self, _: &Budget) -> Result<Judgement, DeviceError> {
-        unreachable!("nothing was offered")
-    }
-
-    fn open(&mut self, _: &Budget) -> Result<Vec<u32>, DeviceError> {
-        unreachable!("nothing was offered")
-    }
-
-    fn implied(&mut self, _: &Budget) -> Result<Vec<PairEdge>, DeviceError> {
-        unreachable!("nothing was offered")
-    }
-
-    fn relatives(&mut self, _: &Budget) -> Result<Relatives, DeviceError> {
-        unreachable!("nothing was offered")
-    }
-
-    fn stats(&self) -> DeviceStats {
-        DeviceStats::default()
-    }
-}
-
-#[test]
-fn a_device_is_not_asked_about_choices_and_the_statistics_say_why() {
-    let mut n_told = 0;
-    for seed in 0..200 {
-        let problem = problem(&mut Rng::new(seed));
-        if problem.logic.is_empty() {
-            continue;
-        }
-        let (mut stats, budget) = (PruneStats::default(), Budget::unlimited());
-        let options = PruneOptions {
-            linear: false,
-            ..PruneOptions::default()
-        };
-        let mut device = Unasked;
-        prune_on(
-            Some(&mut device),
-            problem,
-            options,
-            &mut stats,
-            &budget,
-            &mut Silent,
-        )
-        .expect("there is time");
-        n_told += usize::from(stats.device.why == "the CPU prunes problems with choices");
-    }
-    assert!(n_told > 50, "{n_told}");
 }
 
 #[test]

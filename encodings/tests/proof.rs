@@ -9,7 +9,7 @@ use kingsnake_context::progress::Silent;
 use kingsnake_encodings::proof::{ProofInstance, Proving, check, instance_path, same_question};
 use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
 use kingsnake_graph::decide::{Backend, Decision};
-use support::{Owned, Random, pigeons, planted, small};
+use support::{Owned, Rng, pigeons, planted, small};
 
 struct Scratch(PathBuf);
 
@@ -45,7 +45,7 @@ fn proven(owned: &Owned, name: &str, scratch: &Scratch) -> (String, String) {
 }
 
 /// Small questions that cannot be met, but not because of one constraint alone.
-fn refutable(random: &mut Random) -> Owned {
+fn refutable(random: &mut Rng) -> Owned {
     loop {
         let owned = small(random);
         let alone = |at: &u32| !owned.can_meet(&[*at]);
@@ -57,7 +57,7 @@ fn refutable(random: &mut Random) -> Owned {
 
 #[test]
 fn every_back_end_proves_what_it_refutes() {
-    let mut random = Random::new(41);
+    let mut random = Rng::new(41);
     let scratch = Scratch::new("proves");
     for &name in BACKENDS {
         for _ in 0..40 {
@@ -76,7 +76,7 @@ fn every_back_end_proves_what_it_refutes() {
 #[test]
 fn what_can_be_met_gets_no_proof() {
     let scratch = Scratch::new("met");
-    let owned = planted(50, 80, false, &mut Random::new(42));
+    let owned = planted(50, 80, false, &mut Rng::new(42));
     let inner = backend(BACKENDS[0], &BackendOptions::default()).expect("the default");
     let mut proving = Proving::new(inner, scratch.0.clone(), Vec::new(), 0);
     let decided = proving.decide(owned.question(), &Budget::unlimited(), &mut Silent);
@@ -155,7 +155,7 @@ fn damage_is_refused_with_a_reason() {
 #[test]
 fn a_proof_of_another_question_is_noticed() {
     let scratch = Scratch::new("other");
-    let mut random = Random::new(43);
+    let mut random = Rng::new(43);
     let (owned, other) = (refutable(&mut random), pigeons(3));
     let (instance, _) = proven(&other, "cadical/lazy", &scratch);
     let instance = ProofInstance::read(&instance).expect("as written");
@@ -178,7 +178,7 @@ fn can_be_met(instance: &ProofInstance) -> bool {
 
 #[test]
 fn whatever_is_accepted_after_random_damage_is_still_true() {
-    let mut random = Random::new(44);
+    let mut random = Rng::new(44);
     let scratch = Scratch::new("random");
     let (mut n_refused, mut n_accepted) = (0, 0);
     for _ in 0..60 {

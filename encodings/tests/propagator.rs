@@ -8,7 +8,7 @@ use kingsnake_encodings::{
     BackendOptions, Decide, Faults, FirstPhase, Propagator, PropagatorOptions,
 };
 use kingsnake_graph::decide::{Backend, Decision};
-use support::{Owned, Random, judge, planted, small};
+use support::{Owned, Rng, judge, planted, small};
 
 fn all_options() -> Vec<BackendOptions> {
     let mut all = Vec::new();
@@ -33,7 +33,7 @@ fn all_options() -> Vec<BackendOptions> {
 }
 
 /// The same question without an estimate, with a good one, and with a bad one.
-fn variants(owned: &Owned, random: &mut Random) -> [Owned; 3] {
+fn variants(owned: &Owned, random: &mut Rng) -> [Owned; 3] {
     [
         owned.clone(),
         owned.clone().estimated(),
@@ -43,7 +43,7 @@ fn variants(owned: &Owned, random: &mut Random) -> [Owned; 3] {
 
 #[test]
 fn every_option_agrees_with_enumeration() {
-    let mut random = Random::new(1);
+    let mut random = Rng::new(1);
     let options = all_options();
     let (mut n_met, mut n_refuted, mut n_runs) = (0, 0, 0);
     let mut core_sizes = [0usize; 9];
@@ -95,7 +95,7 @@ fn smallest_core(owned: &Owned) -> Vec<u32> {
 
 #[test]
 fn annealing_changes_no_answer() {
-    let mut random = Random::new(5);
+    let mut random = Rng::new(5);
     let (mut n_annealed, mut n_met) = (0, 0);
     let mut check = |owned: &Owned, truth: bool| {
         let mut backend = Propagator::new(&BackendOptions::default()).hard_after(1);
@@ -124,7 +124,7 @@ fn annealing_changes_no_answer() {
 
 #[test]
 fn larger_planted_questions_are_decided_as_planted() {
-    let mut random = Random::new(2);
+    let mut random = Rng::new(2);
     for (n_nodes, n_constraints) in [(200, 300), (200, 1500), (600, 3000), (2000, 4000)] {
         for torn in [false, true] {
             let owned = planted(n_nodes, n_constraints, torn, &mut random);
@@ -149,7 +149,7 @@ fn larger_planted_questions_are_decided_as_planted() {
 
 /// How many of the answers the judge rejects when the back end makes these mistakes.
 fn rejected(faults: Faults) -> usize {
-    let mut random = Random::new(3);
+    let mut random = Rng::new(3);
     let mut n_rejected = 0;
     for _ in 0..300 {
         let owned = small(&mut random);
@@ -208,7 +208,7 @@ fn an_order_that_does_not_move_is_noticed() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let mut random = Random::new(4);
+    let mut random = Rng::new(4);
     let owned = planted(400, 3000, false, &mut random);
     for options in all_options() {
         let run = || {

@@ -158,6 +158,10 @@ impl Device for Gpu {
         self.ready()?.implied(budget)
     }
 
+    fn reaches(&mut self, asked: &[(u32, u32)], budget: &Budget) -> Result<Vec<bool>, DeviceError> {
+        self.ready()?.reaches(asked, budget)
+    }
+
     fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError> {
         self.ready()?.relatives(budget)
     }

@@ -11,6 +11,7 @@ pub(crate) enum TwinFault {
     PruneForcesWhatIsImplied,
     JudgeRowsSwapsTheWay,
     EstimateLosesTheLastBit,
+    ProbeSwapsTheEnds,
     AnnealLeavesBounds,
     AnnealForgetsTheRest,
     CountMissesASide,

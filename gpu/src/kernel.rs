@@ -9,6 +9,7 @@ pub(crate) enum Kernel {
     JudgeRows,
     Emit,
     Estimate,
+    Probe,
     Anneal,
     Count,
     Keep,
@@ -59,13 +60,14 @@ pub(crate) struct About {
 impl Kernel {
     /// All of them.
     #[cfg(test)]
-    pub(crate) const ALL: [Kernel; 9] = [
+    pub(crate) const ALL: [Kernel; 10] = [
         Kernel::Sweep,
         Kernel::Level,
         Kernel::Judge,
         Kernel::JudgeRows,
         Kernel::Emit,
         Kernel::Estimate,
+        Kernel::Probe,
         Kernel::Anneal,
         Kernel::Count,
         Kernel::Keep,
@@ -83,6 +85,11 @@ impl Kernel {
                 "estimate",
                 "estimate",
                 &[(1, Read), (2, Read), (3, ReadWrite)],
+            ),
+            Kernel::Probe => (
+                "probe",
+                "probe",
+                &[(1, Read), (2, Read), (3, Read), (4, ReadWrite)],
             ),
             Kernel::Anneal => (
                 "anneal",
@@ -127,6 +134,7 @@ impl Kernel {
             // naga takes subgroup operations without the directive that enables them, and does not know it.
             "prune" if subgroups => [MATRIX, PRUNE, COMPACT_SUBGROUP].concat(),
             "prune" => [MATRIX, PRUNE, COMPACT_PLAIN].concat(),
+            "probe" => [MATRIX, PROBE].concat(),
             "anneal" => ANNEAL.to_owned(),
             _ => [MATRIX, ESTIMATE].concat(),
         }
@@ -139,4 +147,5 @@ const COMPACT_SUBGROUP: &str = include_str!("../../shaders/shared/compact_subgro
 const CLOSURE: &str = include_str!("../../shaders/closure.wgsl");
 const PRUNE: &str = include_str!("../../shaders/prune.wgsl");
 const ESTIMATE: &str = include_str!("../../shaders/estimate.wgsl");
+const PROBE: &str = include_str!("../../shaders/probe.wgsl");
 const ANNEAL: &str = include_str!("../../shaders/anneal.wgsl");

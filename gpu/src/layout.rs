@@ -84,6 +84,11 @@ params! {
     EstimateParams { first_row, unused, unused_too, unused_also }
 }
 
+params! {
+    /// Of `probe`.
+    ProbeParams { first, end, unused, unused_too }
+}
+
 numbers! {
     /// Of `anneal`, `count` and `keep`.
     AnnealParams { first, end, seed, turn, sweep, unused, unused_too, unused_also }

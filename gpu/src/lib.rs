@@ -9,6 +9,7 @@
 
 mod adapter;
 mod anneal;
+mod batch;
 mod closure;
 mod cost;
 mod cpu;
@@ -25,6 +26,7 @@ mod matrix;
 mod meter;
 mod pairs;
 mod places;
+mod probe;
 mod recording;
 mod resident;
 mod round;
@@ -38,6 +40,7 @@ use std::str::FromStr;
 
 pub use adapter::{About, AdapterKind};
 pub use anneal::GpuCooler;
+pub use batch::{Member, members};
 pub use closure::Form;
 pub use device::Gpu;
 pub use error::GpuError;

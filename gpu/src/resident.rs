@@ -16,6 +16,7 @@ use crate::list::List;
 use crate::matrix::{Band, Cut};
 use crate::pairs::{Closed, Judge, Means, Pairs};
 use crate::places::Places;
+use crate::probe::Probe;
 use crate::recording::{BufferId, Executor, Load, Recording, Traffic};
 use crate::round::Round;
 
@@ -45,6 +46,8 @@ pub(crate) struct Resident<E> {
     /// Where the nodes stand, once there is a closure.
     pub(crate) places: Option<Places>,
     pairs: Option<Pairs>,
+    /// Made when it is first asked about paths.
+    probe: Option<Probe>,
     /// What the next wait is for.
     pending: Recording,
     pub(crate) traffic: Traffic,
@@ -88,6 +91,7 @@ impl<E: Executor> Resident<E> {
             cut,
             places: None,
             pairs,
+            probe: None,
             pending: Recording::default(),
             traffic: Traffic::default(),
             used: Used::default(),
@@ -202,6 +206,33 @@ impl<E: Executor> Resident<E> {
     /// The edges of the open pairs that paths imply.
     pub(crate) fn implied(&mut self, budget: &Budget) -> Result<Vec<PairEdge>, DeviceError> {
         self.ask(budget, Pairs::implied)
+    }
+
+    /// Whether there are paths between these pairs of nodes.
+    pub(crate) fn reaches(
+        &mut self,
+        asked: &[(u32, u32)],
+        budget: &Budget,
+    ) -> Result<Vec<bool>, DeviceError> {
+        let Some(places) = self.places.as_ref().filter(|_| !asked.is_empty()) else {
+            return Ok(vec![false; asked.len()]);
+        };
+        let probe = match &mut self.probe {
+            Some(probe) => probe,
+            none => none.insert(Probe::new(&mut self.executor)?),
+        };
+        let closed = Closed {
+            cut: &self.cut,
+            bands: &self.bands,
+            strips: self.strips,
+        };
+        let mut means = Means {
+            executor: &mut self.executor,
+            traffic: &mut self.traffic,
+            budget,
+        };
+        let pending = std::mem::take(&mut self.pending);
+        probe.ask(asked, places, pending, closed, &mut means)
     }
 
     /// Ancestors and descendants of every node.

@@ -197,11 +197,11 @@ pub struct Skip {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Bars, lines, a cactus or phases.
+    /// Bars, lines, a cactus, phases, or what a workload finds and costs.
     pub kind: FigureKind,
     /// The axis that runs along the picture; for a cactus nothing.
     pub x: Option<Spanned<String>>,
-    /// The axis that is told apart by colour; for phases nothing.
+    /// The axis that is told apart by colour; nothing for phases, detection and making.
     pub series: Option<Spanned<String>>,
     /// What is measured.
     #[serde(default)]
@@ -225,6 +225,12 @@ pub enum FigureKind {
     Cactus,
     /// Bars of the phases' times, one on top of the other.
     Phases,
+    /// Bars of the share of runs that found a violation, with its 95 % interval.
+    Detection,
+    /// Grouped bars of the share of attempts that aborted while the history was made.
+    Aborts,
+    /// Bars of the times of making the history and of checking it, one on top of the other.
+    Making,
 }
 
 /// Which time is compared.

@@ -388,10 +388,12 @@ impl<'a> Settler<'a> {
                 let words = "a cactus has no `x`: it counts instances";
                 return Err(self.page.blame(x.span(), words));
             }
-            // The phases are its colours.
-            (Some(x), None, FigureKind::Phases) => (Some(axis(x)?), axis(x)?),
-            (_, Some(series), FigureKind::Phases) => {
-                let words = "a figure of phases has no `series`: the phases are its colours";
+            // Its parts are its colours, or it has one colour.
+            (Some(x), None, FigureKind::Phases | FigureKind::Detection | FigureKind::Making) => {
+                (Some(axis(x)?), axis(x)?)
+            }
+            (_, Some(series), FigureKind::Phases | FigureKind::Detection | FigureKind::Making) => {
+                let words = "a figure of phases, detection or making has no `series`: phases and making have parts as colours, detection has one colour";
                 return Err(self.page.blame(series.span(), words));
             }
             (Some(x), Some(series), kind) => {
@@ -408,7 +410,7 @@ impl<'a> Settler<'a> {
                 (Some(at), series)
             }
             (x, series, _) => {
-                let words = "bars and lines need `x` and `series`, a cactus `series`, phases `x`";
+                let words = "bars, lines and aborts need `x` and `series`, a cactus `series`, phases, detection and making `x`";
                 let named = x.as_ref().or(series.as_ref());
                 let span = named.map_or(shown_span, Spanned::span);
                 return Err(self.page.blame(span, words));

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a run without an answer counts as longer than any answer, so that a median over seeds is honest.
 
+use kingsnake_context::rng::Rng;
+
 use crate::design::{Cell, Study};
 use crate::recipe::Measure;
 use crate::row::{Row, RowOutcome};
@@ -88,14 +90,8 @@ fn interval(sorted: &[f64]) -> Option<(f64, f64)> {
     if n < 3 {
         return Some((*sorted.first()?, *sorted.last()?));
     }
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut draw = || {
-        // Marsaglia's xorshift.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        sorted[(state % n as u64) as usize]
-    };
+    let mut rng = Rng::new(0);
+    let mut draw = || sorted[rng.below(n)];
     let mut medians: Vec<f64> = (0..DRAWS)
         .filter_map(|_| {
             let mut drawn: Vec<f64> = (0..n).map(|_| draw()).collect();

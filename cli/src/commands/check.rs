@@ -16,6 +16,7 @@ use kingsnake_solver::level::Level;
 use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
+use kingsnake_solver::prune::Device;
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
@@ -60,7 +61,8 @@ pub fn run(
     let work = {
         let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
         let listener = drawing.listener();
-        move || answer(plan, &args, &budget, listener, start)
+        let device = Box::new(Gpu::new(plan.device.clone()));
+        move || answer(plan, &args, &budget, listener, start, device)
     };
     let answered = within(&budget, work);
     drop(drawing);
@@ -114,6 +116,33 @@ pub fn run(
     }
 }
 
+/// Checks on a device that other checks share: the exit status and the document, without a word to anybody.
+pub fn document(
+    args: &CheckArgs,
+    device: Box<dyn Device + Send>,
+    start: Instant,
+) -> Result<(u8, serde_json::Value)> {
+    let plan = Plan::new(args)?;
+    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
+    let budget = limits::budget(&args.limits.bounds, start)?;
+    let work = {
+        let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
+        let listener = Drawing::new(start, true).listener();
+        move || answer(plan, &args, &budget, listener, start, device)
+    };
+    let mut answer = match within(&budget, work) {
+        Ok((answer, _)) => answer,
+        Err(error) => match limits::stopped(&error) {
+            Some(reason) => stopped(plan, reason.clone(), start),
+            None => return Err(error),
+        },
+    };
+    answer.expected = expected;
+    let answer = told(answer, false);
+    let document = serde_json::to_value(json::document(&answer))?;
+    Ok((answer.status(), document))
+}
+
 /// Complains about files that cannot be written, or that are each other or the history.
 pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     let instance = args.files.proof.as_deref().map(instance_path);
@@ -161,6 +190,7 @@ fn answer(
     budget: &Budget,
     mut progress: CheckListener,
     start: Instant,
+    mut device: Box<dyn Device + Send>,
 ) -> Result<(Answer, Vec<String>)> {
     let mut marks = Marks::default();
     marks.begin(Phase::Parse);
@@ -182,10 +212,9 @@ fn answer(
     )?;
     kingsnake_gpu::expect(&plan.device)
         .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
-    let mut device = Gpu::new(plan.device.clone());
     let mut check = |backend: &mut dyn Backend| {
         let engines = Engines {
-            device: Some(&mut device),
+            device: Some(&mut *device),
             backend,
         };
         check_on(

@@ -17,7 +17,7 @@ use kingsnake_collect::{
 
 use crate::args::{CollectArgs, Typed};
 use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
-use crate::{collecting, interrupt};
+use crate::{collecting, interrupt, processor};
 
 /// More findings than this are only counted.
 const MOST_FINDINGS: usize = 5;
@@ -343,23 +343,32 @@ fn check_history(
         words.extend(["--report", &page]);
     }
     let start = Instant::now();
+    let used = processor::seconds();
     let status = run_check(&words, voice, start)?;
     let checking = start.elapsed();
     if !voice.quiet {
+        let used = processor::seconds().zip(used).map(|(now, then)| now - then);
+        let used = used.map(|seconds| Duration::from_secs_f64(seconds.max(0.0)));
         let collecting = collected.running + collected.merging;
-        say(&format!(
-            "Collected in {}, checked in {}{}\n",
-            lasting(collecting),
-            lasting(checking),
-            if checking > collecting {
-                ": checking took longer"
-            } else {
-                ""
-            }
-        ))
-        .context("cannot write to stdout")?;
+        let line = compared(collecting, checking, used);
+        say(&line).context("cannot write to stdout")?;
     }
     Ok((status, checking))
+}
+
+/// Which took longer. A check that waits for a processor is told from one that needs it: clients are many threads, and get more
+/// of a busy machine than a check does.
+fn compared(collecting: Duration, checking: Duration, used: Option<Duration>) -> String {
+    let which = match used {
+        _ if checking <= collecting => "checking took less".to_owned(),
+        Some(used) if used <= collecting => format!(
+            "checking waited, because the machine is busy; it used {} of processor time",
+            lasting(used)
+        ),
+        _ => "checking took longer".to_owned(),
+    };
+    let (collecting, checking) = (lasting(collecting), lasting(checking));
+    format!("Collected in {collecting}, checked in {checking}: {which}\n")
 }
 
 fn parse_check(words: &[&str]) -> Result<(Typed, ArgMatches)> {
@@ -470,4 +479,22 @@ fn test_in(
         .context("cannot write to stdout")?;
     }
     Ok(u8::from(n_failed > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collecting_and_checking_are_always_compared() {
+        let ms = Duration::from_millis;
+        let told = |collecting, checking, used: Option<u64>| {
+            let line = compared(ms(collecting), ms(checking), used.map(ms));
+            line.trim_end().split_once(": ").unwrap().1.to_owned()
+        };
+        assert_eq!(told(400, 300, Some(100)), "checking took less");
+        assert_eq!(told(400, 500, Some(450)), "checking took longer");
+        assert_eq!(told(400, 500, None), "checking took longer");
+        assert!(told(400, 500, Some(60)).starts_with("checking waited"));
+    }
 }

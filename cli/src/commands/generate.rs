@@ -149,6 +149,7 @@ fn run_lwt(args: &GenerateArgs, voice: Voice, start: Instant) -> Result<u8> {
         reads: percent(args.lwt.read_share),
         failed: percent(args.lwt.fail_share),
         unknown: percent(args.lwt.unknown_share),
+        max_writes_per_key: args.max_writes_per_key,
         fault: args.lwt.lwt_fault,
         seed: args.seed,
     };

@@ -5,6 +5,7 @@
 
 mod annotations;
 mod junit;
+mod packed;
 mod page;
 mod row;
 
@@ -27,6 +28,7 @@ use crate::limits::is_stdio;
 use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
+use packed::Packed;
 use row::ManyRow;
 
 /// Options that the cells are not told: what is written once for all of them.
@@ -157,6 +159,8 @@ struct Many {
     limits: Limits,
     /// What each process is told besides, because several run at a time.
     share: Vec<String>,
+    /// Where one device serves several histories at a time.
+    packed: Option<Packed>,
 }
 
 impl Many {
@@ -197,6 +201,7 @@ impl Many {
                 memory: None,
             },
             share,
+            packed: Packed::new(args),
         }
     }
 
@@ -254,6 +259,10 @@ impl Batch for Many {
     }
 
     fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
+        let packed = self.packed.as_ref();
+        if let Some(row) = packed.and_then(|it| it.row(item, &self.items)) {
+            return Ok(Some(row));
+        }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut line = item.argv.clone();
         line.extend(self.share.iter().cloned());

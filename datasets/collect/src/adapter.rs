@@ -119,9 +119,13 @@ pub struct Chosen {
 pub enum Aggregate {
     /// How many there are.
     Count,
-    /// The sum of the numbers beside their values. Not the least or the greatest one: a database may find that without looking
-    /// at the other rows, and a certificate takes all of them for read.
+    /// The sum of the numbers beside their values.
     Sum,
+    /// The least key. Keys, because no two rows have the same: where several have the least number, nobody knows which of them a
+    /// database looked at.
+    Min,
+    /// The greatest key.
+    Max,
 }
 
 fn no_conditions<T>() -> Result<T, Failure> {

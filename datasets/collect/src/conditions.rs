@@ -34,13 +34,15 @@ fn one(rng: &mut Rng) -> Asked {
     let number = rng.below(NUMBERS as usize) as i64;
     let low = rng.below((NUMBERS - SPAN) as usize) as i64;
     let span = (low, low + SPAN - 1);
-    match rng.below(10) {
+    match rng.below(12) {
         0..2 => Asked::Insert(number),
         2..5 => Asked::Select(span),
         5..7 => Asked::Update((low, low + 2), number),
         7 => Asked::Delete((low, low)),
         8 => Asked::Aggregate(span, Aggregate::Count),
-        _ => Asked::Aggregate(span, Aggregate::Sum),
+        9 => Asked::Aggregate(span, Aggregate::Sum),
+        10 => Asked::Aggregate(span, Aggregate::Min),
+        _ => Asked::Aggregate(span, Aggregate::Max),
     }
 }
 
@@ -93,6 +95,8 @@ pub(crate) fn aggregate(numbers: Numbers, function: Aggregate, result: Option<i6
     match function {
         Aggregate::Count => format!("[\"aggregate\",{query},\"count\",null,{result}]"),
         Aggregate::Sum => format!("[\"aggregate\",{query},\"sum\",\"number\",{result}]"),
+        Aggregate::Min => format!("[\"aggregate\",{query},\"min\",\"key\",{result}]"),
+        Aggregate::Max => format!("[\"aggregate\",{query},\"max\",\"key\",{result}]"),
     }
 }
 

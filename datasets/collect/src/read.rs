@@ -183,14 +183,14 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
     let number = |at: usize| fields.get(at).and_then(Value::as_i64);
     let text = |at: usize| fields.get(at).and_then(Value::as_str);
     let name = text(0)?;
-    if name == "begin" {
+    if name == "b" {
         let txn = Txn {
             id: number(1)?,
             session: number(2)?,
             client,
             begin: number(3)?,
             commit: None,
-            // Nothing is sent to commit before `commit` is recorded.
+            // Nothing is sent to commit before `c` is recorded.
             status: Status::Aborted,
             ops: Vec::new(),
             writes: Vec::new(),
@@ -248,7 +248,7 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
                 this.write("w", key, value);
             }
         }
-        "rank" => this.txn.writes.last_mut()?.rank = Some(number(1)?),
+        "n" => this.txn.writes.last_mut()?.rank = Some(number(1)?),
         "name" => this.txn.name = Some(text(1)?.to_owned()),
         "snapshot" => {
             let snapshot = text(1)?.to_owned();
@@ -259,14 +259,15 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
                 _ => this.txn.snapshots.push(snapshot),
             }
         }
-        "commit" => this.committing = true,
+        "c" => this.committing = true,
+        "ok" => {
+            this.ended = true;
+            this.txn.commit = Some(this.txn.begin.checked_add(number(1)?)?);
+            this.txn.status = Status::Committed;
+        }
         "end" => {
             this.ended = true;
             this.txn.status = match text(1)? {
-                "committed" => {
-                    this.txn.commit = Some(number(2)?);
-                    Status::Committed
-                }
                 "aborted" => Status::Aborted,
                 _ => Status::Unknown,
             };

@@ -2,6 +2,8 @@
 //!
 //! This file reads events; [`jepsen_pairs`](super::jepsen_pairs) makes transactions of them.
 
+use std::num::NonZeroU32;
+
 use kingsnake_history::model::{HistoryBuilder, Token};
 
 use super::datum::{Datum, Dialect, pass_ignored, scan};
@@ -69,8 +71,8 @@ pub(super) struct MicroOp {
 pub(super) struct ClientEvent {
     pub(super) kind: EventKind,
     pub(super) process: Option<i64>,
-    pub(super) time: Option<i64>,
-    pub(super) index: Option<i64>,
+    pub(super) time: Stamp,
+    pub(super) index: Stamp,
     /// Its number in the file, all events counted.
     pub(super) number: i64,
     /// Where it stands.
@@ -79,8 +81,29 @@ pub(super) struct ClientEvent {
     pub(super) has_steps: bool,
     /// A range of [`Events::steps`].
     pub(super) steps: (u32, u32),
+    /// How far behind [`ClientEvent::at`] the steps stand, if they were passed over.
+    pub(super) skipped: Option<NonZeroU32>,
+}
+
+impl ClientEvent {
     /// Where the steps stand, if they were passed over.
-    pub(super) skipped: Option<usize>,
+    pub(super) fn skipped_at(&self) -> Option<usize> {
+        self.skipped.map(|it| self.at + it.get() as usize)
+    }
+}
+
+/// A number that may be missing, in eight bytes: large logs have millions. The least number of all counts as missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(i64);
+
+impl Stamp {
+    pub(super) fn new(number: Option<i64>) -> Self {
+        Stamp(number.unwrap_or(i64::MIN))
+    }
+
+    pub(super) fn get(self) -> Option<i64> {
+        (self.0 != i64::MIN).then_some(self.0)
+    }
 }
 
 /// The events of one file.
@@ -125,6 +148,9 @@ pub(super) enum Way {
     #[cfg(test)]
     Hasty,
 }
+
+/// After so many events the rest is guessed to be like them.
+const SAMPLE: i64 = 4096;
 
 /// Reads one file.
 pub(crate) fn read(
@@ -175,6 +201,9 @@ pub(super) fn read_by(
                     events.read_event(&mut cursor, dialect, number, builder)?;
                 }
                 number += 1;
+                if number == SAMPLE {
+                    events.reserve(cursor.at, cursor.rest().len());
+                }
             }
         }
     }
@@ -193,6 +222,18 @@ pub(super) fn read_by(
 }
 
 impl Events {
+    /// Makes room for events of so many bytes, as these have taken so many: arrays of millions that grow are copied, and the
+    /// system clears every page of each copy. Room that is not used costs nothing.
+    fn reserve(&mut self, n_read: usize, n_left: usize) {
+        let more = |length: usize| {
+            let expected = length as f64 * n_left as f64 / n_read.max(1) as f64;
+            (expected * 1.05) as usize + 16
+        };
+        self.all.reserve(more(self.all.len()));
+        self.steps.reserve(more(self.steps.len()));
+        self.items.reserve(more(self.items.len()));
+    }
+
     fn read_event(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -254,8 +295,8 @@ impl Events {
         self.all.push(ClientEvent {
             kind,
             process,
-            time: int("time"),
-            index: int("index"),
+            time: Stamp::new(int("time")),
+            index: Stamp::new(int("index")),
             number,
             at,
             has_steps,
@@ -275,7 +316,8 @@ impl Events {
         jepsen_fast::read_skipped(self, input.cursor(), dialect, builder);
         for at in std::mem::take(&mut self.unread) {
             let mut cursor = input.cursor();
-            cursor.at = self.all[at].skipped.take().unwrap_or(0);
+            cursor.at = self.all[at].skipped_at().unwrap_or(0);
+            self.all[at].skipped = None;
             let here = Cursor {
                 at: self.all[at].at,
                 ..cursor

@@ -4,11 +4,13 @@
 //! What an invocation asked is passed over: its completion repeats it, so a mistake there is not noticed. [`read_skipped`] comes
 //! back for those that need it.
 
+use std::num::NonZeroU32;
+
 use kingsnake_history::model::{HistoryBuilder, Token};
 use rustc_hash::FxHashMap;
 
 use super::datum::Dialect;
-use super::jepsen::{Action, ClientEvent, Content, EventKind, Events, MicroOp, Way};
+use super::jepsen::{Action, ClientEvent, Content, EventKind, Events, MicroOp, Stamp, Way};
 use crate::cursor::Cursor;
 
 /// What stands after `:value`.
@@ -69,6 +71,9 @@ pub(super) fn read_skipped(
     dialect: Dialect,
     builder: &mut HistoryBuilder,
 ) {
+    if events.all.iter().all(|event| event.skipped.is_none()) {
+        return;
+    }
     // The invocation that a process waits for, and how many are open.
     let mut open: FxHashMap<Option<i64>, (Option<usize>, usize)> = FxHashMap::default();
     let mut needed = Vec::new();
@@ -94,7 +99,7 @@ pub(super) fn read_skipped(
     needed.extend(open.into_values().filter_map(|(waiting, _)| waiting));
     needed.sort_unstable();
     for at in needed {
-        let Some(value_at) = events.all[at].skipped else {
+        let Some(value_at) = events.all[at].skipped_at() else {
             continue;
         };
         cursor.at = value_at;
@@ -261,11 +266,15 @@ impl<'a> Reader<'_, '_, 'a> {
             n_seen |= bit;
         }
         let (has_steps, steps, skipped) = self.steps_of(f, value)?;
+        let skipped = match skipped {
+            None => None,
+            Some(at) => Some(NonZeroU32::new(u32::try_from(at - start).ok()?)?),
+        };
         Some(ClientEvent {
             kind: kind?,
             process: Some(process?),
-            time,
-            index,
+            time: Stamp::new(time),
+            index: Stamp::new(index),
             number,
             at: start,
             has_steps,

@@ -49,7 +49,7 @@ pub(super) fn build(
     let all = &events.all;
     let txns = pair(events);
     let clock = choose_clock(all);
-    let by_index = all.iter().all(|event| event.index.is_some());
+    let by_index = all.iter().all(|event| event.index.get().is_some());
     let is_list = is_list_append(events);
     if !is_list {
         builder.initial_everywhere(Token::Nil);
@@ -62,12 +62,13 @@ pub(super) fn build(
         queries: events.queries(),
     };
     let mut lanes = Lanes::default();
+    builder.reserve_ops(events.steps.len());
     let mut polled = input.polled();
     for txn in &txns {
         polled.step()?;
         let last = &all[txn.completion.or(txn.invoke).unwrap_or(0)];
         let name = Token::Int(if by_index {
-            last.index.unwrap_or(0)
+            last.index.get().unwrap_or(0)
         } else {
             last.number
         });
@@ -106,26 +107,54 @@ pub(super) fn build(
     Ok(())
 }
 
+/// The invocations of one process that have not completed. A sound history has one, which is kept without an allocation.
+#[derive(Default)]
+struct Waiting {
+    first: Option<usize>,
+    rest: VecDeque<usize>,
+}
+
+impl Waiting {
+    fn push(&mut self, txn: usize) {
+        match self.first {
+            None => self.first = Some(txn),
+            Some(_) => self.rest.push_back(txn),
+        }
+    }
+
+    /// Removes the first that fits, or the first of all.
+    fn take(&mut self, fits: impl Fn(usize) -> bool) -> Option<usize> {
+        let first = self.first?;
+        if !self.rest.is_empty() && !fits(first) {
+            let others = self.rest.iter().take(MOST_WAITING - 1);
+            if let Some(place) = others.copied().position(&fits) {
+                return self.rest.remove(place);
+            }
+        }
+        self.first = self.rest.pop_front();
+        Some(first)
+    }
+}
+
 /// The transactions, in order of their first events.
 fn pair(events: &Events) -> Vec<Txn> {
-    let mut txns: Vec<Txn> = Vec::new();
-    let mut open: FxHashMap<Option<i64>, VecDeque<usize>> = FxHashMap::default();
+    let mut txns: Vec<Txn> = Vec::with_capacity(events.all.len().div_ceil(2));
+    let mut open: FxHashMap<Option<i64>, Waiting> = FxHashMap::default();
     for (index, event) in events.all.iter().enumerate() {
         let waiting = open.entry(event.process).or_default();
         if event.kind == EventKind::Invoke {
-            waiting.push_back(txns.len());
+            waiting.push(txns.len());
             txns.push(Txn {
                 invoke: Some(index),
                 completion: None,
             });
             continue;
         }
-        let fits = |&txn: &usize| {
+        let fits = |txn: usize| {
             let invoke = txns[txn].invoke.map(|invoke| &events.all[invoke]);
             invoke.is_some_and(|invoke| completes(events, invoke, event))
         };
-        let place = waiting.iter().take(MOST_WAITING).position(fits);
-        match waiting.remove(place.unwrap_or(0)) {
+        match waiting.take(fits) {
             Some(txn) => txns[txn].completion = Some(index),
             None => txns.push(Txn {
                 invoke: None,
@@ -150,11 +179,11 @@ fn choose_clock(all: &[ClientEvent]) -> Clock {
     if !all.iter().any(|event| event.kind == EventKind::Invoke) {
         return Clock::None;
     }
-    let has_time = all.iter().all(|event| event.time.is_some());
+    let has_time = all.iter().all(|event| event.time.get().is_some());
     let runs = all.iter().any(|event| event.time != all[0].time);
     if has_time && runs {
         Clock::Time
-    } else if all.iter().all(|event| event.index.is_some()) {
+    } else if all.iter().all(|event| event.index.get().is_some()) {
         Clock::Index
     } else {
         Clock::Order
@@ -164,8 +193,8 @@ fn choose_clock(all: &[ClientEvent]) -> Clock {
 fn moment(clock: Clock, event: &ClientEvent) -> Option<i64> {
     match clock {
         Clock::None => None,
-        Clock::Time => event.time,
-        Clock::Index => event.index,
+        Clock::Time => event.time.get(),
+        Clock::Index => event.index.get(),
         Clock::Order => Some(event.number),
     }
 }
@@ -177,19 +206,29 @@ fn is_list_append(events: &Events) -> bool {
     })
 }
 
-/// The lanes of one process: after which event each is free again. A lane that is never free is not kept.
+/// The lanes of one process: after which event each is free again. A lane that is never free is not kept. A sound history has
+/// one lane a process, which is kept without an allocation.
 #[derive(Default)]
-struct Process {
+struct ProcessLanes {
+    first_free_after: Option<(usize, usize)>,
     free_after: BinaryHeap<Reverse<(usize, usize)>>,
     n_lanes: usize,
 }
 
-impl Process {
+impl ProcessLanes {
     /// A lane that is free when a transaction starts.
     fn take(&mut self, start: usize, end: Option<usize>) -> usize {
-        let lane = match self.free_after.peek() {
-            Some(&Reverse((after, lane))) if after < start => {
-                self.free_after.pop();
+        let free = match (self.first_free_after, self.free_after.peek()) {
+            (Some(first), Some(&Reverse(other))) => Some(first.min(other)),
+            (first, other) => first.or(other.map(|it| it.0)),
+        };
+        let lane = match free {
+            Some((after, lane)) if after < start => {
+                if self.first_free_after == free {
+                    self.first_free_after = None;
+                } else {
+                    self.free_after.pop();
+                }
                 lane
             }
             _ => {
@@ -198,7 +237,11 @@ impl Process {
             }
         };
         if let Some(end) = end {
-            self.free_after.push(Reverse((end, lane)));
+            if self.first_free_after.is_none() {
+                self.first_free_after = Some((end, lane));
+            } else {
+                self.free_after.push(Reverse((end, lane)));
+            }
         }
         lane
     }
@@ -207,7 +250,7 @@ impl Process {
 /// Splits processes that overlap themselves.
 #[derive(Default)]
 struct Lanes {
-    processes: FxHashMap<i64, Process>,
+    processes: FxHashMap<i64, ProcessLanes>,
     n_overlapping: usize,
     n_alone: usize,
 }

@@ -79,6 +79,8 @@ pub struct Lwt {
     pub failed: usize,
     /// Of a hundred compare-and-sets, how many have an unknown end.
     pub unknown: usize,
+    /// After how many compare-and-sets that succeed a key is replaced by a fresh one.
+    pub max_writes_per_key: Option<u64>,
     /// What goes wrong once, in the middle.
     pub fault: Option<LwtFault>,
     /// The seed.
@@ -108,6 +110,8 @@ impl Lwt {
         let n_keys = self.n_keys.max(1);
         let mut held = vec![0_i64; n_keys];
         let mut last_value = vec![0_i64; n_keys];
+        // The key that stands in each place, and how often it was written.
+        let mut placed: Vec<(usize, u64)> = (0..n_keys).map(|key| (key, 0)).collect();
         let mut ops: Vec<Drawn> = Vec::with_capacity(self.n_ops);
         let width = (self.n_clients * self.concurrency / 100).clamp(1, self.n_clients.max(1));
         let mut now = 0_i64;
@@ -117,8 +121,15 @@ impl Lwt {
             shuffle(&mut rng, &mut clients);
             let first = ops.len();
             for &client in &clients[..n] {
-                let key = rng.below(n_keys);
+                let place = &mut placed[rng.below(n_keys)];
+                let key = place.0;
                 let (action, status) = self.draw(&mut rng, &mut held[key], &mut last_value[key]);
+                place.1 += u64::from(matches!(action, Action::Cas(..)));
+                if self.max_writes_per_key.is_some_and(|most| place.1 >= most) {
+                    *place = (held.len(), 0);
+                    held.push(0);
+                    last_value.push(0);
+                }
                 ops.push(Drawn {
                     client,
                     key,
@@ -276,5 +287,39 @@ fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
                 ops.push(added(Action::Read(expected)));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_replaced_after_its_writes() {
+        let lwt = Lwt {
+            n_ops: 500,
+            n_clients: 10,
+            n_keys: 2,
+            concurrency: 100,
+            reads: 20,
+            failed: 10,
+            unknown: 0,
+            max_writes_per_key: Some(5),
+            fault: None,
+            seed: 1,
+        };
+        let history = lwt.history().expect("it is a history");
+        let mut n_writes = vec![0; history.n_keys()];
+        for txn in history.txns() {
+            for op in history.ops(txn) {
+                if let kingsnake_history::model::Op::Write { key, .. } = op
+                    && history.status(txn) == Status::Committed
+                {
+                    n_writes[key.index()] += 1;
+                }
+            }
+        }
+        assert_eq!(n_writes.iter().max(), Some(&5));
+        assert!(n_writes.len() > 50, "{}", n_writes.len());
     }
 }

@@ -10,7 +10,7 @@ use super::order_binary::OrderBinary;
 use super::order_unary::OrderUnary;
 use super::{Encoding, Sink, Size, share, shared_size};
 use crate::reduce::{Arena, reduce};
-use crate::support::{Owned, Random, edge, planted, small};
+use crate::support::{Owned, Rng, edge, planted, small};
 
 fn arena(owned: &Owned) -> Arena {
     let reduced = reduce(&owned.question(), &Budget::unlimited());
@@ -52,7 +52,7 @@ fn all(arena: &Arena) -> [Size; 4] {
 
 #[test]
 fn every_formula_has_the_size_that_was_foreseen() {
-    let mut random = Random::new(21);
+    let mut random = Rng::new(21);
     let mut largest = [0; 4];
     for round in 0..600 {
         let owned = if round % 10 == 0 {
@@ -105,7 +105,7 @@ fn where_nothing_is_known_the_sizes_are_the_textbook_ones() {
 #[test]
 fn the_table_in_the_docs_is_true() {
     let docs = include_str!("../../../docs/encodings.md");
-    let mut random = Random::new(1);
+    let mut random = Rng::new(1);
     let questions = [
         ("ten nodes, nothing known", complete(10)),
         ("planted, 100 nodes", planted(100, 200, false, &mut random)),

@@ -8,7 +8,7 @@ use super::{ASI, DIFFERENCE, Encoding, GSI, ORDER, PROPAGATOR, Z3};
 use crate::BackendOptions;
 use crate::faults::Z3Faults;
 use crate::support::suite::{small_histories, small_questions};
-use crate::support::{Owned, Random, small};
+use crate::support::{Owned, Rng, small};
 
 const ALL: [&Encoding; 5] = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
 
@@ -101,7 +101,7 @@ fn a_no_that_needs_a_hint_is_noticed_by_the_back_end_and_by_who_asks_again() {
                 ..Z3Faults::default()
             };
             let noticed = (0..200).any(|seed| {
-                let owned = small(&mut Random::new(seed));
+                let owned = small(&mut Rng::new(seed));
                 let question = owned.question();
                 let mut backend = Z3::new(encoding, &BackendOptions::default());
                 let plain = backend.decide(question, &Budget::unlimited(), &mut Silent);
@@ -142,7 +142,7 @@ fn a_parameter_that_z3_does_not_know_is_an_error_and_no_answer() {
         unknown_parameter: true,
         ..Z3Faults::default()
     };
-    let mut random = Random::new(1);
+    let mut random = Rng::new(1);
     for _ in 0..20 {
         let owned = small(&mut random);
         assert!(decide(&owned, Z3Faults::default()).is_ok());
@@ -153,7 +153,7 @@ fn a_parameter_that_z3_does_not_know_is_an_error_and_no_answer() {
 
 #[test]
 fn sizes_are_as_the_document_says() {
-    let mut random = Random::new(6);
+    let mut random = Rng::new(6);
     for _ in 0..20 {
         let owned = small(&mut random);
         let question = owned.question();

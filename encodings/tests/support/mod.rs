@@ -1,29 +1,14 @@
 #![allow(dead_code)]
-//! Random questions, the exhaustive answer to them, and the judge of a back end's answer.
+//! Rng questions, the exhaustive answer to them, and the judge of a back end's answer.
 
 pub mod suite;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
+pub use kingsnake_context::rng::Rng;
 use kingsnake_encodings::{BackendOptions, Propagator};
 use kingsnake_graph::decide::{Backend, Constraints, Decision, Question, Side};
 use kingsnake_graph::{Edge, Reason};
-
-/// Xorshift: enough for tests, and the same on every machine.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 11) % n as u64) as usize
-    }
-}
 
 /// A question that owns its arrays.
 #[derive(Clone, Debug)]
@@ -93,7 +78,7 @@ impl Owned {
     }
 
     /// With an estimate that says nothing true.
-    pub fn misled(mut self, random: &mut Random) -> Owned {
+    pub fn misled(mut self, random: &mut Rng) -> Owned {
         self.estimate = (0..self.n_nodes)
             .map(|_| random.below(100) as f32)
             .collect();
@@ -185,7 +170,7 @@ impl Owned {
 }
 
 /// A small random question.
-pub fn small(random: &mut Random) -> Owned {
+pub fn small(random: &mut Rng) -> Owned {
     let n_nodes = 3 + random.below(6);
     let mut order: Vec<u32> = (0..n_nodes as u32).collect();
     for i in (1..n_nodes).rev() {
@@ -219,7 +204,7 @@ pub fn small(random: &mut Random) -> Owned {
 
 /// A larger question about a hidden serial order: a version must not come between another and its readers. With `torn`, three
 /// nodes are asked to precede one another in a circle, whichever sides are taken.
-pub fn planted(n_nodes: usize, n_constraints: usize, torn: bool, random: &mut Random) -> Owned {
+pub fn planted(n_nodes: usize, n_constraints: usize, torn: bool, random: &mut Rng) -> Owned {
     let mut hidden: Vec<u32> = (0..n_nodes as u32).collect();
     for i in (1..n_nodes).rev() {
         hidden.swap(i, random.below(i + 1));
@@ -260,7 +245,7 @@ pub fn planted(n_nodes: usize, n_constraints: usize, torn: bool, random: &mut Ra
 
 impl Owned {
     /// Replaces the order by another topological order, so that the hidden one is not given away.
-    fn shuffled_order(mut self, random: &mut Random) -> Owned {
+    fn shuffled_order(mut self, random: &mut Rng) -> Owned {
         let mut waiting = vec![0usize; self.n_nodes];
         for &to in &self.targets {
             waiting[to as usize] += 1;

@@ -16,7 +16,7 @@ use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::verdict::Verdict;
 
-use super::{Owned, Random, cnf, edge, judge, pigeons, planted, small};
+use super::{Owned, cnf, edge, judge, pigeons, planted, small};
 
 /// Makes the back end under test.
 pub type Make<'a> = &'a dyn Fn(&BackendOptions) -> Box<dyn Backend>;
@@ -35,9 +35,9 @@ fn count(tally: &mut [usize; 2], truth: bool) {
     tally[usize::from(!truth)] += 1;
 }
 
-/// Random questions against enumeration, without an estimate, with a good one, and with a misleading one.
+/// Rng questions against enumeration, without an estimate, with a good one, and with a misleading one.
 pub fn small_questions(make: Make, n_questions: u64) -> Judged {
-    let mut random = Random::new(11);
+    let mut random = Rng::new(11);
     let mut tally = [0; 2];
     for round in 0..n_questions {
         let owned = small(&mut random);
@@ -124,7 +124,7 @@ fn verdict(
     }
 }
 
-/// Random histories, SER and SI, with and without session order, against the brute-force oracle.
+/// Rng histories, SER and SI, with and without session order, against the brute-force oracle.
 pub fn small_histories(make: Make, n_histories: u64) -> Judged {
     let mut tally = [0; 2];
     let specs = specs(make, &SPECS);
@@ -172,7 +172,7 @@ pub fn puzzles(make: Make) -> Judged {
 
 /// Formulas in conjunctive normal form, written as questions.
 pub fn formulas(make: Make) -> Judged {
-    let mut random = Random::new(5);
+    let mut random = Rng::new(5);
     let mut tally = [0; 2];
     for round in 0..60 {
         let n_variables = 8;
@@ -202,7 +202,7 @@ pub fn formulas(make: Make) -> Judged {
 
 /// Questions and histories that no enumeration can decide, but whose answer was planted.
 pub fn middling(make: Make) -> Judged {
-    let mut random = Random::new(2);
+    let mut random = Rng::new(2);
     let mut tally = [0; 2];
     for (n_nodes, n_constraints) in [(40, 60), (60, 200), (120, 250), (200, 300)] {
         for torn in [false, true] {
@@ -308,7 +308,7 @@ pub fn stops_searching(make: Make, late: Duration) -> Result<(), String> {
 
 /// A question so large that building the formula already takes longer than allowed, or that is refused for its size.
 pub fn stops_building(make: Make, late: Duration) -> Result<(), String> {
-    let owned = planted(20_000, 150_000, true, &mut Random::new(9));
+    let owned = planted(20_000, 150_000, true, &mut Rng::new(9));
     let started = Instant::now();
     let limit = Duration::from_millis(50);
     let budget = Budget::unlimited()
@@ -323,7 +323,7 @@ pub fn stops_building(make: Make, late: Duration) -> Result<(), String> {
 
 /// What does not fit is refused, not allocated.
 pub fn fits(make: Make) -> Result<(), String> {
-    let owned = planted(2000, 4000, true, &mut Random::new(1));
+    let owned = planted(2000, 4000, true, &mut Rng::new(1));
     let budget = Budget::unlimited().with_memory(1000);
     match ask(make, &BackendOptions::default(), &owned, &budget)?.0 {
         Decision::Unknown(StopReason::Memory { .. }) => Ok(()),
@@ -333,7 +333,7 @@ pub fn fits(make: Make) -> Result<(), String> {
 
 /// The same seed gives the same run, to the last conflict.
 pub fn repeats(make: Make) -> Result<(), String> {
-    let mut random = Random::new(4);
+    let mut random = Rng::new(4);
     for torn in [false, true] {
         let owned = planted(100, 250, torn, &mut random);
         for seed in [0, 1] {

@@ -3,6 +3,7 @@
 mod anneal;
 mod closure;
 mod estimate;
+mod probe;
 mod prune;
 
 use kingsnake_context::budget::Budget;
@@ -43,6 +44,7 @@ impl Twins {
             Kernel::JudgeRows => prune::judge_rows(params, groups, &mut bound),
             Kernel::Emit => prune::emit(params, &mut bound),
             Kernel::Estimate => estimate::estimate(params, groups, &mut bound),
+            Kernel::Probe => probe::probe(params, &mut bound),
             Kernel::Anneal => anneal::anneal(params, &mut bound),
             Kernel::Count => anneal::count(params, &mut bound),
             Kernel::Keep => anneal::keep(params, &mut bound),

@@ -162,6 +162,10 @@ impl Device for Losing {
         self.0.implied(budget)
     }
 
+    fn reaches(&mut self, asked: &[(u32, u32)], budget: &Budget) -> Result<Vec<bool>, DeviceError> {
+        self.0.reaches(asked, budget)
+    }
+
     fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError> {
         self.0.relatives(budget)
     }

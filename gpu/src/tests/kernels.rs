@@ -110,6 +110,53 @@ fn the_closure_is_what_its_twin_computes_and_what_a_search_finds() {
     }
 }
 
+/// Whether there are paths between pairs of nodes, as an executor answers.
+fn probed<E: Executor>(
+    executor: E,
+    dag: &Dag,
+    asked: &[(u32, u32)],
+    options: ClosureOptions,
+) -> (Vec<bool>, E) {
+    let mut resident = Resident::new(executor, options, dag, None).unwrap();
+    resident.close(dag, &[], &unlimited()).unwrap();
+    let answers = resident.reaches(asked, &unlimited()).unwrap();
+    let mut executor = resident.executor;
+    executor.reset();
+    (answers, executor)
+}
+
+#[test]
+fn questions_about_paths_are_answered_as_a_search_answers_them() {
+    let mut gpu = hardware("probe", Opening::default());
+    let mut rng = Rng::new(5);
+    let (mut n_paths, mut n_lies) = (0, 0);
+    for (name, dag) in dags().into_iter().filter(|it| it.1.n_nodes() > 0) {
+        let reached = searched(&dag);
+        let mut node = || rng.below(dag.n_nodes()) as u32;
+        let asked: Vec<(u32, u32)> = (0..777).map(|_| (node(), node())).collect();
+        let truth = asked
+            .iter()
+            .map(|&(from, to)| reached[from as usize].binary_search(&to).is_ok());
+        let truth: Vec<bool> = truth.collect();
+        n_paths += truth.iter().filter(|it| **it).count();
+        for options in ways(dag.n_nodes()) {
+            let (twin, _) = probed(Twins::new(), &dag, &asked, options);
+            let (real, back) = probed(gpu, &dag, &asked, options);
+            gpu = back;
+            assert_eq!(twin, truth, "the twin: {name}, {options:?}");
+            assert_eq!(real, truth, "the kernel: {name}, {options:?}");
+        }
+        fault::commit(Some(TwinFault::ProbeSwapsTheEnds));
+        let (lies, _) = probed(Twins::new(), &dag, &asked, ClosureOptions::default());
+        fault::commit(None);
+        n_lies += usize::from(lies != truth);
+    }
+    assert!(
+        n_paths > 500 && n_lies > 3,
+        "{n_paths} paths, {n_lies} lies"
+    );
+}
+
 /// Edges that keep a graph acyclic, in an order of its nodes.
 fn more_edges(order: &[u32], n_edges: usize, rng: &mut Rng) -> Vec<Edge> {
     let mut pair = || {

@@ -5,8 +5,8 @@ use naga::{AddressSpace, Module, StorageAccess, TypeInner};
 
 use crate::kernel::{Access, Kernel};
 use crate::layout::{
-    self, AnnealParams, ClosureParams, EstimateParams, Layout, PruneParams, Reads, Run, Shape,
-    Strip,
+    self, AnnealParams, ClosureParams, EstimateParams, Layout, ProbeParams, PruneParams, Reads,
+    Run, Shape, Strip,
 };
 
 fn parse(source: &str) -> Module {
@@ -54,6 +54,7 @@ fn all_differences(kernel: Kernel, module: &Module) -> Vec<String> {
             wrong.extend(differences::<PruneParams>(module, "Params"));
             wrong.extend(differences::<Run>(module, "Run"));
         }
+        "probe" => wrong.extend(differences::<ProbeParams>(module, "Params")),
         _ => wrong.extend(differences::<EstimateParams>(module, "Params")),
     }
     wrong.extend(differences::<Strip>(module, "Strip"));

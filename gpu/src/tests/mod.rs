@@ -4,6 +4,10 @@
 //! a broken kernel pass.
 
 mod anneal;
+#[cfg(feature = "wgpu")]
+mod batch;
+#[cfg(feature = "wgpu")]
+mod choices;
 mod cuts;
 #[cfg(feature = "wgpu")]
 mod failures;
@@ -11,6 +15,9 @@ mod failures;
 mod kernels;
 mod layouts;
 mod model;
+#[cfg(feature = "wgpu")]
+#[path = "../../../encodings/tests/support/problems.rs"]
+mod problems;
 mod traffic;
 #[cfg(feature = "wgpu")]
 mod whole_checks;

@@ -16,7 +16,7 @@ use kingsnake_solver::resolve::resolve;
 
 use crate::{DeviceChoice, Form, Gpu};
 
-const SPECS: [Spec; 4] = [
+pub(super) const SPECS: [Spec; 4] = [
     spec(Model::Ser, false),
     spec(Model::Ser, true),
     spec(Model::Si, false),
@@ -33,7 +33,7 @@ const fn spec(model: Model, session_order: bool) -> Spec {
 
 /// What pruning found, to compare.
 #[derive(Debug, PartialEq)]
-struct Found {
+pub(super) struct Found {
     is_contradiction: bool,
     edges: Vec<Edge>,
     round_ends: Vec<usize>,
@@ -42,7 +42,7 @@ struct Found {
     rounds: Vec<(u64, u64)>,
 }
 
-fn prune_with(
+pub(super) fn prune_with(
     device: Option<&mut dyn Device>,
     history: &History,
     spec: Spec,

@@ -14,7 +14,7 @@ use kingsnake_history::model::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::AdyaError;
-use crate::interval::{Interval, intervals};
+use crate::interval::{Interval, necessary};
 use crate::versions::NOBODY;
 
 /// Which order is expected.
@@ -167,8 +167,7 @@ impl<'h> Replay<'h> {
             }
         }
         let queries = history.queries().iter();
-        let bounds: Vec<Vec<Interval>> =
-            queries.map(|query| intervals(&query.condition).0).collect();
+        let bounds: Vec<Vec<Interval>> = queries.map(|query| necessary(&query.condition)).collect();
         let mut indexes: Vec<Index> = Vec::new();
         for (query, bounds) in history.queries().iter().zip(&bounds) {
             for bound in bounds {

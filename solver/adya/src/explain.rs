@@ -1,10 +1,12 @@
 //! Finds again what an edge of a cycle is about: the key, the versions, the predicate.
 
+use std::borrow::Cow;
+
 use kingsnake_history::adya::{AdyaStep, Dependency, DependencyReason};
-use kingsnake_history::model::{Act, History, KeyId, Op, TxnId, ValueId};
+use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, TxnId, ValueId};
 
 use crate::graph::Link;
-use crate::query::Conditions;
+use crate::query::{Asked, Conditions, Side};
 use crate::snapshot::{Snapshots, own_writes};
 use crate::versions::{NOBODY, Versions};
 
@@ -105,29 +107,37 @@ impl Sources<'_> {
             if all[number].0 != txn {
                 break;
             }
-            let is_read = matches!(
-                predicate.act,
-                Act::Aggregate {
-                    column: Some(_),
-                    ..
-                }
-            );
+            let Some(read) = self.read_by(predicate) else {
+                continue;
+            };
             let Ok(view) = self.snapshots.view(txn, predicate) else {
                 continue;
             };
-            if !is_read {
-                continue;
-            }
             own_writes(self.history, txn, predicate.at as usize, &mut own);
-            let table = self.conditions.table(predicate.query);
-            for &key in &self.conditions.tables[table as usize].keys {
+            for &key in &self.conditions.tables[read.table as usize].keys {
                 let place = self.snapshots.place(&view, key);
-                if own.iter().all(|it| it.0 != key)
-                    && self.conditions.matches(predicate.query, place)
-                {
+                if own.iter().all(|it| it.0 != key) && self.conditions.matches(&read, place) {
                     places.push((key, place, Some(number as u32)));
                 }
             }
+        }
+    }
+
+    /// The condition of the rows that an aggregate reads.
+    fn read_by(&self, predicate: &Predicate) -> Option<Cow<'_, Asked>> {
+        match (predicate.act.extreme(), predicate.act) {
+            (Some(extreme), _) => {
+                let query = predicate.query;
+                let at = self.conditions.narrowed(query, extreme, Side::At);
+                Some(Cow::Owned(at))
+            }
+            (
+                None,
+                Act::Aggregate {
+                    column: Some(_), ..
+                },
+            ) => Some(Cow::Borrowed(self.conditions.asked(predicate.query))),
+            _ => None,
         }
     }
 
@@ -174,16 +184,17 @@ impl Sources<'_> {
             }
             let view = self.snapshots.view(reader, predicate).ok()?;
             own_writes(self.history, reader, predicate.at as usize, &mut own);
-            let query = predicate.query;
-            let table = self.conditions.table(query);
+            let asked = self.conditions.of(predicate);
             for &(key, place) in &installed {
-                if self.history.table_of(key) != Some(table) || own.iter().any(|it| it.0 == key) {
+                if self.history.table_of(key) != Some(asked.table)
+                    || own.iter().any(|it| it.0 == key)
+                {
                     continue;
                 }
                 let seen = self.snapshots.place(&view, key);
                 let is_side = (place <= seen) == (dependency == Dependency::PredWr);
-                let is_change = self.conditions.matches(query, place)
-                    != self.conditions.matches(query, place - 1);
+                let is_change = self.conditions.matches(&asked, place)
+                    != self.conditions.matches(&asked, place - 1);
                 if is_side && is_change {
                     return Some(DependencyReason {
                         dependency,

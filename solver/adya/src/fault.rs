@@ -19,18 +19,21 @@ pub(crate) enum AdyaFault {
     NoExtra,
     /// Rows that an aggregate read are not overwritten.
     NoAggregate,
+    /// A least or greatest value depends on all rows that the condition chooses.
+    WholeExtreme,
     /// An anti-dependency is not looked at if it runs forwards in the numbers of transactions.
     HalfSingle,
 }
 
 impl AdyaFault {
-    pub(crate) const ALL: [AdyaFault; 7] = [
+    pub(crate) const ALL: [AdyaFault; 8] = [
         AdyaFault::NoPredWr,
         AdyaFault::NoPredRw,
         AdyaFault::LateChange,
         AdyaFault::NoOwn,
         AdyaFault::NoExtra,
         AdyaFault::NoAggregate,
+        AdyaFault::WholeExtreme,
         AdyaFault::HalfSingle,
     ];
 

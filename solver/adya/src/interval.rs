@@ -10,11 +10,18 @@ pub(crate) struct Interval {
     pub(crate) high: i64,
 }
 
-/// Intervals in which columns lie wherever a condition holds, and whether they are all that it asks.
-pub(crate) fn intervals(condition: &Condition) -> (Vec<Interval>, bool) {
+/// The intervals that a condition is the conjunction of; `None` where it is something else.
+pub(crate) fn intervals(condition: &Condition) -> Option<Vec<Interval>> {
     let mut found = Vec::new();
     let is_exact = collect(condition, &mut found);
-    (found, is_exact)
+    (is_exact && !found.is_empty()).then_some(found)
+}
+
+/// Intervals in which columns lie wherever a condition holds, whatever else it asks.
+pub(crate) fn necessary(condition: &Condition) -> Vec<Interval> {
+    let mut found = Vec::new();
+    collect(condition, &mut found);
+    found
 }
 
 fn collect(condition: &Condition, found: &mut Vec<Interval>) -> bool {

@@ -3,14 +3,16 @@
 
 use kingsnake_history::adya::{Dependency, Difference, Mismatch};
 use kingsnake_history::budget::Budget;
-use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
+use kingsnake_history::model::{
+    Act, Extreme, History, KeyId, Op, Predicate, Token, TxnId, ValueId,
+};
 use rayon::prelude::*;
 
 use crate::error::AdyaError;
 #[cfg(test)]
 use crate::fault::AdyaFault;
 use crate::graph::Edges;
-use crate::query::{Around, Conditions, Way};
+use crate::query::{Around, Asked, Conditions, Side, Way};
 use crate::reads::read_edges;
 use crate::snapshot::{Snapshots, View, own_writes};
 use crate::versions::{NOBODY, Versions};
@@ -114,23 +116,79 @@ impl<'a> PredicateReader<'a> {
         if AdyaFault::NoOwn.is_on() {
             self.own.clear();
         }
+        if let Some(extreme) = predicate.act.extreme()
+            && !reads_extremes_whole()
+        {
+            return self.extreme(txn, number as u32, predicate, extreme, &view);
+        }
         self.note_returned(txn, predicate);
         self.chosen.clear();
         let at = number as u32;
-        let table = self.conditions.table(predicate.query);
-        for index in 0..self.own.len() {
-            let (key, value) = self.own[index];
-            if self.history.table_of(key) == Some(table)
-                && self.history.satisfies(predicate.query, value)
-            {
-                self.expect(txn, at, predicate, key, value);
-            }
+        let conditions = self.conditions;
+        let asked = conditions.asked(predicate.query);
+        for (key, value) in self.own_chosen(asked) {
+            self.expect(txn, at, predicate, key, value);
         }
-        match self.conditions.way(predicate.query) {
-            Way::Index(matching) => self.by_index(txn, at, predicate, &view, &matching),
-            way => self.by_row(txn, at, predicate, &view, matches!(way, Way::Known)),
-        }
+        self.rows(asked, &view, |look, key, place, around| {
+            look.row(txn, at, predicate, key, place, around);
+        });
         self.settle(txn, at, predicate, &view)
+    }
+
+    /// A least or greatest value: rows with a value beyond it must not be there, and those that have it are read. Which of several
+    /// that have it a database looked at is not known, so all of them are.
+    fn extreme(
+        &mut self,
+        txn: TxnId,
+        number: u32,
+        predicate: &Predicate,
+        extreme: Extreme,
+        view: &View<'_>,
+    ) -> Result<(), AdyaError> {
+        let (history, conditions) = (self.history, self.conditions);
+        let mut is_wrong = false;
+        let mut is_there = extreme.result == Token::Nil;
+        let asked = conditions.asked(predicate.query);
+        for (_, value) in self.own_chosen(asked) {
+            let cell = history.cell(value, extreme.column);
+            let symbols = history.symbols();
+            is_wrong |= extreme.function.is_beyond(symbols, cell, extreme.result);
+            is_there |= cell == extreme.result;
+        }
+        let beyond = conditions.narrowed(predicate.query, extreme, Side::Beyond);
+        self.rows(&beyond, view, |look, key, place, around| {
+            is_wrong |= look.depend(txn, key, place, around) && around.matches;
+        });
+        let at = conditions.narrowed(predicate.query, extreme, Side::At);
+        self.rows(&at, view, |look, key, place, around| {
+            if around.matches && !look.is_own(key) {
+                is_there = true;
+                if !forgets_aggregates() {
+                    read_edges(look.versions, &mut look.edges, txn, key, place);
+                }
+            }
+        });
+        if !is_wrong && is_there {
+            return Ok(());
+        }
+        self.chosen.clear();
+        let own = self.own_chosen(asked);
+        self.chosen.extend(own.into_iter().map(|(_, value)| value));
+        self.rows(asked, view, |look, key, place, around| {
+            if around.matches && !look.is_own(key) {
+                look.chosen.push(ValueId(look.versions.at(place).value));
+            }
+        });
+        self.settle(txn, number, predicate, view)
+    }
+
+    /// What the transaction wrote itself before, and satisfies the condition.
+    fn own_chosen(&self, asked: &Asked) -> Vec<(KeyId, ValueId)> {
+        let is_chosen = |it: &&(KeyId, ValueId)| {
+            self.history.table_of(it.0) == Some(asked.table)
+                && self.history.satisfies(asked.query, it.1)
+        };
+        self.own.iter().filter(is_chosen).copied().collect()
     }
 
     fn note_returned(&mut self, txn: TxnId, predicate: &Predicate) {
@@ -148,52 +206,81 @@ impl<'a> PredicateReader<'a> {
         self.returned.sort_unstable();
     }
 
-    fn by_row(
+    /// Visits every row of which a version may satisfy the condition, with the place of the version that is looked at.
+    fn rows(
         &mut self,
-        txn: TxnId,
-        number: u32,
-        predicate: &Predicate,
+        asked: &Asked,
         view: &View<'_>,
-        is_known: bool,
+        mut visit: impl FnMut(&mut Self, KeyId, usize, Around),
     ) {
         let conditions = self.conditions;
-        let table = conditions.table(predicate.query);
-        let keys = &conditions.tables[table as usize].keys;
-        if self.places.0 != table {
+        let matching = match conditions.way(asked) {
+            Way::Index(matching) => matching,
+            way => return self.by_row(asked, view, matches!(way, Way::Known), visit),
+        };
+        let mut from = 0;
+        while from < matching.len() {
+            let key = conditions.key_of(matching[from] as usize);
+            let end = self.versions.of_key(key).end as u32;
+            let to = from + matching[from..].partition_point(|&it| it < end);
+            let place = self.snapshots.place(view, key);
+            let around = conditions.among(key, place, &matching[from..to]);
+            visit(self, key, place, around);
+            from = to;
+        }
+    }
+
+    fn by_row(
+        &mut self,
+        asked: &Asked,
+        view: &View<'_>,
+        is_known: bool,
+        mut visit: impl FnMut(&mut Self, KeyId, usize, Around),
+    ) {
+        let conditions = self.conditions;
+        let keys = &conditions.tables[asked.table as usize].keys;
+        if self.places.0 != asked.table {
             let places = keys
                 .iter()
                 .map(|&key| self.snapshots.place(view, key) as u32);
-            self.places = (table, places.collect());
+            self.places = (asked.table, places.collect());
         }
         for (row, &key) in keys.iter().enumerate() {
             let place = self.places.1[row] as usize;
             let around = if is_known {
-                conditions.known(predicate.query, row, place)
+                conditions.known(asked, row, place)
             } else {
-                conditions.scan(predicate.query, key, place)
+                conditions.scan(asked, key, place)
             };
-            self.row(txn, number, predicate, key, place, around);
+            visit(self, key, place, around);
         }
     }
 
-    fn by_index(
-        &mut self,
-        txn: TxnId,
-        number: u32,
-        predicate: &Predicate,
-        view: &View<'_>,
-        matching: &[u32],
-    ) {
-        let mut from = 0;
-        while from < matching.len() {
-            let key = self.conditions.key_of(matching[from] as usize);
-            let end = self.versions.of_key(key).end as u32;
-            let to = from + matching[from..].partition_point(|&it| it < end);
-            let place = self.snapshots.place(view, key);
-            let around = self.conditions.among(key, place, &matching[from..to]);
-            self.row(txn, number, predicate, key, place, around);
-            from = to;
+    /// Whether the transaction wrote the row itself before.
+    #[inline]
+    fn is_own(&self, key: KeyId) -> bool {
+        !self.own.is_empty() && self.own.binary_search_by_key(&key, |it| it.0).is_ok()
+    }
+
+    /// The edges of one row; false for those that the transaction wrote itself, which are ordered by ww edges already.
+    #[inline]
+    fn depend(&mut self, txn: TxnId, key: KeyId, place: usize, around: Around) -> bool {
+        if self.is_own(key) {
+            return false;
         }
+        #[cfg(test)]
+        let around = faulty(around, place);
+        #[cfg(not(test))]
+        let _ = place;
+        if let Some(before) = around.before {
+            let writer = self.versions.at(before).writer;
+            self.edges.add(Dependency::PredWr, writer, txn.0);
+        }
+        if let Some(after) = around.after {
+            let writer = self.versions.at(after).writer;
+            self.edges.add(Dependency::PredRw, txn.0, writer);
+        }
+        true
     }
 
     #[inline]
@@ -206,21 +293,7 @@ impl<'a> PredicateReader<'a> {
         place: usize,
         around: Around,
     ) {
-        // Rows that the transaction wrote itself are ordered by ww edges already.
-        if !self.own.is_empty() && self.own.binary_search_by_key(&key, |it| it.0).is_ok() {
-            return;
-        }
-        #[cfg(test)]
-        let around = faulty(around, place);
-        if let Some(before) = around.before {
-            let writer = self.versions.at(before).writer;
-            self.edges.add(Dependency::PredWr, writer, txn.0);
-        }
-        if let Some(after) = around.after {
-            let writer = self.versions.at(after).writer;
-            self.edges.add(Dependency::PredRw, txn.0, writer);
-        }
-        if around.matches {
+        if self.depend(txn, key, place, around) && around.matches {
             let value = ValueId(self.versions.at(place).value);
             if let Act::Aggregate { column, .. } = predicate.act
                 && column.is_some()
@@ -326,6 +399,18 @@ fn forgets_aggregates() -> bool {
 #[cfg(not(test))]
 #[inline]
 fn forgets_aggregates() -> bool {
+    false
+}
+
+/// A deliberate mistake: a least or greatest value depends on all rows that the condition chooses.
+#[cfg(test)]
+fn reads_extremes_whole() -> bool {
+    AdyaFault::WholeExtreme.is_on()
+}
+
+#[cfg(not(test))]
+#[inline]
+fn reads_extremes_whole() -> bool {
     false
 }
 

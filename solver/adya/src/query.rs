@@ -1,12 +1,14 @@
 //! Which versions satisfy a condition: columns in flat arrays, conditions as intervals, and an index a column.
 //!
-//! A conjunction of comparisons of columns with numbers is evaluated on the arrays. What else a condition asks goes through
+//! A conjunction of comparisons of columns with numbers is evaluated on the arrays. Everything else goes through
 //! [`History::satisfies`]. The places where a key's versions begin or cease to satisfy a condition (its *changes*) are kept for
-//! conditions that many predicates share.
+//! conditions that many predicates share. A least or greatest value adds an interval of its own: the values beyond it.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
-use kingsnake_history::model::{Column, History, KeyId, Token, ValueId};
+use kingsnake_history::model::{
+    Column, Extreme, Function, History, KeyId, Predicate, Token, ValueId,
+};
 
 use crate::interval::intervals;
 use crate::versions::{NOBODY, Versions};
@@ -31,24 +33,33 @@ pub(crate) struct Conditions<'a> {
     table_of: Vec<u32>,
     /// Columns of all versions: those that tables declare, then `value`, then `key`. Those that no condition asks for are empty.
     columns: Vec<Vec<i64>>,
-    /// For each table, the versions by a column's number, for columns with an index.
-    index: Vec<Vec<Vec<(i64, u32)>>>,
+    /// Whether a column has texts, which are not in its array.
+    has_texts: Vec<bool>,
+    /// Versions by the column's number, for columns with an index.
+    index: Vec<Vec<(i64, u32)>>,
     queries: Vec<Asked>,
 }
 
-struct Asked {
-    table: u32,
-    test: Test,
+/// A condition, ready to be asked for.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) query: u32,
+    pub(crate) table: u32,
+    /// Every column lies in its interval.
+    bounds: Vec<Bounds>,
+    /// Whether the intervals are not all of the condition.
+    has_more: bool,
+    narrowed: Option<(Extreme, Side)>,
     changes: Option<Changes>,
 }
 
-enum Test {
-    /// Every column lies in its interval; where that is not all that it asks, the condition itself is evaluated too.
-    Intervals {
-        bounds: Vec<Bounds>,
-        is_exact: bool,
-    },
-    Any,
+/// Where a version lies, compared with a least or greatest value that was returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// It would have been returned in its place.
+    Beyond,
+    /// It has this value.
+    At,
 }
 
 #[derive(Clone, Copy)]
@@ -59,6 +70,7 @@ struct Bounds {
 }
 
 /// Where the versions of each key begin or cease to satisfy a condition.
+#[derive(Clone)]
 struct Changes {
     end: Vec<u32>,
     places: Vec<u32>,
@@ -115,7 +127,8 @@ impl<'a> Conditions<'a> {
             key_of,
             table_of,
             columns: vec![Vec::new(); n_columns],
-            index: vec![vec![Vec::new(); n_columns]; history.tables().len()],
+            has_texts: vec![false; n_columns],
+            index: vec![Vec::new(); n_columns],
             queries: Vec::new(),
         };
         conditions.ask();
@@ -133,12 +146,14 @@ impl<'a> Conditions<'a> {
     fn ask(&mut self) {
         let mut n_uses = vec![0_usize; self.history.queries().len()];
         for (_, predicate) in self.history.all_predicates() {
-            n_uses[predicate.query as usize] += 1;
+            match predicate.act.extreme() {
+                Some(extreme) => self.load(self.column(extreme.column)),
+                None => n_uses[predicate.query as usize] += 1,
+            }
         }
-        let mut asked = Vec::new();
-        for query in self.history.queries() {
-            let (found, is_exact) = intervals(&query.condition);
-            let found: Vec<Bounds> = found
+        for (number, query) in self.history.queries().iter().enumerate() {
+            let found = intervals(&query.condition).unwrap_or_default();
+            let mut bounds: Vec<Bounds> = found
                 .into_iter()
                 .map(|it| Bounds {
                     column: self.column(it.column),
@@ -146,58 +161,31 @@ impl<'a> Conditions<'a> {
                     high: it.high,
                 })
                 .collect();
-            for bounds in &found {
-                self.load(bounds.column);
+            for it in &bounds {
+                self.load(it.column);
             }
-            let is_loaded = |it: &Bounds| !self.columns[it.column].is_empty();
-            let test = if !found.is_empty() && found.iter().all(is_loaded) {
-                Test::Intervals {
-                    bounds: found,
-                    is_exact,
-                }
-            } else {
-                Test::Any
-            };
-            asked.push(Asked {
+            let n_bounds = bounds.len();
+            bounds.retain(|it| !self.columns[it.column].is_empty());
+            self.queries.push(Asked {
+                query: number as u32,
                 table: query.table,
-                test,
+                has_more: n_bounds == 0 || bounds.len() < n_bounds,
+                bounds,
+                narrowed: None,
                 changes: None,
             });
         }
-        self.queries = asked;
+        for (query, n_uses) in n_uses.into_iter().enumerate() {
+            let asked = &self.queries[query];
+            let table = &self.tables[asked.table as usize];
+            let is_shared = n_uses * table.keys.len() * 4 >= table.n_versions;
+            if n_uses > 0 && (is_shared || asked.has_more) {
+                self.queries[query].changes = Some(self.changes(&self.queries[query]));
+            }
+        }
         for column in 0..self.columns.len() {
             self.sort(column);
         }
-        for (query, n_uses) in n_uses.into_iter().enumerate() {
-            if self.is_shared(query, n_uses) {
-                self.queries[query].changes = Some(self.changes(query));
-            }
-        }
-    }
-
-    /// Whether so many predicates ask a query that the changes of every row are worth knowing.
-    fn is_shared(&self, query: usize, n_uses: usize) -> bool {
-        let asked = &self.queries[query];
-        let table = &self.tables[asked.table as usize];
-        let Some((_, span)) = self.narrowest(asked) else {
-            return true;
-        };
-        let n_looks = n_uses * table.keys.len();
-        4 * n_looks >= table.n_versions && table.n_versions + n_looks <= 4 * n_uses * span.len()
-    }
-
-    /// The column of whose index a query needs least, and the part of the index.
-    fn narrowest(&self, asked: &Asked) -> Option<(usize, Range<usize>)> {
-        let Test::Intervals { bounds, .. } = &asked.test else {
-            return None;
-        };
-        let span = |it: &Bounds| {
-            let index = &self.index[asked.table as usize][it.column];
-            let low = index.partition_point(|cell| cell.0 < it.low);
-            low..index.partition_point(|cell| cell.0 <= it.high).max(low)
-        };
-        let spans = bounds.iter().map(|it| (it.column, span(it)));
-        spans.min_by_key(|it| it.1.len())
     }
 
     /// Fills a column's array; leaves it empty where a number is the one that stands for none.
@@ -212,7 +200,8 @@ impl<'a> Conditions<'a> {
             _ => Column::Cell(column as u32),
         };
         let history = self.history;
-        let cell = |place: usize, value: u32| {
+        let mut has_texts = false;
+        let mut cell = |place: usize, value: u32| {
             let table = self.table_of[self.key_of[place].index()];
             if table == NOBODY || value == NOBODY || history.is_absence(ValueId(value)) {
                 return Some(NONE);
@@ -225,47 +214,102 @@ impl<'a> Conditions<'a> {
             match history.cell(ValueId(value), named) {
                 Token::Int(NONE) => None,
                 Token::Int(number) => Some(number),
-                _ => Some(NONE),
+                other => {
+                    has_texts |= other != Token::Nil;
+                    Some(NONE)
+                }
             }
         };
         let all = self.versions.all().iter().enumerate();
         let cells: Option<Vec<i64>> = all.map(|(place, it)| cell(place, it.value)).collect();
         self.columns[column] = cells.unwrap_or_default();
+        self.has_texts[column] = has_texts;
     }
 
     fn sort(&mut self, column: usize) {
-        for (place, &cell) in self.columns[column].iter().enumerate() {
-            let table = self.table_of[self.key_of[place].index()];
-            if cell != NONE && table != NOBODY {
-                self.index[table as usize][column].push((cell, place as u32));
-            }
-        }
-        for index in &mut self.index {
-            index[column].sort_unstable();
+        let cells = self.columns[column].iter().enumerate();
+        let cells = cells.filter(|it| *it.1 != NONE);
+        let mut index: Vec<(i64, u32)> = cells.map(|(at, &cell)| (cell, at as u32)).collect();
+        index.sort_unstable();
+        self.index[column] = index;
+    }
+
+    /// A query's condition.
+    pub(crate) fn asked(&self, query: u32) -> &Asked {
+        &self.queries[query as usize]
+    }
+
+    /// The condition that a predicate's result depends on: its own, or of a least or greatest value that rows are beyond it too.
+    pub(crate) fn of(&self, predicate: &Predicate) -> Cow<'_, Asked> {
+        match predicate.act.extreme() {
+            None => Cow::Borrowed(self.asked(predicate.query)),
+            Some(extreme) => Cow::Owned(self.narrowed(predicate.query, extreme, Side::Beyond)),
         }
     }
 
-    /// Whether the version at a place satisfies a query's condition.
-    #[inline]
-    pub(crate) fn matches(&self, query: u32, place: usize) -> bool {
-        let evaluate = || match self.versions.at(place).value {
-            NOBODY => false,
-            value => self.history.satisfies(query, ValueId(value)),
+    /// A query's condition, and that a version lies on this side of a least or greatest value.
+    pub(crate) fn narrowed(&self, query: u32, extreme: Extreme, side: Side) -> Asked {
+        let asked = self.asked(query);
+        let column = self.column(extreme.column);
+        let mut narrowed = Asked {
+            query,
+            table: asked.table,
+            bounds: asked.bounds.clone(),
+            has_more: asked.has_more,
+            narrowed: None,
+            changes: None,
         };
-        match &self.queries[query as usize].test {
-            Test::Intervals { bounds, is_exact } => {
-                let lies = |it: &Bounds| {
-                    let cell = self.columns[it.column][place];
-                    it.low <= cell && cell <= it.high
-                };
-                bounds.iter().all(lies) && (*is_exact || evaluate())
+        let is_array = !self.columns[column].is_empty() && !self.has_texts[column];
+        let interval = match (extreme.result, side, extreme.function) {
+            (Token::Text(_), _, _) => None,
+            (Token::Nil, Side::At, _) => Some((i64::MAX, NONE + 1)),
+            (Token::Nil, Side::Beyond, _) => Some((NONE + 1, i64::MAX)),
+            (Token::Int(number), Side::At, _) => Some((number, number)),
+            (Token::Int(number), Side::Beyond, Function::Min) => {
+                Some((NONE + 1, number.saturating_sub(1)))
             }
-            Test::Any => evaluate(),
+            (Token::Int(number), Side::Beyond, _) => Some(
+                number
+                    .checked_add(1)
+                    .map_or((number, NONE + 1), |it| (it, i64::MAX)),
+            ),
+        };
+        match interval.filter(|_| is_array) {
+            Some((low, high)) => narrowed.bounds.push(Bounds { column, low, high }),
+            None => narrowed.narrowed = Some((extreme, side)),
         }
+        narrowed
     }
 
-    fn changes(&self, query: usize) -> Changes {
-        let table = &self.tables[self.queries[query].table as usize];
+    /// Whether the version at a place satisfies a condition.
+    #[inline]
+    pub(crate) fn matches(&self, asked: &Asked, place: usize) -> bool {
+        let is_within = asked.bounds.iter().all(|it| {
+            let cell = self.columns[it.column][place];
+            it.low <= cell && cell <= it.high
+        });
+        is_within && (!(asked.has_more || asked.narrowed.is_some()) || self.satisfies(asked, place))
+    }
+
+    /// The same by the condition itself, and by the value that was returned.
+    fn satisfies(&self, asked: &Asked, place: usize) -> bool {
+        let value = match self.versions.at(place).value {
+            NOBODY => return false,
+            value => ValueId(value),
+        };
+        let is_side = asked.narrowed.is_none_or(|(extreme, side)| {
+            let cell = self.history.cell(value, extreme.column);
+            let symbols = self.history.symbols();
+            match side {
+                Side::Beyond => extreme.function.is_beyond(symbols, cell, extreme.result),
+                Side::At => cell == extreme.result && cell != Token::Nil,
+            }
+        });
+        is_side && self.history.satisfies(asked.query, value)
+    }
+
+    fn changes(&self, asked: &Asked) -> Changes {
+        let table = &self.tables[asked.table as usize];
         let mut changes = Changes {
             end: Vec::with_capacity(table.keys.len()),
             places: Vec::new(),
@@ -273,10 +317,10 @@ impl<'a> Conditions<'a> {
         };
         for &key in &table.keys {
             let range = self.versions.of_key(key);
-            let mut last = self.matches(query as u32, range.start);
+            let mut last = self.matches(asked, range.start);
             changes.starts.push(last);
             for place in range.skip(1) {
-                let is = self.matches(query as u32, place);
+                let is = self.matches(asked, place);
                 if is != last {
                     changes.places.push(place as u32);
                     last = is;
@@ -287,13 +331,18 @@ impl<'a> Conditions<'a> {
         changes
     }
 
-    /// How to find the rows of a query that few predicates ask.
-    pub(crate) fn way(&self, query: u32) -> Way {
-        let asked = &self.queries[query as usize];
+    /// How to find the rows of a condition that few predicates ask.
+    pub(crate) fn way(&self, asked: &Asked) -> Way {
         if asked.changes.is_some() {
             return Way::Known;
         }
-        let Some((column, span)) = self.narrowest(asked) else {
+        let span = |it: &Bounds| {
+            let index = &self.index[it.column];
+            let low = index.partition_point(|cell| cell.0 < it.low);
+            low..index.partition_point(|cell| cell.0 <= it.high).max(low)
+        };
+        let best = asked.bounds.iter().map(|it| (it.column, span(it)));
+        let Some((column, span)) = best.min_by_key(|it| it.1.len()) else {
             return Way::Scan;
         };
         let table = &self.tables[asked.table as usize];
@@ -305,20 +354,21 @@ impl<'a> Conditions<'a> {
         if span.len() > scanned {
             return Way::Scan;
         }
-        let found = self.index[asked.table as usize][column][span].iter();
+        let found = self.index[column][span].iter().map(|it| it.1);
+        let is_in_table =
+            |place: &u32| self.table_of[self.key_of[*place as usize].index()] == asked.table;
         let mut places: Vec<u32> = found
-            .map(|it| it.1)
-            .filter(|place| self.matches(query, *place as usize))
+            .filter(|place| is_in_table(place) && self.matches(asked, *place as usize))
             .collect();
         places.sort_unstable();
         Way::Index(places)
     }
 
-    /// What a query with known changes means for the row of this number in its table.
+    /// What a condition with known changes means for the row of this number in its table.
     #[inline]
-    pub(crate) fn known(&self, query: u32, row: usize, place: usize) -> Around {
-        let Some(changes) = &self.queries[query as usize].changes else {
-            return self.scan(query, self.key_of[place], place);
+    pub(crate) fn known(&self, asked: &Asked, row: usize, place: usize) -> Around {
+        let Some(changes) = &asked.changes else {
+            return self.scan(asked, self.key_of[place], place);
         };
         let start = if row == 0 {
             0
@@ -335,19 +385,21 @@ impl<'a> Conditions<'a> {
     }
 
     /// The same, version by version.
-    pub(crate) fn scan(&self, query: u32, key: KeyId, place: usize) -> Around {
+    pub(crate) fn scan(&self, asked: &Asked, key: KeyId, place: usize) -> Around {
         let range = self.versions.of_key(key);
-        match &self.queries[query as usize].test {
-            // The usual case, without a call for every version.
-            Test::Intervals {
-                bounds,
-                is_exact: true,
-            } if bounds.len() == 1 => {
-                let Bounds { column, low, high } = bounds[0];
-                let cells = &self.columns[column][..range.end];
-                scan_by(range, place, |at| low <= cells[at] && cells[at] <= high)
-            }
-            _ => scan_by(range, place, |at| self.matches(query, at)),
+        let matches = self.matches(asked, place);
+        let mut before = place;
+        while before > range.start && self.matches(asked, before - 1) == matches {
+            before -= 1;
+        }
+        let mut after = place + 1;
+        while after < range.end && self.matches(asked, after) == matches {
+            after += 1;
+        }
+        Around {
+            matches,
+            before: (before > range.start).then_some(before),
+            after: (after < range.end).then_some(after),
         }
     }
 
@@ -381,27 +433,5 @@ impl<'a> Conditions<'a> {
 
     pub(crate) fn key_of(&self, place: usize) -> KeyId {
         self.key_of[place]
-    }
-
-    pub(crate) fn table(&self, query: u32) -> u32 {
-        self.queries[query as usize].table
-    }
-}
-
-#[inline]
-fn scan_by(range: Range<usize>, place: usize, is: impl Fn(usize) -> bool) -> Around {
-    let matches = is(place);
-    let mut before = place;
-    while before > range.start && is(before - 1) == matches {
-        before -= 1;
-    }
-    let mut after = place + 1;
-    while after < range.end && is(after) == matches {
-        after += 1;
-    }
-    Around {
-        matches,
-        before: (before > range.start).then_some(before),
-        after: (after < range.end).then_some(after),
     }
 }

@@ -127,6 +127,16 @@ impl<'h> Teller<'h> {
         }
     }
 
+    /// The same, with the least or greatest value that was returned: other rows only bear on it if they are beyond.
+    fn asked_and_got(self, predicate: &Predicate) -> String {
+        let asked = self.asked(predicate);
+        match predicate.act.extreme().map(|it| it.result) {
+            None => asked,
+            Some(Token::Nil) => format!("{asked}, got null"),
+            Some(result) => format!("{asked}, got {}", self.history.symbols().show(result)),
+        }
+    }
+
     /// What a version has in the columns that a condition looks at.
     fn cells(self, predicate: &Predicate, value: ValueId) -> String {
         let query = &self.history.queries()[predicate.query as usize];
@@ -138,7 +148,9 @@ impl<'h> Teller<'h> {
             let mut words = text.split(|it: char| !it.is_alphanumeric() && it != '_');
             words.any(|word| word == name)
         };
-        let told = all.filter(named).map(|column| {
+        let extreme = predicate.act.extreme().map(|it| it.column);
+        let asked_for = all.filter(|it| named(it) || Some(*it) == extreme);
+        let told = asked_for.map(|column| {
             let cell = match self.history.cell(value, column) {
                 Token::Nil => "null".to_owned(),
                 token => self.history.symbols().show(token),
@@ -245,7 +257,7 @@ impl<'h> Teller<'h> {
                 let predicate = &self.history.all_predicates()[number as usize].1;
                 format!(
                     "{from} comes before {to}: {to} {} and looked at {key} after {from} had set {} (pred-wr).",
-                    self.asked(predicate),
+                    self.asked_and_got(predicate),
                     self.cells(predicate, because.installed)
                 )
             }
@@ -253,7 +265,7 @@ impl<'h> Teller<'h> {
                 let predicate = &self.history.all_predicates()[number as usize].1;
                 format!(
                     "{from} comes before {to}: {from} {} and looked at {key} before {to} set {} (pred-rw).",
-                    self.asked(predicate),
+                    self.asked_and_got(predicate),
                     self.cells(predicate, because.installed)
                 )
             }

@@ -155,18 +155,12 @@ impl Walk<'_> {
                 continue;
             }
             let seen = reading.visible_near(&view, key, state[key.index()]);
-            let is = |at: usize| reading.matches(query, key, at);
-            let matches = is(seen);
+            let is = |at: usize| reading.bears_on(predicate, key, at);
             let versions = reading.versions(key);
-            if matches {
-                chosen.push((key, versions[seen].1.ok_or("a version without a value")?));
-                if matches!(
-                    predicate.act,
-                    Act::Aggregate {
-                        column: Some(_),
-                        ..
-                    }
-                ) {
+            if reading.matches(query, key, seen) {
+                let value = versions[seen].1.ok_or("a version without a value")?;
+                chosen.push((key, value));
+                if reading.computes_with(predicate, value) {
                     self.item(txn, key, seen, state, links)?;
                 }
             }
@@ -444,8 +438,8 @@ fn holds(reading: &Reading<'_>, step: &AdyaStep, because: &DependencyReason) -> 
             let table = history.queries()[predicate.query as usize].table;
             let is_own = reading.own_writes(*txn, predicate.at as usize);
             let is_own = is_own.iter().any(|it| it.0 == key);
-            let is_change = reading.matches(predicate.query, key, installed)
-                != reading.matches(predicate.query, key, installed - 1);
+            let is_change = reading.bears_on(predicate, key, installed)
+                != reading.bears_on(predicate, key, installed - 1);
             let is_side = if because.dependency == Dependency::PredWr {
                 *txn == step.to && writer(installed) == Some(step.from) && installed <= looked
             } else {
@@ -473,13 +467,8 @@ fn reads(reading: &Reading<'_>, txn: TxnId, key: KeyId, at: usize) -> Result<boo
         }
     }
     for (_, predicate) in reading.predicates(txn) {
-        let is_read = matches!(
-            predicate.act,
-            Act::Aggregate {
-                column: Some(_),
-                ..
-            }
-        );
+        let value = reading.versions(key)[at].1;
+        let is_read = value.is_some_and(|value| reading.computes_with(predicate, value));
         let own = reading.own_writes(txn, predicate.at as usize);
         let table = history.queries()[predicate.query as usize].table;
         if is_read

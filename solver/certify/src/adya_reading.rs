@@ -1,6 +1,8 @@
 //! Certify's own reading of a certificate: the versions of each key, what a read and a snapshot show.
 
-use kingsnake_history::model::{History, KeyId, Op, Predicate, Snapshot, Status, TxnId, ValueId};
+use kingsnake_history::model::{
+    Act, History, KeyId, Op, Predicate, Snapshot, Status, Token, TxnId, ValueId,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A version: who wrote it (`None`: the initial one) and its value, if it has a row.
@@ -311,6 +313,36 @@ impl<'h> Reading<'h> {
     pub(crate) fn matches(&self, query: u32, key: KeyId, at: usize) -> bool {
         let value = self.versions(key)[at].1;
         value.is_some_and(|value| self.history.satisfies(query, value))
+    }
+
+    /// Whether a version is one of those that a predicate's result depends on by being there or not: it satisfies the condition,
+    /// and is beyond the least or greatest value where that was asked for.
+    pub(crate) fn bears_on(&self, predicate: &Predicate, key: KeyId, at: usize) -> bool {
+        if !self.matches(predicate.query, key, at) {
+            return false;
+        }
+        let Some(extreme) = predicate.act.extreme() else {
+            return true;
+        };
+        self.versions(key)[at].1.is_some_and(|value| {
+            let cell = self.history.cell(value, extreme.column);
+            let symbols = self.history.symbols();
+            extreme.function.is_beyond(symbols, cell, extreme.result)
+        })
+    }
+
+    /// Whether an aggregate reads a version that its condition chose.
+    pub(crate) fn computes_with(&self, predicate: &Predicate, value: ValueId) -> bool {
+        let Act::Aggregate {
+            column: Some(column),
+            result,
+            ..
+        } = predicate.act
+        else {
+            return false;
+        };
+        let is_extreme = predicate.act.extreme().is_some();
+        !is_extreme || (result != Token::Nil && self.history.cell(value, column) == result)
     }
 
     /// What a predicate returned for a key: nothing, the key alone, or its version.

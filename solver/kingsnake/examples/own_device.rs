@@ -40,6 +40,10 @@ impl Device for Counted {
         self.inner.implied(budget)
     }
 
+    fn reaches(&mut self, asked: &[(u32, u32)], budget: &Budget) -> Result<Vec<bool>, DeviceError> {
+        self.inner.reaches(asked, budget)
+    }
+
     fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError> {
         self.inner.relatives(budget)
     }

@@ -5,7 +5,7 @@
 
 use kingsnake_history::adya::{Dependency, PlLevel};
 use kingsnake_history::model::{
-    Act, History, KeyId, Op, Predicate, Snapshot, Status, Token, TxnId, ValueId,
+    Act, Function, History, KeyId, Op, Predicate, Snapshot, Status, Token, TxnId, ValueId,
 };
 use petgraph::algo::{has_path_connecting, is_cyclic_directed};
 use petgraph::graphmap::DiGraphMap;
@@ -158,6 +158,38 @@ impl Lab<'_> {
         value.is_some_and(|value| self.history.satisfies(query, value))
     }
 
+    /// Whether a version satisfies what a predicate depends on. A least or greatest value depends on the rows beyond it only.
+    fn bears_on(&self, predicate: &Predicate, value: Option<ValueId>) -> bool {
+        let is_beyond = |value: ValueId| match predicate.act {
+            Act::Aggregate {
+                function: function @ (Function::Min | Function::Max),
+                column: Some(column),
+                result,
+            } => {
+                let cell = self.history.cell(value, column);
+                function.is_beyond(self.history.symbols(), cell, result)
+            }
+            _ => true,
+        };
+        self.matches(predicate.query, value) && value.is_some_and(is_beyond)
+    }
+
+    /// Whether a chosen version is read: all are that an aggregate over a column computes with, and of a least or greatest value
+    /// those that have it.
+    fn is_read(&self, predicate: &Predicate, value: ValueId) -> bool {
+        match predicate.act {
+            Act::Aggregate {
+                function: Function::Min | Function::Max,
+                column: Some(column),
+                result,
+            } => self.history.cell(value, column) == result && result != Token::Nil,
+            Act::Aggregate {
+                column: Some(_), ..
+            } => true,
+            _ => false,
+        }
+    }
+
     /// The place of the version that a predicate was evaluated on, without the transaction's own writes.
     fn visible(&self, txn: TxnId, key: KeyId, snapshot: Option<&Snapshot>) -> usize {
         let history = self.history;
@@ -236,14 +268,9 @@ impl Lab<'_> {
             if is_chosen {
                 chosen.push((key, seen.expect("the certificate is complete")));
             }
-            if matches!(
-                predicate.act,
-                Act::Aggregate {
-                    column: Some(_),
-                    ..
-                }
-            ) && is_chosen
+            if is_chosen
                 && own.is_none()
+                && seen.is_some_and(|value| self.is_read(predicate, value))
             {
                 // The values of the column are read.
                 self.add(Dependency::Wr, list[place].0, Some(txn));
@@ -253,9 +280,7 @@ impl Lab<'_> {
             }
             for (at, pair) in list.windows(2).enumerate() {
                 let at = at + 1;
-                if self.matches(predicate.query, pair[0].1)
-                    == self.matches(predicate.query, pair[1].1)
-                {
+                if self.bears_on(predicate, pair[0].1) == self.bears_on(predicate, pair[1].1) {
                     continue;
                 }
                 if at <= place {

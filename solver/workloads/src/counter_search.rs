@@ -8,6 +8,7 @@
 
 use kingsnake_history::budget::{Budget, StopReason};
 use kingsnake_history::operations::Operation;
+use kingsnake_history::rng::Rng;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What an operation does to the counter.
@@ -155,15 +156,8 @@ fn take(steps: &[CounterOperation], place: &mut Place, number: u32) {
 
 /// A random name of an operation; sets are named by the sum without carry of their members' names.
 fn name(number: u32) -> u128 {
-    let mut mix = u64::from(number).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut next = || {
-        mix = mix.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut it = mix;
-        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        it ^ (it >> 31)
-    };
-    u128::from(next()) << 64 | u128::from(next())
+    let mut rng = Rng::new(u64::from(number));
+    u128::from(rng.number()) << 64 | u128::from(rng.number())
 }
 
 /// The steps of a log; `None` where an operation adds no whole number.
@@ -192,7 +186,6 @@ pub(crate) fn steps(log: &[Operation]) -> Option<Vec<CounterOperation>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kingsnake_history::rng::Rng;
 
     /// By the definition: some order of all that ended and of some that did not.
     fn by_trying(steps: &[CounterOperation], taken: &mut Vec<usize>, sum: i64) -> bool {

@@ -142,6 +142,15 @@ impl Canvas {
         }
     }
 
+    /// From 0 to 100 %.
+    pub fn share_axis(&mut self, scale: &Linear, label: &str) {
+        self.text(18.0, self.top - 10.0, 11.5, Anchor::Start, "soft", label);
+        for percent in [0.0, 20.0, 40.0, 60.0, 80.0, 100.0] {
+            let name = format!("{percent:.0} %");
+            self.grid_line(scale.place(percent), Some(&name));
+        }
+    }
+
     fn grid_line(&mut self, y: f64, name: Option<&str>) {
         let (class, color) = if name.is_some() {
             ("grid", "#d3d9e1")

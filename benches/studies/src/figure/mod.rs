@@ -1,5 +1,5 @@
-//! Figures of a study: grouped bars, lines and cactus plots over a logarithmic time axis, stacked bars over a linear one, as SVG
-//! and PNG.
+//! Figures of a study: grouped bars, lines and cactus plots over a logarithmic time axis, stacked bars and shares over a linear
+//! one, as SVG and PNG.
 //!
 //! Colours are those of Okabe and Ito, which the colour-blind tell apart; marks and dashes repeat the distinction, so
 //! that a figure survives a black-and-white printer.
@@ -10,11 +10,13 @@ mod canvas;
 mod lines;
 pub mod png;
 pub mod scale;
+mod shares;
 mod stack;
 
 pub use bars::Bars;
 pub use cactus::Cactus;
 pub use lines::{Lines, Series};
+pub use shares::{Share, Shares};
 pub use stack::Stack;
 
 use crate::row::RowOutcome;

@@ -1,13 +1,14 @@
 //! Draws an experiment as its file says: one picture for each value of the axes that are neither along it nor in colour.
 
 use super::combinations;
+use super::tables::wilson;
 use crate::design::{Drawn, SettledExperiment, Study};
-use crate::figure::{Bars, Cactus, Lines, Series, Stack};
+use crate::figure::{Bars, Cactus, Lines, Series, Share, Shares, Stack};
 use crate::phases::{self, PARTS};
 use crate::recipe::FigureKind;
-use crate::row::Row;
+use crate::row::{Made, Row};
 use crate::settle::slug;
-use crate::summary::{Spread, spread};
+use crate::summary::{Spread, middle, spread};
 
 /// The pictures, each with the name of its file.
 pub fn draw(
@@ -118,8 +119,13 @@ impl Artist<'_> {
             .unwrap_or(&self.shown.axes[x].name);
         let y_label = figure.measure.label();
         let n_along = self.shown.axes[x].values.len();
-        if figure.kind == FigureKind::Phases {
-            return self.phases(id, title, x_label, x, at);
+        match figure.kind {
+            FigureKind::Phases => return self.phases(id, title, x_label, x, at),
+            FigureKind::Making => return self.making(id, title, x_label, x, at),
+            FigureKind::Detection | FigureKind::Aborts => {
+                return self.shares(id, title, x_label, x, at);
+            }
+            FigureKind::Bars | FigureKind::Lines | FigureKind::Cactus => {}
         }
         let n_series = self.shown.axes[series].values.len();
         let mut spread_at = |along: usize, of: usize| {
@@ -168,6 +174,65 @@ impl Artist<'_> {
         .draw()
     }
 
+    /// How many runs found a violation, or how many attempts aborted.
+    fn shares(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
+        let series = self.drawn.series;
+        let is_detection = self.drawn.figure.kind == FigureKind::Detection;
+        let share = if is_detection { detection } else { aborts };
+        let y_label = if is_detection {
+            "trials that found a violation, and the 95 % interval"
+        } else {
+            "attempts that aborted: median, least and most"
+        };
+        let n_series = if x == series {
+            1
+        } else {
+            self.names(series).len()
+        };
+        let mut shares = Vec::new();
+        for along in 0..self.names(x).len() {
+            let mut group = Vec::new();
+            for of in 0..n_series {
+                at[series] = of;
+                at[x] = along;
+                group.push(share(&self.points[self.shown.point(&at)]));
+            }
+            shares.push(group);
+        }
+        Shares {
+            id,
+            title,
+            y_label,
+            x_label,
+            groups: self.names(x),
+            series: self.names(series)[..n_series].to_vec(),
+            bars: shares,
+        }
+        .draw()
+    }
+
+    fn making(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
+        let mut bars = Vec::new();
+        for (along, name) in self.names(x).into_iter().enumerate() {
+            at[x] = along;
+            let rows = &self.points[self.shown.point(&at)];
+            let made = middle(rows, |row| row.made.map(|it| it.seconds));
+            let checked = middle(rows, |row| Some(row.stats.seconds));
+            bars.push((name, made.zip(checked).map(|it| vec![it.0, it.1])));
+        }
+        Stack {
+            id,
+            title,
+            y_label: "time by the clock (medians)",
+            x_label,
+            parts: ["making the history", "checking it"]
+                .map(str::to_owned)
+                .into(),
+            bars,
+        }
+        .draw()
+    }
+
     /// Parts that no bar has are not drawn.
     fn phases(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
         let measure = self.drawn.figure.measure;
@@ -200,4 +265,24 @@ impl Artist<'_> {
         }
         .draw()
     }
+}
+
+fn detection(rows: &[&Row]) -> Option<Share> {
+    let found = rows.iter().filter(|row| row.verdict == "violated").count();
+    (!rows.is_empty()).then(|| Share {
+        value: found as f64 / rows.len() as f64,
+        interval: wilson(found, rows.len()),
+    })
+}
+
+fn aborts(rows: &[&Row]) -> Option<Share> {
+    let rate = |row: &Row| row.made.map(Made::abort_rate);
+    let rates = || rows.iter().copied().filter_map(rate);
+    Some(Share {
+        value: middle(rows, rate)?,
+        interval: [
+            rates().fold(f64::INFINITY, f64::min),
+            rates().fold(0.0, f64::max),
+        ],
+    })
 }

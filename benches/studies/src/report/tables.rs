@@ -113,7 +113,7 @@ fn making(rows: &[&Row]) -> String {
 }
 
 /// Wilson's 95 % interval of a share.
-fn wilson(found: usize, all: usize) -> [f64; 2] {
+pub(super) fn wilson(found: usize, all: usize) -> [f64; 2] {
     const Z: f64 = 1.959_964;
     let (n, share) = (all as f64, found as f64 / all as f64);
     let middle = share + Z * Z / (2.0 * n);

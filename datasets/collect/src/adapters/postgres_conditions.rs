@@ -13,6 +13,8 @@ pub(super) struct Conditions {
     pub(super) delete: Statement,
     pub(super) count: Statement,
     pub(super) sum: Statement,
+    pub(super) min: Statement,
+    pub(super) max: Statement,
 }
 
 impl Conditions {
@@ -44,6 +46,8 @@ impl Conditions {
             // In the form of rows: what is counted stands as the value.
             count: prepare(plain("'0:' || count(*) || ':0'"))?,
             sum: prepare(plain("coalesce('0:' || sum(b) || ':0', '')"))?,
+            min: prepare(plain("coalesce('0:' || min(k) || ':0', '')"))?,
+            max: prepare(plain("coalesce('0:' || max(k) || ':0', '')"))?,
         })
     }
 }

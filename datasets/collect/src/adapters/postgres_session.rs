@@ -174,6 +174,8 @@ impl DatabaseSession for Client {
             |it| match function {
                 Aggregate::Count => &it.count,
                 Aggregate::Sum => &it.sum,
+                Aggregate::Min => &it.min,
+                Aggregate::Max => &it.max,
             },
             &[numbers.0, numbers.1],
         )?;

@@ -355,6 +355,8 @@ impl DatabaseSession for Client {
                 "SELECT count(*) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2"
             }
             Aggregate::Sum => "SELECT sum(b) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2",
+            Aggregate::Min => "SELECT min(k) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2",
+            Aggregate::Max => "SELECT max(k) FROM kingsnake_registers WHERE b BETWEEN ?1 AND ?2",
         };
         let mut query = self.connection.prepare_cached(query).map_err(fatal)?;
         query

@@ -148,6 +148,9 @@ impl<'a> Client<'a> {
 
     /// Connects where there is no connection; false where the collection was stopped meanwhile.
     fn connect(&mut self) -> Result<bool, Halt> {
+        if self.session.is_some() {
+            return Ok(true);
+        }
         let since = Instant::now();
         while self.session.is_none() {
             match self.shared.database.open(self.number) {

@@ -146,9 +146,9 @@ pub(super) fn find_program(names: &[&str], hint: &str) -> Result<PathBuf, Server
     })
 }
 
-fn command(program: &Path, user: Option<User>, dies_with_us: bool) -> Command {
-    let setpriv = find_program(&["setpriv"], "").ok().filter(|_| dies_with_us);
-    let mut command = if let Some(setpriv) = setpriv {
+/// A program that is killed when the thread ends that started it, where there is `setpriv`.
+fn command(program: &Path, user: Option<User>) -> Command {
+    let mut command = if let Ok(setpriv) = find_program(&["setpriv"], "") {
         let mut command = Command::new(setpriv);
         if let Some(user) = user {
             let (uid, gid) = (user.uid.to_string(), user.gid.to_string());
@@ -192,7 +192,8 @@ fn spawn_for_good(command: Command) -> io::Result<Child> {
 
 /// Runs a program to its end, as the server's user.
 pub(super) fn run(program: &Path, args: &[String], user: Option<User>) -> Result<(), ServerError> {
-    let output = command(program, user, false)
+    // The thread that starts it waits for its end, so it dies with this process only.
+    let output = command(program, user)
         .args(args)
         .output()
         .map_err(|error| io_error(program, error))?;
@@ -242,7 +243,7 @@ impl Process {
         let both = log
             .try_clone()
             .map_err(|error| io_error(&self.log, error))?;
-        let mut command = command(&self.program, self.user, true);
+        let mut command = command(&self.program, self.user);
         command.args(&self.args).stdout(log).stderr(both);
         let child = spawn_for_good(command).map_err(|error| io_error(&self.program, error))?;
         self.child = Some(child);

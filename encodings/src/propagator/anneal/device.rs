@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::propagator::{Propagator, start};
-    use crate::support::{Random, planted};
+    use crate::support::planted;
     use crate::{BackendOptions, PropagatorOptions};
 
     /// How many constraints of a task its points violate.
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_device_gets_the_same_line_in_whole_numbers() {
-        let mut random = Random::new(3);
+        let mut random = Rng::new(3);
         for torn in [false, true] {
             let owned = planted(120, 900, torn, &mut random);
             let question = owned.question();
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn whatever_a_device_does_the_answers_are_the_same() {
-        let mut random = Random::new(9);
+        let mut random = Rng::new(9);
         let n_asked = Arc::new(Mutex::new(0));
         let (mut n_annealed, mut n_warned) = (0, 0);
         for round in 0..60 {

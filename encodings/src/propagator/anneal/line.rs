@@ -377,7 +377,7 @@ impl Members {
 mod tests {
     use super::*;
     use crate::propagator::start;
-    use crate::support::{Random, planted};
+    use crate::support::{Rng, planted};
 
     /// A question, and its line.
     struct Case {
@@ -386,7 +386,7 @@ mod tests {
         line: Line,
     }
 
-    fn case(n_nodes: usize, n_constraints: usize, torn: bool, random: &mut Random) -> Case {
+    fn case(n_nodes: usize, n_constraints: usize, torn: bool, random: &mut Rng) -> Case {
         let owned = planted(n_nodes, n_constraints, torn, random);
         let question = owned.question();
         let known = Known::of(&question);
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_is_violated_is_known_after_every_move() {
-        let mut random = Random::new(1);
+        let mut random = Rng::new(1);
         for torn in [false, true] {
             let mut case = case(60, 400, torn, &mut random);
             for temperature in [5.0, 1.0, 0.3] {
@@ -436,7 +436,7 @@ mod tests {
         let lines = [1, 2, 8].map(|n_threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
             let pool = pool.build().expect("threads");
-            let mut case = case(3_000, 4_000, true, &mut Random::new(7));
+            let mut case = case(3_000, 4_000, true, &mut Rng::new(7));
             assert!(case.line.colours.iter().any(|ids| ids.len() > PARALLEL));
             pool.install(|| {
                 for temperature in [2.0, 0.5] {
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn no_node_of_a_colour_reads_another() {
-        let case = case(500, 3_000, true, &mut Random::new(5));
+        let case = case(500, 3_000, true, &mut Rng::new(5));
         for ids in case.line.colours.iter() {
             for &id in ids {
                 case.line.field.for_each_read(id, |other| {
@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn in_the_cold_no_move_violates_more() {
-        let mut case = case(60, 400, true, &mut Random::new(2));
+        let mut case = case(60, 400, true, &mut Rng::new(2));
         case.line.heat(0.01);
         for _ in 0..3000 {
             let before = case.line.n_violated();
@@ -479,7 +479,7 @@ mod tests {
 
     #[test]
     fn what_costs_more_is_known_after_every_step() {
-        let mut line = case(60, 400, true, &mut Random::new(4)).line;
+        let mut line = case(60, 400, true, &mut Rng::new(4)).line;
         line.heat(0.4);
         for step in 0..2000 {
             let Some(constraint) = line.violated() else {
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn places_are_as_likely_as_their_weights_say() {
-        let mut case = case(60, 400, true, &mut Random::new(3));
+        let mut case = case(60, 400, true, &mut Rng::new(3));
         case.line.heat(1.0);
         let field = Arc::clone(&case.line.field);
         let id = (0..60).find(|&id| field.is_touched(id)).expect("one is");

@@ -185,6 +185,8 @@ pub struct DeviceStats {
     pub dispatches: u64,
     /// The workgroups of all of them.
     pub workgroups: u64,
+    /// How many histories were packed into these dispatches; 0 where it had them to itself.
+    pub shared_by: u32,
     /// How often the host waited for the device.
     pub round_trips: u64,
     /// The share of their threads' turns that had something to do.
@@ -216,6 +218,9 @@ pub trait Device {
 
     /// Of the edges of the open pairs, both ways round, those that paths imply.
     fn implied(&mut self, budget: &Budget) -> Result<Vec<PairEdge>, DeviceError>;
+
+    /// Whether there is a path of at least one edge, for each of these pairs of nodes: what choices depend on.
+    fn reaches(&mut self, asked: &[(u32, u32)], budget: &Budget) -> Result<Vec<bool>, DeviceError>;
 
     /// Counts ancestors and descendants.
     fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError>;

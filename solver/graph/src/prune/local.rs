@@ -4,13 +4,10 @@ use std::ops::Range;
 
 use super::engine::{Engine, Halt, Rest, Round, positions, reserve_pairs};
 use super::judge::{Judge, Judged, Pair, Reaches};
-use super::logic::Settling;
+use super::logic::{Settling, settling_rest};
 use super::open::{Form, Placed, constraints, list_pairs};
-use super::residue::{LiteralValue, residue};
 use super::{PruneOptions, Reachability};
-use crate::decide::Constraints;
 use crate::edge::Edge;
-use crate::logic::Literal;
 use crate::problem::Problem;
 use crate::reach::{Clocks, Dag, Dense};
 use kingsnake_context::budget::{Budget, StopReason};
@@ -192,53 +189,6 @@ impl Local {
             &placed,
             estimate,
         )
-    }
-}
-
-/// Adds the logic to the constraints of the orders.
-fn settling_rest<R: Reaches>(
-    problem: &Problem,
-    settling: &Settling,
-    judge: Option<&Judge<'_, R>>,
-    orders: Constraints,
-    placed: &Placed,
-    estimate: Vec<f32>,
-) -> Rest {
-    if problem.logic.is_empty() {
-        return Rest {
-            constraints: orders,
-            estimate,
-            ..Rest::default()
-        };
-    }
-    let order = |a: u32, b: u32| match placed.get(&(a.min(b), a.max(b))) {
-        Some(&(constraint, side)) if a < b => LiteralValue::Open(constraint, side),
-        Some(&(constraint, side)) => LiteralValue::Open(constraint, side.other()),
-        None => {
-            let value = judge.and_then(|judge| settling.value(Literal::Order(a, b), judge));
-            LiteralValue::Settled(value.unwrap_or(true))
-        }
-    };
-    let left = residue(
-        problem,
-        &orders,
-        estimate,
-        &|variable| settling.variable(variable),
-        &order,
-        &|guarded| settling.is_done(guarded),
-    );
-    match left {
-        Some(left) => Rest {
-            constraints: left.constraints,
-            estimate: left.estimate,
-            dag: Some(left.dag),
-            variables: left.variables,
-            is_contradiction: false,
-        },
-        None => Rest {
-            is_contradiction: true,
-            ..Rest::default()
-        },
     }
 }
 

@@ -5,9 +5,14 @@
 
 use rustc_hash::FxHashSet;
 
+use super::engine::Rest;
 use super::judge::{Judge, Reaches};
+use super::open::Placed;
+use super::residue::{LiteralValue, residue};
+use crate::decide::Constraints;
 use crate::edge::Edge;
 use crate::logic::{Guarded, Literal, Logic};
+use crate::problem::Problem;
 
 /// What is settled so far.
 #[derive(Debug, Default)]
@@ -175,5 +180,52 @@ impl Settling {
                 judge.force(a, b, edges);
             }
         }
+    }
+}
+
+/// Adds the logic to the constraints of the orders.
+pub(super) fn settling_rest<R: Reaches>(
+    problem: &Problem,
+    settling: &Settling,
+    judge: Option<&Judge<'_, R>>,
+    orders: Constraints,
+    placed: &Placed,
+    estimate: Vec<f32>,
+) -> Rest {
+    if problem.logic.is_empty() {
+        return Rest {
+            constraints: orders,
+            estimate,
+            ..Rest::default()
+        };
+    }
+    let order = |a: u32, b: u32| match placed.get(&(a.min(b), a.max(b))) {
+        Some(&(constraint, side)) if a < b => LiteralValue::Open(constraint, side),
+        Some(&(constraint, side)) => LiteralValue::Open(constraint, side.other()),
+        None => {
+            let value = judge.and_then(|judge| settling.value(Literal::Order(a, b), judge));
+            LiteralValue::Settled(value.unwrap_or(true))
+        }
+    };
+    let left = residue(
+        problem,
+        &orders,
+        estimate,
+        &|variable| settling.variable(variable),
+        &order,
+        &|guarded| settling.is_done(guarded),
+    );
+    match left {
+        Some(left) => Rest {
+            constraints: left.constraints,
+            estimate: left.estimate,
+            dag: Some(left.dag),
+            variables: left.variables,
+            is_contradiction: false,
+        },
+        None => Rest {
+            is_contradiction: true,
+            ..Rest::default()
+        },
     }
 }

@@ -1,12 +1,15 @@
-//! The closure on a device: the matrix stays there, and only edges, orders and lists of pairs travel.
-
-use rustc_hash::FxHashSet;
+//! The closure on a device: the matrix stays there, and only edges, orders, lists of pairs and answers travel.
+//!
+//! The device judges the orders. Choices are settled here between its judgement and the next closure, by what the device
+//! answers about the paths that they depend on.
 
 use super::PruneOptions;
+use super::asked::Answered;
 use super::device::{Device, PairEdge, Task};
 use super::engine::{Engine, Halt, Rest, Round, positions};
-use super::judge::{Pair, Reaches};
-use super::open::{Form, constraints};
+use super::judge::{Judge, Pair};
+use super::logic::{Settling, settling_rest};
+use super::open::{Form, Placed, constraints};
 use crate::edge::Edge;
 use crate::problem::Problem;
 use crate::reach::Dag;
@@ -14,21 +17,34 @@ use kingsnake_context::budget::Budget;
 
 /// The engine of a device that took the task.
 pub(super) struct Remote<'d> {
-    pub(super) device: &'d mut dyn Device,
-    pub(super) task: Task,
-    pub(super) is_loaded: bool,
+    device: &'d mut dyn Device,
+    task: Task,
+    is_loaded: bool,
+    settling: Settling,
+    /// The paths that choices depend on.
+    asked: Vec<(u32, u32)>,
 }
 
-/// What paths imply among the edges of the open pairs: all that listing constraints asks.
-struct Implied(FxHashSet<(u32, u32)>);
-
-impl Reaches for Implied {
-    fn reaches(&self, from: u32, to: u32) -> bool {
-        self.0.contains(&(from, to))
+impl<'d> Remote<'d> {
+    pub(super) fn new(
+        device: &'d mut dyn Device,
+        task: Task,
+        problem: &Problem,
+        asked: Vec<(u32, u32)>,
+    ) -> Self {
+        Remote {
+            device,
+            task,
+            is_loaded: false,
+            settling: Settling::new(&problem.logic),
+            asked,
+        }
     }
-}
 
-impl Remote<'_> {
+    pub(super) fn device(&self) -> &dyn Device {
+        self.device
+    }
+
     fn edge(&self, problem: &Problem, of: PairEdge) -> Result<Edge, Halt> {
         let n_pairs = self.task.n_pairs();
         let edge = (of.pair < n_pairs).then(|| of.edge(problem, &self.task));
@@ -36,13 +52,28 @@ impl Remote<'_> {
         edge.flatten().ok_or_else(wrong)
     }
 
-    fn implied(&mut self, problem: &Problem, budget: &Budget) -> Result<Implied, Halt> {
+    /// What paths imply among the edges of the open pairs, which is all that listing their constraints asks.
+    fn implied(&mut self, problem: &Problem, budget: &Budget) -> Result<Vec<(u32, u32)>, Halt> {
         let implied = self.device.implied(budget)?;
         let ends = implied.into_iter().map(|of| {
             let edge = self.edge(problem, of)?;
             Ok((edge.from, edge.to))
         });
-        ends.collect::<Result<_, Halt>>().map(Implied)
+        ends.collect()
+    }
+
+    /// Which of the paths that choices depend on there are.
+    fn answers(&mut self, budget: &Budget) -> Result<Answered, Halt> {
+        if self.asked.is_empty() {
+            return Ok(Answered::default());
+        }
+        let answers = self.device.reaches(&self.asked, budget)?;
+        if answers.len() != self.asked.len() {
+            return Err(Halt::Failed(
+                "the device left questions about paths unanswered".to_owned(),
+            ));
+        }
+        Ok(Answered::new(&self.asked, &answers))
     }
 }
 
@@ -59,13 +90,24 @@ impl Engine for Remote<'_> {
             self.is_loaded = true;
         }
         self.device.close(dag, new, budget)?;
+        let reach = self.answers(budget)?;
         let judgement = self.device.judge(budget)?;
-        let edges = judgement.forced.iter();
-        let edges: Result<Vec<Edge>, Halt> = edges.map(|&of| self.edge(problem, of)).collect();
+        let forced = judgement.forced.iter();
+        let mut edges: Vec<Edge> = forced
+            .map(|&of| self.edge(problem, of))
+            .collect::<Result<_, Halt>>()?;
+        if !problem.logic.is_empty() {
+            let judge = Judge {
+                orders: &problem.orders,
+                reach: &reach,
+                budget,
+            };
+            self.settling.round(&problem.logic, &judge, &mut edges);
+        }
         Ok(Round {
-            edges: edges?,
+            edges,
             n_open: judgement.n_open as usize,
-            is_contradiction: false,
+            is_contradiction: self.settling.is_contradiction,
         })
     }
 
@@ -85,11 +127,12 @@ impl Engine for Remote<'_> {
             ));
         }
         let open: Vec<Pair> = numbers.iter().map(|&it| self.task.pair(it)).collect();
-        let estimate = options.estimate && !open.is_empty();
+        let has_logic = !problem.logic.is_empty();
+        let estimate = options.estimate && (has_logic || !open.is_empty());
         let mut is_closed = true;
         if let Some(new) = new {
-            is_closed = estimate;
-            if estimate {
+            is_closed = estimate || has_logic;
+            if is_closed {
                 self.device.close(dag, new, budget)?;
             }
         }
@@ -98,17 +141,28 @@ impl Engine for Remote<'_> {
             let relatives = self.device.relatives(budget)?;
             guesses = positions(&relatives.ancestors, &relatives.descendants);
         }
-        let reach = if is_closed && !open.is_empty() {
-            Some(self.implied(problem, budget)?)
-        } else {
-            None
-        };
+        let mut reach = None;
+        if is_closed && (has_logic || !open.is_empty()) {
+            let mut answered = self.answers(budget)?;
+            answered.add(self.implied(problem, budget)?);
+            reach = Some(answered);
+        }
         let form = Form::of(options, problem);
-        let constraints = constraints(&problem.orders, &open, reach.as_ref(), form, None);
-        Ok(Rest {
-            constraints,
-            estimate: guesses,
-            ..Rest::default()
-        })
+        let mut placed = Placed::default();
+        let place = has_logic.then_some(&mut placed);
+        let listed = constraints(&problem.orders, &open, reach.as_ref(), form, place);
+        let judge = reach.as_ref().map(|reach| Judge {
+            orders: &problem.orders,
+            reach,
+            budget,
+        });
+        Ok(settling_rest(
+            problem,
+            &self.settling,
+            judge.as_ref(),
+            listed,
+            &placed,
+            guesses,
+        ))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::asked::asked;
 use super::device::{Device, Offer, Task};
 use super::engine::{Engine, Halt, Rest};
 use super::local::Local;
@@ -84,18 +85,14 @@ pub fn prune_on(
         return Ok(rounds.pruned(dag, rest));
     }
     if let Some(device) = device
-        && let Some(task) = offer(device, &rounds.problem, &dag, stats, budget)
+        && let Some((task, asked)) = offer(device, &rounds.problem, &dag, stats, budget)
     {
-        let mut engine = Remote {
-            device,
-            task,
-            is_loaded: false,
-        };
+        let mut engine = Remote::new(device, task, &rounds.problem, asked);
         stats.reachability = "device";
         stats.why = format!("{} nodes, bits on the device", dag.n_nodes());
         let ended = rounds.run(&mut engine, dag.clone(), options, stats, budget, progress);
         let why = std::mem::take(&mut stats.device.why);
-        stats.device = engine.device.stats();
+        stats.device = engine.device().stats();
         stats.device.why = why;
         match ended {
             Ok(end) => return Ok(rounds.outcome(end)),
@@ -117,18 +114,19 @@ pub fn prune_on(
     }
 }
 
-/// Asks a device whether it takes the task, and notes what it says.
+/// Asks a device whether it takes the task, and notes what it says. With the task the paths that choices depend on.
 fn offer(
     device: &mut dyn Device,
     problem: &Problem,
     dag: &Dag,
     stats: &mut PruneStats,
     budget: &Budget,
-) -> Option<Task> {
-    if !problem.logic.is_empty() {
-        "the CPU prunes problems with choices".clone_into(&mut stats.device.why);
+) -> Option<(Task, Vec<(u32, u32)>)> {
+    let Some(asked) = asked(problem) else {
+        "the choices depend on too many paths for a device to list"
+            .clone_into(&mut stats.device.why);
         return None;
-    }
+    };
     let Some(task) = Task::new(problem) else {
         "there are too many pairs for a device to number".clone_into(&mut stats.device.why);
         return None;
@@ -136,7 +134,7 @@ fn offer(
     match device.offer(&task, dag, budget) {
         Offer::Taken(why) => {
             stats.device.why = why;
-            return Some(task);
+            return Some((task, asked));
         }
         Offer::Declined(why) => stats.device.why = why,
         Offer::Failed(why) => {

@@ -23,8 +23,8 @@ pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use names::{Symbols, Token, visible};
 pub use notes::{Event, Note};
 pub use predicates::{
-    Act, Column, Comparison, Condition, Function, Operand, Predicate, Query, Snapshot, Stamps,
-    Table, compare_values,
+    Act, Column, Comparison, Condition, Extreme, Function, Operand, Predicate, Query, Snapshot,
+    Stamps, Table, compare_values,
 };
 pub use ranges::{RangeQuery, Span, compare};
 pub use rows::BUILT_IN;

@@ -265,6 +265,18 @@ impl Function {
         }
     }
 
+    /// Whether a value would replace the least or greatest one that was returned. Never for the other functions, which have no
+    /// such value.
+    pub fn is_beyond(self, symbols: &Symbols, value: Token, result: Token) -> bool {
+        let wanted = match self {
+            Function::Min => Ordering::Less,
+            Function::Max => Ordering::Greater,
+            Function::Count | Function::Sum => return false,
+        };
+        let is_better = || super::ranges::compare(symbols, value, result) == wanted;
+        value != Token::Nil && (result == Token::Nil || is_better())
+    }
+
     /// The result over the values of a column, or over one value a row where there is no column (then nothing is null).
     /// `None` where there is no such result: a sum of texts, or one beyond 64 bits.
     pub fn apply(self, symbols: &Symbols, values: impl Iterator<Item = Token>) -> Option<Token> {
@@ -316,6 +328,36 @@ pub enum Act {
         /// What was returned.
         result: Token,
     },
+}
+
+/// The least or greatest value of a column, as it was returned. It depends on fewer rows than the condition chooses: on those that
+/// have it, and on those beyond it that are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extreme {
+    /// Least or greatest.
+    pub function: Function,
+    /// Of which column.
+    pub column: Column,
+    /// What was returned; null where no row has a value.
+    pub result: Token,
+}
+
+impl Act {
+    /// The least or greatest value that was asked for.
+    pub fn extreme(self) -> Option<Extreme> {
+        match self {
+            Act::Aggregate {
+                function: function @ (Function::Min | Function::Max),
+                column: Some(column),
+                result,
+            } => Some(Extreme {
+                function,
+                column,
+                result,
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// Which version of every row a predicate was evaluated on. The transaction's own earlier writes come on top.

@@ -65,6 +65,7 @@ pub fn construct_within(
     let helpers = Helpers::new(resolved.gaps(), &places, &mut n_nodes, &mut edges);
     let mut construct = Construct {
         session_of: session_of(&resolved),
+        readers: Vec::new(),
         helpers,
         polygraph: Polygraph {
             resolved,
@@ -180,6 +181,8 @@ struct Construct {
     polygraph: Polygraph,
     helpers: Helpers,
     session_of: Vec<u32>,
+    /// Room for the readers of a run.
+    readers: Vec<Node>,
     combine: bool,
     unread: bool,
 }
@@ -295,6 +298,11 @@ impl Construct {
         if rest.is_empty() && orders.is_empty() {
             return;
         }
+        if orders.is_empty() {
+            self.fence(initial, rest);
+            self.leave(key, rest);
+            return;
+        }
         for order in orders {
             self.add_given(order);
         }
@@ -392,8 +400,11 @@ impl Construct {
         let versions = polygraph.resolved.versions();
         let session = |node: Node| self.session_of[node as usize];
         let by_session = polygraph.spec.session_order;
-        let readers = versions.readers(run.last).iter().copied();
-        let readers: Vec<Node> = readers.filter(|&it| places.reads_newest(it)).collect();
+        // One list for all keys: a list each would cost as much as the rest.
+        let mut readers = std::mem::take(&mut self.readers);
+        readers.clear();
+        let read = versions.readers(run.last).iter().copied();
+        readers.extend(read.filter(|&it| places.reads_newest(it)));
         let key = versions.key(run.last);
         let helpers = self.helpers.readers(polygraph.resolved.gaps(), key);
         let helpers: Vec<u32> = helpers.filter(|_| versions.is_initial(run.last)).collect();
@@ -431,6 +442,7 @@ impl Construct {
             }
         }
         self.polygraph.problem.edges = edges;
+        self.readers = readers;
     }
 
     /// Leaves runs to be ordered, unless any topological order does.
