@@ -1,11 +1,12 @@
-//! The certificate of a weak level as a file: a header line, then a transaction's name a line, in the order of commits.
+//! The certificate of a weak level as a file: a header line, then a transaction's name a line, in the order of commits, then a line
+//! for each read that several can explain: `[reader, operation, key's number, writer]`, where no writer is `false`.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use kingsnake_solver::model::{History, Token, TxnId};
-use kingsnake_solver::weak::{WeakLevel, WeakSpec};
+use kingsnake_solver::model::{History, KeyId, Token, TxnId};
+use kingsnake_solver::weak::{OperationSource, WeakLevel, WeakSpec};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +32,8 @@ struct Header {
 pub struct CommitClaim {
     /// The commits, earliest first.
     pub order: Vec<TxnId>,
+    /// Whom the reads are of that several can explain.
+    pub sources: Vec<OperationSource>,
     /// The level that it was made for.
     pub spec: WeakSpec,
     /// Whether it was made for a history with the same transactions and operations.
@@ -38,7 +41,12 @@ pub struct CommitClaim {
 }
 
 /// The file's text.
-pub fn write(history: &History, spec: WeakSpec, order: &[TxnId]) -> String {
+pub fn write(
+    history: &History,
+    spec: WeakSpec,
+    order: &[TxnId],
+    sources: &[OperationSource],
+) -> String {
     let header = Header {
         kingsnake_certificate: 1,
         model: MODEL.to_owned(),
@@ -50,16 +58,12 @@ pub fn write(history: &History, spec: WeakSpec, order: &[TxnId]) -> String {
     };
     let mut text = serde_json::to_string(&header).unwrap_or_default();
     for &txn in order {
-        text.push('\n');
-        match history.txn_token(txn) {
-            Token::Nil => text.push_str("null"),
-            Token::Int(number) => {
-                let _ = write!(text, "{number}");
-            }
-            Token::Text(symbol) => {
-                text.push_str(&Value::from(history.symbols().text(symbol)).to_string());
-            }
-        }
+        let _ = write!(text, "\n{}", name(history, txn));
+    }
+    for it in sources {
+        let (reader, key) = (name(history, it.reader), it.key.0);
+        let writer = it.writer.map_or("false".to_owned(), |it| name(history, it));
+        let _ = write!(text, "\n[{reader},{},{key},{writer}]", it.op);
     }
     text.push('\n');
     text
@@ -90,11 +94,21 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Commi
         .txns()
         .map(|txn| (name(history, txn), txn))
         .collect();
-    let mut order = Vec::new();
+    let (mut order, mut sources) = (Vec::new(), Vec::new());
     for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let Ok(value) = serde_json::from_str::<Value>(line) else {
             bail!("{shown}: line {}: expected a transaction's name", at + 1);
         };
+        if let Value::Array(fields) = &value {
+            let Some(source) = source(fields, &by_name) else {
+                bail!(
+                    "{shown}: line {}: expected a read as [reader, operation, key's number, writer or false]",
+                    at + 1
+                );
+            };
+            sources.push(source);
+            continue;
+        }
         let Some(&txn) = by_name.get(&value.to_string()) else {
             bail!(
                 "{shown}: line {}: the history has no transaction {value}",
@@ -105,6 +119,7 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Commi
     }
     Ok(Some(CommitClaim {
         order,
+        sources,
         spec: WeakSpec {
             level,
             session_order: header.session_order,
@@ -113,6 +128,22 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Commi
             && header.operations == history.n_ops()
             && header.fingerprint == fingerprint(history),
     }))
+}
+
+fn source(fields: &[Value], by_name: &FxHashMap<String, TxnId>) -> Option<OperationSource> {
+    let [reader, op, key, writer] = fields else {
+        return None;
+    };
+    let txn = |name: &Value| by_name.get(&name.to_string()).copied();
+    Some(OperationSource {
+        reader: txn(reader)?,
+        op: usize::try_from(op.as_u64()?).ok()?,
+        key: KeyId(u32::try_from(key.as_u64()?).ok()?),
+        writer: match writer {
+            Value::Bool(false) => None,
+            name => Some(txn(name)?),
+        },
+    })
 }
 
 fn name(history: &History, txn: TxnId) -> String {

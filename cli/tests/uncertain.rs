@@ -172,3 +172,30 @@ fn ten_thousand_queries_over_ten_thousand_deleted_rows_are_decided() {
     log.txn(None, &json!([["r", 0, 1], ["r", 1, 1]]));
     assert!(check(&log, "ser", 1).contains("violated"));
 }
+
+#[test]
+fn weak_levels_choose_what_repeated_values_were_read_from() {
+    let scratch = Scratch::new();
+    let order = scratch.path("order");
+    for level in ["rc", "rc-so", "ra", "cc"] {
+        for kind in [Log::open_doubt, Log::lost, Log::took_effect] {
+            let history = scratch.put("history.jsonl", &doubtful(&[kind]).lines);
+            let args = ["check", &history, "--level", level, "--certificate", &order];
+            expect(0, &args);
+            expect(0, &["verify", &history, &order]);
+            std::fs::remove_file(&order).expect("it was written");
+        }
+    }
+    let mut log = Log::new(&json!(0));
+    log.txn(None, &json!([["w", "x", 1], ["w", "y", 1]]));
+    log.txn(None, &json!([["w", "x", 1], ["w", "y", 1]]));
+    log.txn(None, &json!([["r", "x", 1], ["r", "y", 0]]));
+    let history = scratch.put("history.jsonl", &log.lines);
+    for level in ["ra", "cc"] {
+        let said = expect(1, &["check", &history, "--level", level]).stdout;
+        assert!(said.contains("Suppose that T2 read x from T1:"), "{said}");
+        let said = expect(1, &["check", &history, "--level", level, "--json"]).stdout;
+        let document: Value = serde_json::from_str(&said).expect("one JSON document");
+        assert_eq!(document["cases"]["cases"].as_array().map(Vec::len), Some(2));
+    }
+}

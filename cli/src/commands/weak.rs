@@ -11,9 +11,10 @@ use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
 use kingsnake_solver::weak::{
-    CommitReason, CommitStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict, check, replay,
+    CommitReason, CommitStep, OperationSource, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
+    check, replay,
 };
-use kingsnake_tell::{commit_story, definition};
+use kingsnake_tell::{Labels, commit_story, definition};
 use serde_json::{Value, json};
 
 use super::check::{expect_outputs, write_anomalies};
@@ -142,8 +143,8 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
     }
     if let Some(path) = &files.certificate {
         match (&verdict, history) {
-            (WeakVerdict::Satisfied(order), Some(history)) => {
-                put(path, &write(history, spec, order))?;
+            (WeakVerdict::Satisfied(order, sources), Some(history)) => {
+                put(path, &write(history, spec, order, sources))?;
             }
             _ => voice.warn(&format!(
                 "no certificate for {}: not satisfied",
@@ -175,7 +176,7 @@ pub fn verify(
         Some(_) => bail!("the certificate is an order of commits, which only weak levels take"),
     };
     let subject = subject(&args.history, Some(history));
-    let (words, status) = match replay(history, spec, &claim.order) {
+    let (words, status) = match replay(history, spec, &claim.order, &claim.sources) {
         Ok(()) => (
             format!(
                 "{}: {spec} ({subject})",
@@ -236,7 +237,7 @@ struct Weak<'a> {
 impl Weak<'_> {
     fn word(&self) -> &'static str {
         match self.verdict {
-            WeakVerdict::Satisfied(_) => "satisfied",
+            WeakVerdict::Satisfied(..) => "satisfied",
             WeakVerdict::Unknown(_) => "unknown",
             _ => "violated",
         }
@@ -259,7 +260,7 @@ impl Weak<'_> {
             };
         }
         match self.verdict {
-            WeakVerdict::Satisfied(_) => 0,
+            WeakVerdict::Satisfied(..) => 0,
             WeakVerdict::Unknown(_) => 3,
             _ => 1,
         }
@@ -267,7 +268,13 @@ impl Weak<'_> {
 
     fn how(&self) -> &'static str {
         match self.verdict {
-            WeakVerdict::Satisfied(_) | WeakVerdict::Cycle(_) => "one topological sort decided",
+            WeakVerdict::Satisfied(_, sources) if !sources.is_empty() => {
+                "some choice of what the uncertain reads were of leaves an order"
+            }
+            WeakVerdict::Satisfied(..) | WeakVerdict::Cycle(_) => "one topological sort decided",
+            WeakVerdict::Choice { .. } => {
+                "no choice of what the uncertain reads were of leaves an order"
+            }
             WeakVerdict::Local(_) => "some reads cannot have happened at this level",
             WeakVerdict::EitherWay { .. } => "each case was decided by itself",
             WeakVerdict::Unknown(_) => "nobody decided",
@@ -276,7 +283,7 @@ impl Weak<'_> {
 
     fn words(&self, voice: Voice) -> String {
         let word = match self.verdict {
-            WeakVerdict::Satisfied(_) => voice.paint.good(self.word()),
+            WeakVerdict::Satisfied(..) => voice.paint.good(self.word()),
             WeakVerdict::Unknown(_) => voice.paint.open(self.word()),
             _ => voice.paint.bad(self.word()),
         };
@@ -322,7 +329,7 @@ impl Weak<'_> {
 
     /// The order of commits and how tight it is, where the level is satisfied.
     fn ordered(&self) -> Option<Ordered> {
-        let (WeakVerdict::Satisfied(order), Some(history)) = (self.verdict, self.history) else {
+        let (WeakVerdict::Satisfied(order, _), Some(history)) = (self.verdict, self.history) else {
             return None;
         };
         let order = order.iter().map(|&txn| Point {
@@ -347,7 +354,7 @@ impl Weak<'_> {
                 lost,
                 took_effect,
             } => {
-                let who = history.txn_name(*txn);
+                let who = Labels::new(history, &[*txn]).txn(*txn);
                 let mut told = self.story_of(&history.with_status(*txn, Status::Aborted), lost)?;
                 let history = history.with_status(*txn, Status::Committed);
                 let took_effect = self.story_of(&history, took_effect)?;
@@ -363,6 +370,12 @@ impl Weak<'_> {
                 told.operations.dedup();
                 Some(told)
             }
+            WeakVerdict::Choice {
+                reader,
+                op,
+                key,
+                cases,
+            } => self.story_of_cases(history, (*reader, *op, *key), cases),
             WeakVerdict::Cycle(steps) => {
                 let story = commit_story(history, steps);
                 Some(Told {
@@ -392,8 +405,47 @@ impl Weak<'_> {
                     causes: story.causes,
                 })
             }
-            WeakVerdict::Satisfied(_) | WeakVerdict::Unknown(_) => None,
+            WeakVerdict::Satisfied(..) | WeakVerdict::Unknown(_) => None,
         }
+    }
+
+    /// What happened, whichever version a read was of.
+    fn story_of_cases(
+        &self,
+        history: &History,
+        (reader, op, key): (TxnId, usize, KeyId),
+        cases: &[(Option<TxnId>, WeakVerdict)],
+    ) -> Option<Told> {
+        let sources = cases.iter().filter_map(|case| case.0);
+        let labels = Labels::new(history, &sources.chain([reader]).collect::<Vec<TxnId>>());
+        let (who, what) = (labels.txn(reader), labels.key(key));
+        let mut told: Option<Told> = None;
+        let mut lines = vec![format!(
+            "{who} can have read {what} in operation {op} from one of {} sources.",
+            cases.len()
+        )];
+        for (source, case) in cases {
+            let source = source.map_or("the initial state".to_owned(), |it| labels.txn(it));
+            let case = self.story_of(history, case)?;
+            lines.push(format!("Suppose that {who} read {what} from {source}:"));
+            lines.extend(case.lines.iter().map(|line| format!("  {line}")));
+            match &mut told {
+                None => told = Some(case),
+                Some(told) => told.operations.extend(case.operations),
+            }
+        }
+        let mut told = told.unwrap_or_else(|| Told {
+            name: "unexplained read".to_owned(),
+            about: "A transaction read what nobody can have written.".to_owned(),
+            noticed: format!("{who} read {what} as nobody can have written it."),
+            lines: Vec::new(),
+            operations: Vec::new(),
+            causes: &[],
+        });
+        told.lines = lines;
+        told.operations.sort();
+        told.operations.dedup();
+        Some(told)
     }
 
     fn json(&self, start: Instant) -> Value {
@@ -432,8 +484,18 @@ impl Weak<'_> {
         {
             document["tightness"] = tightness;
         }
-        if let (WeakVerdict::Cycle(steps), Some(history)) = (self.verdict, self.history) {
-            document["cycle"] = steps.iter().map(|step| step_json(history, step)).collect();
+        if let Some(history) = self.history.filter(|_| self.verdict.is_violated()) {
+            let evidence = evidence_json(history, self.verdict);
+            match evidence.as_array() {
+                Some(_) => document["cycle"] = evidence,
+                None if !evidence.is_null() => document["cases"] = evidence,
+                None => {}
+            }
+        }
+        if let (WeakVerdict::Satisfied(_, sources), Some(history)) = (self.verdict, self.history)
+            && !sources.is_empty()
+        {
+            document["sources"] = sources.iter().map(|it| source_json(history, it)).collect();
         }
         if let WeakVerdict::Unknown(reason) = self.verdict {
             let kind = match reason {
@@ -451,6 +513,51 @@ impl Weak<'_> {
         }
         document
     }
+}
+
+/// A cycle as an array; cases as an object.
+fn evidence_json(history: &History, verdict: &WeakVerdict) -> Value {
+    match verdict {
+        WeakVerdict::Cycle(steps) => steps.iter().map(|step| step_json(history, step)).collect(),
+        WeakVerdict::Choice {
+            reader,
+            op,
+            key,
+            cases,
+        } => {
+            let case = |(source, case): &(Option<TxnId>, WeakVerdict)| {
+                json!({
+                    "writer": source.map(|it| history.txn_name(it)),
+                    "because": evidence_json(history, case),
+                })
+            };
+            json!({
+                "reader": history.txn_name(*reader),
+                "operation": op,
+                "key": history.key_name(*key),
+                "cases": cases.iter().map(case).collect::<Vec<Value>>(),
+            })
+        }
+        WeakVerdict::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => json!({
+            "transaction": history.txn_name(*txn),
+            "lost": evidence_json(history, lost),
+            "took_effect": evidence_json(history, took_effect),
+        }),
+        _ => Value::Null,
+    }
+}
+
+fn source_json(history: &History, source: &OperationSource) -> Value {
+    json!({
+        "reader": history.txn_name(source.reader),
+        "operation": source.op,
+        "key": history.key_name(source.key),
+        "writer": source.writer.map(|it| history.txn_name(it)),
+    })
 }
 
 fn step_json(history: &History, step: &CommitStep) -> Value {

@@ -30,6 +30,8 @@ pub struct Meaning<'h> {
     conditions: Option<Conditions>,
     /// What is assumed of whom a transaction read a key from.
     assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
+    /// The same of single operations.
+    assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
     /// For each key, the transactions that did not abort and left it without a row, and what they left. Only kept where
     /// range queries or named tombstones make it matter.
     deletes: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
@@ -46,6 +48,7 @@ impl<'h> Meaning<'h> {
             left_by: FxHashMap::default(),
             conditions: Conditions::of(history),
             assumed: RefCell::default(),
+            assumed_reads: RefCell::default(),
             deletes: FxHashMap::default(),
         };
         // Who wrote a key last, among the operations seen so far, from a transaction's last to its first.
@@ -373,6 +376,27 @@ impl<'h> Meaning<'h> {
             Some(version) => assumed.insert((reader, key), version),
             None => assumed.remove(&(reader, key)),
         }
+    }
+
+    /// Assumes whom one operation of a transaction read a key from; `None` takes that back.
+    pub(super) fn assume_read(&self, read: (TxnId, usize, KeyId), source: Option<Version>) {
+        let mut assumed = self.assumed_reads.borrow_mut();
+        match source {
+            Some(version) => assumed.insert(read, version),
+            None => assumed.remove(&read),
+        };
+    }
+
+    /// What is assumed of whom one operation read a key from.
+    pub(super) fn assumed_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
+        self.assumed_reads.borrow().get(&read).copied()
+    }
+
+    /// Every version of a register that explains what one operation saw of it; `None` if the operation does not read it.
+    pub(super) fn sources_of(&self, reader: TxnId, op: usize, key: KeyId) -> Option<Vec<Version>> {
+        let op = *self.history.ops(reader).get(op)?;
+        let seen = sight(self.history, op, key)?;
+        Some(self.possible(reader, key, &seen))
     }
 
     /// Every version of a register that explains all that a transaction saw of it before it wrote it, and none if what it saw then

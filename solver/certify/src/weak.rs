@@ -16,36 +16,79 @@ use super::weak_reads::{External, ReadsOf, Wary, externals, repeatable_externals
 use super::weak_writers::KeyWriters;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Status, TxnId};
-use kingsnake_history::weak::WeakSpec;
+use kingsnake_history::weak::{OperationSource, WeakSpec};
 
 /// How many writers of a key are looked at one by one before they are looked up session by session.
 const MAX_BETWEEN: usize = 32;
 
-/// Checks that an order of commits explains the history at a weak level.
-pub fn replay(history: &History, spec: WeakSpec, order: &[TxnId]) -> Result<(), Refusal> {
+/// Checks that an order of commits explains the history at a weak level, where the reads that several transactions can explain are of
+/// these sources.
+pub fn replay(
+    history: &History,
+    spec: WeakSpec,
+    order: &[TxnId],
+    sources: &[OperationSource],
+) -> Result<(), Refusal> {
     let spec = Spec {
         model: spec.level.into(),
         session_order: spec.session_order,
         real_time: None,
     };
-    replay_commits(history, spec, order).map_err(Refusal::Order)
+    replay_from(history, spec, order, sources).map_err(Refusal::Order)
 }
 
 /// Checks that an order of commits gives the reads of every weak transaction, and of every transaction at parallel snapshot isolation,
 /// what they may see.
 pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> Result<(), String> {
+    replay_from(history, spec, order, &[])
+}
+
+fn replay_from(
+    history: &History,
+    spec: Spec,
+    order: &[TxnId],
+    sources: &[OperationSource],
+) -> Result<(), String> {
     // What the order names took effect, and no other of unknown end did: then a read has fewer writers to choose from.
     let mut txns = history.txns();
     if txns.any(|txn| history.status(txn) == Status::Unknown) {
         let named: FxHashSet<TxnId> = order.iter().copied().collect();
         let settled = history.with_effects_of(|txn| named.contains(&txn));
-        return replay_settled(&settled, spec, order);
+        return replay_settled(&settled, spec, order, sources);
     }
-    replay_settled(history, spec, order)
+    replay_settled(history, spec, order, sources)
 }
 
-fn replay_settled(history: &History, spec: Spec, order: &[TxnId]) -> Result<(), String> {
+/// Takes the reads to be of these sources, each of which must be able to have written what was read.
+fn take_sources(meaning: &Meaning<'_>, sources: &[OperationSource]) -> Result<(), String> {
+    let history = meaning.history();
+    for &OperationSource {
+        reader,
+        op,
+        key,
+        writer,
+    } in sources
+    {
+        let is_known = reader.index() < history.n_txns() && key.index() < history.n_keys();
+        let possible = is_known
+            .then(|| meaning.sources_of(reader, op, key))
+            .flatten();
+        if !possible.is_some_and(|it| it.contains(&writer)) {
+            return Err("a read cannot have been of the source that is named".to_owned());
+        }
+        meaning.assume_read((reader, op, key), Some(writer));
+    }
+    Ok(())
+}
+
+fn replay_settled(
+    history: &History,
+    spec: Spec,
+    order: &[TxnId],
+    sources: &[OperationSource],
+) -> Result<(), String> {
     let meaning = Meaning::of(history);
+    take_sources(&meaning, sources)?;
     let place = places(&meaning, spec, order)?;
     let numbered = order.iter().copied().zip(1..);
     let has_clock = |model: Model| matches!(model, Model::Cc | Model::Psi);

@@ -1,48 +1,51 @@
-//! Checks a cycle of commits at a weak level: re-derives every step from the reads.
+//! Checks a violation of a weak level: re-derives every step of its cycles from the reads, and every case from what a read can have been of.
 
 use super::Refusal;
 use super::assumed::is_founded;
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
-use super::weak_reads::{External, ReadsOf, Wary, externals};
-use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
-use kingsnake_history::weak::{CommitReason, CommitStep, VisibilityReason, WeakLevel, WeakSpec};
+use super::refutation::check_findings;
+use super::weak_reads::{External, ReadsOf, Wary, certain_externals};
+use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_history::weak::{
+    CommitReason, CommitStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
+};
 
-/// Checks that the steps of a cycle follow from the history and the level.
-pub fn check_cycle(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), Refusal> {
-    follow(history, spec, steps).map_err(Refusal::Refutation)
-}
-
-fn follow(history: &History, spec: WeakSpec, steps: &[CommitStep]) -> Result<(), String> {
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
-        return Err("an empty cycle".to_owned());
-    };
-    if last.to.is_some_and(|to| to != first.from) {
-        return Err("the last step does not end where the first began".to_owned());
-    }
-    if steps
-        .windows(2)
-        .any(|pair| pair[0].to != Some(pair[1].from))
-    {
-        return Err("a step does not begin where the one before it ended".to_owned());
-    }
-    let edges = || steps.iter().filter_map(|step| Some((step.from, step.to?)));
-    if last.to.is_some() && !is_cycle(edges()) {
-        return Err("the steps are no cycle".to_owned());
-    }
-    let meaning = Meaning::of(history);
-    let scene = Scene {
-        wary: Wary::of(&meaning),
-        meaning,
-        history,
-        spec,
-    };
-    for step in steps {
-        if scene.shows(step) != Some(true) {
-            return Err(format!("{step:?} does not hold"));
+/// Checks that a violation follows from the history and the level.
+pub fn check_violation(
+    history: &History,
+    spec: WeakSpec,
+    verdict: &WeakVerdict,
+) -> Result<(), Refusal> {
+    match verdict {
+        WeakVerdict::Local(findings) => check_findings(history, findings),
+        WeakVerdict::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => {
+            if txn.index() >= history.n_txns() || history.status(*txn) != Status::Unknown {
+                let why = "cases of a transaction whose end is known".to_owned();
+                return Err(Refusal::Refutation(why));
+            }
+            check_violation(&history.with_status(*txn, Status::Aborted), spec, lost)?;
+            let history = history.with_status(*txn, Status::Committed);
+            check_violation(&history, spec, took_effect)
+        }
+        WeakVerdict::Cycle(_) | WeakVerdict::Choice { .. } => {
+            let meaning = Meaning::of(history);
+            let scene = Scene {
+                wary: Wary::of(&meaning),
+                meaning,
+                history,
+                spec,
+            };
+            scene.check(verdict).map_err(Refusal::Refutation)
+        }
+        WeakVerdict::Satisfied(..) | WeakVerdict::Unknown(_) => {
+            Err(Refusal::Refutation("it is no violation".to_owned()))
         }
     }
-    Ok(())
 }
 
 struct Scene<'h> {
@@ -53,6 +56,73 @@ struct Scene<'h> {
 }
 
 impl<'h> Scene<'h> {
+    /// Checks a cycle, or each case of what a read can have been of.
+    fn check(&self, verdict: &WeakVerdict) -> Result<(), String> {
+        match verdict {
+            WeakVerdict::Cycle(steps) => self.follow(steps),
+            WeakVerdict::Choice {
+                reader,
+                op,
+                key,
+                cases,
+            } => {
+                let read = (*reader, *op, *key);
+                for source in self.sources(read)? {
+                    let case = cases.iter().find(|case| case.0 == source);
+                    let (_, case) = case.ok_or("a read can also have been of another")?;
+                    let before = self.meaning.assumed_read(read);
+                    self.meaning.assume_read(read, Some(source));
+                    let checked = self.check(case);
+                    self.meaning.assume_read(read, before);
+                    checked?;
+                }
+                Ok(())
+            }
+            _ => Err("a case is neither a cycle nor a choice".to_owned()),
+        }
+    }
+
+    /// Everybody that an operation can have read a key from that its transaction had not written itself.
+    fn sources(&self, (reader, op, key): (TxnId, usize, KeyId)) -> Result<Vec<Version>, String> {
+        let is_known =
+            reader.index() < self.history.n_txns() && key.index() < self.history.n_keys();
+        if !is_known || !self.meaning.counts(reader) {
+            return Err("a choice of a transaction that does not count".to_owned());
+        }
+        let before = self.history.ops(reader).iter().take(op);
+        if { before }.any(|it| it.is_write() && it.key() == Some(key)) {
+            return Err("a choice of what a transaction wrote itself".to_owned());
+        }
+        let sources = self.meaning.sources_of(reader, op, key);
+        sources.ok_or_else(|| "a choice of what was not read".to_owned())
+    }
+
+    /// Checks that the steps of a cycle follow from the history and the level.
+    fn follow(&self, steps: &[CommitStep]) -> Result<(), String> {
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
+            return Err("an empty cycle".to_owned());
+        };
+        if last.to.is_some_and(|to| to != first.from) {
+            return Err("the last step does not end where the first began".to_owned());
+        }
+        if steps
+            .windows(2)
+            .any(|pair| pair[0].to != Some(pair[1].from))
+        {
+            return Err("a step does not begin where the one before it ended".to_owned());
+        }
+        let edges = || steps.iter().filter_map(|step| Some((step.from, step.to?)));
+        if last.to.is_some() && !is_cycle(edges()) {
+            return Err("the steps are no cycle".to_owned());
+        }
+        for step in steps {
+            if self.shows(step) != Some(true) {
+                return Err(format!("{step:?} does not hold"));
+            }
+        }
+        Ok(())
+    }
+
     fn shows(&self, step: &CommitStep) -> Option<bool> {
         let counts = |txn: TxnId| self.meaning.counts(txn);
         if !counts(step.from) || step.to.is_some_and(|to| !counts(to) || to == step.from) {
@@ -85,7 +155,7 @@ impl<'h> Scene<'h> {
     }
 
     fn reads(&self, reader: TxnId) -> ReadsOf<'h> {
-        externals(&self.meaning, &self.wary, reader).unwrap_or_default()
+        certain_externals(&self.meaning, &self.wary, reader)
     }
 
     fn read_from(&self, reader: TxnId, key: KeyId, from: Version) -> bool {
@@ -129,9 +199,14 @@ impl<'h> Scene<'h> {
                     && steps.first()?.from == seen
                     && steps.last()?.to == reader
                     && steps.windows(2).all(|pair| pair[0].to == pair[1].from)
-                    && steps.iter().all(|step| match step.key {
-                        None => self.is_session(step.from, step.to),
-                        Some(key) => self.read_from(step.to, key, Some(step.from)),
+                    && steps.iter().all(|step| {
+                        let counts = |txn: TxnId| self.meaning.counts(txn);
+                        counts(step.from)
+                            && counts(step.to)
+                            && match step.key {
+                                None => self.is_session(step.from, step.to),
+                                Some(key) => self.read_from(step.to, key, Some(step.from)),
+                            }
                     })
             }
         })

@@ -122,17 +122,39 @@ fn externals_given<'h>(
     txn: TxnId,
     first: FxHashMap<KeyId, Version>,
 ) -> Result<ReadsOf<'h>, String> {
-    let history = meaning.history();
-    let mut reading = Reading {
+    read_all(
+        Reading {
+            meaning,
+            txn,
+            own: Own::default(),
+            first,
+            skips_uncertain: false,
+            reads: ReadsOf::default(),
+        },
+        wary,
+    )
+}
+
+/// The external reads of a transaction that are certain or assumed; the others say nothing.
+pub(super) fn certain_externals<'h>(
+    meaning: &Meaning<'h>,
+    wary: &Wary<'h>,
+    txn: TxnId,
+) -> ReadsOf<'h> {
+    let reading = Reading {
         meaning,
         txn,
         own: Own::default(),
-        first,
-        reads: ReadsOf {
-            externals: Vec::with_capacity(history.ops(txn).len()),
-            absents: Vec::new(),
-        },
+        first: FxHashMap::default(),
+        skips_uncertain: true,
+        reads: ReadsOf::default(),
     };
+    read_all(reading, wary).unwrap_or_default()
+}
+
+fn read_all<'h>(mut reading: Reading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf<'h>, String> {
+    let (history, txn, meaning) = (reading.meaning.history(), reading.txn, reading.meaning);
+    reading.reads.externals.reserve(history.ops(txn).len());
     let may_be_several = history.has_tombstones() || history.n_ranges() > 0;
     for (at, &op) in history.ops(txn).iter().enumerate() {
         let wrong = |key: KeyId| {
@@ -148,8 +170,11 @@ fn externals_given<'h>(
                 let from = from.ok_or_else(|| wrong(key))?;
                 reading.reads.externals.push(External { op: at, key, from });
             }
-            Op::Read { key, value } if !may_be_several && reading.own.last(key).is_none() => {
-                let from = meaning.writer(txn, value).ok_or_else(|| wrong(key))?;
+            Op::Read { key, value }
+                if !may_be_several
+                    && reading.own.last(key).is_none()
+                    && let Some(from) = meaning.writer(txn, value) =>
+            {
                 reading.reads.externals.push(External { op: at, key, from });
             }
             Op::Read { key, .. } => {
@@ -225,6 +250,8 @@ struct Reading<'m, 'h> {
     own: Own,
     /// The version of each key that it read first, where a read may be of several.
     first: FxHashMap<KeyId, Version>,
+    /// Whether reads that can have been of several versions are left out.
+    skips_uncertain: bool,
     reads: ReadsOf<'h>,
 }
 
@@ -234,6 +261,10 @@ impl<'h> Reading<'_, 'h> {
         if let Some(mine) = self.own.last(key) {
             return self.meaning.shows_as(mine, seen).then_some(());
         }
+        if let Some(from) = self.meaning.assumed_read((self.txn, op, key)) {
+            self.reads.externals.push(External { op, key, from });
+            return Some(());
+        }
         let history = self.meaning.history();
         let may_be_several = history.has_tombstones() || history.n_ranges() > 0;
         let before = if may_be_several {
@@ -241,7 +272,12 @@ impl<'h> Reading<'_, 'h> {
         } else {
             None
         };
-        let from = self.meaning.version_seen_or(self.txn, key, seen, before)?;
+        // What is left out elsewhere must not be filled in from another read of the key.
+        let before = before.filter(|_| !self.skips_uncertain);
+        let from = match self.meaning.version_seen_or(self.txn, key, seen, before) {
+            None if self.skips_uncertain => return Some(()),
+            from => from?,
+        };
         if may_be_several {
             self.first.entry(key).or_insert(from);
         }

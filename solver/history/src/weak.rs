@@ -177,15 +177,40 @@ pub struct CommitStep {
     pub reason: CommitReason,
 }
 
+/// Whom an operation read a key from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OperationSource {
+    /// Who read.
+    pub reader: TxnId,
+    /// The operation.
+    pub op: usize,
+    /// The key.
+    pub key: KeyId,
+    /// Who wrote what it read; `None` is the initial state.
+    pub writer: Option<TxnId>,
+}
+
 /// The answer at a weak level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WeakVerdict {
-    /// This order of commits explains the history.
-    Satisfied(Vec<TxnId>),
+    /// This order of commits explains the history, where the reads that several transactions can explain are of these.
+    Satisfied(Vec<TxnId>, Vec<OperationSource>),
     /// These reads cannot have happened.
     Local(Vec<Finding>),
     /// Commits must be in a circle, or one before the initial state.
     Cycle(Vec<CommitStep>),
+    /// An operation can have read a key from several; whichever it was, the level is violated. With no case at all, nobody can have
+    /// written what it read.
+    Choice {
+        /// Who read.
+        reader: TxnId,
+        /// The operation.
+        op: usize,
+        /// The key.
+        key: KeyId,
+        /// Everybody that it can have read from, `None` for the initial state, and why not.
+        cases: Vec<(Option<TxnId>, WeakVerdict)>,
+    },
     /// The check stopped before it knew.
     Unknown(StopReason),
     /// Whether a transaction took effect is not known; whether it did or not, the level is violated.
@@ -202,6 +227,6 @@ pub enum WeakVerdict {
 impl WeakVerdict {
     /// Whether the level is violated.
     pub fn is_violated(&self) -> bool {
-        !matches!(self, WeakVerdict::Satisfied(_) | WeakVerdict::Unknown(_))
+        !matches!(self, WeakVerdict::Satisfied(..) | WeakVerdict::Unknown(_))
     }
 }

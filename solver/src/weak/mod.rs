@@ -2,28 +2,30 @@
 //!
 //! Each level gives edges between commits that follow from the reads alone (`rc`, `ra`, `cc`; Biswas and Enea's saturation, with
 //! AWDIT's bounds). The history satisfies the level iff they form no cycle with session order and reads-from, and any
-//! topological order is then the certificate. Nothing is searched.
+//! topological order is then the certificate. Nothing is searched, unless reads can have been of several versions (`uncertain`).
 
 mod cycle;
 mod either_way;
 #[cfg(test)]
 mod tests;
+mod uncertain;
 
 pub use kingsnake_certify::weak::replay;
 pub use kingsnake_history::weak::{
-    CommitReason, CommitStep, PathStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
+    CommitReason, CommitStep, OperationSource, PathStep, VisibilityReason, WeakLevel, WeakSpec,
+    WeakVerdict,
 };
 
 use kingsnake_certify::Refusal;
-use kingsnake_certify::weak_cycle::check_cycle;
+use kingsnake_certify::weak_cycle::check_violation;
 
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, StopReason};
 use crate::check::CheckError;
 use crate::level::Spec;
-use crate::model::{History, Status};
-use crate::resolve::{ResolveError, resolve_reads};
+use crate::model::History;
+use crate::resolve::{ResolveError, Resolved, resolve_reads};
 
 /// Checks a history at a weak level. The answer has been checked again.
 pub fn check(
@@ -38,7 +40,7 @@ pub fn check(
 fn certify(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(), CheckError> {
     let answer = match verdict {
         WeakVerdict::Unknown(_) => return Ok(()),
-        WeakVerdict::Satisfied(_) => "satisfied",
+        WeakVerdict::Satisfied(..) => "satisfied",
         _ => "violated",
     };
     holds(history, spec, verdict).map_err(|why| CheckError::Uncertified {
@@ -51,28 +53,16 @@ fn certify(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(
 /// Whether an answer stands up to being checked again; running out of a limit does.
 fn holds(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(), Refusal> {
     match verdict {
-        WeakVerdict::Satisfied(order) => replay(history, spec, order),
-        WeakVerdict::Local(findings) => {
-            kingsnake_certify::refutation::check_findings(history, findings)
-        }
-        WeakVerdict::Cycle(steps) => check_cycle(history, spec, steps),
-        WeakVerdict::EitherWay {
-            txn,
-            lost,
-            took_effect,
-        } => {
-            holds(&history.with_status(*txn, Status::Aborted), spec, lost)?;
-            let history = history.with_status(*txn, Status::Committed);
-            holds(&history, spec, took_effect)
-        }
+        WeakVerdict::Satisfied(order, sources) => replay(history, spec, order, sources),
         WeakVerdict::Unknown(_) => Ok(()),
+        violated => check_violation(history, spec, violated),
     }
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
     let resolved = resolve_reads(history, budget)?;
-    if !resolved.reads().choices().is_empty() {
-        let n_reads = resolved.reads().choices().len();
+    let n_reads = resolved.reads().choices().len();
+    if n_reads > 0 && history.n_predicates() > 0 {
         return Err(ResolveError::Uncertain { n_reads });
     }
     let at_level = Spec {
@@ -84,18 +74,33 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
     if !findings.is_empty() {
         return Ok(WeakVerdict::Local(findings));
     }
+    if n_reads > 0 {
+        return Ok(uncertain::decide(history, resolved, spec, budget)?);
+    }
+    let edges = commits(history, &resolved, spec, budget)?;
+    Ok(match cycle::order(resolved.n_txns(), &edges) {
+        Ok(order) => {
+            let order = order.into_iter().map(|node| resolved.txn(node));
+            WeakVerdict::Satisfied(order.collect(), Vec::new())
+        }
+        Err(cycle) => WeakVerdict::Cycle(cycle::steps(&resolved, spec, &cycle)),
+    })
+}
+
+/// What commits before what, where every read is of one version.
+fn commits(
+    history: &History,
+    resolved: &Resolved,
+    spec: WeakSpec,
+    budget: &Budget,
+) -> Result<Vec<Commits>, StopReason> {
     let models = TxnModels::Uniform(spec.level.into());
-    let mut graph = Visible::of(&resolved, models, spec.session_order, budget)?;
+    let mut graph = Visible::of(resolved, models, spec.session_order, budget)?;
     for (at, edge) in history.given_edges().iter().enumerate() {
         if let (Some(from), Some(to)) = (resolved.node(edge.from), resolved.node(edge.to)) {
             let why = Why::Stated(at as u32);
             graph.edges.push(Commits { from, to, why });
         }
     }
-    Ok(match cycle::order(resolved.n_txns(), &graph.edges) {
-        Ok(order) => {
-            WeakVerdict::Satisfied(order.into_iter().map(|node| resolved.txn(node)).collect())
-        }
-        Err(cycle) => WeakVerdict::Cycle(cycle::steps(&resolved, spec, &cycle)),
-    })
+    Ok(graph.edges)
 }

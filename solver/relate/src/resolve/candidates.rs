@@ -165,6 +165,17 @@ impl Resolved {
         self.uncertain_keys.binary_search(&key).is_ok()
     }
 
+    /// Leaves only the reads in program order to say who read what.
+    pub fn keep_program_reads(&mut self) {
+        self.versions.readers.clear();
+        self.versions.reader_start.fill(0);
+    }
+
+    /// Takes a read in program order to be of a version.
+    pub fn assign(&mut self, read: usize, version: VersionId) {
+        self.reads.assign(read, version);
+    }
+
     /// The same with some of the uncertain reads, by their numbers, taken to be of these versions. All of them stay listed.
     #[must_use]
     pub fn assuming(&self, assumed: &[(usize, VersionId)]) -> Resolved {

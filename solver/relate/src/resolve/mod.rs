@@ -24,7 +24,7 @@ use thiserror::Error;
 pub use candidates::Uncertain;
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
-pub use unreturned::{Asked, BYTES as BYTES_OF_READ, Unreturned};
+pub use unreturned::{BYTES as BYTES_OF_READ, Unreturned, UnreturnedQuery};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
@@ -171,8 +171,9 @@ pub enum ResolveError {
     },
     /// A read can have been of several versions, which this level does not search.
     #[error(
-        "{n_reads} reads can have been of several versions, because values repeat, rows were deleted or conditions chose rows: \
-         this level needs values that tell who wrote them"
+        "{} can have been of several versions, because values repeat, rows were deleted or conditions chose rows: \
+         this level needs values that tell who wrote them",
+        reads_in_words(*n_reads)
     )]
     Uncertain {
         /// How many.
@@ -226,6 +227,13 @@ pub enum ResolveError {
         /// The value.
         value: String,
     },
+}
+
+fn reads_in_words(n_reads: usize) -> String {
+    match n_reads {
+        1 => "1 read".to_owned(),
+        n_reads => format!("{n_reads} reads"),
+    }
 }
 
 impl ResolveError {

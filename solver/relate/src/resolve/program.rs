@@ -87,6 +87,11 @@ impl ProgramReads {
         self.version[read]
     }
 
+    /// Takes a read to be of a version.
+    pub(super) fn assign(&mut self, read: usize, version: VersionId) {
+        self.version[read] = version;
+    }
+
     /// What range queries did not return, by reader and operation; these keys have no reads of their own.
     pub fn gaps(&self) -> &[ProgramGap] {
         &self.gaps

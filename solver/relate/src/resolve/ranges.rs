@@ -3,7 +3,7 @@
 use super::absence::{Absence, AbsenceOrigin, missing, read_nothing};
 use super::reads::{FirstRead, Walk, position_of_write};
 use super::versions::{NO_NODE, Node, VersionId};
-use super::{Asked, ResolveError};
+use super::{ResolveError, UnreturnedQuery};
 use crate::model::{History, KeyId, RangeId, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
@@ -63,7 +63,7 @@ impl Walk<'_> {
             span.place(history.symbols(), history.key_token(*key))
                 .is_eq()
         };
-        self.asked.push(Asked {
+        self.asked.push(UnreturnedQuery {
             reader: node,
             op: at as u32,
             range,

@@ -15,7 +15,7 @@ use super::lists::{ListReads, read_list};
 use super::numbering::{Numbering, Read};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
-use super::unreturned::{Asked, Deleted, Unreturned, touched};
+use super::unreturned::UnreturnedQuery;
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -64,7 +64,6 @@ enum Seen {
 }
 
 fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, ResolveError> {
-    let keep_reads = keep == Keep::All;
     let writers = Writers::of(history, budget)?;
     let mut absences = Absences::of(history, &writers, budget)?;
     let census = Census::of(history, &writers, &absences, budget)?;
@@ -80,7 +79,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
     }
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     walk.matching = matching.as_ref();
-    walk.keep_reads = keep_reads;
+    walk.keep_reads = keep == Keep::All;
     walk.keep_queries = keep_queries;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
@@ -106,7 +105,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
         uncertain_keys: keys_of(&uncertain),
         uncertain,
         findings,
-        reads: if keep_reads {
+        reads: if keep == Keep::All {
             ProgramReads::new(node_txn.len(), program, program_gaps)
         } else {
             ProgramReads::default()
@@ -117,7 +116,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
     })
 }
 
-fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<std::ops::Range<Node>> {
+fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<Range<Node>> {
     let place = |txn: u32| node_txn.partition_point(|node| node.0 < txn) as Node;
     (0..history.n_sessions() as u32)
         .map(|session| history.session_txns(SessionId(session)))
@@ -161,7 +160,7 @@ pub(super) struct Walk<'h> {
     /// Whether deleted rows that queries did not return stay queries.
     pub(super) keep_queries: bool,
     /// Then the queries, and the keys that the transaction under way touches anywhere.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<UnreturnedQuery>,
     pub(super) touched: Vec<KeyId>,
     program: Vec<ProgramRead>,
     /// Of the reads in program order, those that can have been of several versions.
@@ -240,13 +239,7 @@ impl<'h> Walk<'h> {
         let history = self.history;
         self.node = node;
         if self.keep_queries {
-            self.touched.clear();
-            let ops = history.ops(txn);
-            if ops.iter().any(|op| matches!(op, Op::Range { .. })) {
-                self.touched = touched(history, ops);
-                let is_deleted = |key: &KeyId| self.absences.is_deleted(*key);
-                self.touched.retain(is_deleted);
-            }
+            self.find_touched(txn);
         }
         for (at, &op) in history.ops(txn).iter().enumerate() {
             if self.matching.is_some() {
@@ -291,27 +284,6 @@ impl<'h> Walk<'h> {
             self.under.clear();
         }
         Ok(())
-    }
-
-    /// What stays queries.
-    fn unreturned(&mut self) -> Unreturned {
-        if !self.keep_queries {
-            return Unreturned::default();
-        }
-        let keys = self.absences.deleted();
-        let deletes = keys.iter().map(|&key| {
-            let deletes = self.absences.deletes(key);
-            let versions = deletes.filter_map(|(txn, is_named)| {
-                let version = self.version_by(key, txn)?;
-                Some(Deleted { version, is_named })
-            });
-            (key, versions.collect())
-        });
-        Unreturned {
-            keys: keys.to_vec(),
-            deletes: deletes.collect(),
-            asked: std::mem::take(&mut self.asked),
-        }
     }
 
     /// Makes a key's state that of the transaction under way.

@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 use super::Resolved;
 use super::candidates::{Uncertain, keys_of};
 use super::gaps::between;
+use super::reads::Walk;
 use super::versions::{Node, VersionId};
-use crate::model::{History, KeyId, Op, RangeId};
+use crate::model::{History, KeyId, Op, RangeId, TxnId};
 
 /// The least that an uncertain read takes: itself, and its candidates.
 pub const BYTES: u64 = size_of::<Uncertain>() as u64 + 24;
@@ -27,7 +28,7 @@ pub(super) struct Deleted {
 
 /// A range query of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct UnreturnedQuery {
     /// Who asked.
     pub reader: Node,
     /// Where it stands in the transaction.
@@ -43,7 +44,7 @@ pub struct Unreturned {
     pub(super) keys: Vec<KeyId>,
     pub(super) deletes: FxHashMap<KeyId, Vec<Deleted>>,
     /// By reader and operation.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<UnreturnedQuery>,
 }
 
 impl Unreturned {
@@ -63,14 +64,14 @@ impl Unreturned {
     }
 
     /// The queries of a transaction.
-    pub fn of(&self, reader: Node) -> &[Asked] {
+    pub fn of(&self, reader: Node) -> &[UnreturnedQuery] {
         let start = self.asked.partition_point(|it| it.reader < reader);
         let length = self.asked[start..].partition_point(|it| it.reader == reader);
         &self.asked[start..start + length]
     }
 
     /// All queries, by reader.
-    pub fn asked(&self) -> &[Asked] {
+    pub fn asked(&self) -> &[UnreturnedQuery] {
         &self.asked
     }
 }
@@ -110,7 +111,7 @@ impl Resolved {
     /// The read of an absent key that the queries of a transaction amount to.
     fn unreturned_read(&self, history: &History, reader: Node, key: KeyId) -> Uncertain {
         let token = history.key_token(key);
-        let asks = |it: &&Asked| {
+        let asks = |it: &&UnreturnedQuery| {
             let span = history.range(it.range).span;
             span.place(history.symbols(), token).is_eq()
         };
@@ -134,8 +135,42 @@ impl Resolved {
     }
 }
 
+impl Walk<'_> {
+    /// Finds the deleted keys that a transaction with queries touches anywhere.
+    pub(super) fn find_touched(&mut self, txn: TxnId) {
+        self.touched.clear();
+        let ops = self.history.ops(txn);
+        if ops.iter().any(|op| matches!(op, Op::Range { .. })) {
+            self.touched = touched(self.history, ops);
+            let is_deleted = |key: &KeyId| self.absences.is_deleted(*key);
+            self.touched.retain(is_deleted);
+        }
+    }
+
+    /// What stays queries.
+    pub(super) fn unreturned(&mut self) -> Unreturned {
+        if !self.keep_queries {
+            return Unreturned::default();
+        }
+        let keys = self.absences.deleted();
+        let deletes = keys.iter().map(|&key| {
+            let deletes = self.absences.deletes(key);
+            let versions = deletes.filter_map(|(txn, is_named)| {
+                let version = self.version_by(key, txn)?;
+                Some(Deleted { version, is_named })
+            });
+            (key, versions.collect())
+        });
+        Unreturned {
+            keys: keys.to_vec(),
+            deletes: deletes.collect(),
+            asked: std::mem::take(&mut self.asked),
+        }
+    }
+}
+
 /// The keys that a transaction reads, writes or was returned, sorted.
-pub(super) fn touched(history: &History, ops: &[Op]) -> Vec<KeyId> {
+fn touched(history: &History, ops: &[Op]) -> Vec<KeyId> {
     let mut keys: Vec<KeyId> = Vec::new();
     for op in ops {
         match *op {

@@ -1,0 +1,393 @@
+//! Weak levels where reads can have been of several versions: which ones, and in which order did the transactions commit?
+//!
+//! For fixed versions one topological sort decides. So a SAT solver proposes a version for each such read, the sort finds cycles, and each
+//! cycle becomes a clause over the reads that it rests on, until an order is found or nothing is left to propose. Reads that no
+//! cycle rests on are never tried again. The clauses are also the leaves of the proof, which splits on what was read.
+
+use batsat::{BasicSolver, Lit, SolverInterface, Var, lbool};
+use rustc_hash::FxHashMap;
+
+use kingsnake_history::weak::{
+    CommitReason, CommitStep, OperationSource, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
+};
+use kingsnake_relate::visible::{Commits, Sight, Why};
+
+use super::{commits, cycle};
+use crate::budget::{Budget, StopReason};
+use crate::model::{History, KeyId, TxnId};
+use crate::resolve::{Node, Resolved, VersionId};
+
+/// How many cycles of one proposal become clauses.
+const CYCLES: usize = 32;
+
+/// A read that can have been of several versions.
+pub(super) struct Choice {
+    /// Its number among the reads in program order.
+    read: usize,
+    reader: Node,
+    op: usize,
+    key: KeyId,
+    /// Sorted.
+    pub(super) candidates: Vec<VersionId>,
+}
+
+/// That a read was of a version, by the number of the choice.
+type Taken = (usize, VersionId);
+
+/// Reads that cannot all be, and the cycle that they make.
+struct Conflict {
+    blamed: Vec<Taken>,
+    steps: Vec<CommitStep>,
+}
+
+/// What a proposal came to.
+enum Outcome {
+    Order(Vec<Node>),
+    Conflicts(Vec<Conflict>),
+}
+
+struct Search<'a> {
+    history: &'a History,
+    spec: WeakSpec,
+    budget: &'a Budget,
+    resolved: Resolved,
+    choices: Vec<Choice>,
+    /// The choices of each reader and key.
+    of: FxHashMap<(Node, KeyId), Vec<usize>>,
+    /// The version that each choice is taken to be of.
+    chosen: Vec<VersionId>,
+    conflicts: Vec<Conflict>,
+}
+
+/// Decides a weak level by what the uncertain reads can have been of.
+pub(super) fn decide(
+    history: &History,
+    resolved: Resolved,
+    spec: WeakSpec,
+    budget: &Budget,
+) -> Result<WeakVerdict, StopReason> {
+    let choices = choices(&resolved);
+    decide_among(history, (resolved, choices), spec, budget)
+}
+
+/// The same, given the choices.
+pub(super) fn decide_among(
+    history: &History,
+    (mut resolved, choices): (Resolved, Vec<Choice>),
+    spec: WeakSpec,
+    budget: &Budget,
+) -> Result<WeakVerdict, StopReason> {
+    resolved.keep_program_reads();
+    if let Some(dead) = choices.iter().find(|it| it.candidates.is_empty()) {
+        return Ok(WeakVerdict::Choice {
+            reader: resolved.txn(dead.reader),
+            op: dead.op,
+            key: dead.key,
+            cases: Vec::new(),
+        });
+    }
+    let mut of: FxHashMap<(Node, KeyId), Vec<usize>> = FxHashMap::default();
+    for (at, choice) in choices.iter().enumerate() {
+        of.entry((choice.reader, choice.key)).or_default().push(at);
+    }
+    let search = Search {
+        history,
+        spec,
+        budget,
+        chosen: choices.iter().map(|it| it.candidates[0]).collect(),
+        resolved,
+        choices,
+        of,
+        conflicts: Vec::new(),
+    };
+    search.run()
+}
+
+/// The reads that can have been of several versions.
+pub(super) fn choices(resolved: &Resolved) -> Vec<Choice> {
+    let reads = resolved.reads();
+    let mut choices = Vec::with_capacity(reads.choices().len());
+    let mut reader = 0;
+    for (read, candidates) in reads.choices() {
+        let read = *read as usize;
+        while reads.of(reader).end <= read {
+            reader += 1;
+        }
+        choices.push(Choice {
+            read,
+            reader,
+            op: reads.op(read) as usize,
+            key: resolved.versions().key(reads.version(read)),
+            candidates: candidates.clone(),
+        });
+    }
+    choices
+}
+
+impl Search<'_> {
+    fn run(mut self) -> Result<WeakVerdict, StopReason> {
+        let mut solver = BasicSolver::default();
+        let variables = self.variables(&mut solver);
+        loop {
+            self.budget.check()?;
+            if solver.solve_limited(&[]) != lbool::TRUE {
+                return self.prove();
+            }
+            self.take(&solver, &variables);
+            match self.sort()? {
+                Outcome::Order(order) => return Ok(self.explained(&order)),
+                Outcome::Conflicts(conflicts) => {
+                    for conflict in conflicts {
+                        if conflict.blamed.is_empty() {
+                            return Ok(WeakVerdict::Cycle(conflict.steps));
+                        }
+                        let blamed = conflict.blamed.iter();
+                        let literals = blamed.map(|&(choice, version)| {
+                            let at = self.choices[choice].candidates.binary_search(&version);
+                            Lit::new(variables[choice][at.unwrap_or(0)], false)
+                        });
+                        solver.add_clause_reuse(&mut literals.collect());
+                        self.conflicts.push(conflict);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A variable for each candidate; each read was of one of them.
+    fn variables(&self, solver: &mut BasicSolver) -> Vec<Vec<Var>> {
+        let mut all = Vec::with_capacity(self.choices.len());
+        for choice in &self.choices {
+            let candidates = choice.candidates.iter();
+            let variables: Vec<Var> = candidates.map(|_| solver.new_var_default()).collect();
+            let mut some = variables.iter().map(|&it| Lit::new(it, true)).collect();
+            solver.add_clause_reuse(&mut some);
+            all.push(variables);
+        }
+        all
+    }
+
+    /// Takes the reads to be of what the solver proposes.
+    fn take(&mut self, solver: &BasicSolver, variables: &[Vec<Var>]) {
+        for (at, choice) in self.choices.iter().enumerate() {
+            let mut proposed = variables[at].iter();
+            let place = proposed.position(|&it| solver.value_var(it) == lbool::TRUE);
+            let version = choice.candidates[place.unwrap_or(0)];
+            self.chosen[at] = version;
+            self.resolved.assign(choice.read, version);
+        }
+    }
+
+    /// Sorts the commits; or some cycles, no two of which rest on one and the same read alone.
+    fn sort(&self) -> Result<Outcome, StopReason> {
+        let mut edges = commits(self.history, &self.resolved, self.spec, self.budget)?;
+        if self.spec.level == WeakLevel::Ra {
+            self.add_repeated(&mut edges);
+        }
+        let mut conflicts: Vec<Conflict> = Vec::new();
+        while conflicts.len() < CYCLES {
+            self.budget.check()?;
+            let cycle = match cycle::order(self.resolved.n_txns(), &edges) {
+                Ok(order) if conflicts.is_empty() => return Ok(Outcome::Order(order)),
+                Ok(_) => break,
+                Err(cycle) => cycle,
+            };
+            let steps = cycle::steps(&self.resolved, self.spec, &cycle);
+            let blamed = self.blamed(&steps);
+            let Some(&first) = blamed.first() else {
+                return Ok(Outcome::Conflicts(vec![Conflict { blamed, steps }]));
+            };
+            let reader = self.choices[first.0].reader;
+            // Paths may rest on it as well.
+            let is_past = |edge: &Commits| {
+                matches!(
+                    edge.why,
+                    Why::Vis {
+                        sight: Sight::Past,
+                        ..
+                    }
+                ) && cycle.contains(edge)
+            };
+            let n_before = edges.len();
+            edges.retain(|edge| !rests_on(edge, reader, first.1) && !is_past(edge));
+            if edges.len() == n_before {
+                edges.retain(|edge| !cycle.contains(edge));
+            }
+            conflicts.push(Conflict { blamed, steps });
+        }
+        Ok(Outcome::Conflicts(conflicts))
+    }
+
+    /// At read atomic a transaction that read two versions of a key saw the writers of both at either read. Where reads are certain
+    /// that is a finding, so the edges of the level leave it out.
+    fn add_repeated(&self, edges: &mut Vec<Commits>) {
+        let (reads, versions) = (self.resolved.reads(), self.resolved.versions());
+        for &(reader, key) in self.of.keys() {
+            let of_reader = reads.of(reader).map(|read| reads.version(read));
+            let mut seen: Vec<VersionId> =
+                of_reader.filter(|&it| versions.key(it) == key).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            for &by in seen.iter().filter(|&&it| !versions.is_initial(it)) {
+                for &version in seen.iter().filter(|&&it| it != by) {
+                    let why = Why::Vis {
+                        reader,
+                        version,
+                        sight: Sight::Source(by),
+                    };
+                    let (from, to) = (versions.writer(by), versions.writer(version));
+                    edges.push(Commits { from, to, why });
+                }
+            }
+        }
+    }
+
+    /// The choices that a cycle rests on.
+    fn blamed(&self, steps: &[CommitStep]) -> Vec<Taken> {
+        let mut blamed: Vec<Taken> = Vec::new();
+        let mut blame = |reader: TxnId, key: KeyId, writer: Option<TxnId>| {
+            let Some(node) = self.resolved.node(reader) else {
+                return;
+            };
+            for &choice in self.of.get(&(node, key)).into_iter().flatten() {
+                if self.writer(self.chosen[choice]) == writer {
+                    blamed.push((choice, self.chosen[choice]));
+                }
+            }
+        };
+        for step in steps {
+            match &step.reason {
+                CommitReason::Session | CommitReason::Stated(_) | CommitReason::Given(_) => {}
+                CommitReason::Wr(key) => {
+                    if let Some(reader) = step.to {
+                        blame(reader, *key, Some(step.from));
+                    }
+                }
+                CommitReason::Vis {
+                    reader,
+                    key,
+                    because,
+                } => {
+                    blame(*reader, *key, step.to);
+                    match because {
+                        VisibilityReason::EarlierRead(via) | VisibilityReason::Source(via) => {
+                            blame(*reader, *via, Some(step.from));
+                        }
+                        VisibilityReason::Session => {}
+                        VisibilityReason::Path(path) => {
+                            for step in path {
+                                if let Some(key) = step.key {
+                                    blame(step.to, key, Some(step.from));
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        blamed.sort_unstable();
+        blamed.dedup();
+        blamed
+    }
+
+    fn writer(&self, version: VersionId) -> Option<TxnId> {
+        let versions = self.resolved.versions();
+        (!versions.is_initial(version)).then(|| self.resolved.txn(versions.writer(version)))
+    }
+
+    fn explained(&self, order: &[Node]) -> WeakVerdict {
+        let order = order.iter().map(|&node| self.resolved.txn(node)).collect();
+        let choices = self.choices.iter().zip(&self.chosen);
+        let sources = choices.map(|(choice, &version)| OperationSource {
+            reader: self.resolved.txn(choice.reader),
+            op: choice.op,
+            key: choice.key,
+            writer: self.writer(version),
+        });
+        WeakVerdict::Satisfied(order, sources.collect())
+    }
+
+    /// The cases of why nothing that the reads can have been of leaves an order.
+    fn prove(&self) -> Result<WeakVerdict, StopReason> {
+        Ok(self.cases(&mut Vec::new())?.0)
+    }
+
+    /// Why not where these reads are taken, and the choices that the reason rests on.
+    fn cases(&self, taken: &mut Vec<Taken>) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
+        self.budget.check()?;
+        let is_met = |conflict: &&Conflict| conflict.blamed.iter().all(|it| taken.contains(it));
+        if let Some(conflict) = self.conflicts.iter().find(is_met) {
+            let rests_on = conflict.blamed.iter().map(|it| it.0).collect();
+            return Ok((WeakVerdict::Cycle(conflict.steps.clone()), rests_on));
+        }
+        let split = self.split(taken);
+        let choice = &self.choices[split];
+        let (mut cases, mut rests_on) = (Vec::new(), Vec::new());
+        for &version in &choice.candidates {
+            taken.push((split, version));
+            let (why, used) = self.cases(taken)?;
+            taken.pop();
+            if !used.contains(&split) {
+                return Ok((why, used));
+            }
+            cases.push((self.writer(version), why));
+            rests_on.extend(used.into_iter().filter(|&it| it != split));
+        }
+        rests_on.sort_unstable();
+        rests_on.dedup();
+        let verdict = WeakVerdict::Choice {
+            reader: self.resolved.txn(choice.reader),
+            op: choice.op,
+            key: choice.key,
+            cases,
+        };
+        Ok((verdict, rests_on))
+    }
+
+    /// The choice to split on: that with the fewest candidates that no cycle rules out at once.
+    fn split(&self, taken: &[Taken]) -> usize {
+        let mut left: FxHashMap<usize, Vec<VersionId>> = FxHashMap::default();
+        for conflict in &self.conflicts {
+            let mut open = conflict.blamed.iter().filter(|it| !taken.contains(it));
+            let is_taken = |choice: usize| taken.iter().any(|it| it.0 == choice);
+            if open.clone().any(|it| is_taken(it.0)) {
+                continue;
+            }
+            let (first, second) = (open.next(), open.next());
+            for &(choice, version) in first.into_iter().chain(second) {
+                let ruled_out = left.entry(choice).or_default();
+                if second.is_none() && !ruled_out.contains(&version) {
+                    ruled_out.push(version);
+                }
+            }
+        }
+        let n_left = |choice: usize, ruled_out: &Vec<VersionId>| {
+            self.choices[choice].candidates.len() - ruled_out.len()
+        };
+        let all = left
+            .iter()
+            .map(|(&choice, ruled_out)| (n_left(choice, ruled_out), choice));
+        let is_taken = |choice: &usize| taken.iter().any(|it| it.0 == *choice);
+        let any = || (0..self.choices.len()).find(|it| !is_taken(it));
+        all.min().map(|it| it.1).or_else(any).unwrap_or(0)
+    }
+}
+
+/// Whether an edge rests on a transaction's having read a version, as far as it says so itself.
+fn rests_on(edge: &Commits, reader: Node, version: VersionId) -> bool {
+    match edge.why {
+        Why::Wr(it) => it == version && edge.to == reader,
+        Why::Vis {
+            reader: who,
+            version: it,
+            sight,
+        } => {
+            let by = match sight {
+                Sight::EarlierRead(by) | Sight::Source(by) => Some(by),
+                Sight::Session | Sight::Past => None,
+            };
+            who == reader && (it == version || by == Some(version))
+        }
+        Why::Session | Why::Given(_) | Why::Stated(_) => false,
+    }
+}
