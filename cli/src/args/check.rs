@@ -98,7 +98,7 @@ pub struct BoundArgs {
     /// Stop after this many seconds, reading included, with exit status 3 (`unknown`); fractions are fine.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Stop, with exit status 3, where the process grows over this size (such as 500M or 4G); what is free unless given. It counts all that is resident, and is held within 10 % from 100M on.
+    /// Stop, with exit status 3, where the process grows over this size (such as 500M or 4G); what is free unless given. It counts all that is resident, and is held within 10 % from 150M on.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
 }
