@@ -9,7 +9,7 @@ use kingsnake_solver::auto::Asked;
 use kingsnake_solver::check::{CheckStats, Decider};
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, Status, visible};
-use kingsnake_solver::verdict::Verdict;
+use kingsnake_solver::verdict::{Counterexample, Verdict};
 
 use crate::anomalies::{Expected, Found, broken_by};
 use crate::ordered::Ordered;
@@ -114,7 +114,13 @@ impl Answer {
         let stats = &self.stats;
         let violated = matches!(self.verdict, Verdict::Violated(_));
         match self.decider {
-            Decider::Resolve => "some reads cannot have happened at any level".to_owned(),
+            Decider::Resolve => match &self.verdict {
+                Verdict::Violated(Counterexample::Cyclic(_)) => {
+                    "what one transaction saw of a row contradicts itself; nothing was searched"
+                        .to_owned()
+                }
+                _ => "some reads cannot have happened at any level".to_owned(),
+            },
             Decider::Linear if violated => {
                 "every key is ordered by its reads and writes, and the order has a cycle".to_owned()
             }

@@ -24,7 +24,7 @@ use crate::limits::{self, within};
 use crate::output::{Output, expect_apart, put};
 use crate::plan::start_threads;
 use crate::voice::{Voice, count, printable, say};
-use crate::{memory, words};
+use crate::{memory, processor, words};
 
 /// Whether the question is one about a certificate or an expected order.
 pub fn is_asked(args: &CheckArgs) -> bool {
@@ -157,15 +157,18 @@ fn expect_plain(args: &CheckArgs) -> Result<()> {
         bail!("Adya's levels and expected orders know neither session order nor real time");
     }
     let files = &args.files;
-    for (name, file) in [
-        ("--certificate", &files.certificate),
-        ("--proof", &files.proof),
-        ("--dot", &files.dot),
-        ("--svg", &files.svg),
-        ("--report", &files.report),
+    let given = "the certificate or the order is what the database gave; --level ser or si alone searches one and writes it";
+    let none = "nothing is searched, so there is nothing to prove";
+    let words = "pictures have no edges for predicate dependencies: --json has every step, and --level ser or si alone has pictures";
+    for (name, file, why) in [
+        ("--certificate", &files.certificate, given),
+        ("--proof", &files.proof, none),
+        ("--dot", &files.dot, words),
+        ("--svg", &files.svg, words),
+        ("--report", &files.report, words),
     ] {
         if file.is_some() {
-            bail!("{name} is not written for a given certificate or an expected order; --json is");
+            bail!("{name} is not written for a given certificate or an expected order: {why}");
         }
     }
     Ok(())
@@ -485,7 +488,7 @@ fn deliver(
             "decider": answer.decider,
             "story": answer.story,
             "answer": answer.data,
-            "stats": { "seconds": time.as_secs_f64(), "peak_memory_bytes": memory::peak() },
+            "stats": { "seconds": time.as_secs_f64(), "cpu_seconds": processor::seconds(), "peak_memory_bytes": memory::peak() },
         });
         if answer.status == 3 {
             let words = answer.data["reason"].clone();

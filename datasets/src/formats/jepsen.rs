@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use kingsnake_history::model::{HistoryBuilder, Token};
 
 use super::datum::{Datum, Dialect, pass_ignored, scan};
+use super::jepsen_predicates::Asked;
 use super::{jepsen_fast, jepsen_pairs};
 use crate::cursor::{Cursor, Input};
 use crate::error::{InputProblem, ReadError};
@@ -29,6 +30,18 @@ pub(super) enum Action {
     Append,
     /// A compare-and-set of a register.
     Cas,
+    /// A write that its client calls an insert.
+    Insert,
+    Delete,
+    /// A read of all rows that satisfy a predicate, whose place among [`Events::asked`] is the key.
+    Predicate,
+}
+
+impl Action {
+    /// Whether it returns what only its completion knows.
+    pub(super) fn is_read(self) -> bool {
+        matches!(self, Action::Read | Action::Predicate)
+    }
 }
 
 /// What a step read or wrote.
@@ -37,7 +50,7 @@ pub(super) enum Content {
     /// `nil`, or nothing at all.
     Nil,
     One(Token),
-    /// A range of [`Events::items`].
+    /// A range of [`Events::items`]; of a predicate, the keys and the values that it returned, in turns.
     List(u32, u32),
     /// A value that nobody wrote, which is to be ignored.
     Unwritten,
@@ -45,7 +58,7 @@ pub(super) enum Content {
     Pair(Token, Token),
 }
 
-/// One `[:r k v]`, `[:w k v]` or `[:append k v]`.
+/// One `[:r k v]`, `[:w k v]`, `[:append k v]`, `[:insert k v]`, `[:delete k]` or `[:rp predicate {k v}]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MicroOp {
     pub(super) action: Action,
@@ -99,6 +112,11 @@ pub(super) struct Events {
     pub(super) all: Vec<ClientEvent>,
     pub(super) steps: Vec<MicroOp>,
     pub(super) items: Vec<Token>,
+    /// What predicates ask, each once.
+    pub(super) asked: Vec<Asked>,
+    /// What `:init` says that keys hold at first.
+    pub(super) initial: Vec<(Token, Token)>,
+    pub(super) is_json: bool,
     /// Some step is `[:r k v]` or the like, so the history is of transactions.
     pub(super) has_txns: bool,
     /// Events whose steps were passed over and are not of the usual form.
@@ -161,7 +179,10 @@ pub(super) fn read_by(
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
     let dialect = if is_json { Dialect::Json } else { Dialect::Edn };
-    let mut events = Events::default();
+    let mut events = Events {
+        is_json,
+        ..Events::default()
+    };
     let mut cursor = input.cursor();
     let mut number = 0;
     let mut close = None;
@@ -259,6 +280,9 @@ impl Events {
         let first = self.steps.len() as u32;
         let f = get("f").and_then(Datum::word);
         let value = get("value").unwrap_or(&Datum::Nil);
+        if f == Some("init") && (kind != EventKind::Ok || self.read_init(value, builder)) {
+            return Ok(());
+        }
         let Some(has_steps) = self.read_steps(&here, f, value, builder)? else {
             self.n_others += 1;
             let name = match f {
@@ -338,6 +362,10 @@ impl Events {
             let group = shown(key);
             for step in steps {
                 let step = self.read_step(here, step.seq().unwrap_or(&[]), builder)?;
+                if step.action == Action::Predicate {
+                    let words = "a step :rp within a tuple of jepsen.independent is not supported";
+                    return Err(here.fail(InputProblem::Unsupported(words.to_owned())));
+                }
                 let inner = builder.show(step.key);
                 let key = builder.text(&format!("{group}/{inner}"));
                 self.steps.push(MicroOp { key, ..step });
@@ -396,13 +424,16 @@ impl Events {
         parts: &[Datum<'_>],
         builder: &mut HistoryBuilder,
     ) -> Result<MicroOp, ReadError> {
+        if parts.first().and_then(Datum::word) == Some("rp") {
+            return self.read_predicate(here, parts, builder);
+        }
         let (name, key, content) = match parts {
             [name, key] => (name, key, &Datum::Nil),
             [name, key, content] => (name, key, content),
             _ => {
                 return Err(here.fail(InputProblem::Syntax {
                     found: format!("a step of {} parts", parts.len()),
-                    expected: "[:r key value], [:w key value] or [:append key value]".to_owned(),
+                    expected: "[:r key value], [:w key value], [:append key value], [:insert key value], [:delete key] or [:rp predicate rows]".to_owned(),
                 }));
             }
         };
@@ -410,16 +441,19 @@ impl Events {
             Some("r") => Action::Read,
             Some("w") => Action::Write,
             Some("append") => Action::Append,
+            Some("insert") => Action::Insert,
+            Some("delete") => Action::Delete,
             other => {
                 let name = other.unwrap_or("without a name");
                 return Err(here.fail(InputProblem::Unsupported(format!(
-                    "step {name} is not supported yet; :r, :w and :append are"
+                    "step {name} is not supported; :r, :w, :append, :insert, :delete and :rp are"
                 ))));
             }
         };
         let key = token(key, builder);
         let content = match action {
             Action::Read => self.content(content, builder),
+            Action::Delete => Content::Nil,
             _ => Content::One(token(content, builder)),
         };
         Ok(MicroOp {
@@ -450,10 +484,11 @@ impl Events {
             .steps
             .iter()
             .filter_map(|step| match (step.action, step.content) {
-                (Action::Write, Content::One(value)) => Some((step.key, value)),
+                (Action::Write | Action::Insert, Content::One(value)) => Some((step.key, value)),
                 (Action::Cas, Content::Pair(_, new)) => Some((step.key, new)),
                 _ => None,
             })
+            .chain(self.initial.iter().copied())
             .collect();
         let mut n_dropped = 0;
         for step in &mut self.steps {
@@ -490,7 +525,7 @@ impl Events {
             return Ok(());
         }
         let message = format!(
-            "operation {name} is no transaction over keys; supported are transactions of :r, :w and :append, and :read, :write and :cas of registers; for other workloads of Jepsen say which by --workload"
+            "operation {name} is no transaction over keys; supported are transactions of :r, :w, :append, :insert, :delete and :rp, and :read, :write and :cas of registers; for other workloads of Jepsen say which by --workload"
         );
         Err(input.error_in_line(*at, InputProblem::Unsupported(message)))
     }
@@ -527,7 +562,7 @@ fn is_plain(datum: &Datum<'_>) -> bool {
 }
 
 /// A key or a value. Keywords keep their colon, and compound values stand for themselves by their source.
-fn token(datum: &Datum<'_>, builder: &mut HistoryBuilder) -> Token {
+pub(super) fn token(datum: &Datum<'_>, builder: &mut HistoryBuilder) -> Token {
     match datum {
         Datum::Nil => Token::Nil,
         Datum::Int(number) => Token::Int(*number),

@@ -6,10 +6,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use kingsnake_history::model::{CompareOutcome, HistoryBuilder, Status, Token};
+use kingsnake_history::model::{CompareOutcome, HistoryBuilder, Query, Status, Token};
 use rustc_hash::FxHashMap;
 
 use super::jepsen::{Action, ClientEvent, Content, EventKind, Events, MicroOp};
+use super::jepsen_predicates;
 use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 
@@ -53,6 +54,13 @@ pub(super) fn build(
     if !is_list {
         builder.initial_everywhere(Token::Nil);
     }
+    events.declare(input, builder)?;
+    let feed = Feed {
+        input,
+        events,
+        is_list,
+        queries: events.queries(),
+    };
     let mut lanes = Lanes::default();
     builder.reserve_ops(events.steps.len());
     let mut polled = input.polled();
@@ -88,7 +96,7 @@ pub(super) fn build(
         if begin.is_some() || commit.is_some() {
             builder.times(begin, commit);
         }
-        feed_steps(input, events, txn, status, is_list, builder)?;
+        feed.steps(txn, status, builder)?;
     }
     if lanes.n_overlapping > 0 {
         warnings.push(format!(
@@ -161,9 +169,7 @@ fn pair(events: &Events) -> Vec<Txn> {
 fn completes(events: &Events, invoke: &ClientEvent, completion: &ClientEvent) -> bool {
     let (asked, done) = (events.steps(invoke), events.steps(completion));
     let same = |(a, b): (&MicroOp, &MicroOp)| {
-        a.action == b.action
-            && a.key == b.key
-            && (a.action == Action::Read || a.content == b.content)
+        a.action == b.action && a.key == b.key && (a.action.is_read() || a.content == b.content)
     };
     !completion.has_steps || (asked.len() == done.len() && asked.iter().zip(done).all(same))
 }
@@ -277,66 +283,92 @@ impl Lanes {
     }
 }
 
-fn feed_steps(
-    input: Input<'_>,
-    events: &Events,
-    txn: &Txn,
-    status: Status,
+/// What the steps of a transaction are fed by.
+struct Feed<'a> {
+    input: Input<'a>,
+    events: &'a Events,
     is_list: bool,
-    builder: &mut HistoryBuilder,
-) -> Result<(), ReadError> {
-    let all = &events.all;
-    let completion = txn.completion.map(|index| &all[index]);
-    let source = completion.filter(|event| event.has_steps);
-    let Some(event) = source.or(txn.invoke.map(|index| &all[index])) else {
-        return Ok(());
-    };
-    for step in events.steps(event) {
-        let keeps_read = match status {
-            Status::Committed => source.is_some(),
-            Status::Unknown => source.is_some() && step.content != Content::Nil,
-            Status::Aborted => false,
+    /// What predicates ask.
+    queries: Vec<Query>,
+}
+
+impl Feed<'_> {
+    fn steps(
+        &self,
+        txn: &Txn,
+        status: Status,
+        builder: &mut HistoryBuilder,
+    ) -> Result<(), ReadError> {
+        let (input, events, is_list) = (self.input, self.events, self.is_list);
+        let all = &events.all;
+        let completion = txn.completion.map(|index| &all[index]);
+        let source = completion.filter(|event| event.has_steps);
+        let Some(event) = source.or(txn.invoke.map(|index| &all[index])) else {
+            return Ok(());
         };
-        if step.action == Action::Read && !keeps_read {
-            continue;
-        }
-        match (step.action, step.content) {
-            (Action::Read, Content::Nil) if is_list => builder.read_list(step.key, []),
-            (Action::Read, Content::Nil) => {
-                builder.read(step.key, Token::Nil);
+        for step in events.steps(event) {
+            let keeps_read = match status {
+                Status::Committed => source.is_some(),
+                Status::Unknown => source.is_some() && step.content != Content::Nil,
+                Status::Aborted => false,
+            };
+            if step.action.is_read() && !keeps_read {
+                continue;
             }
-            (Action::Read, Content::List(first, end)) => {
-                let items = &events.items[first as usize..end as usize];
-                builder.read_list(step.key, items.iter().copied());
-            }
-            (Action::Read, Content::One(_)) if is_list => {
-                let words = format!(
-                    "key {} is read as a single value in a history of lists",
-                    builder.show(step.key)
-                );
-                return Err(input.error_in_line(event.at, InputProblem::Unsupported(words)));
-            }
-            (Action::Read, Content::One(value)) => {
-                builder.read(step.key, value);
-            }
-            (Action::Append, Content::One(value)) => {
-                builder.append(step.key, value);
-            }
-            (Action::Write, Content::One(value)) => {
-                builder.write(step.key, value);
-            }
-            (Action::Cas, Content::Pair(expected, new)) => {
-                if status == Status::Aborted {
-                    builder.failed_compare_and_set(step.key, expected, new);
-                } else {
-                    builder.compare_and_set(step.key, expected, new, CompareOutcome::Applied);
+            match (step.action, step.content) {
+                (Action::Predicate, Content::List(first, end)) => {
+                    let (Token::Int(place), false) = (step.key, is_list) else {
+                        let words = "a predicate in a history of lists".to_owned();
+                        return Err(input.error_in_line(event.at, InputProblem::Unsupported(words)));
+                    };
+                    let rows = &events.items[first as usize..end as usize];
+                    jepsen_predicates::feed(&self.queries[place as usize], rows, builder);
+                }
+                (Action::Insert, Content::One(value)) => {
+                    builder.insert(step.key, value);
+                }
+                (Action::Delete, _) => {
+                    builder.delete(step.key, Token::Nil);
+                }
+                (Action::Read, Content::Nil) if is_list => builder.read_list(step.key, []),
+                (Action::Read, Content::Nil) => {
+                    builder.read(step.key, Token::Nil);
+                }
+                (Action::Read, Content::List(first, end)) => {
+                    let items = &events.items[first as usize..end as usize];
+                    builder.read_list(step.key, items.iter().copied());
+                }
+                (Action::Read, Content::One(_)) if is_list => {
+                    let words = format!(
+                        "key {} is read as a single value in a history of lists",
+                        builder.show(step.key)
+                    );
+                    return Err(input.error_in_line(event.at, InputProblem::Unsupported(words)));
+                }
+                (Action::Read, Content::One(value)) => {
+                    builder.read(step.key, value);
+                }
+                (Action::Append, Content::One(value)) => {
+                    builder.append(step.key, value);
+                }
+                (Action::Write, Content::One(value)) => {
+                    builder.write(step.key, value);
+                }
+                (Action::Cas, Content::Pair(expected, new)) => {
+                    if status == Status::Aborted {
+                        builder.failed_compare_and_set(step.key, expected, new);
+                    } else {
+                        builder.compare_and_set(step.key, expected, new, CompareOutcome::Applied);
+                    }
+                }
+                // Nothing was seen, such as what a predicate read returned.
+                (_, Content::Pair(..) | Content::Unwritten)
+                | (Action::Cas | Action::Predicate, _) => {}
+                (Action::Write | Action::Append | Action::Insert, _) => {
+                    builder.write(step.key, Token::Nil);
                 }
             }
-            (_, Content::Pair(..) | Content::Unwritten) | (Action::Cas, _) => {}
-            (Action::Write | Action::Append, _) => {
-                builder.write(step.key, Token::Nil);
-            }
         }
+        Ok(())
     }
-    Ok(())
 }

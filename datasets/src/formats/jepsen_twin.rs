@@ -79,6 +79,8 @@ const LINES: &[&str] = &[
     "{:type :ok, :f :txn, :value [[:r \"a b\" [1]]], :process 7}",
     "{:type :ok, :f :txn, :value [[:r 1 [1 -2 3]] [:r 2 []]], :process 8, :node \"n1\"}",
     "{:type :ok, :f :txn, :value [[:rp 1 2]], :process 8}",
+    "{:type :ok, :f :txn, :value [[:rp [:mod 2 1] {1 3, 2 5}] [:insert 4 6] [:delete 2]], :process 8}",
+    "{:type :ok, :f :init, :value {1 3, 2 5}, :process 8}",
     "{:type :ok, :f :txn, :value [[:w 1 99999999999999999999]], :process 8}",
     "{:type :ok, :f :txn, :value [1 [[:w 1 12]]], :process 9}",
     "{:type :ok, :f :txn, :value [[:w 1 1.5]], :process 9}",

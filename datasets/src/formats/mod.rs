@@ -11,6 +11,7 @@ pub(crate) mod jepsen;
 mod jepsen_fast;
 pub(crate) mod jepsen_log;
 mod jepsen_pairs;
+mod jepsen_predicates;
 #[cfg(test)]
 mod jepsen_twin;
 pub(crate) mod kingsnake;

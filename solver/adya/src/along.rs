@@ -14,7 +14,7 @@ use kingsnake_history::model::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::AdyaError;
-use crate::interval::{Interval, intervals};
+use crate::interval::{Interval, necessary};
 use crate::versions::NOBODY;
 
 /// Which order is expected.
@@ -129,10 +129,26 @@ pub(crate) struct Replay<'h> {
     table_of: Vec<u32>,
     /// Rows that are there now, by the numbers of a column that some condition bounds.
     indexes: Vec<Index>,
-    bounds: Vec<Option<Vec<Interval>>>,
+    bounds: Vec<Vec<Interval>>,
     /// Keys in their order, where there are range queries.
     sorted: Vec<KeyId>,
     next_predicate: FxHashMap<TxnId, usize>,
+}
+
+/// A part of an index.
+type Span<'a> = std::collections::btree_set::Range<'a, (i64, KeyId)>;
+
+/// The part that ends first, found by walking all of them at the same pace.
+fn narrowest<'a>(spans: &[Span<'a>]) -> Option<Span<'a>> {
+    let mut walking = spans.to_vec();
+    while walking.len() > 1 {
+        for (at, span) in walking.iter_mut().enumerate() {
+            if span.next().is_none() {
+                return Some(spans[at].clone());
+            }
+        }
+    }
+    spans.first().cloned()
 }
 
 /// Below this many rows a scan is faster than an index.
@@ -151,11 +167,10 @@ impl<'h> Replay<'h> {
             }
         }
         let queries = history.queries().iter();
-        let bounds: Vec<Option<Vec<Interval>>> =
-            queries.map(|query| intervals(&query.condition)).collect();
+        let bounds: Vec<Vec<Interval>> = queries.map(|query| necessary(&query.condition)).collect();
         let mut indexes: Vec<Index> = Vec::new();
         for (query, bounds) in history.queries().iter().zip(&bounds) {
-            for bound in bounds.iter().flatten() {
+            for bound in bounds {
                 let is_known = indexes
                     .iter()
                     .any(|it| it.0 == query.table && it.1 == bound.column);
@@ -330,27 +345,26 @@ impl<'h> Replay<'h> {
             let value = self.row(key)?;
             self.history.satisfies(query, value).then_some((key, value))
         };
-        let index = self.bounds[query as usize]
-            .iter()
-            .flatten()
-            .find_map(|bound| {
-                let is = |it: &&Index| it.0 == table && it.1 == bound.column;
-                Some((bound, self.indexes.iter().find(is)?))
-            });
-        match index {
-            Some((bound, _)) if bound.low > bound.high => Vec::new(),
-            Some((bound, (_, _, rows))) => {
+        let bounds = self.bounds[query as usize].iter();
+        if bounds.clone().any(|bound| bound.low > bound.high) {
+            return Vec::new();
+        }
+        let mut spans: Vec<Span<'_>> = Vec::new();
+        for bound in bounds {
+            let is = |it: &&Index| it.0 == table && it.1 == bound.column;
+            if let Some((_, _, rows)) = self.indexes.iter().find(is) {
                 let span = (bound.low, KeyId(0))..=(bound.high, KeyId(u32::MAX));
-                let found = rows.range(span).filter_map(|&(_, key)| satisfies(key));
-                let mut found: Vec<(KeyId, ValueId)> = found.collect();
-                found.sort_unstable();
-                found
-            }
-            None => {
-                let keys = self.tables[table as usize].iter();
-                keys.filter_map(|&key| satisfies(key)).collect()
+                spans.push(rows.range(span));
             }
         }
+        let mut found: Vec<(KeyId, ValueId)> = if let Some(span) = narrowest(&spans) {
+            span.filter_map(|&(_, key)| satisfies(key)).collect()
+        } else {
+            let keys = self.tables[table as usize].iter();
+            keys.filter_map(|&key| satisfies(key)).collect()
+        };
+        found.sort_unstable();
+        found
     }
 
     fn predicate(

@@ -13,7 +13,15 @@ pub(crate) struct Interval {
 /// The intervals that a condition is the conjunction of; `None` where it is something else.
 pub(crate) fn intervals(condition: &Condition) -> Option<Vec<Interval>> {
     let mut found = Vec::new();
-    (collect(condition, &mut found) && !found.is_empty()).then_some(found)
+    let is_exact = collect(condition, &mut found);
+    (is_exact && !found.is_empty()).then_some(found)
+}
+
+/// Intervals in which columns lie wherever a condition holds, whatever else it asks.
+pub(crate) fn necessary(condition: &Condition) -> Vec<Interval> {
+    let mut found = Vec::new();
+    collect(condition, &mut found);
+    found
 }
 
 fn collect(condition: &Condition, found: &mut Vec<Interval>) -> bool {
@@ -22,7 +30,13 @@ fn collect(condition: &Condition, found: &mut Vec<Interval>) -> bool {
         _ => None,
     };
     let interval = match condition {
-        Condition::And(parts) => return parts.iter().all(|part| collect(part, found)),
+        Condition::And(parts) => {
+            let mut is_exact = true;
+            for part in parts {
+                is_exact &= collect(part, found);
+            }
+            return is_exact;
+        }
         Condition::Compare(comparison, column, with) => {
             number(with).and_then(|with| compared(*comparison, *column, with))
         }
@@ -34,10 +48,26 @@ fn collect(condition: &Condition, found: &mut Vec<Interval>) -> bool {
             }),
             _ => None,
         },
+        Condition::In(column, list) => {
+            found.extend(hull(*column, list));
+            return false;
+        }
         _ => None,
     };
     found.extend(interval);
     interval.is_some()
+}
+
+/// The interval from the least to the greatest number of a list that has numbers only.
+fn hull(column: Column, list: &[Token]) -> Option<Interval> {
+    let number = |token: &Token| match token {
+        Token::Int(number) => Some(*number),
+        _ => None,
+    };
+    let numbers: Option<Vec<i64>> = list.iter().map(number).collect();
+    let numbers = numbers?;
+    let (low, high) = (*numbers.iter().min()?, *numbers.iter().max()?);
+    Some(Interval { column, low, high })
 }
 
 fn compared(comparison: Comparison, column: Column, with: i64) -> Option<Interval> {

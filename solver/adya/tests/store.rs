@@ -40,7 +40,13 @@ fn fits(history: &History) -> bool {
 
 #[test]
 fn a_serializable_store_is_serializable_on_its_certificate_and_along_its_commits() {
-    for workload in ["emme-items", "emme-predicates", "emme-predicates-100"] {
+    for workload in [
+        "emme-items",
+        "emme-predicates",
+        "emme-predicates-100",
+        "tpcc-predicates",
+        "twitter-predicates",
+    ] {
         let history = recorded(workload, &run(Isolation::Serializable, true));
         // The store lets blind writers of one row overlap, which is serializable and no snapshot isolation.
         for level in PlLevel::ALL.into_iter().filter(|&it| it != PlLevel::PlSi) {

@@ -11,6 +11,7 @@ use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 use crate::Refusal;
 use crate::adya_reading::Reading;
+use crate::conditions::Conditions;
 use crate::graphs::is_cycle;
 
 /// Makes sure that an order of all counted transactions shows the level.
@@ -32,6 +33,7 @@ fn explain(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Str
     let walk = Walk {
         history,
         reading: &reading,
+        conditions: Conditions::of(history),
         level,
     };
     walk.run(order, &place)
@@ -40,6 +42,8 @@ fn explain(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Str
 struct Walk<'a> {
     history: &'a History,
     reading: &'a Reading<'a>,
+    /// Which rows can satisfy a condition; the others neither change nor are chosen.
+    conditions: Option<Conditions>,
     level: PlLevel,
 }
 
@@ -138,14 +142,19 @@ impl Walk<'_> {
         let view = reading.view(txn, predicate)?;
         let mut chosen = Vec::new();
         let is_graph = matches!(self.level, PlLevel::Pl2Plus | PlLevel::PlSi);
-        for &key in reading.table(self.history.queries()[query as usize].table) {
-            if let Some(&(_, value)) = own.iter().find(|it| it.0 == key) {
-                if self.history.satisfies(query, value) {
-                    chosen.push((key, value));
-                }
+        let table = self.history.queries()[query as usize].table;
+        for &(key, value) in &own {
+            let is_asked = self.history.table_of(key) == Some(table);
+            if is_asked && self.history.satisfies(query, value) {
+                chosen.push((key, value));
+            }
+        }
+        let conditions = self.conditions.as_ref();
+        for &key in conditions.map_or(&[][..], |it| it.keys(query)) {
+            if own.iter().any(|it| it.0 == key) {
                 continue;
             }
-            let seen = reading.visible(&view, key);
+            let seen = reading.visible_near(&view, key, state[key.index()]);
             let is = |at: usize| reading.bears_on(predicate, key, at);
             let versions = reading.versions(key);
             if reading.matches(query, key, seen) {

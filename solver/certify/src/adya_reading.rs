@@ -296,6 +296,20 @@ impl<'h> Reading<'h> {
         }
     }
 
+    /// The same, where it is likely to be the version of this place.
+    pub(crate) fn visible_near(&self, view: &View<'_>, key: KeyId, near: usize) -> usize {
+        if let View::At(time) = view
+            && self.is_sorted[key.index()]
+        {
+            let times = &self.times[key.index()];
+            let is_newest = times.get(near + 1).is_none_or(|next| next > time);
+            if times[near] <= *time && is_newest {
+                return near;
+            }
+        }
+        self.visible(view, key)
+    }
+
     pub(crate) fn matches(&self, query: u32, key: KeyId, at: usize) -> bool {
         let value = self.versions(key)[at].1;
         value.is_some_and(|value| self.history.satisfies(query, value))

@@ -1,7 +1,9 @@
-//! Replays an expected order once more, in the plainest way: a map from keys to values, every condition on every row.
+//! Replays an expected order once more, in the plainest way: a map from keys to values, every condition on every row that can satisfy it.
 
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
 use rustc_hash::FxHashMap;
+
+use super::conditions::Conditions;
 
 use crate::adya_reading::count;
 
@@ -20,19 +22,17 @@ pub fn replay(history: &History, order: &[TxnId]) -> Option<(TxnId, usize)> {
             state.insert(history.value_key(value), value);
         }
     }
-    let mut tables = vec![Vec::new(); history.tables().len()];
-    for key in (0..history.n_keys() as u32).map(KeyId) {
-        if let Some(table) = history.table_of(key) {
-            tables[table as usize].push(key);
-        }
-    }
+    let conditions = Conditions::of(history);
     for &txn in order {
         let mut predicates = history.predicates(txn).peekable();
         let ops = history.ops(txn);
         for at in 0..=ops.len() {
             while let Some(predicate) = predicates.next_if(|it| it.at as usize == at) {
-                let table = history.queries()[predicate.query as usize].table;
-                if !returns(history, txn, predicate, &tables[table as usize], &state) {
+                let Some(conditions) = &conditions else {
+                    continue;
+                };
+                let chosen = conditions.chosen(predicate.query, |key| state.get(&key).copied());
+                if !returns(history, txn, predicate, &chosen) {
                     return Some((txn, at));
                 }
             }
@@ -88,17 +88,7 @@ fn range(history: &History, op: Op, state: &FxHashMap<KeyId, ValueId>) -> bool {
     })
 }
 
-fn returns(
-    history: &History,
-    txn: TxnId,
-    predicate: &Predicate,
-    keys: &[KeyId],
-    state: &FxHashMap<KeyId, ValueId>,
-) -> bool {
-    let now = keys.iter().filter_map(|key| state.get(key).copied());
-    let chosen: Vec<ValueId> = now
-        .filter(|&value| history.satisfies(predicate.query, value))
-        .collect();
+fn returns(history: &History, txn: TxnId, predicate: &Predicate, chosen: &[ValueId]) -> bool {
     if let Act::Aggregate {
         function,
         column,

@@ -100,6 +100,22 @@ impl Conditions {
         self.initial[key.index()]
     }
 
+    /// The keys with a value that satisfies a query, sorted.
+    pub(super) fn keys(&self, query: u32) -> &[KeyId] {
+        &self.keys[query as usize]
+    }
+
+    /// The versions that a query chooses, given what each key holds.
+    pub(super) fn chosen(
+        &self,
+        query: u32,
+        held: impl Fn(KeyId) -> Option<ValueId>,
+    ) -> Vec<ValueId> {
+        let keys = self.keys[query as usize].iter();
+        let held = keys.filter_map(|&key| held(key));
+        held.filter(|&held| self.satisfies(query, held)).collect()
+    }
+
     /// Whether a predicate chose what it should have, given what each key holds; the error names a key. The result of an
     /// aggregate is of no key.
     pub(super) fn check(

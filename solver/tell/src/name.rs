@@ -6,7 +6,7 @@ use super::direct::direct_order;
 use super::sight::{Sight, sight};
 use crate::certify::Meaning;
 use crate::level::Model;
-use crate::model::{History, KeyId, Op, TxnId};
+use crate::model::{History, KeyId, Op, TxnId, ValueId};
 use crate::verdict::{Counterexample, LocalAnomaly, Proof, Split, Step, StepReason};
 
 /// A row that a range query missed.
@@ -17,6 +17,13 @@ const IMPOSSIBLE_READ: AnomalyName = AnomalyName {
     short: "impossible read",
     adya: None,
     about: "A transaction saw of a row what no version of it, and no state before any transaction, can have shown.",
+};
+
+/// A row that a transaction found by one question and not by another.
+const FLEETING_ROW: AnomalyName = AnomalyName {
+    short: PHANTOM,
+    adya: None,
+    about: "A transaction met a row by one question and not by another that it satisfies: the row came, went or changed between the two.",
 };
 
 /// What an anomaly is called.
@@ -49,7 +56,7 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
             let mut names: Vec<AnomalyName> = names.collect();
             // Whatever the case, the history shows at least the mildest of the phenomena.
             names.sort_by_key(|name| severity(name.adya.unwrap_or("")));
-            let mildest = names.pop().unwrap_or(IMPOSSIBLE_READ);
+            let mildest = names.pop().unwrap_or_else(|| unexplained(meaning, proof));
             let agree = names.iter().all(|name| name.short == mildest.short);
             if agree { mildest } else { general(mildest) }
         }
@@ -69,6 +76,32 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
             adya: None,
             about: "Whatever order the operations on a register took effect in, one of them cannot have seen what it saw.",
         },
+    }
+}
+
+/// Names what a transaction saw of a row that no version explains. Where it read the row, and some version explains that a condition did
+/// not choose it, either answer alone is possible.
+fn unexplained(meaning: &Meaning<'_>, proof: &Proof) -> AnomalyName {
+    let history = meaning.history();
+    let Proof::Choice { reader, key, .. } = *proof else {
+        return IMPOSSIBLE_READ;
+    };
+    let mut ops = history.ops(reader).iter();
+    let is_read = ops.any(|op| matches!(op, Op::Read { key: it, .. } if *it == key));
+    let values = || (0..history.n_values() as u32).map(ValueId);
+    let may_be_missed = |query: u32| {
+        let mut others = values().filter(|&it| history.value_key(it) == key);
+        !history.is_there_initially(key) || others.any(|it| !history.satisfies(query, it))
+    };
+    let mut predicates = history.predicates(reader);
+    let is_explained = predicates.any(|it| {
+        let asked = &history.queries()[it.query as usize];
+        history.table_of(key) == Some(asked.table) && may_be_missed(it.query)
+    });
+    if is_read && is_explained {
+        FLEETING_ROW
+    } else {
+        IMPOSSIBLE_READ
     }
 }
 
