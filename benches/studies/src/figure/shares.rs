@@ -37,13 +37,12 @@ impl Shares<'_> {
     /// The picture as SVG.
     pub fn draw(&self) -> String {
         let mut canvas = Canvas::new(self.id, self.title);
-        if self.series.len() > 1 {
-            let named = self.series.iter().enumerate();
-            let legend: Vec<(Swatch, String)> = named
-                .map(|(at, name)| (Swatch::Box(look(at)), name.clone()))
-                .collect();
-            canvas.legend(&legend);
-        }
+        let named = self.series.iter().enumerate();
+        let named = named.filter(|_| self.series.len() > 1);
+        let legend: Vec<(Swatch, String)> = named
+            .map(|(at, name)| (Swatch::Box(look(at)), name.clone()))
+            .collect();
+        canvas.legend(&legend);
         let top = canvas.top + HEADROOM;
         let bottom = top + DATA;
         let scale = Linear::over([0.0, 100.0], bottom, top);
@@ -52,7 +51,8 @@ impl Shares<'_> {
         let n_bars = self.series.len().max(1) as f64;
         let breadth = (each / (n_bars + 0.9)).min(64.0);
         let fits = |size: f64| self.groups.iter().all(|it| width(it, size) < each - 4.0);
-        let size = if fits(12.5) { 12.5 } else { 9.0 };
+        let sizes = [12.5, 10.0, 9.0, 8.0];
+        let size = sizes.into_iter().find(|&it| fits(it)).unwrap_or(7.0);
         for (group, name) in self.groups.iter().enumerate() {
             let middle = LEFT + (group as f64 + 0.5) * each;
             canvas.text(middle, bottom + 19.0, size, Anchor::Middle, "ink", name);

@@ -44,7 +44,8 @@ impl Stack<'_> {
             let mut names = self.bars.iter().map(|(name, _)| width(name, size));
             names.all(|width| width < each - 4.0)
         };
-        let size = if fits(12.5) { 12.5 } else { 10.0 };
+        let sizes = [12.5, 10.0, 9.0, 8.0];
+        let size = sizes.into_iter().find(|&it| fits(it)).unwrap_or(7.0);
         for (at, (name, parts)) in self.bars.iter().enumerate() {
             let middle = LEFT + (at as f64 + 0.5) * each;
             canvas.text(middle, bottom + 19.0, size, Anchor::Middle, "ink", name);
