@@ -31,7 +31,8 @@ pub fn replay(history: &History, order: &[TxnId]) -> Option<(TxnId, usize)> {
                 let Some(conditions) = &conditions else {
                     continue;
                 };
-                let chosen = conditions.chosen(predicate.query, |key| state.get(&key).copied());
+                let chosen =
+                    conditions.chosen(history, predicate.query, |key| state.get(&key).copied());
                 if !returns(history, txn, predicate, &chosen) {
                     return Some((txn, at));
                 }

@@ -9,12 +9,19 @@ use rustc_hash::FxHashMap;
 
 /// What is needed to evaluate conditions.
 pub(super) struct Conditions {
-    /// For each query, the values that satisfy it, sorted.
-    satisfying: Vec<Vec<ValueId>>,
-    /// For each query, the keys of these values, sorted.
-    keys: Vec<Vec<KeyId>>,
+    queries: Vec<Satisfying>,
+    /// The keys of each table, sorted.
+    tables: Vec<Vec<KeyId>>,
     /// The row of each key before any transaction.
     initial: Vec<Option<ValueId>>,
+}
+
+/// What can satisfy a query.
+enum Satisfying {
+    /// Any row of its table: to evaluate those that are met is less than to evaluate all versions beforehand.
+    AnyOf(u32),
+    /// These values, and their keys; both sorted.
+    Only(Vec<ValueId>, Vec<KeyId>),
 }
 
 impl Conditions {
@@ -37,8 +44,18 @@ impl Conditions {
                 rows[table as usize].push(value);
             }
         }
+        let mut tables: Vec<Vec<KeyId>> = vec![Vec::new(); history.tables().len()];
+        for key in (0..history.n_keys() as u32).map(KeyId) {
+            if let Some(table) = history.table_of(key) {
+                tables[table as usize].push(key);
+            }
+        }
+        let mut n_uses = vec![0_usize; history.queries().len()];
+        for (_, predicate) in history.all_predicates() {
+            n_uses[predicate.query as usize] += 1;
+        }
         let mut sorted: FxHashMap<(u32, Column), Vec<(i64, ValueId)>> = FxHashMap::default();
-        let (mut keys, mut satisfying) = (Vec::new(), Vec::new());
+        let mut queries = Vec::new();
         for (at, query) in history.queries().iter().enumerate() {
             let all = &rows[query.table as usize];
             let mut spans = Vec::new();
@@ -68,8 +85,14 @@ impl Conditions {
             let size = |slices: &Vec<&[(i64, ValueId)]>| -> usize {
                 slices.iter().map(|slice| slice.len()).sum()
             };
+            let narrowest = slices.min_by_key(size);
+            let n_versions = narrowest.as_ref().map_or(all.len(), size);
+            if n_uses[at] * tables[query.table as usize].len() <= n_versions {
+                queries.push(Satisfying::AnyOf(query.table));
+                continue;
+            }
             let is = |row: &ValueId| history.satisfies(at as u32, *row);
-            let mut found: Vec<ValueId> = match slices.min_by_key(size) {
+            let mut found: Vec<ValueId> = match narrowest {
                 Some(slices) => {
                     let rows = slices.into_iter().flatten().map(|it| it.1);
                     rows.filter(is).collect()
@@ -80,19 +103,20 @@ impl Conditions {
             let mut of_found: Vec<KeyId> = found.iter().map(|&it| history.value_key(it)).collect();
             of_found.sort_unstable();
             of_found.dedup();
-            satisfying.push(found);
-            keys.push(of_found);
+            queries.push(Satisfying::Only(found, of_found));
         }
         Some(Conditions {
-            satisfying,
-            keys,
+            queries,
+            tables,
             initial,
         })
     }
 
-    fn satisfies(&self, query: u32, value: ValueId) -> bool {
-        let satisfying = &self.satisfying[query as usize];
-        satisfying.binary_search(&value).is_ok()
+    fn satisfies(&self, history: &History, query: u32, value: ValueId) -> bool {
+        match &self.queries[query as usize] {
+            Satisfying::AnyOf(_) => history.satisfies(query, value),
+            Satisfying::Only(values, _) => values.binary_search(&value).is_ok(),
+        }
     }
 
     /// The row of a key before any transaction, if it has one.
@@ -100,20 +124,25 @@ impl Conditions {
         self.initial[key.index()]
     }
 
-    /// The keys with a value that satisfies a query, sorted.
+    /// The keys that can have a value which satisfies a query, sorted.
     pub(super) fn keys(&self, query: u32) -> &[KeyId] {
-        &self.keys[query as usize]
+        match &self.queries[query as usize] {
+            Satisfying::AnyOf(table) => &self.tables[*table as usize],
+            Satisfying::Only(_, keys) => keys,
+        }
     }
 
     /// The versions that a query chooses, given what each key holds.
     pub(super) fn chosen(
         &self,
+        history: &History,
         query: u32,
         held: impl Fn(KeyId) -> Option<ValueId>,
     ) -> Vec<ValueId> {
-        let keys = self.keys[query as usize].iter();
+        let keys = self.keys(query).iter();
         let held = keys.filter_map(|&key| held(key));
-        held.filter(|&held| self.satisfies(query, held)).collect()
+        held.filter(|&held| self.satisfies(history, query, held))
+            .collect()
     }
 
     /// Whether a predicate chose what it should have, given what each key holds; the error names a key. The result of an
@@ -127,9 +156,9 @@ impl Conditions {
     ) -> Result<(), Option<KeyId>> {
         let is_chosen = |key: KeyId| {
             let held = held(key).or_else(|| self.initial(key));
-            held.filter(|&held| self.satisfies(predicate.query, held))
+            held.filter(|&held| self.satisfies(history, predicate.query, held))
         };
-        let keys = &self.keys[predicate.query as usize];
+        let keys = self.keys(predicate.query);
         if let Act::Aggregate {
             function,
             column,
