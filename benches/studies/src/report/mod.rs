@@ -78,7 +78,7 @@ fn section(
             @for (name, svg) in drawn {
                 div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
                 p.soft.files {
-                    (caption) ". " a href={ (name) ".svg" } { "SVG" } 
+                    (caption) ". " a href={ (name) ".svg" } { "SVG" }
                     @if FigureFiles::HAS_PNG { " " a href={ (name) ".png" } { "PNG" } }
                 }
             }
