@@ -1,6 +1,6 @@
 //! Jepsen's workloads that are no transactions over keys, each by the rule that Jepsen checks it by.
 //!
-//! A rule looks at every operation and returns a [`Report`]: the verdict, each violation in words with its operations, and
+//! A rule looks at every operation and returns a [`RuleReport`]: the verdict, each violation in words with its operations, and
 //! what is worth knowing besides. Registers and mutexes are histories of compare-and-sets, which [`registers`] builds.
 
 mod bank;
