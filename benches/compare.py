@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares two builds of kingsnake: the least processor time of many runs of each check, the builds taking turns.
 
-usage: benches/compare.py OLD NEW [--runs 25] [--data ../shared/data]
+usage: benches/compare.py OLD NEW [HISTORY:LEVEL …] [--runs 25] [--data ../shared/data]
 
 Prints, for each history and level, seconds of processor time of both and their ratio. Processor time is what a busy machine
 disturbs least, and the least of many runs what it disturbs least of all.
@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--runs", type=int, default=25)
     parser.add_argument("--data", default="../shared/data")
     parser.add_argument("more", nargs="*", metavar="HISTORY:LEVEL")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     checks = [(os.path.join(args.data, history), level) for history, level in CHECKS]
     checks = [it for it in checks if os.path.exists(it[0])]
     print(f"{len(CHECKS) - len(checks)} of {len(CHECKS)} checks left out: their data is absent")
