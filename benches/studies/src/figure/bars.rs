@@ -1,20 +1,16 @@
 //! Grouped bars over a logarithmic time axis; a bar without an answer is hatched up to the limit and says so.
 
-use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, look, width};
+use super::FigureLabels;
+use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, boxes, look, width};
+use super::columns::Columns;
 use super::lacking;
 use super::scale::{LogScale, time};
 use crate::summary::Spread;
 
 /// Grouped bars.
 pub struct Bars<'a> {
-    /// Unique on its page.
-    pub id: &'a str,
-    /// The heading.
-    pub title: &'a str,
-    /// What is measured.
-    pub y_label: &'a str,
-    /// What the groups are.
-    pub x_label: &'a str,
+    /// Its words.
+    pub labels: FigureLabels<'a>,
     /// The groups along the picture.
     pub groups: Vec<String>,
     /// The bars of a group.
@@ -40,13 +36,8 @@ impl Bars<'_> {
         let upward = widest.fold(0.0, f64::max) > bar;
         let headroom = if upward { 56.0 } else { 20.0 };
 
-        let mut canvas = Canvas::new(self.id, self.title);
-        let mut legend: Vec<(Swatch, String)> = self
-            .series
-            .iter()
-            .enumerate()
-            .map(|(at, name)| (Swatch::Box(look(at)), name.clone()))
-            .collect();
+        let mut canvas = Canvas::new(&self.labels);
+        let mut legend = boxes(&self.series);
         if unanswered {
             legend.push((Swatch::Hatched, "not answered".to_owned()));
         }
@@ -64,15 +55,15 @@ impl Bars<'_> {
         let note = if spreads {
             format!(
                 "{} (logarithmic): median, shortest and longest",
-                self.y_label
+                self.labels.y
             )
         } else {
-            format!("{} (logarithmic)", self.y_label)
+            format!("{} (logarithmic)", self.labels.y)
         };
         canvas.time_axis(&scale, &note);
-        let each = (RIGHT - LEFT) / self.groups.len().max(1) as f64;
+        let columns = Columns::of(self.groups.len());
         for (group, name) in self.groups.iter().enumerate() {
-            let middle = LEFT + (group as f64 + 0.5) * each;
+            let middle = columns.middle(group);
             let first = middle - bar * self.series.len() as f64 / 2.0;
             for (at, spread) in self.spreads[group].iter().enumerate() {
                 let x = first + at as f64 * bar;
@@ -87,7 +78,7 @@ impl Bars<'_> {
                     upward,
                 );
             }
-            let size = if width(name, 12.5) > each - 4.0 {
+            let size = if width(name, 12.5) > columns.each - 4.0 {
                 10.0
             } else {
                 12.5
@@ -98,7 +89,7 @@ impl Bars<'_> {
             canvas.limit_line(LEFT, RIGHT, scale.place(self.limit));
         }
         canvas.base_line(bottom);
-        canvas.finish_below(bottom, self.x_label)
+        canvas.finish_below(bottom, self.labels.x)
     }
 
     #[allow(clippy::too_many_arguments)] // All of them are of one bar.

@@ -1,16 +1,13 @@
 //! A cactus plot: how many instances each series answers, each within which time. Lower and further right is better.
 
+use super::FigureLabels;
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, look};
 use super::scale::{Linear, LogScale, time};
 
 /// A cactus plot.
 pub struct Cactus<'a> {
-    /// Unique on its page.
-    pub id: &'a str,
-    /// The heading.
-    pub title: &'a str,
-    /// What is measured.
-    pub y_label: &'a str,
+    /// Its words.
+    pub labels: FigureLabels<'a>,
     /// How many instances there are.
     pub n_instances: usize,
     /// The series and the times of those that it answered.
@@ -24,7 +21,7 @@ const DATA: f64 = 320.0;
 impl Cactus<'_> {
     /// The picture as SVG.
     pub fn draw(&self) -> String {
-        let mut canvas = Canvas::new(self.id, self.title);
+        let mut canvas = Canvas::new(&self.labels);
         let mut legend: Vec<(Swatch, String)> = self
             .series
             .iter()
@@ -42,7 +39,7 @@ impl Cactus<'_> {
             .iter()
             .flat_map(|(_, times)| times.iter().copied());
         let scale = LogScale::over(shown.chain([self.limit]), bottom, canvas.top + 8.0);
-        let label = format!("{} (logarithmic)", self.y_label);
+        let label = format!("{} (logarithmic)", self.labels.y);
         canvas.time_axis(&scale, &label);
         let n = self.n_instances.max(1) as f64;
         let across = Linear::over([0.0, n], LEFT, RIGHT - 12.0);
@@ -85,7 +82,6 @@ impl Cactus<'_> {
                 );
             }
         }
-        let words = format!("instances answered, of {}", self.n_instances);
-        canvas.finish_below(bottom, &words)
+        canvas.finish_below(bottom, self.labels.x)
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use super::FigureLabels;
 use super::scale::{Linear, LogScale, time};
 use kingsnake_text::Escaped;
 
@@ -80,12 +81,12 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty picture. `id` makes its definitions unique on a page.
-    pub fn new(id: &str, title: &str) -> Canvas {
+    /// An empty picture.
+    pub fn new(labels: &FigureLabels<'_>) -> Canvas {
         Canvas {
             out: String::new(),
-            id: id.to_owned(),
-            title: title.to_owned(),
+            id: labels.id.to_owned(),
+            title: labels.title.to_owned(),
             height: 0.0,
             top: 44.0,
         }
@@ -384,6 +385,14 @@ impl Canvas {
             heading = self.out,
         )
     }
+}
+
+/// The legend of boxes, one for each name.
+pub fn boxes(names: &[String]) -> Vec<(Swatch, String)> {
+    let named = names.iter().enumerate();
+    named
+        .map(|(at, name)| (Swatch::Box(look(at)), name.clone()))
+        .collect()
 }
 
 /// About how wide a text is in `DejaVu` Sans, the widest of the fonts that are asked for.

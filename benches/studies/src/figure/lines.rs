@@ -1,19 +1,14 @@
 //! Lines over an axis of numbers: medians joined, the spread as a faint area, runs without an answer hollow at the limit.
 
+use super::FigureLabels;
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, look};
 use super::scale::{Linear, LogScale, time};
 use crate::summary::Spread;
 
 /// Lines.
 pub struct Lines<'a> {
-    /// Unique on its page.
-    pub id: &'a str,
-    /// The heading.
-    pub title: &'a str,
-    /// What is measured.
-    pub y_label: &'a str,
-    /// What varies.
-    pub x_label: &'a str,
+    /// Its words.
+    pub labels: FigureLabels<'a>,
     /// Whether it varies by factors.
     pub x_log: bool,
     /// The lines.
@@ -52,7 +47,7 @@ impl Lines<'_> {
     pub fn draw(&self) -> String {
         let all = || self.all.iter().flat_map(|line| &line.points);
         let over = all().any(|(_, _, spread)| spread.high.is_infinite());
-        let mut canvas = Canvas::new(self.id, self.title);
+        let mut canvas = Canvas::new(&self.labels);
         let mut legend: Vec<(Swatch, String)> = self
             .all
             .iter()
@@ -77,10 +72,10 @@ impl Lines<'_> {
         let note = if all().any(|(_, _, spread)| spread.n > 1) {
             format!(
                 "{} (logarithmic): median, shortest to longest",
-                self.y_label
+                self.labels.y
             )
         } else {
-            format!("{} (logarithmic)", self.y_label)
+            format!("{} (logarithmic)", self.labels.y)
         };
         canvas.time_axis(&scale, &note);
         let numbers = all().map(|(x, _, _)| *x);
@@ -101,7 +96,7 @@ impl Lines<'_> {
         }
         canvas.base_line(bottom);
         self.names(&mut canvas, &across, bottom);
-        canvas.finish_below(bottom, self.x_label)
+        canvas.finish_below(bottom, self.labels.x)
     }
 
     /// Names the places of the points, but none that would run into the last.

@@ -7,6 +7,7 @@
 mod bars;
 mod cactus;
 mod canvas;
+mod columns;
 pub mod files;
 mod lines;
 #[cfg(feature = "png")]
@@ -23,6 +24,19 @@ pub use stack::Stack;
 
 use crate::row::RowOutcome;
 use crate::summary::Spread;
+
+/// The words of a figure.
+#[derive(Clone, Copy)]
+pub struct FigureLabels<'a> {
+    /// Unique on its page.
+    pub id: &'a str,
+    /// The heading.
+    pub title: &'a str,
+    /// What is measured.
+    pub y: &'a str,
+    /// What runs along it.
+    pub x: &'a str,
+}
 
 /// Why a mark has no time.
 fn lacking(spread: &Spread, limit: f64) -> String {

@@ -1,6 +1,8 @@
 //! Grouped bars of shares over an axis from 0 to 100 %, each with the interval that it lies in.
 
-use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, look, width};
+use super::FigureLabels;
+use super::canvas::{Anchor, Canvas, boxes, look};
+use super::columns::Columns;
 use super::scale::Linear;
 
 /// A share of 1, and an interval.
@@ -14,14 +16,8 @@ pub struct Share {
 
 /// Grouped bars of shares.
 pub struct Shares<'a> {
-    /// Unique on its page.
-    pub id: &'a str,
-    /// The heading.
-    pub title: &'a str,
-    /// What is measured.
-    pub y_label: &'a str,
-    /// What the groups are.
-    pub x_label: &'a str,
+    /// Its words.
+    pub labels: FigureLabels<'a>,
     /// The groups along the picture.
     pub groups: Vec<String>,
     /// The bars of a group; one has no name and no legend.
@@ -36,34 +32,30 @@ const HEADROOM: f64 = 20.0;
 impl Shares<'_> {
     /// The picture as SVG.
     pub fn draw(&self) -> String {
-        let mut canvas = Canvas::new(self.id, self.title);
-        let named = self.series.iter().enumerate();
-        let named = named.filter(|_| self.series.len() > 1);
-        let legend: Vec<(Swatch, String)> = named
-            .map(|(at, name)| (Swatch::Box(look(at)), name.clone()))
-            .collect();
-        canvas.legend(&legend);
+        let mut canvas = Canvas::new(&self.labels);
+        let named = if self.series.len() > 1 {
+            &self.series[..]
+        } else {
+            &[]
+        };
+        canvas.legend(&boxes(named));
         let top = canvas.top + HEADROOM;
         let bottom = top + DATA;
         let scale = Linear::over([0.0, 100.0], bottom, top);
-        canvas.share_axis(&scale, self.y_label);
-        let each = (RIGHT - LEFT) / self.groups.len().max(1) as f64;
+        canvas.share_axis(&scale, self.labels.y);
+        let columns = Columns::of(self.groups.len());
         let n_bars = self.series.len().max(1) as f64;
-        let breadth = (each / (n_bars + 0.9)).min(64.0);
-        let fits = |size: f64| self.groups.iter().all(|it| width(it, size) < each - 4.0);
-        let sizes = [12.5, 10.0, 9.0, 8.0];
-        let size = sizes.into_iter().find(|&it| fits(it)).unwrap_or(7.0);
-        for (group, name) in self.groups.iter().enumerate() {
-            let middle = LEFT + (group as f64 + 0.5) * each;
-            canvas.text(middle, bottom + 19.0, size, Anchor::Middle, "ink", name);
-            let first = middle - breadth * n_bars / 2.0;
-            for (at, share) in self.bars[group].iter().enumerate() {
+        let breadth = (columns.each / (n_bars + 0.9)).min(64.0);
+        columns.name(&mut canvas, bottom, self.groups.iter());
+        for (group, shares) in self.bars.iter().enumerate() {
+            let first = columns.middle(group) - breadth * n_bars / 2.0;
+            for (at, share) in shares.iter().enumerate() {
                 let x = first + at as f64 * breadth;
                 bar(&mut canvas, at, x, breadth, *share, &scale);
             }
         }
         canvas.base_line(bottom);
-        canvas.finish_below(bottom, self.x_label)
+        canvas.finish_below(bottom, self.labels.x)
     }
 }
 
@@ -120,10 +112,12 @@ mod tests {
             })
         };
         let svg = Shares {
-            id: "x",
-            title: "Aborts",
-            y_label: "attempts that aborted",
-            x_label: "sessions",
+            labels: FigureLabels {
+                id: "x",
+                title: "Aborts",
+                y: "attempts that aborted",
+                x: "sessions",
+            },
             groups: vec!["4".to_owned(), "8".to_owned()],
             series: vec!["MT".to_owned(), "GT".to_owned()],
             bars: vec![

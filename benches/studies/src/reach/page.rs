@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Copying, ReachRow};
 use crate::figure::files::FigureFiles;
-use crate::figure::{Lines, Series};
+use crate::figure::{FigureLabels, Lines, Series};
 use crate::ledger::put_whole;
 use crate::summary::Spread;
 use kingsnake_text::{Frame, count, grouped, lasting, page as whole};
@@ -125,10 +125,12 @@ fn draw(id: &str, degree: u32, rows: &[&ReachRow]) -> String {
         }
     }
     let figure = Lines {
-        id,
-        title: &format!("Closure with {degree} edges a node"),
-        y_label: "Time",
-        x_label: "nodes",
+        labels: FigureLabels {
+            id,
+            title: &format!("Closure with {degree} edges a node"),
+            y: "Time",
+            x: "nodes",
+        },
         x_log: true,
         all: lines,
         limit: f64::INFINITY,

@@ -3,7 +3,7 @@
 use super::combinations;
 use super::tables::wilson;
 use crate::design::{Drawn, SettledExperiment, Study};
-use crate::figure::{Bars, Cactus, Lines, Series, Share, Shares, Stack};
+use crate::figure::{Bars, Cactus, FigureLabels, Lines, Series, Share, Shares, Stack};
 use crate::phases::{self, PARTS};
 use crate::recipe::FigureKind;
 use crate::row::{Made, Row};
@@ -73,9 +73,12 @@ impl Artist<'_> {
         };
         let n_instances = (0..times.len()).map(asked).max().unwrap_or(0);
         Cactus {
-            id: &self.shown.name,
-            title: &self.shown.title,
-            y_label: self.drawn.figure.measure.label(),
+            labels: FigureLabels {
+                id: &self.shown.name,
+                title: &self.shown.title,
+                y: self.drawn.figure.measure.label(),
+                x: &format!("instances answered, of {n_instances}"),
+            },
             n_instances,
             series: times,
             limit: self.limit,
@@ -117,13 +120,18 @@ impl Artist<'_> {
             .x_label
             .as_deref()
             .unwrap_or(&self.shown.axes[x].name);
-        let y_label = figure.measure.label();
+        let labels = FigureLabels {
+            id,
+            title,
+            y: figure.measure.label(),
+            x: x_label,
+        };
         let n_along = self.shown.axes[x].values.len();
         match figure.kind {
-            FigureKind::Phases => return self.phases(id, title, x_label, x, at),
-            FigureKind::Making => return self.making(id, title, x_label, x, at),
+            FigureKind::Phases => return self.phases(labels, x, at),
+            FigureKind::Making => return self.making(labels, x, at),
             FigureKind::Detection | FigureKind::Aborts => {
-                return self.shares(id, title, x_label, x, at);
+                return self.shares(labels, x, at);
             }
             FigureKind::Bars | FigureKind::Lines | FigureKind::Cactus => {}
         }
@@ -138,10 +146,7 @@ impl Artist<'_> {
                 .map(|along| (0..n_series).map(|of| spread_at(along, of)).collect())
                 .collect();
             return Bars {
-                id,
-                title,
-                y_label,
-                x_label,
+                labels,
                 groups: self.names(x),
                 series: self.names(series),
                 spreads,
@@ -163,10 +168,7 @@ impl Artist<'_> {
             }
         });
         Lines {
-            id,
-            title,
-            y_label,
-            x_label,
+            labels,
             x_log: figure.x_log,
             all: lines.collect(),
             limit: self.limit,
@@ -175,11 +177,11 @@ impl Artist<'_> {
     }
 
     /// How many runs found a violation, or how many attempts aborted.
-    fn shares(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
+    fn shares(&self, labels: FigureLabels<'_>, x: usize, mut at: Vec<usize>) -> String {
         let series = self.drawn.series;
         let is_detection = self.drawn.figure.kind == FigureKind::Detection;
         let share = if is_detection { detection } else { aborts };
-        let y_label = if is_detection {
+        let y = if is_detection {
             "trials that found a violation, and the 95 % interval"
         } else {
             "attempts that aborted: median, least and most"
@@ -200,10 +202,7 @@ impl Artist<'_> {
             shares.push(group);
         }
         Shares {
-            id,
-            title,
-            y_label,
-            x_label,
+            labels: FigureLabels { y, ..labels },
             groups: self.names(x),
             series: self.names(series)[..n_series].to_vec(),
             bars: shares,
@@ -211,7 +210,7 @@ impl Artist<'_> {
         .draw()
     }
 
-    fn making(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
+    fn making(&self, labels: FigureLabels<'_>, x: usize, mut at: Vec<usize>) -> String {
         let mut bars = Vec::new();
         for (along, name) in self.names(x).into_iter().enumerate() {
             at[x] = along;
@@ -221,10 +220,10 @@ impl Artist<'_> {
             bars.push((name, made.zip(checked).map(|it| vec![it.0, it.1])));
         }
         Stack {
-            id,
-            title,
-            y_label: "time by the clock (medians)",
-            x_label,
+            labels: FigureLabels {
+                y: "time by the clock (medians)",
+                ..labels
+            },
             parts: ["making the history", "checking it"]
                 .map(str::to_owned)
                 .into(),
@@ -234,7 +233,7 @@ impl Artist<'_> {
     }
 
     /// Parts that no bar has are not drawn.
-    fn phases(&self, id: &str, title: &str, x_label: &str, x: usize, mut at: Vec<usize>) -> String {
+    fn phases(&self, labels: FigureLabels<'_>, x: usize, mut at: Vec<usize>) -> String {
         let measure = self.drawn.figure.measure;
         let mut bars = Vec::new();
         for (along, name) in self.names(x).into_iter().enumerate() {
@@ -248,10 +247,10 @@ impl Artist<'_> {
         };
         let drawn: Vec<usize> = (0..PARTS.len()).filter(is_there).collect();
         Stack {
-            id,
-            title,
-            y_label: &format!("{}, by phase", measure.label()),
-            x_label,
+            labels: FigureLabels {
+                y: &format!("{}, by phase", measure.label()),
+                ..labels
+            },
             parts: drawn.iter().map(|&part| PARTS[part].to_owned()).collect(),
             bars: bars
                 .into_iter()
