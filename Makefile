@@ -4,7 +4,7 @@
 # make long    every engine against brute force on a million histories and more (linearizability, mixed levels, psi, uncertain
 #              reads, assumptions, certificates, every back end): hours
 # make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
-# make release the program with all that is on by default and link-time optimisation, in target/release
+# make release the program with all that is on by default, all of it optimised, in target/release
 # make python  the Python wheel in out/wheels, built with maturin and tested
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
@@ -41,17 +41,16 @@ lint: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 release: setup
-	CARGO_PROFILE_RELEASE_LTO=thin cargo build --locked --release -p kingsnake-cli
+	cargo build --config .cargo/optimised.toml --locked --release -p kingsnake-cli
 
 python: setup
 	scripts/python --release
 
-bench: export CARGO_PROFILE_RELEASE_LTO = thin
 bench: setup
-	cargo build --locked --release -p kingsnake-cli -p kingsnake-benches
+	cargo build --config .cargo/optimised.toml --locked --release -p kingsnake-cli -p kingsnake-benches
 	target/release/speed --growth out/growth
 	target/release/speed --weak out/weak
-	cargo bench --locked -p kingsnake-benches
+	cargo bench --config .cargo/optimised.toml --locked -p kingsnake-benches
 
 doc: setup
 	cargo doc --locked --workspace --no-deps
