@@ -1,6 +1,11 @@
 //! An acyclic graph by source, with a topological order: the type is the theorem.
 
+use rayon::prelude::*;
+
 use crate::edge::Edge;
+
+/// So many nodes a thread reduces at a time.
+const REDUCED_AT_ONCE: usize = 512;
 
 /// An acyclic graph.
 #[derive(Clone, Debug)]
@@ -42,6 +47,83 @@ impl Dag {
             targets,
             order,
         })
+    }
+
+    /// The graph with more edges, or that they close a cycle.
+    pub fn with(&self, new: &[Edge]) -> Result<Self, Cyclic> {
+        let n_nodes = self.n_nodes();
+        let mut starts = vec![0_u32; n_nodes + 1];
+        for (from, next) in starts[1..].iter_mut().enumerate() {
+            *next = self.starts[from + 1] - self.starts[from];
+        }
+        for edge in new {
+            starts[edge.from as usize + 1] += 1;
+        }
+        for node in 0..n_nodes {
+            starts[node + 1] += starts[node];
+        }
+        let mut targets = vec![0_u32; starts[n_nodes] as usize];
+        let mut next = starts.clone();
+        for (from, next) in next[..n_nodes].iter_mut().enumerate() {
+            let known = self.successors(from as u32);
+            let at = *next as usize;
+            targets[at..at + known.len()].copy_from_slice(known);
+            *next += known.len() as u32;
+        }
+        for edge in new {
+            let at = &mut next[edge.from as usize];
+            targets[*at as usize] = edge.to;
+            *at += 1;
+        }
+        let mut indegree = vec![0_u32; n_nodes];
+        for &to in &targets {
+            indegree[to as usize] += 1;
+        }
+        let order = sort(&starts, &targets, indegree)?;
+        Ok(Dag {
+            starts,
+            targets,
+            order,
+        })
+    }
+
+    /// The graph without the edges that a path of others implies (its transitive reduction), given where paths are.
+    #[must_use]
+    pub fn reduced(&self, reaches: impl Fn(u32, u32) -> bool + Sync) -> Self {
+        let place = self.places();
+        let nodes: Vec<u32> = (0..self.n_nodes() as u32).collect();
+        let reduce = |nodes: &[u32]| {
+            let (mut ends, mut kept) = (Vec::with_capacity(nodes.len()), Vec::new());
+            let mut targets: Vec<u32> = Vec::new();
+            for &node in nodes {
+                // What implies an edge is a path through a successor that stands nearer.
+                targets.clear();
+                targets.extend_from_slice(self.successors(node));
+                targets.sort_unstable_by_key(|&to| place[to as usize]);
+                targets.dedup();
+                let first = kept.len();
+                for &to in &targets {
+                    if !kept[first..].iter().any(|&nearer| reaches(nearer, to)) {
+                        kept.push(to);
+                    }
+                }
+                ends.push(kept.len() as u32);
+            }
+            (ends, kept)
+        };
+        let parts: Vec<(Vec<u32>, Vec<u32>)> =
+            nodes.par_chunks(REDUCED_AT_ONCE).map(reduce).collect();
+        let (mut starts, mut targets) = (vec![0_u32], Vec::new());
+        for (ends, kept) in parts {
+            let first = targets.len() as u32;
+            starts.extend(ends.iter().map(|end| first + end));
+            targets.extend(kept);
+        }
+        Dag {
+            starts,
+            targets,
+            order: self.order.clone(),
+        }
     }
 
     /// The number of nodes.
