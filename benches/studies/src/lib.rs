@@ -9,6 +9,7 @@
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
+mod anneal;
 mod batch;
 mod blame;
 mod caveats;
@@ -48,6 +49,7 @@ pub use error::Error;
 pub use ledger::content as fingerprint;
 pub use listener::{StudyEvent, StudyListener};
 pub use process::{ChildEnding, EndedChild, Limits, run as run_process, stay_on_leash};
+pub use anneal::{AnnealRun, AnnealStudy};
 pub use reach::{ReachStudy, reach};
 pub use recipe::Measure;
 pub use row::command;
