@@ -144,14 +144,20 @@ impl<'a> Runner<'a> {
 
     /// Whether a cell is left out, because another run of the same check was out of time.
     fn is_skipped(&self, cell: Cell) -> bool {
-        let timed_out = self.timed_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let timed_out = self
+            .timed_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         self.skip_after_timeout && timed_out.contains(&cell.point)
     }
 
     /// Takes note of a run that was out of time.
     fn note_time(&self, cell: Cell, row: &Row) {
         if row.outcome == RowOutcome::Time {
-            let mut timed_out = self.timed_out.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut timed_out = self
+                .timed_out
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             timed_out.insert(cell.point);
         }
     }

@@ -43,13 +43,13 @@ mod summary;
 mod switches;
 mod words;
 
+pub use anneal::{AnnealRun, AnnealStudy};
 pub use batch::{Batch, BatchEnded, BatchOptions, Item, batch};
 pub use conduct::{memory as memory_each, threads as threads_each};
 pub use error::Error;
 pub use ledger::content as fingerprint;
 pub use listener::{StudyEvent, StudyListener};
 pub use process::{ChildEnding, EndedChild, Limits, run as run_process, stay_on_leash};
-pub use anneal::{AnnealRun, AnnealStudy};
 pub use reach::{ReachStudy, reach};
 pub use recipe::Measure;
 pub use row::command;

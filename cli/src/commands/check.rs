@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use kingsnake_datasets::{InputProblem, Parsed, Pending, ReadError};
-use kingsnake_encodings::{BackendOptions, CoolerSource};
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
+use kingsnake_encodings::{BackendOptions, CoolerSource};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;

@@ -28,8 +28,8 @@ use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Quest
 pub use phase::FirstPhase;
 use rustsat::types::Lit;
 
-pub use self::anneal::{AnnealMoment, AnnealTrace, AnnealWay, trace};
 use self::anneal::{Anneal, Device, Line, effort_by_size};
+pub use self::anneal::{AnnealMoment, AnnealTrace, AnnealWay, trace};
 use self::core::Refuted;
 use self::cycle::CycleSearch;
 use self::graph::{Known, Sides, acyclic, side_of};

@@ -21,7 +21,12 @@ struct Lists {
 }
 
 /// A line with constraints of every form, and known edges that its points respect.
-pub(super) fn line(n_nodes: usize, n_constraints: usize, n_sweeps: usize, rng: &mut Rng) -> Cooling {
+pub(super) fn line(
+    n_nodes: usize,
+    n_constraints: usize,
+    n_sweeps: usize,
+    rng: &mut Rng,
+) -> Cooling {
     let mut lists = vec![Lists::default(); n_nodes];
     for _ in 0..n_nodes {
         let (from, to) = (rng.below(n_nodes), rng.below(n_nodes));

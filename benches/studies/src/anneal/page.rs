@@ -8,8 +8,8 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{Course, Subject, name, speeds};
 use crate::error::Result;
-use crate::figure::{Courses, FigureLabels};
 use crate::figure::files::FigureFiles;
+use crate::figure::{Courses, FigureLabels};
 use crate::ledger::put_whole;
 
 const MORE_STYLE: &str = include_str!("../report/report.css");
@@ -20,7 +20,10 @@ pub fn write(directory: &Path, subjects: &[Subject]) -> Result<PathBuf> {
     let mut sections = Vec::new();
     for (at, subject) in subjects.iter().enumerate() {
         let mut drawn = Vec::new();
-        for (figure, svg) in [("violated", violated(at, subject)), ("moves", moves(at, subject))] {
+        for (figure, svg) in [
+            ("violated", violated(at, subject)),
+            ("moves", moves(at, subject)),
+        ] {
             files.put(&format!("{figure}-{}", at + 1), &svg)?;
             drawn.push(svg);
         }
@@ -72,7 +75,9 @@ fn courses(
 fn violated(at: usize, subject: &Subject) -> String {
     let points = |trace: &AnnealTrace| {
         let moments = trace.moments.iter();
-        moments.map(|it| (it.seconds, it.n_violated as f64)).collect()
+        moments
+            .map(|it| (it.seconds, it.n_violated as f64))
+            .collect()
     };
     let figure = Courses {
         labels: FigureLabels {

@@ -215,9 +215,8 @@ impl Field {
     #[inline]
     pub fn sides_of(&self, constraint: u32) -> [&[[u32; 2]]; 2] {
         let at = 2 * constraint as usize;
-        [at, at + 1].map(|at| {
-            &self.edges[self.edge_starts[at] as usize..self.edge_starts[at + 1] as usize]
-        })
+        [at, at + 1]
+            .map(|at| &self.edges[self.edge_starts[at] as usize..self.edge_starts[at + 1] as usize])
     }
 
     /// Whether some constraint touches the node of this id.

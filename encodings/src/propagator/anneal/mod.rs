@@ -110,12 +110,10 @@ impl Anneal<'_> {
         self.line.level();
         self.cool(effort, &mut best);
         let by_size = effort_by_size(self.line.n_nodes());
-        eprintln!("after cooling {} of {} nodes, best {}", self.line.n_violated(), self.line.n_nodes(), best.n_violated);
         let is_raw = 1_000 * best.n_violated > RAW * self.line.n_nodes();
         if is_raw && effort < by_size && !self.is_over() {
             effort = by_size;
             self.cool(effort, &mut best);
-            eprintln!("after long cooling {} of {} nodes, best {}", self.line.n_violated(), self.line.n_nodes(), best.n_violated);
         }
         if !self.is_over() {
             self.walk(effort, &mut best);

@@ -161,11 +161,7 @@ mod tests {
     fn every_way_is_told_from_its_start_to_its_end() {
         let owned = planted(200, 1_200, false, &mut Rng::new(4));
         let source = CoolerSource::new(|| Box::new(Still));
-        for way in [
-            AnnealWay::Serial,
-            AnnealWay::Coloured,
-            AnnealWay::Device,
-        ] {
+        for way in [AnnealWay::Serial, AnnealWay::Coloured, AnnealWay::Device] {
             let budget = Budget::unlimited();
             let found = trace(&owned.question(), way, 1, &source, &budget).expect("it anneals");
             assert_eq!(found.n_nodes, 200);

@@ -201,7 +201,9 @@ impl Rounds {
             if found.is_contradiction {
                 return Ok(End::Cyclic);
             }
-            if dag.n_edges() > CROWDED * n_reduced && let Some(reduced) = engine.reduce(&dag) {
+            if dag.n_edges() > CROWDED * n_reduced
+                && let Some(reduced) = engine.reduce(&dag)
+            {
                 dag = reduced;
                 n_reduced = dag.n_edges().max(dag.n_nodes());
             }
