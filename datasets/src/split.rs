@@ -55,6 +55,6 @@ mod tests {
                 assert!(pair[0].len() >= size);
             }
         }
-        assert_eq!(split(0, 1, |_| None), [0..0]);
+        assert_eq!(split(0, 1, |_| None), vec![Range { start: 0, end: 0 }]);
     }
 }

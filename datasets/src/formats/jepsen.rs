@@ -42,17 +42,19 @@ enum Way {
 
 impl Way {
     fn is_hasty(self) -> bool {
-        #[cfg(test)]
-        return self == Way::Hasty;
-        #[cfg(not(test))]
-        false
+        match self {
+            Way::Fast => false,
+            #[cfg(test)]
+            it => it == Way::Hasty,
+        }
     }
 
     fn is_trusting(self) -> bool {
-        #[cfg(test)]
-        return self == Way::Trusting;
-        #[cfg(not(test))]
-        false
+        match self {
+            Way::Fast => false,
+            #[cfg(test)]
+            it => it == Way::Trusting,
+        }
     }
 }
 

@@ -55,20 +55,19 @@ fn read_one(reading: Reading<'_>, part: &mut Part, index: usize) -> Result<(), R
         return Ok(());
     };
     let (input, dialect) = (reading.input, reading.dialect);
-    let mut cursor = Cursor { at, input };
-    let steps = match fast::read_steps(part, &mut cursor, dialect) {
-        Some(steps) => steps,
-        None => {
-            cursor.at = at;
-            let value = scan(&mut cursor, dialect)?;
-            let first = part.steps.len() as u32;
-            let here = Cursor {
-                at: event.at,
-                input,
-            };
-            part.read_steps(&here, Some("txn"), &value)?;
-            (first, part.steps.len() as u32)
-        }
+    let mut cursor = Cursor { input, at };
+    let steps = if let Some(steps) = fast::read_steps(part, &mut cursor, dialect) {
+        steps
+    } else {
+        cursor.at = at;
+        let value = scan(&mut cursor, dialect)?;
+        let first = part.steps.len() as u32;
+        let here = Cursor {
+            input,
+            at: event.at,
+        };
+        part.read_steps(&here, Some("txn"), &value)?;
+        (first, part.steps.len() as u32)
     };
     part.all[index].steps = steps;
     part.all[index].skipped = None;
