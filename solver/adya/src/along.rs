@@ -312,12 +312,12 @@ impl<'h> Replay<'h> {
         };
         let bounds = self.bounds[query as usize].iter();
         let within = bounds.map(|it| (it.column, it.low, it.high));
-        let mut found: Vec<(KeyId, ValueId)> = match self.index.within(table, within) {
-            Some(keys) => keys.filter_map(satisfies).collect(),
-            None => {
-                let keys = self.tables[table as usize].iter();
-                keys.filter_map(|&key| satisfies(key)).collect()
-            }
+        let mut found: Vec<(KeyId, ValueId)> = if let Some(keys) = self.index.within(table, within)
+        {
+            keys.filter_map(satisfies).collect()
+        } else {
+            let keys = self.tables[table as usize].iter();
+            keys.filter_map(|&key| satisfies(key)).collect()
         };
         found.sort_unstable();
         found

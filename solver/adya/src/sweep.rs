@@ -24,8 +24,8 @@ pub(crate) fn doubtful(sources: &Sources<'_>, order: &[u32]) -> Vec<u32> {
     }
     let mut sweep = Sweep::new(sources, order);
     let mut found = Vec::new();
-    for at in 0..sweep.order.len() {
-        let txn = TxnId(order[at]);
+    for (at, &txn) in sweep.order.iter().enumerate() {
+        let txn = TxnId(txn);
         let start = all.partition_point(|it| it.0 < txn);
         let own = all[start..].iter().take_while(|it| it.0 == txn);
         for (number, (_, predicate)) in own.enumerate() {
@@ -187,16 +187,14 @@ impl<'a> Sweep<'a> {
         {
             return Some(false);
         }
-        match predicate.act.extreme() {
-            Some(extreme) => Some(self.extreme(predicate, extreme, &asked)),
-            None => {
-                let mut returned = std::mem::take(&mut self.returned);
-                note_returned(sources.history, txn, predicate, &mut returned);
-                let agrees = self.result(predicate, &asked, &returned);
-                self.returned = returned;
-                Some(agrees)
-            }
+        if let Some(extreme) = predicate.act.extreme() {
+            return Some(self.extreme(predicate, extreme, &asked));
         }
+        let mut returned = std::mem::take(&mut self.returned);
+        note_returned(sources.history, txn, predicate, &mut returned);
+        let agrees = self.result(predicate, &asked, &returned);
+        self.returned = returned;
+        Some(agrees)
     }
 
     /// Finds the rows of a table that were written between a snapshot and a place in the order, by others or by the transaction
@@ -307,30 +305,27 @@ impl<'a> Sweep<'a> {
             (key, self.value(place), is_state)
         });
         let mut chosen = own.chain(others);
-        match predicate.act {
-            Act::Aggregate {
-                function,
-                column,
-                result,
-            } => {
-                let mut is_state = true;
-                let values = chosen.map(|it| {
-                    is_state &= it.2;
-                    column.map_or(Token::Int(1), |column| history.cell(it.1, column))
-                });
-                let expected = function.apply(history.symbols(), values);
-                expected == Some(result) && (is_state || column.is_none())
-            }
-            _ => {
-                let mut n_chosen = 0;
-                let is_returned = chosen.all(|(key, value, _)| {
-                    n_chosen += 1;
-                    let at = returned.binary_search_by_key(&key, |it| it.0);
-                    at.is_ok_and(|at| returned[at].1.is_none_or(|it| it == value))
-                });
-                is_returned && n_chosen == returned.len()
-            }
+        if let Act::Aggregate {
+            function,
+            column,
+            result,
+        } = predicate.act
+        {
+            let mut is_state = true;
+            let values = chosen.map(|it| {
+                is_state &= it.2;
+                column.map_or(Token::Int(1), |column| history.cell(it.1, column))
+            });
+            let expected = function.apply(history.symbols(), values);
+            return expected == Some(result) && (is_state || column.is_none());
         }
+        let mut n_chosen = 0;
+        let is_returned = chosen.all(|(key, value, _)| {
+            n_chosen += 1;
+            let at = returned.binary_search_by_key(&key, |it| it.0);
+            at.is_ok_and(|at| returned[at].1.is_none_or(|it| it == value))
+        });
+        is_returned && n_chosen == returned.len()
     }
 
     /// Whether no row is beyond a least or greatest value, and a row of the state has it.
