@@ -112,11 +112,7 @@ impl Cooler for CoolMember {
             if let Some(told) = state.desks[at].told.take() {
                 return told;
             }
-            let is_over = match budget.check() {
-                Err(reason) => Some(reason),
-                Ok(()) => None,
-            };
-            if let Some(reason) = is_over {
+            if let Err(reason) = budget.check() {
                 state.desks[at].task = None;
                 return Err(DeviceError::Stopped(reason));
             }
@@ -208,7 +204,9 @@ pub(crate) fn packed(lines: &[&Cooling]) -> Cooling {
         }
         all.colour_ends.push(all.movers.len() as u32);
     }
-    lines.iter().for_each(|line| append(&mut all, line));
+    for line in lines {
+        append(&mut all, line);
+    }
     all.reads.push(NodeReads {
         before: all.field.len() as u32,
         ..NodeReads::default()
