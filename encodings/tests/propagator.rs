@@ -128,8 +128,10 @@ fn no_answer_changes(anneals: impl Fn(Propagator) -> Propagator) {
             check(&planted(300, 2000, torn, &mut random), !torn);
         }
     }
-    println!("{n_annealed} annealed, {n_met} of them can be met");
-    assert!(n_met > 20 && n_annealed - n_met > 20);
+    assert!(
+        n_met > 20 && n_annealed - n_met > 20,
+        "{n_annealed} annealed, {n_met} of them can be met"
+    );
 }
 
 #[test]

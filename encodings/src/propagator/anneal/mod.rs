@@ -46,10 +46,21 @@ const RELAX: usize = 333;
 /// So many steps the walks make before they are compared, and the time is asked for.
 const ROUND: usize = 8192;
 
-/// With more violated constraints than this for a thousand nodes, the walk rarely ends.
-const RAW: usize = 20;
+/// How long a walk goes on, in moves a node.
+#[derive(Clone, Copy)]
+struct Patience {
+    steps: f64,
+    /// It ends after so many without anything better.
+    without_better: usize,
+}
 
-/// How much effort a line of so many nodes takes at most before it is walked on.
+/// Of the walk after a cooling that is shorter than the size of the line demands.
+const TRIAL: Patience = Patience {
+    steps: 20.0,
+    without_better: 6,
+};
+
+/// How much effort a line of so many nodes demands if it is hard.
 pub(crate) fn effort_by_size(n_nodes: usize) -> f64 {
     (n_nodes as f64 / 10_000.0).powf(1.4)
 }
@@ -102,23 +113,32 @@ impl Best {
 impl Anneal<'_> {
     /// Moves the line's points, with so much effort or more, and returns the best places met and the effort that it took.
     ///
-    /// A short cooling serves many large lines. Where it leaves too much violated for a walk to end, the line is cooled again, as long
+    /// A short cooling and a short walk serve many large lines, and cost little. Where they do not, the line is cooled again, as long
     /// as its size demands.
     pub fn run(mut self, effort: f64) -> (Vec<u32>, f64) {
-        let mut effort = effort;
         let mut best = Best::new(self.line);
         self.line.level();
-        self.cool(effort, &mut best);
         let by_size = effort_by_size(self.line.n_nodes());
-        let is_raw = 1_000 * best.n_violated > RAW * self.line.n_nodes();
-        if is_raw && effort < by_size && !self.is_over() {
+        let mut effort = effort;
+        if effort < by_size {
+            self.cool_and_walk(effort, TRIAL, &mut best);
             effort = by_size;
-            self.cool(effort, &mut best);
         }
-        if !self.is_over() {
-            self.walk(effort, &mut best);
+        if best.n_violated > 0 && !self.watch.over() {
+            let whole = Patience {
+                steps: STEPS as f64 * effort,
+                without_better: PATIENCE,
+            };
+            self.cool_and_walk(effort, whole, &mut best);
         }
         (self.line.places(&best.points), effort)
+    }
+
+    fn cool_and_walk(&mut self, effort: f64, patience: Patience, best: &mut Best) {
+        self.cool(effort, best);
+        if !self.is_over() {
+            self.walk(patience, best);
+        }
     }
 
     fn cool(&mut self, effort: f64, best: &mut Best) {
@@ -197,7 +217,7 @@ impl Anneal<'_> {
         }
     }
 
-    fn walk(&mut self, effort: f64, best: &mut Best) {
+    fn walk(&mut self, patience: Patience, best: &mut Best) {
         self.line.heat(WALK);
         let n_walks = if self.is_serial {
             1
@@ -206,8 +226,8 @@ impl Anneal<'_> {
         };
         let mut walks: Vec<Line> = (0..n_walks).map(|walk| self.line.fork(walk)).collect();
         let n_nodes = self.line.n_nodes();
-        let n_rounds = (STEPS as f64 * effort) as usize * n_nodes / ROUND + 1;
-        let patience = PATIENCE * n_nodes / ROUND + 8;
+        let n_rounds = patience.steps as usize * n_nodes / ROUND + 1;
+        let patience = patience.without_better * n_nodes / ROUND + 8;
         let mut since_better = 0;
         for _ in 0..n_rounds {
             walks.par_iter_mut().for_each(|line| steps(line, ROUND));
