@@ -44,6 +44,41 @@ impl Dag {
         })
     }
 
+    /// This graph with more edges.
+    pub fn with<'a>(&self, more: impl Iterator<Item = &'a Edge> + Clone) -> Result<Self, Cyclic> {
+        let n_nodes = self.n_nodes();
+        let mut starts = vec![0_u32; n_nodes + 1];
+        let mut indegree = vec![0_u32; n_nodes];
+        for edge in more.clone() {
+            starts[edge.from as usize + 1] += 1;
+            indegree[edge.to as usize] += 1;
+        }
+        for &to in &self.targets {
+            indegree[to as usize] += 1;
+        }
+        for node in 0..n_nodes {
+            starts[node + 1] += starts[node] + self.starts[node + 1] - self.starts[node];
+        }
+        let mut targets = vec![0_u32; starts[n_nodes] as usize];
+        let mut next = starts.clone();
+        for node in 0..n_nodes {
+            let known = self.successors(node as u32);
+            targets[next[node] as usize..][..known.len()].copy_from_slice(known);
+            next[node] += known.len() as u32;
+        }
+        for edge in more {
+            let at = &mut next[edge.from as usize];
+            targets[*at as usize] = edge.to;
+            *at += 1;
+        }
+        let order = sort(&starts, &targets, indegree)?;
+        Ok(Dag {
+            starts,
+            targets,
+            order,
+        })
+    }
+
     /// The number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.order.len()
