@@ -6,7 +6,7 @@ use kingsnake_graph::prune::{Device, PruneStats};
 use kingsnake_lab::random::Large;
 use kingsnake_solver::model::History;
 
-use super::choices::{self, pruned};
+use super::choices::pruned;
 use super::found::Found;
 use super::problems::{problem, problem_of};
 use super::whole_checks::{SPECS, prune_with};

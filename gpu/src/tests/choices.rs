@@ -3,11 +3,8 @@
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_context::rng::Rng;
-use kingsnake_graph::decide::Side;
-use kingsnake_graph::prune::{
-    Device, Outcome, PruneOptions, PruneStats, Reachability, Variable, prune_on,
-};
-use kingsnake_graph::{Edge, Problem};
+use kingsnake_graph::Problem;
+use kingsnake_graph::prune::{Device, PruneOptions, PruneStats, Reachability, Variable, prune_on};
 
 use super::found::Found;
 use super::problems::{problem, problem_of};

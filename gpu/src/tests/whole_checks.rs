@@ -6,12 +6,11 @@ use std::path::Path;
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_datasets::{ReadOptions, open};
-use kingsnake_graph::decide::Side;
 use kingsnake_lab::random::{Injected, Large};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::prune::{Device, Outcome, PruneOptions, PruneStats, Reachability, prune_on};
-use kingsnake_solver::relate::{Edge, construct};
+use kingsnake_solver::prune::{Device, PruneOptions, PruneStats, Reachability, prune_on};
+use kingsnake_solver::relate::construct;
 use kingsnake_solver::resolve::resolve;
 
 use super::found::Found;
