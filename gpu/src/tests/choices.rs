@@ -58,9 +58,9 @@ fn choices_are_settled_on_a_device_as_on_the_cpu() {
             assert_eq!(found, truth, "seed {seed}, {rounds:?} rounds");
             n_on_device += usize::from(stats.reachability == "device");
             n_rounds += stats.rounds.len();
-            n_contradictions += usize::from(truth.is_contradiction);
+            n_contradictions += usize::from(truth.is_contradiction());
             let settled = |it: &&Variable| matches!(it, Variable::Settled(_));
-            n_settled += truth.variables.iter().filter(settled).count();
+            n_settled += truth.variables().iter().filter(settled).count();
         }
     }
     println!(

@@ -51,6 +51,11 @@ impl Found {
         self.is_contradiction
     }
 
+    /// What became of the variables.
+    pub(super) fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
     /// How many constraints are open.
     pub(super) fn n_open(&self) -> usize {
         self.sides.len() / 2

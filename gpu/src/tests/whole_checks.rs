@@ -77,7 +77,7 @@ fn compare(
         assert_eq!(stats.reachability, "device", "{what}, {spec}");
         assert!(stats.device.dispatches > 0 && stats.device.bytes_up > 0);
     }
-    Some((stats.rounds.len(), truth.is_contradiction))
+    Some((stats.rounds.len(), truth.is_contradiction()))
 }
 
 fn device(test: &str) -> Gpu {
