@@ -61,6 +61,11 @@ impl ProgramReads {
         }
     }
 
+    /// How many reads there are.
+    pub fn n_reads(&self) -> usize {
+        self.version.len()
+    }
+
     /// The reads of a transaction, by their numbers.
     #[inline]
     pub fn of(&self, node: Node) -> Range<usize> {
