@@ -2,6 +2,7 @@
 
 pub mod adya;
 mod adya_reading;
+mod adya_window;
 pub mod along;
 mod assumed;
 mod clock;
@@ -18,6 +19,7 @@ mod refusal;
 pub mod refutation;
 mod rows;
 mod sorted;
+mod standing;
 mod table;
 pub mod weak;
 mod weak_absents;
