@@ -345,7 +345,7 @@ impl<'h> Walk<'h> {
                 self.find(anomaly, txn, at, key, other);
                 Ok(())
             }
-            None if is_nothing(self.history, value) && self.absences.matter() => {
+            None if self.absences.matter() && is_nothing(self.history, value) => {
                 self.nothing(node, txn, at, key, value)
             }
             None => self.external(node, txn, at, key, value),
