@@ -79,9 +79,10 @@ impl<'h> Prepared<'h> {
         let counted = |txn: &TxnId| history.status(*txn) == Status::Committed;
         let counted = (0..history.n_txns() as u32).map(TxnId).filter(counted);
         let writers = KeyWriters::of(history, counted.map(|txn| (txn, txn.0)));
-        let pasts = match is_cc {
-            true => Some(pasts(history, &reads)?),
-            false => None,
+        let pasts = if is_cc {
+            Some(pasts(history, &reads)?)
+        } else {
+            None
         };
         Some(Prepared {
             history,

@@ -29,7 +29,7 @@ use crate::budget::{Budget, StopReason};
 use crate::check::CheckError;
 use crate::level::Spec;
 use crate::model::History;
-use crate::resolve::{Node, ResolveError, Resolved, resolve_reads};
+use crate::resolve::{Node, ResolveError, Resolved, resolve_program};
 
 /// Checks a history at a weak level. The answer has been checked again.
 pub fn check(
@@ -98,7 +98,7 @@ fn holds(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(),
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
-    let resolved = resolve_reads(history, budget)?;
+    let resolved = resolve_program(history, budget)?;
     let n_reads = resolved.reads().choices().len();
     if n_reads > 0 && history.n_predicates() > 0 {
         return Err(ResolveError::Uncertain { n_reads });

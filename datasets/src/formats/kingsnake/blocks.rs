@@ -249,14 +249,8 @@ impl Scanner<'_> {
             () if self.pass(b",\"status\":\"unknown\"") => Status::Unknown,
             () => Status::Committed,
         };
-        let begin = match self.pass(b",\"begin\":") {
-            true => Some(self.int()?),
-            false => None,
-        };
-        let commit = match self.pass(b",\"commit\":") {
-            true => Some(self.int()?),
-            false => None,
-        };
+        let begin = self.time(b",\"begin\":")?;
+        let commit = self.time(b",\"commit\":")?;
         if commit < begin && commit.is_some() {
             return None;
         }
@@ -280,6 +274,15 @@ impl Scanner<'_> {
             begin,
             commit,
         })
+    }
+
+    /// A number after a name, if the name comes next.
+    #[allow(clippy::option_option)] // No plain line, no time, or one.
+    fn time(&mut self, name: &[u8]) -> Option<Option<i64>> {
+        if self.pass(name) {
+            return self.int().map(Some);
+        }
+        Some(None)
     }
 
     /// Reads and writes, up to the end of the operations.

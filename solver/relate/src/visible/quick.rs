@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::clocks::Clocks;
-use super::{ALONE, written};
+use super::{ALONE, clocks, written};
 use crate::budget::{Budget, Poll, StopReason};
 use crate::level::Model;
 use crate::model::KeyId;
@@ -87,12 +86,7 @@ pub fn order(
         Model::Rc | Model::RcSo | Model::Ra => {
             plain.by_reader(|readers, poll| plain.seen(readers, is_ra, poll))?
         }
-        Model::Cc => {
-            let Some(clocks) = Clocks::of(&plain)? else {
-                return Ok(None);
-            };
-            plain.by_reader(|readers, poll| clocks.seen(&plain, readers, poll))?
-        }
+        Model::Cc => clocks::pairs(&plain)?,
         _ => None,
     };
     let Some(found) = found else { return Ok(None) };
@@ -172,7 +166,7 @@ impl<'a> Plain<'a> {
     }
 
     /// The pairs that stretches of readers give.
-    fn by_reader(
+    pub(super) fn by_reader(
         &self,
         find: impl Fn(Range<Node>, &mut Poll<'_>) -> Found + Sync,
     ) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
@@ -373,10 +367,10 @@ impl<'a> Plain<'a> {
                     let at = *looked_at as usize;
                     *looked_at += 1;
                     let before = if at == 0 {
-                        match self.session_order && !self.is_first[node as usize] {
-                            true => node - 1,
-                            false => continue,
+                        if !self.session_order || self.is_first[node as usize] {
+                            continue;
                         }
+                        node - 1
                     } else if at <= reads.len() {
                         self.writer[reads.start + at - 1]
                     } else if let Some(&from) = earlier[listed.clone()].get(at - 1 - reads.len()) {
