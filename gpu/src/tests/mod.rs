@@ -13,6 +13,8 @@ mod cuts;
 #[cfg(feature = "wgpu")]
 mod failures;
 #[cfg(feature = "wgpu")]
+mod found;
+#[cfg(feature = "wgpu")]
 mod kernels;
 mod layouts;
 mod model;
