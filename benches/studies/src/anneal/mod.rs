@@ -69,19 +69,16 @@ pub(super) fn name(way: AnnealWay) -> &'static str {
     }
 }
 
-/// Moves a second of the cooling, and of the walk.
+/// Moves a second of all cooling, and of all walking.
 pub(super) fn speeds(moments: &[AnnealMoment]) -> [Option<f64>; 2] {
-    let first_walk = moments.iter().position(|it| it.walks);
-    let middle = first_walk.unwrap_or(moments.len());
-    let speed = |moments: &[AnnealMoment]| {
-        let (first, last) = (moments.first()?, moments.last()?);
-        let seconds = last.seconds - first.seconds;
-        (seconds > 0.0).then(|| (last.n_moves - first.n_moves) as f64 / seconds)
-    };
-    [
-        speed(&moments[..middle]),
-        speed(&moments[middle.saturating_sub(1)..]),
-    ]
+    [false, true].map(|walks| {
+        let (mut seconds, mut n_moves) = (0.0, 0);
+        for pair in moments.windows(2).filter(|pair| pair[1].walks == walks) {
+            seconds += pair[1].seconds - pair[0].seconds;
+            n_moves += pair[1].n_moves - pair[0].n_moves;
+        }
+        (seconds > 0.0).then(|| n_moves as f64 / seconds)
+    })
 }
 
 impl<'a> AnnealRun<'a> {
@@ -195,6 +192,7 @@ mod tests {
             moment(3.0, 200, false),
             moment(4.0, 230, true),
             moment(5.0, 260, true),
+            moment(6.0, 360, false),
         ];
         assert_eq!(speeds(&moments), [Some(100.0), Some(30.0)]);
         assert_eq!(speeds(&moments[..2])[1], None);

@@ -211,7 +211,7 @@ impl Rounds {
                 stats.fixpoint = true;
                 break true;
             }
-            match dag.with(&self.problem.edges[known..]) {
+            match dag.with(self.problem.edges[known..].iter()) {
                 Ok(next) => dag = next,
                 Err(_) => return Ok(End::Cyclic),
             }

@@ -77,44 +77,6 @@ impl Dag {
         })
     }
 
-    /// The graph with more edges, or that they close a cycle.
-    pub fn with(&self, new: &[Edge]) -> Result<Self, Cyclic> {
-        let n_nodes = self.n_nodes();
-        let mut starts = vec![0_u32; n_nodes + 1];
-        for (from, next) in starts[1..].iter_mut().enumerate() {
-            *next = self.starts[from + 1] - self.starts[from];
-        }
-        for edge in new {
-            starts[edge.from as usize + 1] += 1;
-        }
-        for node in 0..n_nodes {
-            starts[node + 1] += starts[node];
-        }
-        let mut targets = vec![0_u32; starts[n_nodes] as usize];
-        let mut next = starts.clone();
-        for (from, next) in next[..n_nodes].iter_mut().enumerate() {
-            let known = self.successors(from as u32);
-            let at = *next as usize;
-            targets[at..at + known.len()].copy_from_slice(known);
-            *next += known.len() as u32;
-        }
-        for edge in new {
-            let at = &mut next[edge.from as usize];
-            targets[*at as usize] = edge.to;
-            *at += 1;
-        }
-        let mut indegree = vec![0_u32; n_nodes];
-        for &to in &targets {
-            indegree[to as usize] += 1;
-        }
-        let order = sort(&starts, &targets, indegree)?;
-        Ok(Dag {
-            starts,
-            targets,
-            order,
-        })
-    }
-
     /// The graph without the edges that a path of others implies (its transitive reduction), given where paths are.
     #[must_use]
     pub fn reduced(&self, reaches: impl Fn(u32, u32) -> bool + Sync) -> Self {
