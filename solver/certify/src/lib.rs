@@ -2,6 +2,7 @@
 
 pub mod adya;
 mod adya_reading;
+mod adya_window;
 pub mod along;
 mod assumed;
 mod clock;
@@ -18,12 +19,14 @@ mod refusal;
 pub mod refutation;
 mod rows;
 mod sorted;
+mod standing;
 mod table;
 pub mod weak;
 mod weak_absents;
 pub mod weak_cycle;
 mod weak_orders;
 mod weak_past;
+pub mod weak_plain;
 mod weak_reads;
 mod weak_sees;
 mod weak_writers;
