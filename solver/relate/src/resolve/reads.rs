@@ -103,7 +103,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
         unreturned,
         given,
         uncertain_keys: keys_of(&uncertain),
-        uncertain,
+        uncertain: uncertain.into(),
         findings,
         reads: if keep == Keep::All {
             ProgramReads::new(node_txn.len(), program, program_gaps)
