@@ -93,18 +93,20 @@ impl<'h> Standing<'h> {
             let known = self.columns[table].iter().find(|it| it.0 == asked.0)?;
             Some((&known.1, &asked.1))
         });
-        let mut fewest: Option<Vec<KeyId>> = None;
-        for (rows, spans) in columns {
+        let within = |(rows, spans): (&'_ Cells, &'_ Vec<(Token, Token)>)| -> Vec<KeyId> {
             let spans = spans.iter().filter(|span| span.0 <= span.1);
-            let within = spans.flat_map(|span| rows.range(span.0..=span.1));
-            let limit = fewest.as_ref().map_or(usize::MAX, Vec::len);
-            let found = within.flat_map(|it| it.1).take(limit);
-            let found: Vec<KeyId> = found.copied().collect();
-            if found.len() < limit {
-                fewest = Some(found);
-            }
+            let found = spans.flat_map(|span| rows.range(span.0..=span.1));
+            found.flat_map(|it| it.1).copied().collect()
+        };
+        let size = |(rows, spans): &(&Cells, &Vec<(Token, Token)>)| -> usize {
+            let spans = spans.iter().filter(|span| span.0 <= span.1);
+            let found = spans.flat_map(|span| rows.range(span.0..=span.1));
+            found.map(|it| it.1.len()).sum()
+        };
+        match columns.min_by_key(size) {
+            Some(narrowest) => within(narrowest),
+            None => self.tables[table].clone(),
         }
-        fewest.unwrap_or_else(|| self.tables[table].clone())
     }
 
     /// The rows that satisfy a query now.
