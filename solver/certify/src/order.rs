@@ -222,7 +222,7 @@ impl<'h> Replay<'h> {
     /// Runs all operations of a transaction against the state at its begin and its own writes.
     fn reads(&mut self, txn: TxnId) -> Result<(), String> {
         self.own.clear();
-        let asks = self.history.predicates(txn).next().is_some();
+        let asks = self.standing.is_some() && self.history.predicates(txn).next().is_some();
         for (at, &op) in self.history.ops(txn).iter().enumerate() {
             if asks {
                 self.ask(txn, at)?;
