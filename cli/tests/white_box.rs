@@ -108,6 +108,43 @@ fn an_expected_order_is_replayed_by_timestamps_or_from_a_file() {
 }
 
 #[test]
+fn a_page_and_a_picture_show_what_predicates_have_to_do_with_it() {
+    let scratch = Scratch::new();
+    let (page, svg) = (scratch.path("page.html"), scratch.path("cycle.svg"));
+    let outputs = ["--report", &page, "--svg", &svg];
+    let read = |path: &str| std::fs::read_to_string(path).expect("it was written");
+    let figure_1 = figure("figure-1");
+    let certified = ["check", &figure_1, "--certificate-from", "history"];
+    expect(1, &[&certified[..], &outputs[..]].concat());
+    for text in [read(&page), read(&svg)] {
+        assert!(text.contains("pred-rw"), "{text}");
+        assert!(text.contains("asked for rows with"), "{text}");
+    }
+    let told = read(&page);
+    assert!(
+        told.contains("looked at row") && told.contains("id=\"timeline\""),
+        "{told}"
+    );
+    // A mismatch and a disagreement have no cycle.
+    let figure_3 = figure("figure-3");
+    let mismatched = ["check", &figure_3, "--certificate-from", "history"];
+    expect(1, &[&mismatched[..], &outputs[..]].concat());
+    assert!(read(&page).contains("did not get row y"), "{}", read(&page));
+    let along = ["check", &figure_3, "--along", "commit-ts"];
+    expect(1, &[&along[..], &outputs[..]].concat());
+    assert!(
+        read(&page).contains("number 3 of the order"),
+        "{}",
+        read(&page)
+    );
+    // What holds has a page without a picture.
+    let figure_2 = figure("figure-2");
+    let holds = ["check", &figure_2, "--level", "pl-3", "--report", &page];
+    expect(0, &holds);
+    assert!(!read(&page).contains("id=\"picture\""), "{}", read(&page));
+}
+
+#[test]
 fn the_answer_is_a_json_document() {
     let said = expect(
         1,

@@ -1,10 +1,11 @@
 //! `kingsnake check` on what the database itself says: Adya's levels and `--certificate-from history` (Emme), `--along` (Enne).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kingsnake_adya::{AdyaError, Along, PlReport, Serial, Teller, along, check, serial_order};
+use kingsnake_datasets::Parsed;
 use kingsnake_encodings::BackendOptions;
 use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
 use kingsnake_solver::budget::{Budget, StopReason};
@@ -13,7 +14,7 @@ use kingsnake_solver::level::{Level, Model, Spec};
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
-use kingsnake_tell::pl_definition;
+use kingsnake_tell::{Labels, pl_definition};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -22,7 +23,9 @@ use crate::args::{CheckArgs, LevelArg, OnOff};
 use crate::input::{self, load};
 use crate::limits::{self, within};
 use crate::output::{Output, expect_apart, put};
-use crate::plan::start_threads;
+use crate::page::certificate::CertificatePage;
+use crate::picture::{self, Evidence, Scene};
+use crate::plan::{quoted_path, start_threads};
 use crate::voice::{Voice, count, printable, say};
 use crate::{memory, processor, words};
 
@@ -40,6 +43,10 @@ struct WhiteBoxAnswer {
     story: Vec<String>,
     data: Value,
     decider: &'static str,
+    /// What was found, for pictures.
+    evidence: Option<Evidence>,
+    /// What is written where.
+    files: Vec<(PathBuf, String)>,
 }
 
 /// Where the work led.
@@ -62,13 +69,18 @@ struct Sizes {
 pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let level = level(args)?;
     expect_plain(args)?;
-    if let Some(path) = args.files.json.as_deref() {
-        let option = "--json";
-        expect_apart(
-            &input::files(&args.history, &args.read),
-            &[Output { option, path }],
-        )?;
-    }
+    let files = &args.files;
+    let outputs = [
+        ("--json", &files.json),
+        ("--dot", &files.dot),
+        ("--svg", &files.svg),
+        ("--report", &files.report),
+    ];
+    let outputs: Vec<Output<'_>> = outputs
+        .into_iter()
+        .filter_map(|(option, path)| path.as_deref().map(|path| Output { option, path }))
+        .collect();
+    expect_apart(&input::files(&args.history, &args.read), &outputs)?;
     start_threads(&args.limits)?;
     let budget = limits::budget(&args.limits.bounds, start)?;
     let work = {
@@ -119,7 +131,10 @@ fn worked(
         None => certified(history, level, args, budget),
     };
     let outcome = match answered {
-        Ok(answer) => WhiteBoxOutcome::Told(answer),
+        Ok(mut answer) => {
+            answer.files = drawn(args, level, &answer, &parsed, start);
+            WhiteBoxOutcome::Told(answer)
+        }
         Err(error) => match error.downcast::<AdyaError>() {
             Ok(AdyaError::Stopped(reason)) => WhiteBoxOutcome::Told(stopped(&reason)),
             Ok(error) if may_fall_through(&error, level, args) => {
@@ -132,6 +147,53 @@ fn worked(
     let warnings = parsed.warnings.clone();
     std::mem::forget(parsed); // The process ends soon.
     Ok((outcome, sizes, warnings))
+}
+
+/// The pictures and the page that are asked for.
+fn drawn(
+    args: &CheckArgs,
+    level: PlLevel,
+    answer: &WhiteBoxAnswer,
+    parsed: &Parsed,
+    start: Instant,
+) -> Vec<(PathBuf, String)> {
+    let history = &parsed.history;
+    let scene = answer.evidence.as_ref().map(|evidence| {
+        let labels = Labels::new(history, &evidence.txns(history));
+        evidence.scene(history, &labels)
+    });
+    let mut files = Vec::new();
+    for (path, draw) in [
+        (&args.files.dot, picture::dot::draw as fn(&Scene) -> String),
+        (&args.files.svg, picture::svg::document),
+    ] {
+        if let (Some(path), Some(scene)) = (path, &scene) {
+            files.push((path.clone(), draw(scene)));
+        }
+    }
+    if let Some(path) = &args.files.report {
+        let asked = match &args.along {
+            Some(order) => format!("--along {}", quoted_path(Path::new(order))),
+            None if args.certificate_from.is_some() => {
+                format!("--level {level} --certificate-from history")
+            }
+            None => format!("--level {level}"),
+        };
+        let page = CertificatePage {
+            verdict: answer.verdict,
+            headline: &answer.headline,
+            story: &answer.story,
+            definition: pl_definition(level),
+            evidence: answer.evidence.as_ref(),
+            scene: scene.as_ref(),
+            path: &args.history,
+            parsed,
+            command: &format!("kingsnake check {} {asked}", quoted_path(&args.history)),
+            time: start.elapsed(),
+        };
+        files.push((path.clone(), page.write()));
+    }
+    files
 }
 
 /// The level, in Adya's terms.
@@ -159,13 +221,9 @@ fn expect_plain(args: &CheckArgs) -> Result<()> {
     let files = &args.files;
     let given = "the certificate or the order is what the database gave; --level ser or si alone searches one and writes it";
     let none = "nothing is searched, so there is nothing to prove";
-    let words = "pictures have no edges for predicate dependencies: --json has every step, and --level ser or si alone has pictures";
     for (name, file, why) in [
         ("--certificate", &files.certificate, given),
         ("--proof", &files.proof, none),
-        ("--dot", &files.dot, words),
-        ("--svg", &files.svg, words),
-        ("--report", &files.report, words),
     ] {
         if file.is_some() {
             bail!("{name} is not written for a given certificate or an expected order: {why}");
@@ -211,6 +269,8 @@ fn stopped(reason: &StopReason) -> WhiteBoxAnswer {
         story: Vec::new(),
         data: json!({ "reason": reason.to_string() }),
         decider: "nobody",
+        evidence: None,
+        files: Vec::new(),
     }
 }
 
@@ -242,6 +302,8 @@ fn certified(
             },
             data: json!({ "sizes": sizes(&report), "order": names(history, order) }),
             decider: "certificate",
+            evidence: None,
+            files: Vec::new(),
         }),
         PlVerdict::Refuted(why) => {
             let name = teller.name(why);
@@ -266,6 +328,8 @@ fn certified(
                 story,
                 data,
                 decider: "certificate",
+                evidence: Some(Evidence::Certificate(why.clone())),
+                files: Vec::new(),
             })
         }
     }
@@ -343,6 +407,8 @@ fn replayed(history: &History, order: &str, budget: &Budget) -> Result<WhiteBoxA
             story: Vec::new(),
             data: json!({ "along": order }),
             decider: "replay",
+            evidence: None,
+            files: Vec::new(),
         }),
         Some(found) => Ok(WhiteBoxAnswer {
             status: 1,
@@ -359,6 +425,8 @@ fn replayed(history: &History, order: &str, budget: &Budget) -> Result<WhiteBoxA
                 "operation": found.op,
             }),
             decider: "replay",
+            evidence: Some(Evidence::Order(*found)),
+            files: Vec::new(),
         }),
     }
 }
@@ -478,6 +546,14 @@ fn deliver(
         }
         let lines = text.lines().map(|line| format!("{}\n", printable(line)));
         say(&lines.collect::<String>()).context("cannot write to stdout")?;
+    }
+    for (path, text) in &answer.files {
+        put(path, text)?;
+    }
+    for path in [&args.files.dot, &args.files.svg].into_iter().flatten() {
+        if answer.evidence.is_none() {
+            voice.warn(&format!("no picture for {}: not violated", path.display()));
+        }
     }
     if let Some(path) = &args.files.json {
         let mut document = json!({

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kingsnake_adya::Teller;
 use kingsnake_datasets::SourceLine;
-use kingsnake_solver::model::{History, Interval, KeyId, Op, TxnId};
+use kingsnake_solver::model::{Act, History, Interval, KeyId, Op, Token, TxnId};
 use kingsnake_tell::{Labels, beside};
 use maud::{Markup, html};
 
@@ -51,10 +52,12 @@ impl Cards<'_> {
                 @if let Some(words) = self.times(txn) { p.soft.when { (words) } }
                 ol {
                     @for at in 0..ops.len().min(MOST_OPS) {
+                        @for words in self.asked(txn, at) { li.asked { (words) } }
                         li.marked[is_marked(at)] {
                             (short(&op_words(self.labels, history, txn, at, self.keys), 400))
                         }
                     }
+                    @for words in self.asked(txn, ops.len()) { li.asked { (words) } }
                 }
                 @if ops.len() > MOST_OPS {
                     p.soft { "and " (count(ops.len() - MOST_OPS, "more operation")) }
@@ -67,6 +70,25 @@ impl Cards<'_> {
                 }
             }
         }
+    }
+
+    /// What a transaction asked for by a condition before one of its operations, which are what it got.
+    fn asked(self, txn: TxnId, at: usize) -> Vec<String> {
+        let asked = self.history.predicates(txn);
+        let asked = asked.filter(|it| it.at as usize == at);
+        let told = asked.map(|it| {
+            let words = Teller::new(self.history).asked(it);
+            let got = match it.act {
+                Act::Aggregate { result, .. } => match result {
+                    Token::Nil => "null".to_owned(),
+                    token => self.history.symbols().show(token),
+                },
+                _ if it.n_ops == 0 => "no row".to_owned(),
+                _ => return format!("{words}:"),
+            };
+            format!("{words}: {got}")
+        });
+        told.map(|words| short(&words, 400)).collect()
     }
 
     /// When it began and ended, as far as that was recorded.

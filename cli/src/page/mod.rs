@@ -4,6 +4,7 @@
 
 mod around;
 mod cards;
+pub mod certificate;
 mod classes;
 mod cost;
 mod lattice;
@@ -14,8 +15,9 @@ mod terms;
 mod timeline;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use kingsnake_datasets::{Located, SourceEvent, SourceLine, locate};
+use kingsnake_datasets::{Format, Located, SourceEvent, SourceLine, locate};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
@@ -152,7 +154,8 @@ fn transactions(
     let Some(around) = Around::new(history, &telling.story.txns, &telling.keys) else {
         return html! {};
     };
-    let found = located(answer, history, &around.txns);
+    let format = answer.parsed.as_ref().map(|parsed| parsed.format);
+    let found = located(&answer.plan.history, format, history, &around.txns);
     let (lines, events) = (found.lines, found.events);
     let line = |txn: &TxnId| lines.get(txn);
     let labels = telling.labels(history);
@@ -166,7 +169,8 @@ fn transactions(
         around: &around,
         cards,
         events: &events,
-        counterexample,
+        arrows: timeline::arrows(counterexample),
+        blamed: timeline::blamed(counterexample),
     };
     let told = &telling.story.txns;
     let others: Vec<&TxnId> = around
@@ -212,8 +216,7 @@ struct Found {
     events: Vec<SourceEvent>,
 }
 
-fn located(answer: &Answer, history: &History, txns: &[TxnId]) -> Found {
-    let path = &answer.plan.history;
+fn located(path: &Path, format: Option<Format>, history: &History, txns: &[TxnId]) -> Found {
     let wanted: Vec<(String, String)> = txns
         .iter()
         .map(|&txn| {
@@ -223,11 +226,9 @@ fn located(answer: &Answer, history: &History, txns: &[TxnId]) -> Found {
             )
         })
         .collect();
-    let found = match &answer.parsed {
+    let found = match format {
         // What came from a pipe cannot be read again.
-        Some(parsed) if !is_stdio(path) => {
-            locate(path, parsed.format, &wanted, &Budget::unlimited())
-        }
+        Some(format) if !is_stdio(path) => locate(path, format, &wanted, &Budget::unlimited()),
         _ => Ok(Located::default()),
     };
     // The verdict stands; a file that has gone away since is no error of it.

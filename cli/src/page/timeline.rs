@@ -31,8 +31,36 @@ pub struct PageTimeline<'a> {
     pub cards: Cards<'a>,
     /// What happened beside them.
     pub events: &'a [SourceEvent],
-    /// Which to mark, and which edges to draw.
-    pub counterexample: &'a Counterexample,
+    /// Which edges to draw.
+    pub arrows: Vec<(TxnId, TxnId, ArrowKind)>,
+    /// Which transactions to mark.
+    pub blamed: Vec<TxnId>,
+}
+
+/// The edges of the first cycle of a counterexample.
+pub fn arrows(counterexample: &Counterexample) -> Vec<(TxnId, TxnId, ArrowKind)> {
+    let leaves = counterexample.leaves();
+    let Some(Counterexample::Cyclic(proof)) = leaves.first() else {
+        return Vec::new();
+    };
+    let steps = proof.cycles().next().unwrap_or(&[]).iter();
+    let between = steps.filter(|step| step.from.txn != step.to.txn);
+    between
+        .map(|step| (step.from.txn, step.to.txn, kind(step.reason)))
+        .collect()
+}
+
+/// The transactions that saw what cannot be.
+pub fn blamed(counterexample: &Counterexample) -> Vec<TxnId> {
+    let mut blamed = Vec::new();
+    for leaf in counterexample.leaves() {
+        match leaf {
+            Counterexample::Stuck(stuck) => blamed.push(stuck.last),
+            Counterexample::Local(findings) => blamed.extend(findings.iter().map(|it| it.txn)),
+            Counterexample::Cyclic(_) | Counterexample::EitherWay { .. } => {}
+        }
+    }
+    blamed
 }
 
 impl PageTimeline<'_> {
@@ -202,12 +230,7 @@ impl PageTimeline<'_> {
     }
 
     fn is_blamed(&self, txn: TxnId) -> bool {
-        let is_blamed = |leaf: &Counterexample| match leaf {
-            Counterexample::Stuck(stuck) => stuck.last == txn,
-            Counterexample::Local(findings) => findings.iter().any(|it| it.txn == txn),
-            Counterexample::Cyclic(_) | Counterexample::EitherWay { .. } => false,
-        };
-        self.counterexample.leaves().into_iter().any(is_blamed)
+        self.blamed.contains(&txn)
     }
 
     /// What lies over the bars: events, and the edges of the first cycle.
@@ -248,10 +271,6 @@ impl PageTimeline<'_> {
     }
 
     fn links(&self, lanes: &BTreeMap<SessionId, Vec<TxnId>>) -> Vec<Link> {
-        let leaves = self.counterexample.leaves();
-        let Some(Counterexample::Cyclic(proof)) = leaves.first() else {
-            return Vec::new();
-        };
         let history = self.cards.history;
         let (from, to) = self.around.span;
         // An edge leaves a bar right of its middle and reaches one left of it, so that two edges between two bars stay apart.
@@ -264,10 +283,9 @@ impl PageTimeline<'_> {
             let session = history.session(txn);
             lanes.keys().position(|&it| it == session)
         };
-        let steps = proof.cycles().next().unwrap_or(&[]);
         let mut links = Vec::new();
-        for step in steps.iter().filter(|step| step.from.txn != step.to.txn) {
-            if let (Some(one), Some(two)) = (lane(step.from.txn), lane(step.to.txn)) {
+        for &(before, after, kind) in &self.arrows {
+            if let (Some(one), Some(two)) = (lane(before), lane(after)) {
                 let y = |lane: usize| LANE * lane + LANE / 2;
                 // An edge ends at the side of a bar that faces where it comes from.
                 let (y1, y2) = match one.cmp(&two) {
@@ -276,9 +294,9 @@ impl PageTimeline<'_> {
                     std::cmp::Ordering::Equal => (y(one) + 13, y(two) + 13),
                 };
                 links.push(Link {
-                    x: (within(step.from.txn, 0.7), within(step.to.txn, 0.3)),
+                    x: (within(before, 0.7), within(after, 0.3)),
                     y: (y1, y2),
-                    kind: kind(step.reason),
+                    kind,
                 });
             }
         }

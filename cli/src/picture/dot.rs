@@ -66,7 +66,7 @@ pub fn draw(scene: &Scene) -> String {
                 quoted(&short(&arrow.full, 4 * LONGEST)),
                 colour(arrow.kind),
                 colour(arrow.kind),
-                if arrow.kind == ArrowKind::Rw {
+                if matches!(arrow.kind, ArrowKind::Rw | ArrowKind::PredRw) {
                     ", style=dashed"
                 } else {
                     ""
@@ -103,9 +103,9 @@ fn colour(kind: ArrowKind) -> &'static str {
     match kind {
         ArrowKind::So | ArrowKind::Bc => "#4d5866",
         ArrowKind::Rt => "#7a4a1e",
-        ArrowKind::Wr => "#005fa3",
+        ArrowKind::Wr | ArrowKind::PredWr => "#005fa3",
         ArrowKind::Ww => "#b34700",
-        ArrowKind::Rw => "#8f2f77",
+        ArrowKind::Rw | ArrowKind::PredRw => "#8f2f77",
         ArrowKind::Vis => "#2e6b3a",
         ArrowKind::Given => "#5b5b8f",
         ArrowKind::Anomaly => "#b3261e",

@@ -5,6 +5,7 @@
 
 mod component;
 mod cycle;
+mod dependency;
 pub mod dot;
 mod found;
 pub mod plot;
@@ -18,6 +19,7 @@ use kingsnake_tell::Labels;
 use crate::telling::{full_op, op_words};
 
 pub use cycle::{kind, since};
+pub use dependency::Evidence;
 
 /// More panels than this tell nothing new.
 const MOST_PANELS: usize = 6;
@@ -113,6 +115,10 @@ pub enum ArrowKind {
     Ww,
     /// One overwrote what the other had read.
     Rw,
+    /// One changed what satisfies the condition of the other, which saw it.
+    PredWr,
+    /// One changed what satisfies the condition of the other after it had looked.
+    PredRw,
     /// A weak transaction saw one and read from the other.
     Vis,
     /// The user says so.
@@ -132,6 +138,8 @@ impl ArrowKind {
             ArrowKind::Wr => "wr",
             ArrowKind::Ww => "ww",
             ArrowKind::Rw => "rw",
+            ArrowKind::PredWr => "pred-wr",
+            ArrowKind::PredRw => "pred-rw",
             ArrowKind::Vis => "vis",
             ArrowKind::Given => "given",
             ArrowKind::Bc => "bc",
@@ -156,6 +164,8 @@ impl ArrowKind {
             ArrowKind::Wr => "wrote what the other read",
             ArrowKind::Ww => "wrote first, the other overwrote it",
             ArrowKind::Rw => "read what the other then overwrote",
+            ArrowKind::PredWr => "changed which rows the other’s condition chooses",
+            ArrowKind::PredRw => "asked before the other changed which rows its condition chooses",
             ArrowKind::Vis => "was seen by a transaction that read from the other",
             ArrowKind::Given => "comes first by an order that was given",
             ArrowKind::Bc => "begins before it commits",

@@ -103,7 +103,7 @@ impl<'h> Teller<'h> {
     }
 
     /// What a transaction asked for.
-    fn asked(self, predicate: &Predicate) -> String {
+    pub fn asked(self, predicate: &Predicate) -> String {
         let condition = self.history.condition_text(predicate.query);
         let table = self.history.queries()[predicate.query as usize].table;
         let rows = match condition.as_str() {

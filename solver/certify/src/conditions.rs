@@ -20,8 +20,8 @@ pub(super) struct Conditions {
 enum Satisfying {
     /// Any row of its table: to evaluate those that are met is less than to evaluate all versions beforehand.
     AnyOf(u32),
-    /// These values, and their keys; both sorted.
-    Only(Vec<ValueId>, Vec<KeyId>),
+    /// Rows of these keys, sorted.
+    Only(Vec<KeyId>),
 }
 
 impl Conditions {
@@ -54,35 +54,30 @@ impl Conditions {
         for (_, predicate) in history.all_predicates() {
             n_uses[predicate.query as usize] += 1;
         }
-        let mut sorted: FxHashMap<(u32, Column), Vec<(i64, ValueId)>> = FxHashMap::default();
+        let mut sorted: FxHashMap<(u32, Column), Vec<(Token, ValueId)>> = FxHashMap::default();
         let mut queries = Vec::new();
         for (at, query) in history.queries().iter().enumerate() {
             let all = &rows[query.table as usize];
             let mut spans = Vec::new();
-            numbers(&query.condition, &mut spans);
+            spans_of(&query.condition, &mut spans);
             for &(column, _) in &spans {
                 sorted.entry((query.table, column)).or_insert_with(|| {
-                    let cells = all
-                        .iter()
-                        .filter_map(|&row| match history.cell(row, column) {
-                            Token::Int(number) => Some((number, row)),
-                            _ => None,
-                        });
-                    let mut cells: Vec<(i64, ValueId)> = cells.collect();
+                    let cells = all.iter().map(|&row| (history.cell(row, column), row));
+                    let mut cells: Vec<(Token, ValueId)> = cells.collect();
                     cells.sort_unstable_by_key(|it| it.0);
                     cells
                 });
             }
             let slices = spans.iter().map(|(column, spans)| {
                 let cells = &sorted[&(query.table, *column)];
-                let slice = |&(low, high): &(i64, i64)| {
+                let slice = |&(low, high): &(Token, Token)| {
                     let from = cells.partition_point(|it| it.0 < low);
                     let to = cells.partition_point(|it| it.0 <= high);
                     &cells[from..to.max(from)]
                 };
                 spans.iter().map(slice).collect::<Vec<_>>()
             });
-            let size = |slices: &Vec<&[(i64, ValueId)]>| -> usize {
+            let size = |slices: &Vec<&[(Token, ValueId)]>| -> usize {
                 slices.iter().map(|slice| slice.len()).sum()
             };
             let narrowest = slices.min_by_key(size);
@@ -92,31 +87,23 @@ impl Conditions {
                 continue;
             }
             let is = |row: &ValueId| history.satisfies(at as u32, *row);
-            let mut found: Vec<ValueId> = match narrowest {
+            let found: Vec<ValueId> = match narrowest {
                 Some(slices) => {
                     let rows = slices.into_iter().flatten().map(|it| it.1);
                     rows.filter(is).collect()
                 }
                 None => all.iter().copied().filter(is).collect(),
             };
-            found.sort_unstable();
             let mut of_found: Vec<KeyId> = found.iter().map(|&it| history.value_key(it)).collect();
             of_found.sort_unstable();
             of_found.dedup();
-            queries.push(Satisfying::Only(found, of_found));
+            queries.push(Satisfying::Only(of_found));
         }
         Some(Conditions {
             queries,
             tables,
             initial,
         })
-    }
-
-    fn satisfies(&self, history: &History, query: u32, value: ValueId) -> bool {
-        match &self.queries[query as usize] {
-            Satisfying::AnyOf(_) => history.satisfies(query, value),
-            Satisfying::Only(values, _) => values.binary_search(&value).is_ok(),
-        }
     }
 
     /// The row of a key before any transaction, if it has one.
@@ -128,90 +115,46 @@ impl Conditions {
     pub(super) fn keys(&self, query: u32) -> &[KeyId] {
         match &self.queries[query as usize] {
             Satisfying::AnyOf(table) => &self.tables[*table as usize],
-            Satisfying::Only(_, keys) => keys,
-        }
-    }
-
-    /// Whether a predicate chose what it should have, given what each key holds; the error names a key. The result of an
-    /// aggregate is of no key.
-    pub(super) fn check(
-        &self,
-        history: &History,
-        txn: TxnId,
-        predicate: &Predicate,
-        held: impl Fn(KeyId) -> Option<ValueId>,
-    ) -> Result<(), Option<KeyId>> {
-        let is_chosen = |key: KeyId| {
-            let held = held(key).or_else(|| self.initial(key));
-            held.filter(|&held| self.satisfies(history, predicate.query, held))
-        };
-        let keys = self.keys(predicate.query);
-        if let Act::Aggregate {
-            function,
-            column,
-            result,
-        } = predicate.act
-        {
-            let rows = keys.iter().filter_map(|&key| is_chosen(key));
-            let cells = rows.map(|row| match column {
-                None => Token::Int(1),
-                Some(column) => history.cell(row, column),
-            });
-            let is_result = function.apply(history.symbols(), cells) == Some(result);
-            return if is_result { Ok(()) } else { Err(None) };
-        }
-        let returned = returned(history, txn, predicate);
-        for &key in keys {
-            if is_chosen(key).is_some() != returned.binary_search(&key).is_ok() {
-                return Err(Some(key));
-            }
-        }
-        match returned.into_iter().find(|&key| is_chosen(key).is_none()) {
-            Some(key) => Err(Some(key)),
-            None => Ok(()),
+            Satisfying::Only(keys) => keys,
         }
     }
 }
 
-/// A column that must lie in one of these spans of numbers, both ends included, where a condition holds.
-pub(super) type Spans = (Column, Vec<(i64, i64)>);
+/// A column that must lie in one of these spans of cells, both ends included, where a condition holds.
+pub(super) type Spans = (Column, Vec<(Token, Token)>);
 
-pub(super) fn numbers(condition: &Condition, spans: &mut Vec<Spans>) {
-    let mut span = |column: Column, low, high| spans.push((column, vec![(low, high)]));
+pub(super) fn spans_of(condition: &Condition, spans: &mut Vec<Spans>) {
+    let mut span = |column: Column, low: Token, high: Token| {
+        spans.push((column, vec![(low, high)]));
+    };
+    let (least, greatest) = (Token::Int(i64::MIN), Token::Int(i64::MAX));
     match condition {
-        Condition::And(parts) => parts.iter().for_each(|part| numbers(part, spans)),
+        Condition::And(parts) => parts.iter().for_each(|part| spans_of(part, spans)),
         Condition::Between(
             column,
-            Operand::Literal(Token::Int(low)),
-            Operand::Literal(Token::Int(high)),
+            Operand::Literal(low @ Token::Int(_)),
+            Operand::Literal(high @ Token::Int(_)),
         ) => span(*column, *low, *high),
-        Condition::Compare(sign, column, Operand::Literal(Token::Int(with))) => match sign {
-            Comparison::Eq => span(*column, *with, *with),
-            Comparison::Le | Comparison::Lt => span(*column, i64::MIN, *with),
-            Comparison::Ge | Comparison::Gt => span(*column, *with, i64::MAX),
-            Comparison::Ne => {}
+        Condition::Compare(Comparison::Eq, column, Operand::Literal(with)) => {
+            span(*column, *with, *with);
+        }
+        Condition::Compare(sign, column, Operand::Literal(with @ Token::Int(_))) => match sign {
+            Comparison::Le | Comparison::Lt => span(*column, least, *with),
+            Comparison::Ge | Comparison::Gt => span(*column, *with, greatest),
+            Comparison::Eq | Comparison::Ne => {}
         },
         Condition::In(column, list) => {
-            let is_number = |token: &Token| matches!(token, Token::Int(_) | Token::Nil);
-            if list.iter().all(is_number) {
-                let mut list: Vec<i64> = list
-                    .iter()
-                    .filter_map(|token| match token {
-                        Token::Int(number) => Some(*number),
-                        _ => None,
-                    })
-                    .collect();
-                list.sort_unstable();
-                list.dedup();
-                spans.push((*column, list.into_iter().map(|it| (it, it)).collect()));
-            }
+            let mut list = list.clone();
+            list.sort_unstable();
+            list.dedup();
+            spans.push((*column, list.into_iter().map(|it| (it, it)).collect()));
         }
         _ => {}
     }
 }
 
 /// The keys that a predicate returned or changed.
-fn returned(history: &History, txn: TxnId, predicate: &Predicate) -> Vec<KeyId> {
+pub(super) fn returned(history: &History, txn: TxnId, predicate: &Predicate) -> Vec<KeyId> {
     let start = predicate.at as usize;
     let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
     let mut keys: Vec<KeyId> = ops.iter().filter_map(|op| op.key()).collect();

@@ -9,8 +9,8 @@
 use super::Refusal;
 use super::assumed::{check_edges, check_keys};
 use super::clock::window;
-use super::conditions::Conditions;
 use super::dependencies;
+use super::standing::Standing;
 use super::table::LiveRows;
 use super::weak::replay_commits;
 use kingsnake_history::level::{Model, Spec};
@@ -103,7 +103,7 @@ struct Replay<'h> {
     /// The rows in order, where range queries ask for them.
     table: Option<LiveRows<'h>>,
     /// Where there are conditions over rows.
-    conditions: Option<Conditions>,
+    standing: Option<Standing<'h>>,
     aggregates: bool,
     begun_at: Vec<usize>,
     committed_at: Vec<usize>,
@@ -127,7 +127,7 @@ impl<'h> Replay<'h> {
             has_begins: spec.has_begins(history),
             store: vec![Content::default(); history.n_keys()],
             table: LiveRows::new(history),
-            conditions: Conditions::of(history),
+            standing: (history.n_predicates() > 0).then(|| Standing::new(history)),
             aggregates: true,
             begun_at: vec![0; history.n_txns()],
             committed_at: vec![0; history.n_txns()],
@@ -222,7 +222,7 @@ impl<'h> Replay<'h> {
     /// Runs all operations of a transaction against the state at its begin and its own writes.
     fn reads(&mut self, txn: TxnId) -> Result<(), String> {
         self.own.clear();
-        let asks = self.conditions.is_some();
+        let asks = self.standing.is_some() && self.history.predicates(txn).next().is_some();
         for (at, &op) in self.history.ops(txn).iter().enumerate() {
             if asks {
                 self.ask(txn, at)?;
@@ -265,7 +265,7 @@ impl<'h> Replay<'h> {
 
     /// Evaluates the conditions that a transaction asked before an operation.
     fn ask(&self, txn: TxnId, at: usize) -> Result<(), String> {
-        let Some(conditions) = &self.conditions else {
+        let Some(standing) = &self.standing else {
             return Ok(());
         };
         let asked = self.history.predicates(txn);
@@ -273,11 +273,7 @@ impl<'h> Replay<'h> {
             if !self.aggregates && matches!(predicate.act, Act::Aggregate { .. }) {
                 continue;
             }
-            let held = |key: KeyId| {
-                let mine = self.own.iter().rev().find(|own| own.0 == key.0);
-                mine.map(|own| own.1).or(self.store[key.index()].value)
-            };
-            let is_right = conditions.check(self.history, txn, predicate, held);
+            let is_right = standing.check(txn, predicate, &self.own);
             is_right.map_err(|key| match key {
                 Some(key) => self.misread(txn, at, key),
                 None => format!(
@@ -335,6 +331,9 @@ impl<'h> Replay<'h> {
             }
             if let Some(table) = &mut self.table {
                 table.write(key, value);
+            }
+            if let Some(standing) = &mut self.standing {
+                standing.put(key, value);
             }
             cell.written_at = at;
             cell.value = Some(value);

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use kingsnake_history::model::{Column, History, KeyId, Token, ValueId};
+use kingsnake_history::model::{Act, Column, History, KeyId, Predicate, Token, TxnId, ValueId};
 
-use crate::conditions::{Spans, numbers};
+use crate::conditions::{Spans, returned, spans_of};
 
-/// What every key holds now; rows by the numbers of the columns that conditions compare with numbers.
+/// What every key holds now; rows by the cells of the columns that conditions bound.
 pub(crate) struct Standing<'h> {
     history: &'h History,
     held: Vec<Option<ValueId>>,
     /// The keys of each table.
     tables: Vec<Vec<KeyId>>,
     /// By table.
-    columns: Vec<Vec<(Column, Numbered)>>,
+    columns: Vec<Vec<(Column, Cells)>>,
     /// Of each query, where its columns must lie.
     spans: Vec<Vec<Spans>>,
 }
 
-type Numbered = BTreeMap<i64, Vec<KeyId>>;
+type Cells = BTreeMap<Token, Vec<KeyId>>;
 
 impl<'h> Standing<'h> {
     /// The state before any transaction.
@@ -29,15 +29,15 @@ impl<'h> Standing<'h> {
                 tables[table as usize].push(key);
             }
         }
-        let mut columns: Vec<Vec<(Column, Numbered)>> = vec![Vec::new(); tables.len()];
+        let mut columns: Vec<Vec<(Column, Cells)>> = vec![Vec::new(); tables.len()];
         let mut spans = Vec::with_capacity(history.queries().len());
         for query in history.queries() {
             let mut asked = Vec::new();
-            numbers(&query.condition, &mut asked);
+            spans_of(&query.condition, &mut asked);
             let known = &mut columns[query.table as usize];
             for (column, _) in &asked {
                 if known.iter().all(|it| it.0 != *column) {
-                    known.push((*column, Numbered::new()));
+                    known.push((*column, Cells::new()));
                 }
             }
             spans.push(asked);
@@ -69,18 +69,11 @@ impl<'h> Standing<'h> {
         let Some(table) = history.table_of(key) else {
             return;
         };
-        let number = |value: ValueId, column: Column| {
-            if history.is_absence(value) {
-                return None;
-            }
-            match history.cell(value, column) {
-                Token::Int(number) => Some(number),
-                _ => None,
-            }
-        };
+        let is_there = |value: &ValueId| !history.is_absence(*value);
         for (column, rows) in &mut self.columns[table as usize] {
-            let before = old.and_then(|old| number(old, *column));
-            let after = number(value, *column);
+            let before = old.filter(is_there).map(|it| history.cell(it, *column));
+            let after = Some(value).filter(is_there);
+            let after = after.map(|it| history.cell(it, *column));
             if before == after {
                 continue;
             }
@@ -100,18 +93,20 @@ impl<'h> Standing<'h> {
             let known = self.columns[table].iter().find(|it| it.0 == asked.0)?;
             Some((&known.1, &asked.1))
         });
-        let mut fewest: Option<Vec<KeyId>> = None;
-        for (rows, spans) in columns {
+        let within = |(rows, spans): (&'_ Cells, &'_ Vec<(Token, Token)>)| -> Vec<KeyId> {
             let spans = spans.iter().filter(|span| span.0 <= span.1);
-            let within = spans.flat_map(|span| rows.range(span.0..=span.1));
-            let limit = fewest.as_ref().map_or(usize::MAX, Vec::len);
-            let found = within.flat_map(|it| it.1).take(limit);
-            let found: Vec<KeyId> = found.copied().collect();
-            if found.len() < limit {
-                fewest = Some(found);
-            }
+            let found = spans.flat_map(|span| rows.range(span.0..=span.1));
+            found.flat_map(|it| it.1).copied().collect()
+        };
+        let size = |(rows, spans): &(&Cells, &Vec<(Token, Token)>)| -> usize {
+            let spans = spans.iter().filter(|span| span.0 <= span.1);
+            let found = spans.flat_map(|span| rows.range(span.0..=span.1));
+            found.map(|it| it.1.len()).sum()
+        };
+        match columns.min_by_key(size) {
+            Some(narrowest) => within(narrowest),
+            None => self.tables[table].clone(),
         }
-        fewest.unwrap_or_else(|| self.tables[table].clone())
     }
 
     /// The rows that satisfy a query now.
@@ -120,5 +115,51 @@ impl<'h> Standing<'h> {
         let held = keys.filter_map(|key| self.held(key));
         held.filter(|&it| self.history.satisfies(query, it))
             .collect()
+    }
+
+    /// Whether a predicate returned what it should have, given what its transaction wrote before; the error names a key. The result of
+    /// an aggregate is of no key.
+    pub(crate) fn check(
+        &self,
+        txn: TxnId,
+        predicate: &Predicate,
+        own: &[(u32, ValueId)],
+    ) -> Result<(), Option<KeyId>> {
+        let (history, query) = (self.history, predicate.query);
+        let table = Some(history.queries()[query as usize].table);
+        let chosen = |key: KeyId| {
+            let mine = own.iter().rev().find(|it| it.0 == key.0).map(|it| it.1);
+            let held = mine.or_else(|| self.held(key));
+            held.filter(|&held| history.satisfies(query, held))
+        };
+        let mut keys = self.keys(query);
+        let own_keys = own.iter().map(|it| KeyId(it.0));
+        keys.extend(own_keys.filter(|&key| history.table_of(key) == table));
+        keys.sort_unstable();
+        keys.dedup();
+        if let Act::Aggregate {
+            function,
+            column,
+            result,
+        } = predicate.act
+        {
+            let rows = keys.iter().filter_map(|&key| chosen(key));
+            let cells = rows.map(|row| match column {
+                None => Token::Int(1),
+                Some(column) => history.cell(row, column),
+            });
+            let is_result = function.apply(history.symbols(), cells) == Some(result);
+            return if is_result { Ok(()) } else { Err(None) };
+        }
+        let returned = returned(history, txn, predicate);
+        for &key in &keys {
+            if chosen(key).is_some() != returned.binary_search(&key).is_ok() {
+                return Err(Some(key));
+            }
+        }
+        match returned.into_iter().find(|&key| chosen(key).is_none()) {
+            Some(key) => Err(Some(key)),
+            None => Ok(()),
+        }
     }
 }

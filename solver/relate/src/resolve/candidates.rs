@@ -42,7 +42,8 @@ impl Walk<'_> {
         match self.state[key.index()].read {
             FirstRead::None => {
                 self.state[key.index()].read = FirstRead::Choice(self.uncertain.len() as u32);
-                self.first_candidates.push(candidates.clone());
+                let number = self.uncertain.len() as u32;
+                self.first_candidates.insert(number, candidates.clone());
                 self.uncertain.push(Uncertain {
                     reader: node,
                     op: at as u32,
@@ -58,8 +59,9 @@ impl Walk<'_> {
             FirstRead::Choice(first) => {
                 let earlier = &self.uncertain[first as usize].candidates;
                 let both = earlier.iter().copied().filter(is_candidate).collect();
-                let seen = &self.first_candidates[first as usize];
-                let is_second = !seen.is_empty() && !seen.iter().any(is_candidate);
+                let seen = self.first_candidates.get(&first);
+                let is_second =
+                    seen.is_some_and(|seen| !seen.is_empty() && !seen.iter().any(is_candidate));
                 if is_second {
                     self.find_second_read(txn, at, key);
                 } else {
@@ -126,23 +128,24 @@ impl Walk<'_> {
 pub(super) fn settle(
     numbering: &Numbering,
     reads: &mut Vec<Read>,
-    uncertain: Vec<Uncertain>,
+    mut uncertain: Vec<Uncertain>,
 ) -> Vec<Uncertain> {
-    let (certain, uncertain): (Vec<_>, Vec<_>) = uncertain
-        .into_iter()
-        .partition(|read| read.candidates.len() == 1);
-    if certain.is_empty() {
-        return uncertain;
-    }
-    for read in certain {
+    let n_reads = reads.len();
+    uncertain.retain(|read| {
+        let &[version] = read.candidates.as_slice() else {
+            return true;
+        };
         let own = numbering.of_writer(read.key, read.reader);
         reads.push(Read {
             reader: read.reader,
-            version: read.candidates[0].0,
+            version: version.0,
             overwritten_by: own.map_or(u32::MAX, |version| version.0),
         });
+        false
+    });
+    if reads.len() > n_reads {
+        reads.sort_by_key(|read| read.reader);
     }
-    reads.sort_by_key(|read| read.reader);
     uncertain
 }
 

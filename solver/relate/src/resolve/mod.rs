@@ -18,6 +18,7 @@ mod unreturned;
 mod versions;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -57,7 +58,7 @@ pub struct Resolved {
     gaps: Gaps,
     unreturned: Unreturned,
     given: Vec<GivenOrder>,
-    uncertain: Vec<Uncertain>,
+    uncertain: Arc<Vec<Uncertain>>,
     /// The keys of the uncertain reads, sorted.
     uncertain_keys: Vec<KeyId>,
     findings: Vec<Finding>,

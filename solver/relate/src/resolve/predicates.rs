@@ -105,20 +105,22 @@ impl Index<'_> {
         let asked = &history.queries()[query as usize];
         let mut bounds = Vec::new();
         collect_bounds(&asked.condition, &mut bounds);
-        let mut found: Option<Vec<u32>> = None;
+        let mut fewest: Option<(usize, Bounds)> = None;
         for (column, intervals) in bounds {
             let sorted = self.column(asked.table, column);
-            let slices = intervals.iter().map(|&(low, high)| {
-                let start = sorted.partition_point(|it| it.0 < low);
-                let end = sorted.partition_point(|it| it.0 <= high).max(start);
-                &sorted[start..end]
-            });
-            let n_rows: usize = slices.clone().map(<[_]>::len).sum();
-            if found.as_ref().is_none_or(|found| n_rows < found.len()) {
-                found = Some(slices.flatten().map(|it| it.1).collect());
+            let n_rows = intervals.iter().map(|it| within(sorted, *it).len()).sum();
+            if fewest.as_ref().is_none_or(|it| n_rows < it.0) {
+                fewest = Some((n_rows, (column, intervals)));
             }
         }
-        let places = found.unwrap_or_else(|| (0..self.rows.len() as u32).collect());
+        let places: Vec<u32> = match fewest {
+            None => (0..self.rows.len() as u32).collect(),
+            Some((_, (column, intervals))) => {
+                let sorted = self.column(asked.table, column);
+                let found = intervals.iter().flat_map(|it| within(sorted, *it));
+                found.map(|it| it.1).collect()
+            }
+        };
         let mut matching: Vec<(KeyId, VersionId)> = places
             .into_iter()
             .map(|place| self.rows[place as usize])
@@ -148,6 +150,13 @@ impl Index<'_> {
             cells
         })
     }
+}
+
+/// The part of a sorted column with cells between two tokens.
+fn within(sorted: &[(Token, u32)], (low, high): (Token, Token)) -> &[(Token, u32)] {
+    let start = sorted.partition_point(|it| it.0 < low);
+    let end = sorted.partition_point(|it| it.0 <= high).max(start);
+    &sorted[start..end]
 }
 
 /// Disjoint intervals of tokens, in one of which the cell of a column must lie if a row satisfies a condition.
@@ -307,8 +316,7 @@ impl Walk<'_> {
     }
 
     fn push_choice(&mut self, node: Node, at: usize, key: KeyId, candidates: Vec<VersionId>) {
-        // A plain read that contradicts it is told by what is left of the candidates.
-        self.first_candidates.push(Vec::new());
+        // A plain read that contradicts it is told by what is left of the candidates, so it has no first candidates.
         self.uncertain.push(Uncertain {
             reader: node,
             op: at as u32,

@@ -99,7 +99,7 @@ pub(super) fn resolve(
         unreturned,
         given,
         uncertain_keys: keys_of(&uncertain),
-        uncertain,
+        uncertain: uncertain.into(),
         findings,
         reads: if matches!(keep, Keep::All | Keep::Program) {
             ProgramReads::new(node_txn.len(), program, program_gaps)
@@ -161,8 +161,8 @@ pub(super) struct Walk<'h> {
     pub(super) state: Vec<KeyState>,
     pub(super) reads: Vec<Read>,
     pub(super) uncertain: Vec<Uncertain>,
-    /// What the first operation alone says of each of them.
-    pub(super) first_candidates: Vec<Vec<VersionId>>,
+    /// What the first operation alone says of them, where it is a read.
+    pub(super) first_candidates: FxHashMap<u32, Vec<VersionId>>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
     /// Whether there are range queries at all.
@@ -213,7 +213,7 @@ impl<'h> Walk<'h> {
             state: vec![fresh; history.n_keys()],
             reads: Vec::with_capacity(history.n_ops()),
             uncertain: Vec::new(),
-            first_candidates: Vec::new(),
+            first_candidates: FxHashMap::default(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
             has_ranges: history.n_ranges() > 0,
             node: 0,
@@ -415,10 +415,10 @@ impl<'h> Walk<'h> {
             }
             FirstRead::Of(first) if self.reads[first as usize].version == version.0 => {}
             FirstRead::Choice(first) => {
-                let first = first as usize;
-                let seen = &self.first_candidates[first];
-                if seen.is_empty() || seen.contains(&version) {
-                    self.uncertain[first].candidates.retain(|&it| it == version);
+                let seen = self.first_candidates.get(&first);
+                if seen.is_none_or(|seen| seen.is_empty() || seen.contains(&version)) {
+                    let candidates = &mut self.uncertain[first as usize].candidates;
+                    candidates.retain(|&it| it == version);
                 } else {
                     self.find_second_read(txn, at, key);
                 }

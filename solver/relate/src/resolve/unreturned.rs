@@ -5,6 +5,7 @@
 //! these reads and adds those that the order it found gets wrong (`kingsnake-solver`, `unreturned`).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -86,7 +87,7 @@ impl Resolved {
     #[must_use]
     pub fn reading(&self, history: &History, absent: &[(Node, KeyId)]) -> Resolved {
         let mut certain: Vec<(VersionId, Node)> = Vec::new();
-        let mut uncertain = self.uncertain.clone();
+        let mut uncertain = self.uncertain.to_vec();
         for &(reader, key) in absent {
             let read = self.unreturned_read(history, reader, key);
             match read.candidates.as_slice() {
@@ -98,7 +99,7 @@ impl Resolved {
         Resolved {
             versions: self.versions.with_reads(&certain),
             uncertain_keys: keys_of(&uncertain),
-            uncertain,
+            uncertain: Arc::new(uncertain),
             ..self.clone()
         }
     }
