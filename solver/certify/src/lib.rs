@@ -16,6 +16,7 @@ mod meaning;
 pub mod order;
 mod refusal;
 pub mod refutation;
+mod results;
 mod rows;
 mod sorted;
 mod table;

@@ -414,8 +414,13 @@ impl<'h> Meaning<'h> {
             for predicate in predicates.clone().filter(|it| it.at as usize == at) {
                 let query = predicate.query;
                 match (look(history, reader, predicate, key), own) {
-                    (None, _) => {}
+                    (None, _) | (Some(Look::Anything), Some(_)) => {}
                     (Some(Look::Never), _) => return Some(Vec::new()),
+                    (Some(Look::Anything), None) => {
+                        let mut any = self.satisfying(reader, key, query, true);
+                        any.extend(self.satisfying(reader, key, query, false));
+                        keep(any);
+                    }
                     (Some(Look::Satisfies(is)), Some(own)) => {
                         if history.satisfies(query, own) != is {
                             return Some(Vec::new());
@@ -437,6 +442,10 @@ impl<'h> Meaning<'h> {
             }
         }
         common
+    }
+
+    pub(super) fn conditions(&self) -> Option<&Conditions> {
+        self.conditions.as_ref()
     }
 
     /// Every version of a row that satisfies a condition, or does not.

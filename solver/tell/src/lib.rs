@@ -4,6 +4,7 @@
 //! known here.
 
 mod advice;
+mod aggregates;
 mod anomalies;
 mod assumed;
 mod commits;

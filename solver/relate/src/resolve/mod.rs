@@ -4,6 +4,7 @@
 //! removing what nobody observed leaves every explanation of the rest intact, so the verdict does not change.
 
 mod absence;
+mod aggregates;
 mod attribute;
 mod candidates;
 mod gaps;
@@ -18,9 +19,11 @@ mod unreturned;
 mod versions;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use thiserror::Error;
 
+pub use aggregates::{Aggregate, CountedRow};
 pub use candidates::Uncertain;
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
@@ -59,6 +62,7 @@ pub struct Resolved {
     uncertain: Vec<Uncertain>,
     /// The keys of the uncertain reads, sorted.
     uncertain_keys: Vec<KeyId>,
+    aggregates: Arc<aggregates::Aggregates>,
     findings: Vec<Finding>,
     reads: ProgramReads,
     n_unknown_counted: usize,

@@ -22,7 +22,7 @@ pub(super) struct Matching {
     /// Sorted by key; the versions of each are sorted.
     of_query: Vec<Vec<(KeyId, Vec<VersionId>)>>,
     /// What transactions of unknown end that nobody observed left in each key.
-    unsure: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
+    pub(super) unsure: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
 }
 
 /// A version and its row.
@@ -78,7 +78,7 @@ impl Matching {
         Ok(Some(Matching { of_query, unsure }))
     }
 
-    fn of_query(&self, query: u32) -> &[(KeyId, Vec<VersionId>)] {
+    pub(super) fn of_query(&self, query: u32) -> &[(KeyId, Vec<VersionId>)] {
         &self.of_query[query as usize]
     }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::absence::{Absences, is_nothing};
+use super::aggregates::Aggregates;
 use super::attribute::{Census, ValueOrigin, Writers};
 use super::candidates::{Uncertain, keys_of, settle};
 use super::gaps::{Gap, Gaps, Under};
@@ -104,6 +105,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
         given,
         uncertain_keys: keys_of(&uncertain),
         uncertain,
+        aggregates: Aggregates::of(history, matching.as_ref()),
         findings,
         reads: if keep == Keep::All {
             ProgramReads::new(node_txn.len(), program, program_gaps)
