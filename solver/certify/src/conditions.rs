@@ -224,13 +224,21 @@ fn numbers(condition: &Condition, spans: &mut Vec<Spans>) {
 }
 
 /// The keys that a predicate returned or changed.
-fn returned(history: &History, txn: TxnId, predicate: &Predicate) -> Vec<KeyId> {
+pub(super) fn returned(history: &History, txn: TxnId, predicate: &Predicate) -> Vec<KeyId> {
     let start = predicate.at as usize;
     let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
     let mut keys: Vec<KeyId> = ops.iter().filter_map(|op| op.key()).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
+}
+
+/// Whether a predicate returned a row as it was before the predicate changed it: then that read says what it was.
+pub(super) fn is_read_by(history: &History, txn: TxnId, predicate: &Predicate, key: KeyId) -> bool {
+    let start = predicate.at as usize;
+    let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
+    let first = ops.iter().find(|op| op.key() == Some(key));
+    matches!(first, Some(Op::Read { .. }))
 }
 
 /// What a predicate says of the version of a key that it looked at; `None` if it is of another table.

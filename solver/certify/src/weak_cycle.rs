@@ -89,8 +89,9 @@ impl<'h> Scene<'h> {
         if !is_known || !self.meaning.counts(reader) {
             return Err("a choice of a transaction that does not count".to_owned());
         }
-        let before = self.history.ops(reader).iter().take(op);
-        if { before }.any(|it| it.is_write() && it.key() == Some(key)) {
+        let ops = self.history.ops(reader);
+        let mut before = ops.iter().take(op);
+        if op < ops.len() && before.any(|it| it.is_write() && it.key() == Some(key)) {
             return Err("a choice of what a transaction wrote itself".to_owned());
         }
         let sources = self.meaning.sources_of(reader, op, key);

@@ -128,9 +128,12 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     }
 }
 
+/// A mistake in what is counted.
+type Mistake = fn(&mut Counted);
+
 #[test]
 fn an_aggregate_that_is_forgotten_or_miscounted_is_caught() {
-    let mistakes: [(&str, fn(&mut Counted)); 4] = [
+    let mistakes: [(&str, Mistake); 4] = [
         ("the last aggregate is forgotten", |counted| {
             counted.all.pop();
             let n_kept = counted.all.len();

@@ -62,9 +62,6 @@ fn holds(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(),
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
     let resolved = resolve_reads(history, budget)?;
     let n_reads = resolved.reads().choices().len();
-    if n_reads > 0 && history.n_predicates() > 0 {
-        return Err(ResolveError::Uncertain { n_reads });
-    }
     let at_level = Spec {
         model: spec.level.into(),
         session_order: spec.session_order,

@@ -192,11 +192,13 @@ impl Walk<'_> {
     /// Takes what the conditions say that a transaction asked before an operation.
     pub(super) fn ask(&mut self, node: Node, txn: TxnId, at: usize) -> Result<(), ResolveError> {
         let history = self.history;
-        for predicate in history.predicates(txn) {
+        for (nth, predicate) in history.predicates(txn).enumerate() {
             if predicate.at as usize == at && !matches!(predicate.act, Act::Aggregate { .. }) {
+                self.asking = Some(nth);
                 self.predicate(node, txn, predicate)?;
             }
         }
+        self.asking = None;
         Ok(())
     }
 

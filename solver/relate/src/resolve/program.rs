@@ -20,7 +20,7 @@ pub(super) struct ProgramRead {
 pub struct ProgramGap {
     /// Who read.
     pub reader: Node,
-    /// The operation.
+    /// The statement.
     pub op: u32,
     /// The places of the keys, as [`super::Gaps`] numbers them.
     pub places: Range<u32>,
@@ -31,6 +31,8 @@ pub struct ProgramGap {
 pub struct ProgramReads {
     node_start: Vec<u32>,
     op: Vec<u32>,
+    /// The statements of the reads; empty where each operation is one.
+    statement: Vec<u32>,
     version: Vec<VersionId>,
     /// The reads that can have been of several versions, sorted.
     choices: Vec<(u32, Vec<VersionId>)>,
@@ -42,7 +44,7 @@ impl ProgramReads {
     /// Takes reads that stand in the order of their readers.
     pub(super) fn new(
         n_nodes: usize,
-        (program, choices): (Vec<ProgramRead>, Vec<(u32, Vec<VersionId>)>),
+        (program, statement, choices): (Vec<ProgramRead>, Vec<u32>, Vec<(u32, Vec<VersionId>)>),
         gaps: Vec<ProgramGap>,
     ) -> Self {
         let mut node_start = vec![0; n_nodes + 1];
@@ -55,6 +57,7 @@ impl ProgramReads {
         ProgramReads {
             node_start,
             op: program.iter().map(|read| read.op).collect(),
+            statement,
             version: program.iter().map(|read| read.version).collect(),
             choices,
             gaps,
@@ -70,10 +73,17 @@ impl ProgramReads {
         }
     }
 
-    /// The operation that made a read. The reads of a range query are made by one.
+    /// The operation that made a read, or the condition, as [`crate::model::Statements`] names them. The reads of a range query are
+    /// made by one.
     #[inline]
     pub fn op(&self, read: usize) -> u32 {
         self.op[read]
+    }
+
+    /// The statement that made a read: its operation, unless the history has conditions, whose rows are of one statement.
+    #[inline]
+    pub fn statement(&self, read: usize) -> u32 {
+        self.statement.get(read).copied().unwrap_or(self.op[read])
     }
 
     /// The reads that can have been of several versions, and those versions.

@@ -21,7 +21,7 @@ use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::level::Model;
-use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, RangeId, SessionId, Statements, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// More findings of one kind than anybody reads.
@@ -88,7 +88,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
     }
     let given = given_orders(&mut walk)?;
     let unreturned = walk.unreturned();
-    let program = (walk.program, walk.choices);
+    let program = (walk.program, walk.statement, walk.choices);
     let (mut reads, mut findings) = (walk.reads, walk.findings);
     let uncertain = settle(&numbering, &mut reads, walk.uncertain);
     let (gaps, program_gaps) = (walk.gaps, walk.program_gaps);
@@ -165,6 +165,10 @@ pub(super) struct Walk<'h> {
     pub(super) asked: Vec<UnreturnedQuery>,
     pub(super) touched: Vec<KeyId>,
     program: Vec<ProgramRead>,
+    /// Where there are conditions: the statements of these reads, those of the transaction under way, and the condition under way.
+    statement: Vec<u32>,
+    pub(super) statements: Statements,
+    pub(super) asking: Option<usize>,
     /// Of the reads in program order, those that can have been of several versions.
     choices: Vec<(u32, Vec<VersionId>)>,
     pub(super) findings: Vec<Finding>,
@@ -220,6 +224,9 @@ impl<'h> Walk<'h> {
             asked: Vec::new(),
             touched: Vec::new(),
             program: Vec::new(),
+            statement: Vec::new(),
+            statements: Statements::default(),
+            asking: None,
             choices: Vec::new(),
             findings: Vec::new(),
             n_findings: FxHashMap::default(),
@@ -242,6 +249,9 @@ impl<'h> Walk<'h> {
         self.node = node;
         if self.keep_queries {
             self.find_touched(txn);
+        }
+        if self.matching.is_some() && self.keep_reads {
+            self.statements = history.statements(txn);
         }
         for (at, &op) in history.ops(txn).iter().enumerate() {
             if self.matching.is_some() {
@@ -431,9 +441,13 @@ impl<'h> Walk<'h> {
     #[inline]
     pub(super) fn keep(&mut self, node: Node, at: usize, version: VersionId) {
         if self.keep_reads {
+            let op = self.asking.map_or(at, |nth| self.statements.read_by(nth));
+            if self.matching.is_some() {
+                self.statement.push(self.statements.of(op) as u32);
+            }
             self.program.push(ProgramRead {
                 reader: node,
-                op: at as u32,
+                op: op as u32,
                 version,
             });
         }
@@ -444,10 +458,14 @@ impl<'h> Walk<'h> {
         if self.keep_reads {
             let mut gaps = Vec::new();
             self.under.untouched(spanned, &mut gaps);
+            let op = match self.matching {
+                None => at,
+                Some(_) => self.statements.of(at),
+            };
             self.program_gaps
                 .extend(gaps.into_iter().map(|places| ProgramGap {
                     reader: node,
-                    op: at as u32,
+                    op: op as u32,
                     places,
                 }));
         }
