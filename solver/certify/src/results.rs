@@ -30,6 +30,27 @@ impl Meaning<'_> {
         })
     }
 
+    /// Every result that an aggregate can have as a statement of its own, by what it is assumed to have read, and the one that it had.
+    pub(super) fn statement_results(
+        &self,
+        reader: TxnId,
+        nth: usize,
+    ) -> Option<(Vec<Token>, Token)> {
+        let history = self.history();
+        let predicate = history.predicates(reader).nth(nth)?;
+        let Act::Aggregate { result, .. } = predicate.act else {
+            return None;
+        };
+        let read = history.statements(reader).read_by(nth);
+        let results = self.results_of(reader, predicate, |key| {
+            match self.assumed_read((reader, read, key)) {
+                Some(version) => vec![version],
+                None => self.sources_of(reader, read, key).unwrap_or_default(),
+            }
+        })?;
+        Some((results, result))
+    }
+
     /// The same, given what each row that the transaction had not written itself can have been read from.
     pub(super) fn results_of(
         &self,

@@ -15,7 +15,7 @@ use super::weak_past::Pasts;
 use super::weak_reads::{External, ReadsOf, Wary, externals, repeatable_externals};
 use super::weak_writers::KeyWriters;
 use kingsnake_history::level::{Model, Spec};
-use kingsnake_history::model::{History, KeyId, Status, TxnId};
+use kingsnake_history::model::{Act, History, KeyId, Status, TxnId};
 use kingsnake_history::weak::{OperationSource, WeakSpec};
 
 /// How many writers of a key are looked at one by one before they are looked up session by session.
@@ -209,6 +209,9 @@ impl Replay<'_> {
                 ));
             }
         }
+        if model.is_weak() {
+            self.aggregates(txn)?;
+        }
         if self.pasts.is_some() {
             self.keep_past(txn, model, &reads);
         }
@@ -222,6 +225,24 @@ impl Replay<'_> {
             let ops = self.history.ops(txn).iter().filter(|op| op.is_write());
             ops.filter_map(|op| op.key())
                 .for_each(|key| written.insert(key));
+        }
+        Ok(())
+    }
+
+    /// Checks that the aggregates of a transaction have their results by what it is said to have read.
+    fn aggregates(&self, txn: TxnId) -> Result<(), String> {
+        if self.meaning.conditions().is_none() {
+            return Ok(());
+        }
+        for (nth, predicate) in self.history.predicates(txn).enumerate() {
+            if !matches!(predicate.act, Act::Aggregate { .. }) {
+                continue;
+            }
+            let results = self.meaning.statement_results(txn, nth);
+            if !results.is_some_and(|(results, result)| results == [result]) {
+                let name = self.name(txn);
+                return Err(format!("an aggregate of {name} has another result"));
+            }
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub fn check_violation(
             let history = history.with_status(*txn, Status::Committed);
             check_violation(&history, spec, took_effect)
         }
-        WeakVerdict::Cycle(_) | WeakVerdict::Choice { .. } => {
+        WeakVerdict::Cycle(_) | WeakVerdict::Choice { .. } | WeakVerdict::Aggregate { .. } => {
             let meaning = Meaning::of(history);
             let scene = Scene {
                 wary: Wary::of(&meaning),
@@ -60,6 +60,7 @@ impl<'h> Scene<'h> {
     fn check(&self, verdict: &WeakVerdict) -> Result<(), String> {
         match verdict {
             WeakVerdict::Cycle(steps) => self.follow(steps),
+            WeakVerdict::Aggregate { reader, nth } => self.aggregate(*reader, *nth),
             WeakVerdict::Choice {
                 reader,
                 op,
@@ -79,6 +80,18 @@ impl<'h> Scene<'h> {
                 Ok(())
             }
             _ => Err("a case is neither a cycle nor a choice".to_owned()),
+        }
+    }
+
+    /// Checks that nothing that a transaction can have read gives an aggregate its result.
+    fn aggregate(&self, reader: TxnId, nth: usize) -> Result<(), String> {
+        if reader.index() >= self.history.n_txns() || !self.meaning.counts(reader) {
+            return Err("an aggregate of a transaction that does not count".to_owned());
+        }
+        match self.meaning.statement_results(reader, nth) {
+            Some((results, result)) if !results.contains(&result) => Ok(()),
+            Some(_) => Err("an aggregate can have had its result".to_owned()),
+            None => Err("no aggregate, or one of too many results".to_owned()),
         }
     }
 

@@ -310,7 +310,12 @@ impl<'h> Reading<'_, 'h> {
         let history = meaning.history();
         let asked = history.predicates(txn).enumerate();
         for (nth, predicate) in asked.filter(|(_, it)| it.at as usize == at) {
+            let read = statements.read_by(nth);
             if matches!(predicate.act, Act::Aggregate { .. }) {
+                self.aggregate(
+                    conditions.keys(predicate.query),
+                    (read, statements.of(read)),
+                );
                 continue;
             }
             let table = history.queries()[predicate.query as usize].table;
@@ -323,13 +328,21 @@ impl<'h> Reading<'_, 'h> {
             keys.extend(conditions.keys(predicate.query));
             keys.sort_unstable();
             keys.dedup();
-            let read = statements.read_by(nth);
             for key in keys {
                 self.condition(predicate, (read, statements.of(read)), key)
                     .ok_or(key)?;
             }
         }
         Ok(())
+    }
+
+    /// Takes the rows that an aggregate counted, where it is assumed of whom it read them.
+    fn aggregate(&mut self, keys: &[KeyId], (read, op): (usize, usize)) {
+        for &key in keys.iter().filter(|&&key| self.own.last(key).is_none()) {
+            if let Some(from) = self.meaning.assumed_read((self.txn, read, key)) {
+                self.reads.externals.push(External { op, key, from });
+            }
+        }
     }
 
     /// Takes what a condition says of a row; `None` if it cannot be, or is not certain.

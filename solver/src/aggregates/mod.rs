@@ -5,7 +5,7 @@
 //! search begins again. A history that is violated without some of its aggregates is violated.
 
 mod broken;
-mod tally;
+pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 

@@ -13,22 +13,22 @@ const MOST: usize = 1 << 20;
 
 /// A function of some of the rows: how many there were, their sum, or the best of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Partial {
+pub(crate) struct Partial {
     n: i128,
     best: Token,
 }
 
 /// What is asked: the function and its result.
 #[derive(Clone, Copy)]
-pub(super) struct Tally<'h> {
-    pub(super) symbols: &'h Symbols,
-    pub(super) function: Function,
-    pub(super) result: Token,
+pub(crate) struct Tally<'h> {
+    pub(crate) symbols: &'h Symbols,
+    pub(crate) function: Function,
+    pub(crate) result: Token,
 }
 
 impl Tally<'_> {
     /// The partial result over these rows; none where there is no such result.
-    pub(super) fn over(self, cells: impl IntoIterator<Item = Token>) -> Option<Partial> {
+    pub(crate) fn over(self, cells: impl IntoIterator<Item = Token>) -> Option<Partial> {
         let none = Partial {
             n: 0,
             best: Token::Nil,
@@ -60,7 +60,7 @@ impl Tally<'_> {
         })
     }
 
-    pub(super) fn is_result(self, partial: Partial) -> bool {
+    pub(crate) fn is_result(self, partial: Partial) -> bool {
         let result = match self.function {
             Function::Min | Function::Max => return partial.best == self.result,
             Function::Sum if partial.best == Token::Nil => return self.result == Token::Nil,
@@ -97,7 +97,7 @@ impl Tally<'_> {
     }
 
     /// Whether some choice of one cell of each row gives the result; `None` where that is too much to tell.
-    pub(super) fn is_possible(self, start: Option<Partial>, rows: &[Vec<Token>]) -> Option<bool> {
+    pub(crate) fn is_possible(self, start: Option<Partial>, rows: &[Vec<Token>]) -> Option<bool> {
         let Some(start) = start else {
             return Some(false);
         };
@@ -106,7 +106,7 @@ impl Tally<'_> {
 
     /// States that the rows give the result, where each cell of a row has literals one of which holds if it was read. Whether that is
     /// said.
-    pub(super) fn state(
+    pub(crate) fn state(
         self,
         logic: &mut Logic,
         start: Partial,

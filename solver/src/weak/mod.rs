@@ -4,6 +4,7 @@
 //! AWDIT's bounds). The history satisfies the level iff they form no cycle with session order and reads-from, and any
 //! topological order is then the certificate. Nothing is searched, unless reads can have been of several versions (`uncertain`).
 
+mod counting;
 mod cycle;
 mod either_way;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use kingsnake_certify::weak_cycle::check_violation;
 
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
+use crate::aggregates::has_aggregates;
 use crate::budget::{Budget, StopReason};
 use crate::check::CheckError;
 use crate::level::Spec;
@@ -71,7 +73,7 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
     if !findings.is_empty() {
         return Ok(WeakVerdict::Local(findings));
     }
-    if n_reads > 0 {
+    if n_reads > 0 || has_aggregates(history) {
         return Ok(uncertain::decide(history, resolved, spec, budget)?);
     }
     let edges = commits(history, &resolved, spec, budget)?;

@@ -1,13 +1,34 @@
 //! Aggregates in words: what a transaction asked for, what it was told, and what the rows that it can have counted give.
 
-use kingsnake_history::model::{Act, Condition, KeyId, Predicate, Token, TxnId};
+use kingsnake_history::model::{Act, Condition, History, KeyId, Predicate, Token, TxnId};
 
+use crate::certify::Meaning;
 use crate::story::Teller;
 use crate::verdict::Proof;
 use crate::words::Words;
 
 /// Of more possible results only some are told.
 const LISTED: usize = 4;
+
+/// What a condition or aggregate of a transaction, by its place among them, says of a row; or, without a row, what it returned.
+pub fn condition_words(
+    history: &History,
+    txn: TxnId,
+    nth: usize,
+    key: Option<KeyId>,
+) -> Option<String> {
+    let predicate = history.predicates(txn).nth(nth)?;
+    let meaning = Meaning::of(history);
+    let words = Words::new(&meaning, &[txn]);
+    match (predicate.act, key) {
+        (Act::Aggregate { .. }, None) => Some(words.counted(txn, predicate)),
+        (Act::Aggregate { .. }, Some(key)) => {
+            let (asked, row) = (words.counted(txn, predicate), words.labels.key(key));
+            Some(format!("{asked}, for which it read row {row}"))
+        }
+        (_, key) => Some(words.asked(txn, predicate, key?)),
+    }
+}
 
 impl Words<'_> {
     /// `T5 asked for the sum of c1 over rows with c0 = 3 and was told 7`.

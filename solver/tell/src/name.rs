@@ -26,6 +26,11 @@ const IMPOSSIBLE_RESULT: AnomalyName = AnomalyName {
     about: "A transaction was given the result of an aggregate that no versions of the rows, read together, can have given.",
 };
 
+/// The name of an aggregate whose result no versions give.
+pub fn impossible_result() -> AnomalyName {
+    IMPOSSIBLE_RESULT
+}
+
 /// A row that a transaction found by one question and not by another.
 const FLEETING_ROW: AnomalyName = AnomalyName {
     short: PHANTOM,

@@ -4,6 +4,8 @@
 //! order it read, and may read a key twice and differently.
 
 use super::VersionId;
+use super::reads::Walk;
+use crate::model::KeyId;
 use crate::resolve::Node;
 use std::ops::Range;
 
@@ -112,5 +114,57 @@ impl ProgramReads {
         let start = self.gaps.partition_point(|gap| gap.reader < reader);
         let length = self.gaps[start..].partition_point(|gap| gap.reader == reader);
         &self.gaps[start..start + length]
+    }
+}
+
+impl Walk<'_> {
+    /// Keeps an external read in program order, if that was asked for.
+    #[inline]
+    pub(super) fn keep(&mut self, node: Node, at: usize, version: VersionId) {
+        if self.keep_reads {
+            let op = self.asking.map_or(at, |nth| self.statements.read_by(nth));
+            if self.matching.is_some() {
+                self.statement.push(self.statements.of(op) as u32);
+            }
+            self.program.push(ProgramRead {
+                reader: node,
+                op: op as u32,
+                version,
+            });
+        }
+    }
+
+    /// Keeps what a range query did not return, of the keys that the transaction has not touched, if that was asked for.
+    pub(super) fn keep_gaps(&mut self, node: Node, at: usize, spanned: &Range<u32>) {
+        if self.keep_reads {
+            let mut gaps = Vec::new();
+            self.under.untouched(spanned, &mut gaps);
+            let op = match self.matching {
+                None => at,
+                Some(_) => self.statements.of(at),
+            };
+            self.program_gaps
+                .extend(gaps.into_iter().map(|places| ProgramGap {
+                    reader: node,
+                    op: op as u32,
+                    places,
+                }));
+        }
+    }
+
+    /// Keeps a read of one of several versions in program order, if that was asked for.
+    pub(super) fn keep_choice(
+        &mut self,
+        node: Node,
+        at: usize,
+        key: KeyId,
+        candidates: &[VersionId],
+    ) {
+        if self.keep_reads {
+            let read = self.program.len() as u32;
+            self.choices.push((read, candidates.to_vec()));
+            let initial = self.numbering.initial(key);
+            self.keep(node, at, candidates.first().copied().unwrap_or(initial));
+        }
     }
 }

@@ -164,13 +164,13 @@ pub(super) struct Walk<'h> {
     /// Then the queries, and the keys that the transaction under way touches anywhere.
     pub(super) asked: Vec<UnreturnedQuery>,
     pub(super) touched: Vec<KeyId>,
-    program: Vec<ProgramRead>,
+    pub(super) program: Vec<ProgramRead>,
     /// Where there are conditions: the statements of these reads, those of the transaction under way, and the condition under way.
-    statement: Vec<u32>,
+    pub(super) statement: Vec<u32>,
     pub(super) statements: Statements,
     pub(super) asking: Option<usize>,
     /// Of the reads in program order, those that can have been of several versions.
-    choices: Vec<(u32, Vec<VersionId>)>,
+    pub(super) choices: Vec<(u32, Vec<VersionId>)>,
     pub(super) findings: Vec<Finding>,
     /// How many findings of each anomaly there are, by the level that each breaks and the level of its transaction: whether a level is
     /// broken does not depend on those that are left out.
@@ -189,7 +189,7 @@ pub(super) struct Walk<'h> {
     node: Node,
     pub(super) under: Under,
     gaps: Vec<Gap>,
-    program_gaps: Vec<ProgramGap>,
+    pub(super) program_gaps: Vec<ProgramGap>,
 }
 
 impl<'h> Walk<'h> {
@@ -437,62 +437,12 @@ impl<'h> Walk<'h> {
         }
     }
 
-    /// Keeps an external read in program order, if that was asked for.
-    #[inline]
-    pub(super) fn keep(&mut self, node: Node, at: usize, version: VersionId) {
-        if self.keep_reads {
-            let op = self.asking.map_or(at, |nth| self.statements.read_by(nth));
-            if self.matching.is_some() {
-                self.statement.push(self.statements.of(op) as u32);
-            }
-            self.program.push(ProgramRead {
-                reader: node,
-                op: op as u32,
-                version,
-            });
-        }
-    }
-
-    /// Keeps what a range query did not return, of the keys that the transaction has not touched, if that was asked for.
-    pub(super) fn keep_gaps(&mut self, node: Node, at: usize, spanned: &Range<u32>) {
-        if self.keep_reads {
-            let mut gaps = Vec::new();
-            self.under.untouched(spanned, &mut gaps);
-            let op = match self.matching {
-                None => at,
-                Some(_) => self.statements.of(at),
-            };
-            self.program_gaps
-                .extend(gaps.into_iter().map(|places| ProgramGap {
-                    reader: node,
-                    op: op as u32,
-                    places,
-                }));
-        }
-    }
-
     /// Notes that a transaction saw another version of a key than before.
     pub(super) fn find_second_read(&mut self, txn: TxnId, at: usize, key: KeyId) {
         let ops = &self.history.ops(txn)[..=at];
         let first = ops.iter().position(|&op| reads_key(self.history, op, key));
         let other = first.map(|op| (txn, op));
         self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
-    }
-
-    /// Keeps a read of one of several versions in program order, if that was asked for.
-    pub(super) fn keep_choice(
-        &mut self,
-        node: Node,
-        at: usize,
-        key: KeyId,
-        candidates: &[VersionId],
-    ) {
-        if self.keep_reads {
-            let read = self.program.len() as u32;
-            self.choices.push((read, candidates.to_vec()));
-            let initial = self.numbering.initial(key);
-            self.keep(node, at, candidates.first().copied().unwrap_or(initial));
-        }
     }
 
     /// The version that a value read by `txn` is; an anomaly is noted.
