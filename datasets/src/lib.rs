@@ -12,6 +12,7 @@ mod locate;
 mod many;
 mod recognise;
 mod source;
+mod split;
 pub mod store;
 mod whole;
 pub mod workloads;
@@ -143,7 +144,7 @@ pub fn open_log(
                 bytes: content(format, &path, &source)?,
                 budget: &options.budget,
             };
-            let log = formats::jepsen_log::read(input, format == Format::JepsenJson)?;
+            let log = formats::jepsen::log::read(input, format == Format::JepsenJson)?;
             Ok((log, format, bytes))
         }
         Found::File { format, .. } | Found::Logs { format, .. } => {

@@ -4,16 +4,9 @@ pub(crate) mod awdit;
 pub(crate) mod cobra;
 mod cobra_claims;
 mod cobra_records;
-mod datum;
 pub(crate) mod dbcop;
 mod grouping;
 pub(crate) mod jepsen;
-mod jepsen_fast;
-pub(crate) mod jepsen_log;
-mod jepsen_pairs;
-mod jepsen_predicates;
-#[cfg(test)]
-mod jepsen_twin;
 pub(crate) mod kingsnake;
 mod kingsnake_predicates;
 mod kingsnake_rows;

@@ -58,8 +58,9 @@ impl<'w> Client<'w> {
         };
         match current.transaction.next(current.read) {
             Some(step) => {
-                let step = store.placed(&mut current.open, step);
-                let is_table = self.workload.kind() == WorkloadKind::Table;
+                let kind = self.workload.kind();
+                let step = store.placed(&mut current.open, kind, step);
+                let is_table = kind == WorkloadKind::Table;
                 let (open, transaction) = (&mut current.open, &mut *current.transaction);
                 current.read = act(store, open, step, is_table, transaction);
                 self.current = Some(current);

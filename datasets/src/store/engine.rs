@@ -82,6 +82,12 @@ impl Versions {
         &self.installed[self.installed.len() - n_newer.count()..]
     }
 
+    /// How often transactions wrote it; a delete is none.
+    pub(super) fn n_writes(&self) -> usize {
+        let is_write = |it: &&Version| it.commit > 0 && !it.is_tombstone;
+        self.installed.iter().filter(is_write).count()
+    }
+
     fn has_newer(&self, snapshot: u64) -> bool {
         let newest = self.installed.last();
         newest.is_some_and(|version| version.commit > snapshot)
@@ -138,6 +144,8 @@ pub(super) struct Open {
     pub(super) events: Vec<StoreEvent>,
     /// The keys that it asked for, and those that stand in their place now.
     pub(super) placed: Vec<(Key, Key)>,
+    /// The epoch of the rows that it asks for, once it asked.
+    pub(super) epoch: Option<i64>,
 }
 
 impl Open {
@@ -180,6 +188,8 @@ pub(super) struct Store {
     pub(super) max_writes: Option<u64>,
     /// How often each key was written, and how often it was replaced.
     pub(super) written: BTreeMap<Key, (u64, i64)>,
+    /// How often all rows were replaced, where they are asked for by ranges of keys.
+    pub(super) epoch: i64,
     /// The rows of tables; the number beside a version is its place here. The first is of what is not there.
     pub(super) rows: Vec<Cells>,
     /// The keys of rows that clients met.
@@ -206,6 +216,7 @@ impl Store {
             late: Vec::new(),
             max_writes: None,
             written: BTreeMap::new(),
+            epoch: 0,
             rows: vec![[0; 6]],
             met: FxHashSet::default(),
         }
@@ -241,6 +252,7 @@ impl Store {
             pending: Vec::new(),
             events: Vec::new(),
             placed: Vec::new(),
+            epoch: None,
         }
     }
 

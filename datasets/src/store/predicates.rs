@@ -79,7 +79,10 @@ impl Store {
         changes: &[Change],
     ) -> Vec<Cells> {
         let at = self.visible(open);
-        let old = self.chosen(open, &asked);
+        let mut old = self.chosen(open, &asked);
+        if self.replace_worn(open, &old) {
+            old = self.chosen(open, &asked);
+        }
         let (mut rows, mut new) = (Vec::with_capacity(old.len()), Vec::new());
         for row in old {
             let mut cells = *self.cells(row.place);

@@ -12,7 +12,7 @@ use super::engine::{Clock, Store};
 use super::fault::{Fault, inject};
 use super::isolation::{Isolation, IsolationMix};
 use super::record::Recorded;
-use crate::workloads::{Workload, WorkloadKind};
+use crate::workloads::Workload;
 
 /// How a workload is run.
 #[derive(Clone, Debug)]
@@ -82,11 +82,6 @@ pub enum RunError {
         /// What there is.
         kinds: &'static [&'static str],
     },
-    /// Ranges of keys cannot be moved.
-    #[error(
-        "keys of a workload of rows are not replaced: its range queries are about their neighbours"
-    )]
-    KeepsRows,
     /// The fault is one between clients.
     #[error("the fault {fault} needs {needs} clients, and there are {clients}")]
     FewClients {
@@ -122,11 +117,6 @@ impl StoreRun {
         } else {
             Clock::Steps
         };
-        if self.max_writes_per_key.is_some()
-            && matches!(workload.kind(), WorkloadKind::Rows | WorkloadKind::Table)
-        {
-            return Err(RunError::KeepsRows);
-        }
         let bugs = Bugs::new(&self.bugs, self.seed);
         let mut store = Store::new(self.isolation, clock, self.keep_aborted, bugs);
         store.max_writes = self.max_writes_per_key;

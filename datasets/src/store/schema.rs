@@ -44,17 +44,24 @@ pub struct TableOf {
     pub columns: &'static [ColumnOf],
 }
 
-/// The tables of a workload. The number of a key's table stands above its first 48 bits.
+/// The tables of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema(pub &'static [TableOf]);
 
-/// The key of a row of a table.
+/// A key of a row has the number of its table, of its row there, and how often the row got a new key, from the highest bit down.
+const GENERATION_BITS: u32 = 15;
+const ROW_BITS: u32 = 44;
+
+/// The bits that say how often a row got a new key.
+pub(super) const GENERATIONS: Key = (1 << GENERATION_BITS) - 1;
+
+/// The first key of a row of a table.
 pub fn key(table: u8, id: i64) -> Key {
-    (Key::from(table) << 48) | id
+    (Key::from(table) << (ROW_BITS + GENERATION_BITS)) | (id << GENERATION_BITS)
 }
 
 fn table_of(key: Key) -> usize {
-    (key >> 48) as usize
+    (key >> (ROW_BITS + GENERATION_BITS)) as usize
 }
 
 impl Schema {
@@ -69,13 +76,18 @@ impl Schema {
         Ok(())
     }
 
-    /// A key's name: its number, or with several tables the name of its table and its number there.
+    /// A key's name: the number of its row, with several tables after the name of its table, and with how often the row got a
+    /// new key after it, as in `stock/7.2`.
     pub(super) fn key(self, builder: &mut HistoryBuilder, key: Key) -> Token {
-        if self.0.len() == 1 {
-            return Token::Int(key);
-        }
+        let id = (key >> GENERATION_BITS) & ((1 << ROW_BITS) - 1);
+        let generation = key & GENERATIONS;
         let table = self.0[table_of(key)].name;
-        builder.text(&format!("{table}/{}", key & ((1 << 48) - 1)))
+        match (self.0.len(), generation) {
+            (1, 0) => Token::Int(id),
+            (1, _) => builder.text(&format!("{id}.{generation}")),
+            (_, 0) => builder.text(&format!("{table}/{id}")),
+            _ => builder.text(&format!("{table}/{id}.{generation}")),
+        }
     }
 
     /// A row as the history has it.
@@ -191,7 +203,7 @@ impl Where {
     /// The same; it chooses only rows from one key to another, which saves the store from looking at all.
     #[must_use]
     pub fn from_key(mut self, first: Key, last: Key) -> Self {
-        self.keys = (first, last);
+        self.keys = (first, last | GENERATIONS);
         self
     }
 

@@ -81,6 +81,11 @@ impl Writer<'_> {
                 return Ok(());
             }
             StoreEvent::Put { row, is_insert } => return self.write(row, is_insert),
+            StoreEvent::Delete(key, tombstone) => {
+                let key = self.key(key);
+                self.builder.delete(key, Token::Int(tombstone));
+                return Ok(());
+            }
             StoreEvent::Select {
                 ref asked,
                 ref rows,

@@ -10,7 +10,7 @@ use kingsnake_history::rng::Rng;
 use super::keys::Keys;
 use super::{Workload, WorkloadKind};
 use crate::store::{
-    Cells, Change, ClientTransaction, ColumnOf, Key, Schema, TableOf, Test, TxnStep, Where,
+    Cells, Change, ClientTransaction, ColumnOf, Key, Schema, TableOf, Test, TxnStep, Where, key,
 };
 
 /// Numbers are from 0 to this, and a condition spans a tenth of them.
@@ -46,7 +46,7 @@ impl Workload for Emme {
     fn transaction(&self, rng: &mut Rng) -> Box<dyn ClientTransaction> {
         let mut plan = Vec::with_capacity(self.n_ops);
         for _ in 0..self.n_ops {
-            let key = self.keys.one(rng);
+            let key = key(0, self.keys.one(rng));
             let number = rng.below(NUMBERS) as i64;
             let drawn = rng.below(100);
             plan.push(match self.predicates {

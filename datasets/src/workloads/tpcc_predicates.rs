@@ -207,7 +207,7 @@ impl TpccTables {
         let payer = self.customers.one(rng);
         let d = payer % N_DISTRICTS;
         let amount = rng.between(1, 5_000) as i64;
-        let id = (rng.number() >> 17) as i64;
+        let id = (rng.number() >> 20) as i64;
         let by_name = rng.chance(60);
         change(plan, WAREHOUSE, move |cells| cells[0] += amount);
         change(plan, district(d), move |cells| cells[1] += amount);

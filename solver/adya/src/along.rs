@@ -3,8 +3,6 @@
 //! The state is the last value of each key. Conditions on numbers are answered by an index of the rows that are there now.
 
 use kingsnake_certify::Refusal;
-use std::collections::BTreeSet;
-
 use kingsnake_certify::along as certify;
 use kingsnake_history::adya::{Difference, Disagreement, Mismatch, Mismatched};
 use kingsnake_history::budget::Budget;
@@ -15,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::AdyaError;
 use crate::interval::{Interval, necessary};
+use crate::rowindex::RowIndex;
 use crate::versions::NOBODY;
 
 /// Which order is expected.
@@ -115,8 +114,6 @@ fn order(history: &History, which: &Along) -> Result<Vec<TxnId>, AdyaError> {
 }
 
 type Found = Option<(usize, Mismatched)>;
-/// A table, a column, and its rows by their numbers.
-type Index = (u32, Column, BTreeSet<(i64, KeyId)>);
 
 #[derive(Clone)]
 pub(crate) struct Replay<'h> {
@@ -128,31 +125,12 @@ pub(crate) struct Replay<'h> {
     tables: Vec<Vec<KeyId>>,
     table_of: Vec<u32>,
     /// Rows that are there now, by the numbers of a column that some condition bounds.
-    indexes: Vec<Index>,
+    index: RowIndex<Column>,
     bounds: Vec<Vec<Interval>>,
     /// Keys in their order, where there are range queries.
     sorted: Vec<KeyId>,
     next_predicate: FxHashMap<TxnId, usize>,
 }
-
-/// A part of an index.
-type Span<'a> = std::collections::btree_set::Range<'a, (i64, KeyId)>;
-
-/// The part that ends first, found by walking all of them at the same pace.
-fn narrowest<'a>(spans: &[Span<'a>]) -> Option<Span<'a>> {
-    let mut walking = spans.to_vec();
-    while walking.len() > 1 {
-        for (at, span) in walking.iter_mut().enumerate() {
-            if span.next().is_none() {
-                return Some(spans[at].clone());
-            }
-        }
-    }
-    spans.first().cloned()
-}
-
-/// Below this many rows a scan is faster than an index.
-const FEW: usize = 64;
 
 impl<'h> Replay<'h> {
     pub(crate) fn new(history: &'h History) -> Self {
@@ -168,15 +146,10 @@ impl<'h> Replay<'h> {
         }
         let queries = history.queries().iter();
         let bounds: Vec<Vec<Interval>> = queries.map(|query| necessary(&query.condition)).collect();
-        let mut indexes: Vec<Index> = Vec::new();
+        let mut index = RowIndex::new(tables.len());
         for (query, bounds) in history.queries().iter().zip(&bounds) {
             for bound in bounds {
-                let is_known = indexes
-                    .iter()
-                    .any(|it| it.0 == query.table && it.1 == bound.column);
-                if !is_known && tables[query.table as usize].len() > FEW {
-                    indexes.push((query.table, bound.column, BTreeSet::new()));
-                }
+                index.keep(query.table, bound.column);
             }
         }
         let mut replay = Replay {
@@ -185,7 +158,7 @@ impl<'h> Replay<'h> {
             lists: FxHashMap::default(),
             tables,
             table_of,
-            indexes,
+            index,
             bounds,
             sorted: Vec::new(),
             next_predicate: FxHashMap::default(),
@@ -211,28 +184,20 @@ impl<'h> Replay<'h> {
 
     fn set(&mut self, key: KeyId, value: ValueId) {
         let old = std::mem::replace(&mut self.state[key.index()], value.0);
-        if self.indexes.is_empty() {
+        let table = self.table_of[key.index()];
+        if table == NOBODY {
             return;
         }
-        let table = self.table_of[key.index()];
-        for (its_table, column, index) in &mut self.indexes {
-            if *its_table != table {
-                continue;
+        let history = self.history;
+        let number = |value: u32, column: Column| {
+            let is_there = value != NOBODY && !history.is_absence(ValueId(value));
+            match is_there.then(|| history.cell(ValueId(value), column)) {
+                Some(Token::Int(number)) => Some(number),
+                _ => None,
             }
-            let number = |value: u32| {
-                let is_there = value != NOBODY && !self.history.is_absence(ValueId(value));
-                match is_there.then(|| self.history.cell(ValueId(value), *column)) {
-                    Some(Token::Int(number)) => Some(number),
-                    _ => None,
-                }
-            };
-            if let Some(number) = number(old) {
-                index.remove(&(number, key));
-            }
-            if let Some(number) = number(value.0) {
-                index.insert((number, key));
-            }
-        }
+        };
+        let (before, after) = (|it| number(old, it), |it| number(value.0, it));
+        self.index.change(table, key, before, after);
     }
 
     /// The value that a key has now, if it has a row.
@@ -346,19 +311,10 @@ impl<'h> Replay<'h> {
             self.history.satisfies(query, value).then_some((key, value))
         };
         let bounds = self.bounds[query as usize].iter();
-        if bounds.clone().any(|bound| bound.low > bound.high) {
-            return Vec::new();
-        }
-        let mut spans: Vec<Span<'_>> = Vec::new();
-        for bound in bounds {
-            let is = |it: &&Index| it.0 == table && it.1 == bound.column;
-            if let Some((_, _, rows)) = self.indexes.iter().find(is) {
-                let span = (bound.low, KeyId(0))..=(bound.high, KeyId(u32::MAX));
-                spans.push(rows.range(span));
-            }
-        }
-        let mut found: Vec<(KeyId, ValueId)> = if let Some(span) = narrowest(&spans) {
-            span.filter_map(|&(_, key)| satisfies(key)).collect()
+        let within = bounds.map(|it| (it.column, it.low, it.high));
+        let mut found: Vec<(KeyId, ValueId)> = if let Some(keys) = self.index.within(table, within)
+        {
+            keys.filter_map(satisfies).collect()
         } else {
             let keys = self.tables[table as usize].iter();
             keys.filter_map(|&key| satisfies(key)).collect()

@@ -14,7 +14,9 @@ use crate::predicates::predicate_edges;
 use crate::query::Conditions;
 use crate::reads::item_edges;
 use crate::snapshot::Snapshots;
-use crate::versions::Versions;
+use crate::sweep::doubtful;
+use crate::versions::{NOBODY, Versions};
+use crate::windows::Windows;
 
 /// What the certificate says, and how large it was.
 #[derive(Debug)]
@@ -61,73 +63,149 @@ pub(crate) fn answer(
         snapshots: &snapshots,
         conditions: &conditions,
     };
-    let report = |verdict, n_edges| PlReport {
+    let check = Check {
+        sources: &sources,
+        level,
+        budget,
+    };
+    // pl-si looks at every edge.
+    let guess = (level != PlLevel::PlSi).then(|| stamped_order(history, &versions));
+    let (verdict, n_edges) = match guess.flatten() {
+        Some(order) => check.along(&order)?,
+        None => check.whole()?,
+    };
+    Ok(PlReport {
         verdict,
         n_counted: versions.counted.iter().filter(|it| **it).count(),
         n_versions: versions.len() - versions.n_keys(),
         n_edges,
         n_predicates: history.n_predicates(),
-    };
-    let counted = |order: Vec<u32>| {
-        let txns = order.into_iter().map(TxnId);
-        let counted = txns.filter(|txn| versions.counted[txn.index()]);
-        PlVerdict::Holds(counted.collect())
-    };
-    // Where the database's own order explains everything, no graph is needed. pl-si looks at the edges themselves.
-    if level != PlLevel::PlSi
-        && let Some(order) = stamped_order(history, &versions)
-    {
-        let found = collect(&sources, Edges::guessing(&order), budget)?;
-        if found.edges.len() + found.findings.len() + found.mismatches.len() == 0 {
-            return Ok(report(counted(order), found.edges.n_agreeing()));
-        }
-    }
-    let Collected {
-        edges,
-        findings,
-        mismatches,
-    } = collect(&sources, Edges::default(), budget)?;
-    let graph = Graph::new(history.n_txns(), &edges);
-    budget.check()?;
-    let verdict = if level.forbids_g1() && !findings.is_empty() {
-        PlVerdict::Refuted(Refutation::Findings(findings))
-    } else if level.forbids_g1() && !mismatches.is_empty() {
-        PlVerdict::Refuted(Refutation::Mismatches(mismatches))
-    } else {
-        match forbidden(&sources, &graph, level)? {
-            Err((phenomenon, steps)) => PlVerdict::Refuted(Refutation::Cycle(phenomenon, steps)),
-            Ok(order) => counted(order),
-        }
-    };
-    Ok(report(verdict, edges.len()))
+    })
 }
 
+struct Check<'a> {
+    sources: &'a Sources<'a>,
+    level: PlLevel,
+    budget: &'a Budget,
+}
+
+/// What the edges are, and what is wrong without them.
 struct Collected {
     edges: Edges,
     findings: Vec<Finding>,
     mismatches: Vec<Mismatch>,
 }
 
-fn collect(
-    sources: &Sources<'_>,
-    mut edges: Edges,
-    budget: &Budget,
-) -> Result<Collected, AdyaError> {
-    let findings = item_edges(sources.history, sources.versions, &mut edges)?;
-    budget.check()?;
-    let mismatches = predicate_edges(
-        sources.history,
-        sources.versions,
-        sources.snapshots,
-        sources.conditions,
-        &mut edges,
-        budget,
-    )?;
-    Ok(Collected {
-        edges,
-        findings,
-        mismatches,
-    })
+impl Check<'_> {
+    /// The answer by all edges, and how many there are.
+    fn whole(&self) -> Result<(PlVerdict, usize), AdyaError> {
+        let all = self.sources.history.all_predicates();
+        let counted = &self.sources.versions.counted;
+        let numbers = (0..all.len() as u32).filter(|&it| counted[all[it as usize].0.index()]);
+        let numbers: Vec<u32> = numbers.collect();
+        let found = self.collect(&numbers, Edges::default())?;
+        let n_edges = found.edges.n_found();
+        if let Some(refuted) = self.refuted(found.findings, found.mismatches) {
+            return Ok((refuted, n_edges));
+        }
+        let verdict = match self.forbidden(&found.edges)? {
+            Err((phenomenon, steps)) => PlVerdict::Refuted(Refutation::Cycle(phenomenon, steps)),
+            Ok(order) => self.holds(order),
+        };
+        Ok((verdict, n_edges))
+    }
+
+    /// The same, given an order that most of the edges agree with. Where all do, no graph is needed; otherwise every cycle lies in
+    /// a window that an edge against the order spans.
+    fn along(&self, order: &[u32]) -> Result<(PlVerdict, usize), AdyaError> {
+        let doubtful = doubtful(self.sources, order);
+        self.budget.check()?;
+        let found = self.collect(&doubtful, Edges::guessing(order))?;
+        let n_edges = found.edges.n_found();
+        if let Some(refuted) = self.refuted(found.findings, found.mismatches) {
+            return Ok((refuted, n_edges));
+        }
+        let backwards = found.edges.of(asked_of(self.level));
+        #[cfg(test)]
+        let backwards = narrowed(backwards);
+        let windows = Windows::new(order, backwards);
+        if windows.of().iter().all(|&it| it == NOBODY) {
+            return Ok((self.holds(order.to_vec()), n_edges));
+        }
+        let all = self.sources.history.all_predicates().iter();
+        let numbers = all.enumerate().filter_map(|(number, (txn, _))| {
+            (windows.of()[txn.index()] != NOBODY).then_some(number as u32)
+        });
+        let numbers: Vec<u32> = numbers.collect();
+        let found = self.collect(&numbers, Edges::within(windows.of()))?;
+        let verdict = match self.forbidden(&found.edges)? {
+            Err((phenomenon, steps)) => PlVerdict::Refuted(Refutation::Cycle(phenomenon, steps)),
+            Ok(sorted) => self.holds(windows.arrange(&sorted)),
+        };
+        Ok((verdict, n_edges.max(found.edges.n_found())))
+    }
+
+    fn holds(&self, order: Vec<u32>) -> PlVerdict {
+        let txns = order.into_iter().map(TxnId);
+        let counted = txns.filter(|txn| self.sources.versions.counted[txn.index()]);
+        PlVerdict::Holds(counted.collect())
+    }
+
+    /// The refutation by what is wrong without any cycle, where the level looks at it.
+    fn refuted(&self, findings: Vec<Finding>, mismatches: Vec<Mismatch>) -> Option<PlVerdict> {
+        if !self.level.forbids_g1() {
+            return None;
+        }
+        let why = if !findings.is_empty() {
+            Refutation::Findings(findings)
+        } else if !mismatches.is_empty() {
+            Refutation::Mismatches(mismatches)
+        } else {
+            return None;
+        };
+        Some(PlVerdict::Refuted(why))
+    }
+
+    fn collect(&self, predicates: &[u32], mut edges: Edges) -> Result<Collected, AdyaError> {
+        let Sources {
+            history, versions, ..
+        } = *self.sources;
+        let findings = item_edges(history, versions, &mut edges)?;
+        self.budget.check()?;
+        let mismatches = predicate_edges(self.sources, predicates, &mut edges, self.budget)?;
+        Ok(Collected {
+            edges,
+            findings,
+            mismatches,
+        })
+    }
+
+    fn forbidden(&self, edges: &Edges) -> Result<Result<Vec<u32>, Found>, AdyaError> {
+        let graph = Graph::new(self.sources.history.n_txns(), edges);
+        self.budget.check()?;
+        forbidden(self.sources, &graph, self.level)
+    }
+}
+
+/// The edges that can be on a cycle which the level forbids.
+fn asked_of(level: PlLevel) -> u8 {
+    match level {
+        PlLevel::Pl1 => WW,
+        PlLevel::Pl2 => FLOW,
+        PlLevel::Pl299 => ITEM,
+        PlLevel::Pl2Plus | PlLevel::PlSi | PlLevel::Pl3 => EVERY,
+    }
+}
+
+/// A deliberate mistake: one edge against the order is enough.
+#[cfg(test)]
+fn narrowed(edges: impl Iterator<Item = (u32, u32)>) -> impl Iterator<Item = (u32, u32)> {
+    let n = if crate::fault::AdyaFault::NarrowWindow.is_on() {
+        1
+    } else {
+        usize::MAX
+    };
+    edges.take(n)
 }
 
 /// The transactions by their `commit_ts`, where all that count have one; at equal times those that only read come last.

@@ -23,10 +23,14 @@ pub(crate) enum AdyaFault {
     WholeExtreme,
     /// An anti-dependency is not looked at if it runs forwards in the numbers of transactions.
     HalfSingle,
+    /// The sweep along the guessed order does not look at what was written after a snapshot.
+    NoChange,
+    /// Only the shortest of the parts of the order that backward edges span is looked at.
+    NarrowWindow,
 }
 
 impl AdyaFault {
-    pub(crate) const ALL: [AdyaFault; 8] = [
+    pub(crate) const ALL: [AdyaFault; 10] = [
         AdyaFault::NoPredWr,
         AdyaFault::NoPredRw,
         AdyaFault::LateChange,
@@ -35,6 +39,8 @@ impl AdyaFault {
         AdyaFault::NoAggregate,
         AdyaFault::WholeExtreme,
         AdyaFault::HalfSingle,
+        AdyaFault::NoChange,
+        AdyaFault::NarrowWindow,
     ];
 
     pub(crate) fn set(self) {

@@ -10,13 +10,23 @@ use kingsnake_history::adya::Dependency;
 
 use crate::versions::NOBODY;
 
-/// Edges as they are found. Where an order is guessed, only those that disagree with it are kept.
+/// Edges as they are found.
 #[derive(Clone, Default)]
 pub(crate) struct Edges {
     list: Vec<(u32, u32, u8)>,
-    /// The place of every transaction in the guessed order.
-    guess: Option<Arc<[u32]>>,
-    n_agreeing: usize,
+    keep: Keep,
+    n_dropped: usize,
+}
+
+/// Which edges are kept.
+#[derive(Clone, Default)]
+enum Keep {
+    #[default]
+    All,
+    /// Those that run backwards in a guessed order: the place of every transaction.
+    Backwards(Arc<[u32]>),
+    /// Those within a window of the guessed order: the window of every transaction, or [`NOBODY`].
+    Within(Arc<[u32]>),
 }
 
 impl Edges {
@@ -25,13 +35,19 @@ impl Edges {
         if from == to || from == NOBODY || to == NOBODY {
             return;
         }
-        if let Some(place) = &self.guess
-            && place[from as usize] < place[to as usize]
-        {
-            self.n_agreeing += 1;
-            return;
+        let is_kept = match &self.keep {
+            Keep::All => true,
+            Keep::Backwards(place) => place[from as usize] >= place[to as usize],
+            Keep::Within(window) => {
+                let (from, to) = (window[from as usize], window[to as usize]);
+                from == to && from != NOBODY
+            }
+        };
+        if is_kept {
+            self.list.push((from, to, kind.bit()));
+        } else {
+            self.n_dropped += 1;
         }
-        self.list.push((from, to, kind.bit()));
     }
 
     /// No edges yet, and a guess of an order that they may all agree with: then there is no cycle.
@@ -41,27 +57,41 @@ impl Edges {
             place[txn as usize] = at as u32;
         }
         Edges {
-            guess: Some(place.into()),
+            keep: Keep::Backwards(place.into()),
             ..Edges::default()
         }
     }
 
-    /// No edges yet, and the same guess.
+    /// No edges yet, and only those within a window will be kept.
+    pub(crate) fn within(window: &Arc<[u32]>) -> Self {
+        Edges {
+            keep: Keep::Within(Arc::clone(window)),
+            ..Edges::default()
+        }
+    }
+
+    /// No edges yet, and the same rule for those to come.
     pub(crate) fn empty_like(&self) -> Self {
         Edges {
-            guess: self.guess.clone(),
+            keep: self.keep.clone(),
             ..Edges::default()
         }
     }
 
-    /// How many edges agree with the guess and were not kept.
-    pub(crate) fn n_agreeing(&self) -> usize {
-        self.n_agreeing
+    /// How many edges were found, kept or not.
+    pub(crate) fn n_found(&self) -> usize {
+        self.list.len() + self.n_dropped
+    }
+
+    /// The edges of a mask.
+    pub(crate) fn of(&self, mask: u8) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let kept = self.list.iter().filter(move |it| it.2 & mask != 0);
+        kept.map(|it| (it.0, it.1))
     }
 
     pub(crate) fn append(&mut self, mut other: Edges) {
         self.list.append(&mut other.list);
-        self.n_agreeing += other.n_agreeing;
+        self.n_dropped += other.n_dropped;
     }
 
     pub(crate) fn len(&self) -> usize {

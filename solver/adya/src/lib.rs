@@ -16,11 +16,14 @@ mod interval;
 mod predicates;
 mod query;
 mod reads;
+mod rowindex;
 mod serial;
 mod snapshot;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod versions;
+mod windows;
 mod words;
 
 pub use along::{Along, AlongReport, along};

@@ -9,6 +9,7 @@ use kingsnake_history::model::{
 use rayon::prelude::*;
 
 use crate::error::AdyaError;
+use crate::explain::Sources;
 #[cfg(test)]
 use crate::fault::AdyaFault;
 use crate::graph::Edges;
@@ -17,23 +18,29 @@ use crate::reads::read_edges;
 use crate::snapshot::{Snapshots, View, own_writes};
 use crate::versions::{NOBODY, Versions};
 
-/// Adds pred-wr and pred-rw edges, and those of the rows that aggregates read; returns what does not fit.
+/// Adds the pred-wr and pred-rw edges of these predicates of counted transactions, and those of the rows that aggregates read;
+/// returns what does not fit.
 pub(crate) fn predicate_edges(
-    history: &History,
-    versions: &Versions,
-    snapshots: &Snapshots<'_>,
-    conditions: &Conditions<'_>,
+    sources: &Sources<'_>,
+    numbers: &[u32],
     edges: &mut Edges,
     budget: &Budget,
 ) -> Result<Vec<Mismatch>, AdyaError> {
     const CHUNK: usize = 1024;
+    let Sources {
+        history,
+        versions,
+        snapshots,
+        conditions,
+    } = *sources;
     let all = history.all_predicates();
+    let txn_of = |at: usize| all[numbers[at] as usize].0;
     let mut bounds = vec![0];
     while let Some(&start) = bounds.last()
-        && start < all.len()
+        && start < numbers.len()
     {
-        let mut end = (start + CHUNK).min(all.len());
-        while end < all.len() && all[end].0 == all[end - 1].0 {
+        let mut end = (start + CHUNK).min(numbers.len());
+        while end < numbers.len() && txn_of(end) == txn_of(end - 1) {
             end += 1;
         }
         bounds.push(end);
@@ -56,12 +63,11 @@ pub(crate) fn predicate_edges(
                 places: (NOBODY, Vec::new()),
                 since: 0,
             };
-            for number in bounds[0]..bounds[1] {
-                let (txn, predicate) = &all[number];
-                if versions.counted[txn.index()] {
-                    let is_first = number == bounds[0] || all[number - 1].0 != *txn;
-                    look.predicate(*txn, number, predicate, is_first)?;
-                }
+            for at in bounds[0]..bounds[1] {
+                let (txn, predicate) = &all[numbers[at] as usize];
+                let before = (at > bounds[0] && txn_of(at - 1) == *txn)
+                    .then(|| &all[numbers[at - 1] as usize].1);
+                look.predicate(*txn, numbers[at] as usize, predicate, before)?;
             }
             look.edges.tidy(look.since);
             Ok((look.edges, look.mismatches))
@@ -83,8 +89,7 @@ struct PredicateReader<'a> {
     edges: Edges,
     mismatches: Vec<Mismatch>,
     own: Vec<(KeyId, ValueId)>,
-    /// What was returned, sorted by key; `None` where only the key is known. And whether it was expected.
-    returned: Vec<(KeyId, Option<ValueId>, bool)>,
+    returned: Vec<Returned>,
     /// What satisfies the condition, for aggregates.
     chosen: Vec<ValueId>,
     /// The places of a whole table, as long as the next predicate looks at the same.
@@ -99,15 +104,13 @@ impl<'a> PredicateReader<'a> {
         txn: TxnId,
         number: usize,
         predicate: &'a Predicate,
-        is_first: bool,
+        before: Option<&Predicate>,
     ) -> Result<(), AdyaError> {
-        let all = self.history.all_predicates();
-        if is_first {
+        if before.is_none() {
             self.edges.tidy(self.since);
             self.since = self.edges.len();
         }
-        let is_same = !is_first && all[number - 1].1.snapshot == predicate.snapshot;
-        if !is_same {
+        if before.is_none_or(|it| it.snapshot != predicate.snapshot) {
             self.places.0 = NOBODY;
         }
         let view = self.snapshots.view(txn, predicate)?;
@@ -121,7 +124,7 @@ impl<'a> PredicateReader<'a> {
         {
             return self.extreme(txn, number as u32, predicate, extreme, &view);
         }
-        self.note_returned(txn, predicate);
+        note_returned(self.history, txn, predicate, &mut self.returned);
         self.chosen.clear();
         let at = number as u32;
         let conditions = self.conditions;
@@ -189,21 +192,6 @@ impl<'a> PredicateReader<'a> {
                 && self.history.satisfies(asked.query, it.1)
         };
         self.own.iter().filter(is_chosen).copied().collect()
-    }
-
-    fn note_returned(&mut self, txn: TxnId, predicate: &Predicate) {
-        self.returned.clear();
-        let start = predicate.at as usize;
-        for op in &self.history.ops(txn)[start..start + predicate.n_ops as usize] {
-            match *op {
-                Op::Read { key, value } => self.returned.push((key, Some(value), false)),
-                Op::Write { key, .. } if self.returned.last().is_none_or(|it| it.0 != key) => {
-                    self.returned.push((key, None, false));
-                }
-                _ => {}
-            }
-        }
-        self.returned.sort_unstable();
     }
 
     /// Visits every row of which a version may satisfy the condition, with the place of the version that is looked at.
@@ -388,6 +376,30 @@ impl<'a> PredicateReader<'a> {
         }
         Ok(())
     }
+}
+
+/// What was returned of a key; `None` where only the key is known. And whether it was expected.
+pub(crate) type Returned = (KeyId, Option<ValueId>, bool);
+
+/// What a predicate returned, sorted by key.
+pub(crate) fn note_returned(
+    history: &History,
+    txn: TxnId,
+    predicate: &Predicate,
+    returned: &mut Vec<Returned>,
+) {
+    returned.clear();
+    let start = predicate.at as usize;
+    for op in &history.ops(txn)[start..start + predicate.n_ops as usize] {
+        match *op {
+            Op::Read { key, value } => returned.push((key, Some(value), false)),
+            Op::Write { key, .. } if returned.last().is_none_or(|it| it.0 != key) => {
+                returned.push((key, None, false));
+            }
+            _ => {}
+        }
+    }
+    returned.sort_unstable();
 }
 
 /// A deliberate mistake: what aggregates read is not noticed.

@@ -5,12 +5,13 @@
 //! conditions that many predicates share. A least or greatest value adds an interval of its own: the values beyond it.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use kingsnake_history::model::{
     Column, Extreme, Function, History, KeyId, Predicate, Token, ValueId,
 };
 
-use crate::interval::intervals;
+use crate::interval::{intervals, necessary};
 use crate::versions::{NOBODY, Versions};
 
 /// A cell that holds no number.
@@ -35,8 +36,8 @@ pub(crate) struct Conditions<'a> {
     columns: Vec<Vec<i64>>,
     /// Whether a column has texts, which are not in its array.
     has_texts: Vec<bool>,
-    /// Versions by the column's number, for columns with an index.
-    index: Vec<Vec<(i64, u32)>>,
+    /// The versions of each table by each column's number, sorted when they are first asked for.
+    index: Vec<OnceLock<Vec<(i64, u32)>>>,
     queries: Vec<Asked>,
 }
 
@@ -50,7 +51,17 @@ pub(crate) struct Asked {
     /// Whether the intervals are not all of the condition.
     has_more: bool,
     narrowed: Option<(Extreme, Side)>,
-    changes: Option<Changes>,
+    /// How many predicates ask for it.
+    n_uses: usize,
+    /// Found when they are first asked for.
+    changes: OnceLock<Changes>,
+}
+
+impl Asked {
+    /// The intervals in which its columns lie.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = (usize, i64, i64)> + '_ {
+        self.bounds.iter().map(|it| (it.column, it.low, it.high))
+    }
 }
 
 /// Where a version lies, compared with a least or greatest value that was returned.
@@ -128,7 +139,7 @@ impl<'a> Conditions<'a> {
             table_of,
             columns: vec![Vec::new(); n_columns],
             has_texts: vec![false; n_columns],
-            index: vec![Vec::new(); n_columns],
+            index: vec![OnceLock::new(); n_columns * history.tables().len()],
             queries: Vec::new(),
         };
         conditions.ask();
@@ -152,8 +163,8 @@ impl<'a> Conditions<'a> {
             }
         }
         for (number, query) in self.history.queries().iter().enumerate() {
-            let found = intervals(&query.condition).unwrap_or_default();
-            let mut bounds: Vec<Bounds> = found
+            let is_all = intervals(&query.condition).is_some();
+            let mut bounds: Vec<Bounds> = necessary(&query.condition)
                 .into_iter()
                 .map(|it| Bounds {
                     column: self.column(it.column),
@@ -169,22 +180,12 @@ impl<'a> Conditions<'a> {
             self.queries.push(Asked {
                 query: number as u32,
                 table: query.table,
-                has_more: n_bounds == 0 || bounds.len() < n_bounds,
+                has_more: !is_all || bounds.len() < n_bounds,
                 bounds,
                 narrowed: None,
-                changes: None,
+                n_uses: n_uses[number],
+                changes: OnceLock::new(),
             });
-        }
-        for (query, n_uses) in n_uses.into_iter().enumerate() {
-            let asked = &self.queries[query];
-            let table = &self.tables[asked.table as usize];
-            let is_shared = n_uses * table.keys.len() * 4 >= table.n_versions;
-            if n_uses > 0 && (is_shared || asked.has_more) {
-                self.queries[query].changes = Some(self.changes(&self.queries[query]));
-            }
-        }
-        for column in 0..self.columns.len() {
-            self.sort(column);
         }
     }
 
@@ -226,12 +227,22 @@ impl<'a> Conditions<'a> {
         self.has_texts[column] = has_texts;
     }
 
-    fn sort(&mut self, column: usize) {
-        let cells = self.columns[column].iter().enumerate();
-        let cells = cells.filter(|it| *it.1 != NONE);
-        let mut index: Vec<(i64, u32)> = cells.map(|(at, &cell)| (cell, at as u32)).collect();
-        index.sort_unstable();
-        self.index[column] = index;
+    /// The number in a column of the version at a place, if it has one.
+    pub(crate) fn number(&self, column: usize, place: usize) -> Option<i64> {
+        Some(self.columns[column][place]).filter(|&it| it != NONE)
+    }
+
+    /// The versions of a table by a column's number.
+    fn index(&self, table: u32, column: usize) -> &[(i64, u32)] {
+        let at = table as usize * self.columns.len() + column;
+        self.index[at].get_or_init(|| {
+            let keys = self.tables[table as usize].keys.iter();
+            let places = keys.flat_map(|&key| self.versions.of_key(key));
+            let cells = places.map(|place| (self.columns[column][place], place as u32));
+            let mut index: Vec<(i64, u32)> = cells.filter(|it| it.0 != NONE).collect();
+            index.sort_unstable();
+            index
+        })
     }
 
     /// A query's condition.
@@ -257,7 +268,8 @@ impl<'a> Conditions<'a> {
             bounds: asked.bounds.clone(),
             has_more: asked.has_more,
             narrowed: None,
-            changes: None,
+            n_uses: 0,
+            changes: OnceLock::new(),
         };
         let is_array = !self.columns[column].is_empty() && !self.has_texts[column];
         let interval = match (extreme.result, side, extreme.function) {
@@ -331,34 +343,35 @@ impl<'a> Conditions<'a> {
         changes
     }
 
-    /// How to find the rows of a condition that few predicates ask.
+    /// How to find the rows of a condition with the least work.
     pub(crate) fn way(&self, asked: &Asked) -> Way {
-        if asked.changes.is_some() {
+        if asked.changes.get().is_some() {
             return Way::Known;
         }
         let span = |it: &Bounds| {
-            let index = &self.index[it.column];
+            let index = self.index(asked.table, it.column);
             let low = index.partition_point(|cell| cell.0 < it.low);
-            low..index.partition_point(|cell| cell.0 <= it.high).max(low)
+            &index[low..index.partition_point(|cell| cell.0 <= it.high).max(low)]
         };
-        let best = asked.bounds.iter().map(|it| (it.column, span(it)));
-        let Some((column, span)) = best.min_by_key(|it| it.1.len()) else {
-            return Way::Scan;
-        };
+        let best = asked.bounds.iter().map(span).min_by_key(|it| it.len());
         let table = &self.tables[asked.table as usize];
+        let n_found = best.map_or(table.n_versions, <[_]>::len);
         // Where a version in n lies in the interval, a scan meets a change after about n versions.
-        let scanned = table.keys.len()
+        let n_scanned = table.keys.len()
             * 2
-            * (table.n_versions / span.len().max(1))
+            * (table.n_versions / n_found.max(1))
                 .min(table.n_versions / table.keys.len().max(1) + 1);
-        if span.len() > scanned {
-            return Way::Scan;
+        let by_memory = table.n_versions + asked.n_uses * table.keys.len() * 2;
+        if asked.n_uses * n_found.min(n_scanned) > by_memory {
+            asked.changes.get_or_init(|| self.changes(asked));
+            return Way::Known;
         }
-        let found = self.index[column][span].iter().map(|it| it.1);
-        let is_in_table =
-            |place: &u32| self.table_of[self.key_of[*place as usize].index()] == asked.table;
-        let mut places: Vec<u32> = found
-            .filter(|place| is_in_table(place) && self.matches(asked, *place as usize))
+        let Some(found) = best.filter(|_| n_found <= n_scanned) else {
+            return Way::Scan;
+        };
+        let places = found.iter().map(|it| it.1);
+        let mut places: Vec<u32> = places
+            .filter(|place| self.matches(asked, *place as usize))
             .collect();
         places.sort_unstable();
         Way::Index(places)
@@ -367,9 +380,7 @@ impl<'a> Conditions<'a> {
     /// What a condition with known changes means for the row of this number in its table.
     #[inline]
     pub(crate) fn known(&self, asked: &Asked, row: usize, place: usize) -> Around {
-        let Some(changes) = &asked.changes else {
-            return self.scan(asked, self.key_of[place], place);
-        };
+        let changes = asked.changes.get_or_init(|| self.changes(asked));
         let start = if row == 0 {
             0
         } else {

@@ -10,9 +10,11 @@ use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId,
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 use crate::Refusal;
-use crate::adya_reading::Reading;
+use crate::adya_reading::{Reading, View};
+use crate::adya_window::Window;
 use crate::conditions::Conditions;
 use crate::graphs::is_cycle;
+use crate::standing::Standing;
 
 /// Makes sure that an order of all counted transactions shows the level.
 pub fn check_order(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Refusal> {
@@ -30,10 +32,13 @@ fn explain(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Str
     if order.len() != reading.n_counted() {
         return Err("a transaction is missing in the order".to_owned());
     }
-    let walk = Walk {
+    let is_graph = matches!(level, PlLevel::Pl2Plus | PlLevel::PlSi);
+    let mut walk = Walk {
         history,
         reading: &reading,
-        conditions: Conditions::of(history),
+        conditions: is_graph.then(|| Conditions::of(history)).flatten(),
+        standing: Standing::new(history),
+        window: Window::new(&reading),
         level,
     };
     walk.run(order, &place)
@@ -42,13 +47,17 @@ fn explain(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Str
 struct Walk<'a> {
     history: &'a History,
     reading: &'a Reading<'a>,
-    /// Which rows can satisfy a condition; the others neither change nor are chosen.
+    /// Which rows can ever satisfy a condition, for levels that ask for dependencies; the others neither change nor are chosen.
     conditions: Option<Conditions>,
+    /// The state that the order has reached.
+    standing: Standing<'a>,
+    /// Of which rows snapshots may show something else.
+    window: Window<'a>,
     level: PlLevel,
 }
 
 impl Walk<'_> {
-    fn run(&self, order: &[TxnId], place: &[Option<usize>]) -> Result<(), String> {
+    fn run(&mut self, order: &[TxnId], place: &[Option<usize>]) -> Result<(), String> {
         let history = self.history;
         // How many versions of each key the order has installed.
         let mut state = vec![0_usize; history.n_keys()];
@@ -72,6 +81,10 @@ impl Walk<'_> {
                 let before = self.reading.versions(key)[at - 1].0;
                 links.extend(before.filter(|_| is_graph).map(|it| (it, txn, false)));
                 state[key.index()] = at;
+                self.window.install(txn, key, at);
+                if let Some(value) = self.reading.versions(key)[at].1 {
+                    self.standing.put(key, value);
+                }
             }
         }
         match self.level {
@@ -149,8 +162,7 @@ impl Walk<'_> {
                 chosen.push((key, value));
             }
         }
-        let conditions = self.conditions.as_ref();
-        for &key in conditions.map_or(&[][..], |it| it.keys(query)) {
+        for key in self.looked_at(query, table, &view) {
             if own.iter().any(|it| it.0 == key) {
                 continue;
             }
@@ -191,6 +203,23 @@ impl Walk<'_> {
                 self.history.txn_name(txn)
             )),
         }
+    }
+
+    /// The rows that can matter to a predicate: those that satisfy its condition now, and those that its snapshot may show otherwise.
+    fn looked_at(&self, query: u32, table: u32, view: &View<'_>) -> Vec<KeyId> {
+        if let Some(conditions) = &self.conditions {
+            return conditions.keys(query).to_vec();
+        }
+        let Some(others) = self.window.keys(view) else {
+            return self.reading.table(table).to_vec();
+        };
+        let others = others.into_iter();
+        let others = others.filter(|&key| self.history.table_of(key) == Some(table));
+        let mut keys = self.standing.keys(query);
+        keys.extend(others);
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
     /// No anti-dependency has a way back by other dependencies. Ways are searched within the order only.

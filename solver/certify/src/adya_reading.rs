@@ -143,6 +143,16 @@ impl<'h> Reading<'h> {
         &self.tables[table as usize]
     }
 
+    /// The keys of all tables.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = KeyId> + '_ {
+        self.tables.iter().flatten().copied()
+    }
+
+    /// Whether the times of a key's versions are known and grow.
+    pub(crate) fn is_sorted(&self, key: KeyId) -> bool {
+        self.is_sorted.get(key.index()).is_some_and(|it| *it)
+    }
+
     /// The versions that a transaction installed, by key and place.
     pub(crate) fn installed(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, usize)> + '_ {
         let ops = self.history.ops(txn).iter();

@@ -1,11 +1,10 @@
-//! Replays an expected order once more, in the plainest way: a map from keys to values, every condition on every row that can satisfy it.
+//! Replays an expected order once more, in the plainest way: what each key holds, and every condition on the rows that can satisfy it.
 
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
-use super::conditions::Conditions;
-
 use crate::adya_reading::count;
+use crate::standing::Standing;
 
 /// The transactions that an order must hold: those that committed, and those of unknown end that were seen.
 pub fn counted(history: &History) -> Vec<TxnId> {
@@ -15,24 +14,14 @@ pub fn counted(history: &History) -> Vec<TxnId> {
 
 /// The first transaction and operation that does not fit.
 pub fn replay(history: &History, order: &[TxnId]) -> Option<(TxnId, usize)> {
-    let mut state: FxHashMap<KeyId, ValueId> = FxHashMap::default();
+    let mut standing = Standing::new(history);
     let mut lists: FxHashMap<KeyId, Vec<ValueId>> = FxHashMap::default();
-    for value in (0..history.n_values() as u32).map(ValueId) {
-        if history.is_initial(value) && !history.is_absence(value) {
-            state.insert(history.value_key(value), value);
-        }
-    }
-    let conditions = Conditions::of(history);
     for &txn in order {
         let mut predicates = history.predicates(txn).peekable();
         let ops = history.ops(txn);
         for at in 0..=ops.len() {
             while let Some(predicate) = predicates.next_if(|it| it.at as usize == at) {
-                let Some(conditions) = &conditions else {
-                    continue;
-                };
-                let chosen =
-                    conditions.chosen(history, predicate.query, |key| state.get(&key).copied());
+                let chosen = standing.chosen(predicate.query);
                 if !returns(history, txn, predicate, &chosen) {
                     return Some((txn, at));
                 }
@@ -40,24 +29,24 @@ pub fn replay(history: &History, order: &[TxnId]) -> Option<(TxnId, usize)> {
             let fits = match ops.get(at) {
                 None => break,
                 Some(&Op::Write { key, value }) => {
-                    state.insert(key, value);
+                    standing.put(key, value);
                     true
                 }
                 Some(&Op::Append { key, value }) => {
                     lists.entry(key).or_default().push(value);
                     true
                 }
-                Some(&Op::Read { key, value }) => match state.get(&key) {
+                Some(&Op::Read { key, value }) => match standing.held(key) {
                     None => history.is_initial(value),
-                    Some(&now) if now == value => true,
-                    Some(&now) => {
+                    Some(now) if now == value => true,
+                    Some(now) => {
                         history.value_token(value) == Token::Nil && history.is_absence(now)
                     }
                 },
                 Some(&Op::ReadList { key, list }) => {
                     lists.get(&key).map_or(&[][..], |it| it) == history.list(list)
                 }
-                Some(&op @ Op::Range { .. }) => range(history, op, &state),
+                Some(&op @ Op::Range { .. }) => range(history, op, &standing),
             };
             if !fits {
                 return Some((txn, at));
@@ -67,7 +56,7 @@ pub fn replay(history: &History, order: &[TxnId]) -> Option<(TxnId, usize)> {
     None
 }
 
-fn range(history: &History, op: Op, state: &FxHashMap<KeyId, ValueId>) -> bool {
+fn range(history: &History, op: Op, standing: &Standing<'_>) -> bool {
     let Op::Range { range } = op else {
         return true;
     };
@@ -79,12 +68,12 @@ fn range(history: &History, op: Op, state: &FxHashMap<KeyId, ValueId>) -> bool {
             .iter()
             .rev()
             .find(|&&row| history.value_key(row) == key);
-        let now = state.get(&key);
+        let now = standing.held(key);
         match (now, returned) {
             (None, None) => true,
-            (Some(&now), None) => history.is_absence(now),
+            (Some(now), None) => history.is_absence(now),
             (None, Some(_)) => false,
-            (Some(now), Some(returned)) => now == returned,
+            (Some(now), Some(&returned)) => now == returned,
         }
     })
 }

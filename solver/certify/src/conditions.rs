@@ -132,19 +132,6 @@ impl Conditions {
         }
     }
 
-    /// The versions that a query chooses, given what each key holds.
-    pub(super) fn chosen(
-        &self,
-        history: &History,
-        query: u32,
-        held: impl Fn(KeyId) -> Option<ValueId>,
-    ) -> Vec<ValueId> {
-        let keys = self.keys(query).iter();
-        let held = keys.filter_map(|&key| held(key));
-        held.filter(|&held| self.satisfies(history, query, held))
-            .collect()
-    }
-
     /// Whether a predicate chose what it should have, given what each key holds; the error names a key. The result of an
     /// aggregate is of no key.
     pub(super) fn check(
@@ -187,9 +174,9 @@ impl Conditions {
 }
 
 /// A column that must lie in one of these spans of numbers, both ends included, where a condition holds.
-type Spans = (Column, Vec<(i64, i64)>);
+pub(super) type Spans = (Column, Vec<(i64, i64)>);
 
-fn numbers(condition: &Condition, spans: &mut Vec<Spans>) {
+pub(super) fn numbers(condition: &Condition, spans: &mut Vec<Spans>) {
     let mut span = |column: Column, low, high| spans.push((column, vec![(low, high)]));
     match condition {
         Condition::And(parts) => parts.iter().for_each(|part| numbers(part, spans)),

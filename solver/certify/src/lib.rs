@@ -2,6 +2,7 @@
 
 pub mod adya;
 mod adya_reading;
+mod adya_window;
 pub mod along;
 mod assumed;
 mod clock;
@@ -19,6 +20,7 @@ pub mod refutation;
 mod results;
 mod rows;
 mod sorted;
+mod standing;
 mod table;
 pub mod weak;
 mod weak_absents;

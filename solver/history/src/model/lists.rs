@@ -2,8 +2,15 @@
 
 use super::builder::{HistoryBuilder, Parts};
 use super::history::Op;
-use super::ids::{ListId, ValueId};
+use super::ids::{KeyId, ListId, ValueId};
 use super::names::Token;
+
+/// Where a list lies among all items.
+#[derive(Clone, Copy, Debug)]
+pub struct ListPlace {
+    start: usize,
+    length: usize,
+}
 
 /// Where the longest list of a key lies among all items.
 #[derive(Clone, Copy, Debug)]
@@ -52,14 +59,60 @@ impl HistoryBuilder {
     /// longest one so far, or continues it, shares its place.
     pub fn read_list(&mut self, key: Token, values: impl IntoIterator<Item = Token>) {
         let key = self.key(key);
-        let parts = &mut self.history;
-        let mut longest = self.lists.get(&key).copied().unwrap_or(LongestList {
-            start: parts.list_items.len(),
+        let place = self.place(key, 0, values.into_iter());
+        self.push_list(key, place);
+    }
+
+    /// The same, of a list of which the caller knows that it begins the list at `known`, or continues it: that much is not
+    /// compared. Returns a place for the next such list of the key: the longer of the two.
+    pub fn read_list_like(
+        &mut self,
+        key: Token,
+        values: &[Token],
+        known: Option<ListPlace>,
+    ) -> ListPlace {
+        let key = self.key(key);
+        if let Some(known) = known
+            && values.len() <= known.length
+        {
+            let length = values.len();
+            self.push_list(key, ListPlace { length, ..known });
+            return known;
+        }
+        let longest = self.longest(key);
+        let n_known = known.filter(|it| it.start == longest.start);
+        let n_known = n_known.map_or(0, |it| it.length.min(longest.length));
+        let place = self.place(key, n_known, values[n_known..].iter().copied());
+        self.push_list(key, place);
+        place
+    }
+
+    fn push_list(&mut self, key: KeyId, place: ListPlace) {
+        let lists = &mut self.history.lists;
+        lists.push((place.start as u32, place.length as u32));
+        let list = ListId(lists.len() as u32 - 1);
+        self.push(Op::ReadList { key, list });
+    }
+
+    fn longest(&self, key: KeyId) -> LongestList {
+        self.lists.get(&key).copied().unwrap_or(LongestList {
+            start: self.history.list_items.len(),
             length: 0,
             room: 0,
-        });
-        let mut values = values.into_iter();
-        let (mut length, mut differs) = (0, None);
+        })
+    }
+
+    /// Finds or makes a place for a list that begins with the first `n_known` items of the longest of its key; `values` are
+    /// the others.
+    fn place(
+        &mut self,
+        key: KeyId,
+        n_known: usize,
+        mut values: impl Iterator<Item = Token>,
+    ) -> ListPlace {
+        let mut longest = self.longest(key);
+        let parts = &self.history;
+        let (mut length, mut differs) = (n_known, None);
         for value in values.by_ref() {
             let item = parts.list_items.get(longest.start + length);
             let is_known = length < longest.length
@@ -71,24 +124,19 @@ impl HistoryBuilder {
             length += 1;
         }
         let start = longest.start;
-        let place = match differs {
-            None => (start, length),
-            Some(value) => {
-                let rest: Vec<ValueId> = std::iter::once(value)
-                    .chain(values)
-                    .map(|value| self.value(key, value))
-                    .collect();
-                let continues = length == longest.length;
-                let place = self.history.place_list(&mut longest, length, &rest);
-                if continues {
-                    longest.length = place.1;
-                    self.lists.insert(key, longest);
-                }
-                place
-            }
+        let Some(value) = differs else {
+            return ListPlace { start, length };
         };
-        self.history.lists.push((place.0 as u32, place.1 as u32));
-        let list = ListId(self.history.lists.len() as u32 - 1);
-        self.push(Op::ReadList { key, list });
+        let rest: Vec<ValueId> = std::iter::once(value)
+            .chain(values)
+            .map(|value| self.value(key, value))
+            .collect();
+        let continues = length == longest.length;
+        let (start, length) = self.history.place_list(&mut longest, length, &rest);
+        if continues {
+            longest.length = length;
+            self.lists.insert(key, longest);
+        }
+        ListPlace { start, length }
     }
 }

@@ -21,6 +21,7 @@ pub use builder::{HistoryBuilder, Installed, NumberOp};
 pub use compares::{CompareAndSet, CompareOutcome};
 pub use history::{History, Interval, Op, Status, VersionOrder};
 pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
+pub use lists::ListPlace;
 pub use names::{Symbols, Token, visible};
 pub use notes::{Event, Note};
 pub use predicates::{

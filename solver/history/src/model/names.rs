@@ -51,6 +51,11 @@ impl Symbols {
         self.ids.get(text).copied()
     }
 
+    /// Every text, in the order of their symbols.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
+    }
+
     /// The text of a symbol.
     pub fn text(&self, symbol: Symbol) -> &str {
         &self.texts[symbol.index()]

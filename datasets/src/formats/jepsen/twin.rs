@@ -1,5 +1,6 @@
 //! The fast reader of Jepsen's events against the general one: on generated logs, on logs with odd but legal forms, and on logs
-//! with damaged bytes, both must read the same history or both refuse it.
+//! with damaged bytes, both must read the same history or both refuse it. So must a reader in many small parts and one in a
+//! single part.
 
 use std::path::Path;
 
@@ -7,14 +8,21 @@ use kingsnake_history::budget::Budget;
 use kingsnake_history::model::HistoryBuilder;
 use kingsnake_history::rng::Rng;
 
-use super::jepsen::{Way, read_by};
+use super::datum::Dialect;
+use super::{Reading, Way, read_by};
 use crate::cursor::Input;
 use crate::store::StoreRun;
 use crate::workloads::{self, Parameters};
 use crate::writers;
 
-/// What a reader makes of a log: the history in our own format and the warnings, or the error.
-fn read(way: Way, bytes: &[u8], is_json: bool) -> Result<(String, Vec<String>), String> {
+/// What a reader makes of a log: the history in our own format and the warnings, or the error with its line.
+type Made = Result<(String, Vec<String>), String>;
+
+fn read(way: Way, bytes: &[u8], is_json: bool) -> Made {
+    read_in_parts(way, usize::MAX, bytes, is_json)
+}
+
+fn read_in_parts(way: Way, part_size: usize, bytes: &[u8], is_json: bool) -> Made {
     let mut builder = HistoryBuilder::new();
     let mut warnings = Vec::new();
     let input = Input {
@@ -22,8 +30,13 @@ fn read(way: Way, bytes: &[u8], is_json: bool) -> Result<(String, Vec<String>), 
         bytes,
         budget: &Budget::unlimited(),
     };
-    read_by(way, input, is_json, false, &mut builder, &mut warnings)
-        .map_err(|error| error.to_string())?;
+    let reading = Reading {
+        input,
+        dialect: if is_json { Dialect::Json } else { Dialect::Edn },
+        way,
+        part_size,
+    };
+    read_by(reading, false, &mut builder, &mut warnings).map_err(|error| error.to_string())?;
     let history = builder.finish().map_err(|error| error.to_string())?;
     let mut text = Vec::new();
     writers::kingsnake_bytes(&history, &mut text).expect("memory can be written");
@@ -87,6 +100,14 @@ const LINES: &[&str] = &[
     "{:type :ok, :f :txn, :value [[:w 1 13]], :process 9, :time 1.5}",
     "{:type :ok, :f nil, :value [[:w 1 14]], :process nil}",
     "{:type :ok, :value [[:w 1 15]], :process 10, :index -3}",
+    "#jepsen.history.Op{:index 4, :type :invoke, :f :txn, :value [[:r 1 nil]], :process 11}",
+    "{:type :ok, :f :txn, :value [[:r 1 [1 2 3]] [:r 1 [1 2 34]] [:r 1 [1 2]]], :process 11}",
+    "{:type :ok, :f :txn, :value [[:r 1 [1, 2, 3,]] [:r 1 [1 2 3 4]] [:r 2 [1]] [:r 1 [ ]]], :process 11}",
+    "{:type :ok, :f :txn, :value [[:r 1 [1 2 \"a\"]]], :process 12}",
+    "{:type :info,\n :f :start, :process :nemesis, :value\n{:a {:b 1}}\n}",
+    "#_ {:type :ok, :f :txn, :value [[:w 1 16]],\n{:type :ok, :f :txn, :value [[:w 1 17]], :process 1} :process 13}",
+    "; {:type\n{:type :ok, :f :txn, :value [[:r 1 [1 2 3 4 5]] [:r :x [1 2]]], :process 14}",
+    "{:type :fail, :f :txn, :error \"a\n{:type :ok, :f :txn, :value [[:w 1 18]], :process 1}\", :process 15}",
 ];
 
 fn odd(rng: &mut Rng) -> Vec<u8> {
@@ -94,9 +115,12 @@ fn odd(rng: &mut Rng) -> Vec<u8> {
     let lines: Vec<&str> = (0..n_lines)
         .filter_map(|_| rng.pick(LINES).copied())
         .collect();
-    lines
-        .join(if rng.below(2) == 0 { "\n" } else { " " })
-        .into_bytes()
+    let text = lines.join(if rng.below(2) == 0 { "\n" } else { " " });
+    match rng.below(6) {
+        0 => format!("[{text}]").into_bytes(),
+        1 => format!("({text}\n)").into_bytes(),
+        _ => text.into_bytes(),
+    }
 }
 
 /// What an invocation asked is passed over where its completion repeats it, so what is wrong there goes unnoticed: the one
@@ -179,6 +203,37 @@ fn a_fast_reader_with_a_mistake_is_found_out() {
     let mut n_found = 0;
     logs(2_000, |bytes, is_json| {
         n_found += usize::from(!agrees(Way::Hasty, bytes, is_json));
+    });
+    assert!(n_found > 0);
+}
+
+#[test]
+fn a_log_read_in_small_parts_is_the_log_read_in_one() {
+    let mut rng = Rng::new(16);
+    let (mut n_read, mut n_refused) = (0, 0);
+    logs(8_000, |bytes, is_json| {
+        let part_size = 1 + rng.below(300);
+        let parts = read_in_parts(Way::Fast, part_size, bytes, is_json);
+        let whole = read(Way::General, bytes, is_json);
+        let text = String::from_utf8_lossy(bytes);
+        assert_eq!(parts, whole, "in parts of {part_size} bytes:\n{text}");
+        match parts {
+            Ok(_) => n_read += 1,
+            Err(_) => n_refused += 1,
+        }
+    });
+    assert!(
+        n_read > 1_000 && n_refused > 1_000,
+        "{n_read} read, {n_refused} refused"
+    );
+}
+
+#[test]
+fn a_reader_that_trusts_where_parts_begin_is_found_out() {
+    let mut n_found = 0;
+    logs(2_000, |bytes, is_json| {
+        let parts = read_in_parts(Way::Trusting, 40, bytes, is_json);
+        n_found += usize::from(parts != read(Way::Fast, bytes, is_json));
     });
     assert!(n_found > 0);
 }

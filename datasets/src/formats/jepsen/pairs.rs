@@ -6,27 +6,50 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use kingsnake_history::model::{CompareOutcome, HistoryBuilder, Query, Status, Token};
+use kingsnake_history::model::{CompareOutcome, HistoryBuilder, ListPlace, Query, Status, Token};
 use rustc_hash::FxHashMap;
 
-use super::jepsen::{Action, ClientEvent, Content, EventKind, Events, MicroOp};
-use super::jepsen_predicates;
+use super::events::{Action, Content, EventId, EventKind, Events, MicroOp, numbered};
+use super::predicates;
 use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 
 /// How many open invocations of one process are compared with a completion. A sound history has one.
 const MOST_WAITING: usize = 64;
 
-/// A transaction: its invocation, its completion, or both, as indices of events.
+/// A transaction: its invocation, its completion, or both.
 #[derive(Clone, Copy)]
-struct Txn {
-    invoke: Option<usize>,
-    completion: Option<usize>,
+enum Txn {
+    Invoked(EventId),
+    Completed(EventId),
+    Both(EventId, EventId),
 }
 
 impl Txn {
-    fn start(&self) -> usize {
-        self.invoke.or(self.completion).unwrap_or(0)
+    fn invoke(self) -> Option<EventId> {
+        match self {
+            Txn::Invoked(invoke) | Txn::Both(invoke, _) => Some(invoke),
+            Txn::Completed(_) => None,
+        }
+    }
+
+    fn completion(self) -> Option<EventId> {
+        match self {
+            Txn::Completed(completion) | Txn::Both(_, completion) => Some(completion),
+            Txn::Invoked(_) => None,
+        }
+    }
+
+    fn first(self) -> EventId {
+        match self {
+            Txn::Invoked(it) | Txn::Completed(it) | Txn::Both(it, _) => it,
+        }
+    }
+
+    fn last(self) -> EventId {
+        match self {
+            Txn::Invoked(it) | Txn::Completed(it) | Txn::Both(_, it) => it,
+        }
     }
 }
 
@@ -46,33 +69,33 @@ pub(super) fn build(
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
-    let all = &events.all;
     let txns = pair(events);
-    let clock = choose_clock(all);
-    let by_index = all.iter().all(|event| event.index.get().is_some());
+    let clock = choose_clock(events);
+    let by_index = events.all().all(|event| event.index.get().is_some());
     let is_list = is_list_append(events);
     if !is_list {
         builder.initial_everywhere(Token::Nil);
     }
     events.declare(input, builder)?;
-    let feed = Feed {
+    let mut feed = Feed {
         input,
         events,
         is_list,
         queries: events.queries(),
+        placed: vec![FxHashMap::default(); events.parts.len()],
     };
     let mut lanes = Lanes::default();
-    builder.reserve_ops(events.steps.len());
+    builder.reserve_ops(events.parts.iter().map(|part| part.steps.len()).sum());
     let mut polled = input.polled();
-    for txn in &txns {
+    for &txn in &txns {
         polled.step()?;
-        let last = &all[txn.completion.or(txn.invoke).unwrap_or(0)];
+        let last = events.event(txn.last());
         let name = Token::Int(if by_index {
             last.index.get().unwrap_or(0)
         } else {
-            last.number
+            events.number(txn.last())
         });
-        let status = match txn.completion.map(|index| all[index].kind) {
+        let status = match txn.completion().map(|id| events.event(id).kind) {
             Some(EventKind::Ok) => Status::Committed,
             Some(EventKind::Fail) => Status::Aborted,
             _ => Status::Unknown,
@@ -83,9 +106,9 @@ pub(super) fn build(
         builder
             .begin(session, name, status)
             .map_err(|error| input.error_in_line(last.at, error))?;
-        let begin = txn.invoke.and_then(|index| moment(clock, &all[index]));
-        let commit = txn.completion.filter(|_| is_over);
-        let commit = commit.and_then(|index| moment(clock, &all[index]));
+        let begin = txn.invoke().and_then(|id| moment(clock, events, id));
+        let commit = txn.completion().filter(|_| is_over);
+        let commit = commit.and_then(|id| moment(clock, events, id));
         if let (Some(begin), Some(commit)) = (begin, commit)
             && commit < begin
         {
@@ -138,69 +161,63 @@ impl Waiting {
 
 /// The transactions, in order of their first events.
 fn pair(events: &Events) -> Vec<Txn> {
-    let mut txns: Vec<Txn> = Vec::with_capacity(events.all.len().div_ceil(2));
+    let mut txns: Vec<Txn> = Vec::with_capacity(events.n_events().div_ceil(2));
     let mut open: FxHashMap<Option<i64>, Waiting> = FxHashMap::default();
-    for (index, event) in events.all.iter().enumerate() {
+    for (id, event) in numbered(&events.parts) {
         let waiting = open.entry(event.process).or_default();
         if event.kind == EventKind::Invoke {
             waiting.push(txns.len());
-            txns.push(Txn {
-                invoke: Some(index),
-                completion: None,
-            });
+            txns.push(Txn::Invoked(id));
             continue;
         }
-        let fits = |txn: usize| {
-            let invoke = txns[txn].invoke.map(|invoke| &events.all[invoke]);
-            invoke.is_some_and(|invoke| completes(events, invoke, event))
-        };
+        let fits = |txn: usize| completes(events, txns[txn].first(), id);
         match waiting.take(fits) {
-            Some(txn) => txns[txn].completion = Some(index),
-            None => txns.push(Txn {
-                invoke: None,
-                completion: Some(index),
-            }),
+            Some(txn) => txns[txn] = Txn::Both(txns[txn].first(), id),
+            None => txns.push(Txn::Completed(id)),
         }
     }
     txns
 }
 
 /// Whether a completion has the steps of an invocation, but for what the reads returned.
-fn completes(events: &Events, invoke: &ClientEvent, completion: &ClientEvent) -> bool {
+fn completes(events: &Events, invoke: EventId, completion: EventId) -> bool {
     let (asked, done) = (events.steps(invoke), events.steps(completion));
     let same = |(a, b): (&MicroOp, &MicroOp)| {
         a.action == b.action && a.key == b.key && (a.action.is_read() || a.content == b.content)
     };
-    !completion.has_steps || (asked.len() == done.len() && asked.iter().zip(done).all(same))
+    let repeats = || asked.len() == done.len() && asked.iter().zip(done).all(same);
+    !events.event(completion).has_steps || repeats()
 }
 
 /// Invocations give real time: by `:time` where it runs, else by `:index`, else by their order in the file.
-fn choose_clock(all: &[ClientEvent]) -> Clock {
-    if !all.iter().any(|event| event.kind == EventKind::Invoke) {
+fn choose_clock(events: &Events) -> Clock {
+    let all = || events.all();
+    if !all().any(|event| event.kind == EventKind::Invoke) {
         return Clock::None;
     }
-    let has_time = all.iter().all(|event| event.time.get().is_some());
-    let runs = all.iter().any(|event| event.time != all[0].time);
+    let has_time = all().all(|event| event.time.get().is_some());
+    let first = all().next().map(|event| event.time);
+    let runs = all().any(|event| Some(event.time) != first);
     if has_time && runs {
         Clock::Time
-    } else if all.iter().all(|event| event.index.get().is_some()) {
+    } else if all().all(|event| event.index.get().is_some()) {
         Clock::Index
     } else {
         Clock::Order
     }
 }
 
-fn moment(clock: Clock, event: &ClientEvent) -> Option<i64> {
+fn moment(clock: Clock, events: &Events, id: EventId) -> Option<i64> {
     match clock {
         Clock::None => None,
-        Clock::Time => event.time.get(),
-        Clock::Index => event.index.get(),
-        Clock::Order => Some(event.number),
+        Clock::Time => events.event(id).time.get(),
+        Clock::Index => events.event(id).index.get(),
+        Clock::Order => Some(events.number(id)),
     }
 }
 
 fn is_list_append(events: &Events) -> bool {
-    events.steps.iter().any(|step| {
+    events.all_steps().any(|step| {
         step.action == Action::Append
             || (step.action == Action::Read && matches!(step.content, Content::List(..)))
     })
@@ -210,14 +227,14 @@ fn is_list_append(events: &Events) -> bool {
 /// one lane a process, which is kept without an allocation.
 #[derive(Default)]
 struct ProcessLanes {
-    first_free_after: Option<(usize, usize)>,
-    free_after: BinaryHeap<Reverse<(usize, usize)>>,
+    first_free_after: Option<(EventId, usize)>,
+    free_after: BinaryHeap<Reverse<(EventId, usize)>>,
     n_lanes: usize,
 }
 
 impl ProcessLanes {
     /// A lane that is free when a transaction starts.
-    fn take(&mut self, start: usize, end: Option<usize>) -> usize {
+    fn take(&mut self, start: EventId, end: Option<EventId>) -> usize {
         let free = match (self.first_free_after, self.free_after.peek()) {
             (Some(first), Some(&Reverse(other))) => Some(first.min(other)),
             (first, other) => first.or(other.map(|it| it.0)),
@@ -259,7 +276,7 @@ impl Lanes {
     /// The session of the next transaction; transactions come in order of their first events.
     fn session(
         &mut self,
-        txn: &Txn,
+        txn: Txn,
         process: Option<i64>,
         is_over: bool,
         builder: &mut HistoryBuilder,
@@ -269,12 +286,12 @@ impl Lanes {
             self.n_alone += 1;
             return builder.text(&format!("no process {}", self.n_alone));
         };
-        let end = txn.completion.filter(|_| is_over);
+        let end = txn.completion().filter(|_| is_over);
         let lane = self
             .processes
             .entry(process)
             .or_default()
-            .take(txn.start(), end);
+            .take(txn.first(), end);
         if lane == 0 {
             return Token::Int(process);
         }
@@ -290,23 +307,26 @@ struct Feed<'a> {
     is_list: bool,
     /// What predicates ask.
     queries: Vec<Query>,
+    /// Where the builder keeps the lists of each part, by their first items: lists that begin with each other have the same.
+    placed: Vec<FxHashMap<u32, ListPlace>>,
 }
 
 impl Feed<'_> {
     fn steps(
-        &self,
-        txn: &Txn,
+        &mut self,
+        txn: Txn,
         status: Status,
         builder: &mut HistoryBuilder,
     ) -> Result<(), ReadError> {
         let (input, events, is_list) = (self.input, self.events, self.is_list);
-        let all = &events.all;
-        let completion = txn.completion.map(|index| &all[index]);
-        let source = completion.filter(|event| event.has_steps);
-        let Some(event) = source.or(txn.invoke.map(|index| &all[index])) else {
+        let completion = txn.completion();
+        let source = completion.filter(|&id| events.event(id).has_steps);
+        let Some(id) = source.or(txn.invoke()) else {
             return Ok(());
         };
-        for step in events.steps(event) {
+        let event = events.event(id);
+        let items = &events.part(id).items;
+        for step in events.steps(id) {
             let keeps_read = match status {
                 Status::Committed => source.is_some(),
                 Status::Unknown => source.is_some() && step.content != Content::Nil,
@@ -321,8 +341,8 @@ impl Feed<'_> {
                         let words = "a predicate in a history of lists".to_owned();
                         return Err(input.error_in_line(event.at, InputProblem::Unsupported(words)));
                     };
-                    let rows = &events.items[first as usize..end as usize];
-                    jepsen_predicates::feed(&self.queries[place as usize], rows, builder);
+                    let rows = &items[first as usize..end as usize];
+                    predicates::feed(&self.queries[place as usize], rows, builder);
                 }
                 (Action::Insert, Content::One(value)) => {
                     builder.insert(step.key, value);
@@ -335,8 +355,9 @@ impl Feed<'_> {
                     builder.read(step.key, Token::Nil);
                 }
                 (Action::Read, Content::List(first, end)) => {
-                    let items = &events.items[first as usize..end as usize];
-                    builder.read_list(step.key, items.iter().copied());
+                    let items = &items[first as usize..end as usize];
+                    let placed = &mut self.placed[id.part as usize];
+                    read_list(step.key, first, items, placed, builder);
                 }
                 (Action::Read, Content::One(_)) if is_list => {
                     let words = format!(
@@ -371,4 +392,20 @@ impl Feed<'_> {
         }
         Ok(())
     }
+}
+
+/// Adds the read of a list whose first item stands at `first` in its part.
+fn read_list(
+    key: Token,
+    first: u32,
+    items: &[Token],
+    placed: &mut FxHashMap<u32, ListPlace>,
+    builder: &mut HistoryBuilder,
+) {
+    if items.is_empty() {
+        builder.read_list(key, []);
+        return;
+    }
+    let place = builder.read_list_like(key, items, placed.get(&first).copied());
+    placed.insert(first, place);
 }

@@ -8,7 +8,7 @@ use kingsnake_history::model::{
 };
 
 use super::datum::Datum;
-use super::jepsen::{Action, Content, Events, MicroOp, token};
+use super::events::{Action, Content, Events, MicroOp, Part};
 use crate::cursor::{Cursor, Input};
 use crate::error::{InputProblem, ReadError};
 
@@ -25,15 +25,13 @@ pub(super) enum Asked {
 }
 
 /// Reads `:true`, `[:= v]` or `[:mod m r]`.
-fn asked(datum: &Datum<'_>, builder: &mut HistoryBuilder) -> Option<Asked> {
+fn asked(datum: &Datum<'_>, part: &mut Part) -> Option<Asked> {
     match datum.seq() {
         None => match datum {
             Datum::Other("true") => Some(Asked::True),
             _ => (datum.word() == Some("true")).then_some(Asked::True),
         },
-        Some([sign, value]) if sign.word() == Some("=") => {
-            Some(Asked::Equals(token(value, builder)))
-        }
+        Some([sign, value]) if sign.word() == Some("=") => Some(Asked::Equals(part.token(value))),
         Some([word, Datum::Int(modulus), Datum::Int(rest)])
             if word.word() == Some("mod") && *modulus != 0 =>
         {
@@ -44,23 +42,22 @@ fn asked(datum: &Datum<'_>, builder: &mut HistoryBuilder) -> Option<Asked> {
 }
 
 /// A key of a map. JSON writes them all as texts, so there a whole number stands for the number.
-fn map_key(datum: &Datum<'_>, is_json: bool, builder: &mut HistoryBuilder) -> Token {
+fn map_key(datum: &Datum<'_>, part: &mut Part) -> Token {
     match datum {
-        Datum::Text(text) if is_json => match text.parse() {
+        Datum::Text(text) if part.is_json => match text.parse() {
             Ok(number) => Token::Int(number),
-            Err(_) => builder.text(text),
+            Err(_) => part.text(text),
         },
-        other => token(other, builder),
+        other => part.token(other),
     }
 }
 
-impl Events {
+impl Part {
     /// Reads a step `[:rp predicate rows]`; an invocation has no rows.
     pub(super) fn read_predicate(
         &mut self,
         here: &Cursor<'_>,
         parts: &[Datum<'_>],
-        builder: &mut HistoryBuilder,
     ) -> Result<MicroOp, ReadError> {
         let wrong = |found: &str| {
             here.fail(InputProblem::Syntax {
@@ -74,7 +71,7 @@ impl Events {
             [_, predicate, rows] => (predicate, rows),
             _ => return Err(wrong("a step :rp of other parts")),
         };
-        let Some(asked) = asked(predicate, builder) else {
+        let Some(asked) = asked(predicate, self) else {
             return Err(wrong("a predicate of another form"));
         };
         let place = self.asked.iter().position(|it| *it == asked);
@@ -87,8 +84,8 @@ impl Events {
             Datum::Map(rows, _) => {
                 let first = self.items.len() as u32;
                 for (key, value) in rows {
-                    let key = map_key(key, self.is_json, builder);
-                    let value = token(value, builder);
+                    let key = map_key(key, self);
+                    let value = self.token(value);
                     self.items.extend([key, value]);
                 }
                 Content::List(first, self.items.len() as u32)
@@ -103,18 +100,20 @@ impl Events {
     }
 
     /// Takes `{:f :init, :value {k v}}`: what the keys hold before the first transaction.
-    pub(super) fn read_init(&mut self, value: &Datum<'_>, builder: &mut HistoryBuilder) -> bool {
+    pub(super) fn read_init(&mut self, value: &Datum<'_>) -> bool {
         let Datum::Map(rows, _) = value else {
             return false;
         };
         for (key, value) in rows {
-            let key = map_key(key, self.is_json, builder);
-            let value = token(value, builder);
+            let key = map_key(key, self);
+            let value = self.token(value);
             self.initial.push((key, value));
         }
         true
     }
+}
 
+impl Events {
     /// Declares the table of all keys, and what they hold at first.
     pub(super) fn declare(
         &self,
@@ -137,7 +136,7 @@ impl Events {
     pub(super) fn queries(&self) -> Vec<Query> {
         let mut numbers: Vec<i64> = Vec::new();
         if self.asked.iter().any(|it| matches!(it, Asked::Mod(..))) {
-            let written = self.steps.iter().filter_map(|step| match step.content {
+            let written = self.all_steps().filter_map(|step| match step.content {
                 Content::One(Token::Int(number)) => Some(number),
                 _ => None,
             });
@@ -145,7 +144,8 @@ impl Events {
                 Token::Int(number) => Some(number),
                 _ => None,
             });
-            let read = self.items.iter().filter_map(|it| match it {
+            let items = self.parts.iter().flat_map(|part| &part.items);
+            let read = items.filter_map(|it| match it {
                 Token::Int(number) => Some(*number),
                 _ => None,
             });

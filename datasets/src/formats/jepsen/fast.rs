@@ -1,17 +1,22 @@
 //! The events that nearly every line of a large Jepsen log has, read without a tree: known fields, whole numbers, steps on
 //! plain keys. Whatever else stands there is left to the general reader, so both must mean the same.
 //!
-//! What an invocation asked is passed over: its completion repeats it, so a mistake there is not noticed. [`read_skipped`] comes
-//! back for those that need it.
+//! What an invocation asked is passed over: its completion repeats it, so a mistake there is not noticed. [`skipped`](super::skipped)
+//! comes back for those that need it.
 
 use std::num::NonZeroU32;
 
-use kingsnake_history::model::{HistoryBuilder, Token};
-use rustc_hash::FxHashMap;
+use kingsnake_history::model::Token;
+use memchr::memchr;
 
+use super::Way;
 use super::datum::Dialect;
-use super::jepsen::{Action, ClientEvent, Content, EventKind, Events, MicroOp, Stamp, Way};
+use super::events::{Action, ClientEvent, Content, EventKind, MicroOp, Part, Stamp};
+use super::lists::{Known, is_blank};
 use crate::cursor::Cursor;
+
+/// What newer versions of Jepsen write before the map of an event.
+const RECORD: &[u8] = b"#jepsen.history.Op";
 
 /// What stands after `:value`.
 #[derive(Clone, Copy)]
@@ -35,100 +40,65 @@ enum F {
 
 /// Reads one event if it is of the usual form; else the cursor and the events are as before.
 pub(super) fn read_event(
-    events: &mut Events,
+    part: &mut Part,
     cursor: &mut Cursor<'_>,
     dialect: Dialect,
     way: Way,
-    number: i64,
-    builder: &mut HistoryBuilder,
+    number: u32,
 ) -> bool {
     #[cfg(test)]
     if way == Way::General {
         return false;
     }
     let start = cursor.at;
-    let lengths = (events.steps.len(), events.items.len());
+    let n_steps = part.steps.len();
     let mut reader = Reader {
-        events,
+        part,
         cursor,
         dialect,
-        builder,
+        way,
     };
-    if let Some(event) = reader.event(start, way, number) {
-        reader.events.all.push(event);
+    if let Some(event) = reader.event(start, number) {
+        reader.part.all.push(event);
         return true;
     }
+    // Items stay: the longest list of a key may be among them.
     cursor.at = start;
-    events.steps.truncate(lengths.0);
-    events.items.truncate(lengths.1);
+    part.steps.truncate(n_steps);
     false
 }
 
-/// Reads what was passed over where it is needed: the completion does not repeat it, is missing, or may be another's.
-pub(super) fn read_skipped(
-    events: &mut Events,
-    mut cursor: Cursor<'_>,
+/// Reads the steps that stand here, if they are of the usual form.
+pub(super) fn read_steps(
+    part: &mut Part,
+    cursor: &mut Cursor<'_>,
     dialect: Dialect,
-    builder: &mut HistoryBuilder,
-) {
-    if events.all.iter().all(|event| event.skipped.is_none()) {
-        return;
+) -> Option<(u32, u32)> {
+    let n_steps = part.steps.len();
+    let mut reader = Reader {
+        part,
+        cursor,
+        dialect,
+        way: Way::Fast,
+    };
+    let steps = reader.steps();
+    if steps.is_none() {
+        part.steps.truncate(n_steps);
     }
-    // The invocation that a process waits for, and how many are open.
-    let mut open: FxHashMap<Option<i64>, (Option<usize>, usize)> = FxHashMap::default();
-    let mut needed = Vec::new();
-    for (at, event) in events.all.iter().enumerate() {
-        let (waiting, n_open) = open.entry(event.process).or_default();
-        if event.kind == EventKind::Invoke {
-            *n_open += 1;
-            if *n_open > 1 {
-                needed.extend(waiting.take());
-                needed.push(at);
-            } else {
-                *waiting = Some(at);
-            }
-            continue;
-        }
-        *n_open = n_open.saturating_sub(1);
-        if let Some(invoke) = waiting.take()
-            && !event.has_steps
-        {
-            needed.push(invoke);
-        }
-    }
-    needed.extend(open.into_values().filter_map(|(waiting, _)| waiting));
-    needed.sort_unstable();
-    for at in needed {
-        let Some(value_at) = events.all[at].skipped_at() else {
-            continue;
-        };
-        cursor.at = value_at;
-        let mut reader = Reader {
-            events,
-            cursor: &mut cursor,
-            dialect,
-            builder,
-        };
-        if let Some(steps) = reader.steps() {
-            events.all[at].steps = steps;
-            events.all[at].skipped = None;
-        } else {
-            events.unread.push(at);
-        }
-    }
+    steps
 }
 
 struct Reader<'e, 'c, 'a> {
-    events: &'e mut Events,
+    part: &'e mut Part,
     cursor: &'c mut Cursor<'a>,
     dialect: Dialect,
-    builder: &'e mut HistoryBuilder,
+    way: Way,
 }
 
 impl<'a> Reader<'_, '_, 'a> {
     #[inline]
     fn blanks(&mut self) {
-        while matches!(self.cursor.peek(), b' ' | b',' | b'\t' | b'\r' | b'\n') {
+        while is_blank(self.cursor.peek()) {
             self.cursor.at += 1;
         }
     }
@@ -199,7 +169,10 @@ impl<'a> Reader<'_, '_, 'a> {
         true
     }
 
-    fn event(&mut self, start: usize, way: Way, number: i64) -> Option<ClientEvent> {
+    fn event(&mut self, start: usize, number: u32) -> Option<ClientEvent> {
+        if self.dialect == Dialect::Edn && self.cursor.rest().starts_with(RECORD) {
+            self.cursor.at += RECORD.len();
+        }
         if !self.cursor.pass(b'{') {
             return None;
         }
@@ -260,7 +233,7 @@ impl<'a> Reader<'_, '_, 'a> {
                 _ => return None,
             };
             // The general reader takes the first of two fields of one name.
-            if n_seen & bit != 0 && way == Way::Fast {
+            if n_seen & bit != 0 && !self.way.is_hasty() {
                 return None;
             }
             n_seen |= bit;
@@ -359,17 +332,17 @@ impl<'a> Reader<'_, '_, 'a> {
 
     /// `[[:r 1 nil] [:append 2 3]]`
     fn steps(&mut self) -> Option<(u32, u32)> {
-        let first = self.events.steps.len() as u32;
+        let first = self.part.steps.len() as u32;
         if !self.cursor.pass(b'[') {
             return None;
         }
         loop {
             self.blanks();
             if self.cursor.pass(b']') {
-                return Some((first, self.events.steps.len() as u32));
+                return Some((first, self.part.steps.len() as u32));
             }
             let step = self.step()?;
-            self.events.steps.push(step);
+            self.part.steps.push(step);
         }
     }
 
@@ -393,7 +366,7 @@ impl<'a> Reader<'_, '_, 'a> {
                 _ => Content::One(Token::Nil),
             }
         } else if action == Action::Read && self.cursor.pass(b'[') {
-            self.list()?
+            self.list(key)?
         } else {
             Content::One(self.plain()?)
         };
@@ -406,15 +379,40 @@ impl<'a> Reader<'_, '_, 'a> {
     }
 
     /// The items of a list and its end.
-    fn list(&mut self) -> Option<Content> {
-        let first = self.events.items.len() as u32;
+    fn list(&mut self, key: Token) -> Option<Content> {
+        let start = self.cursor.at;
+        let length = memchr(b']', self.cursor.rest())?;
+        let bytes = self.cursor.input.bytes;
+        let text = &bytes[start..start + length];
+        let (first, end) = match self.part.lists.find(key, text, bytes) {
+            Known::Whole(first, end) => (first, end),
+            Known::Begin(n_known) => {
+                self.cursor.at += n_known;
+                let new = self.items(start)?;
+                let (lists, items) = (&mut self.part.lists, &mut self.part.items);
+                lists.continue_longest(key, (start, length), &new, items)
+            }
+            Known::No => {
+                let new = self.items(start)?;
+                let first = self.part.items.len() as u32;
+                self.part.items.extend(new.iter().map(|it| it.0));
+                (first, self.part.items.len() as u32)
+            }
+        };
+        self.cursor.at = start + length + 1;
+        Some(Content::List(first, end))
+    }
+
+    /// The items up to the end of a list that began at `start`, each with its end.
+    fn items(&mut self, start: usize) -> Option<Vec<(Token, u32)>> {
+        let mut items = Vec::new();
         loop {
             self.blanks();
-            if self.cursor.pass(b']') {
-                return Some(Content::List(first, self.events.items.len() as u32));
+            if self.cursor.peek() == b']' {
+                return Some(items);
             }
             let item = Token::Int(self.int()?);
-            self.events.items.push(item);
+            items.push((item, u32::try_from(self.cursor.at - start).ok()?));
         }
     }
 
@@ -424,12 +422,14 @@ impl<'a> Reader<'_, '_, 'a> {
         if let Some(number) = self.int() {
             return Some(Token::Int(number));
         }
-        let word = std::str::from_utf8(self.word()?).ok()?;
-        Some(if self.dialect == Dialect::Edn {
-            self.builder.text(&format!(":{word}"))
-        } else {
-            self.builder.text(word)
-        })
+        let start = self.cursor.at;
+        let word = self.word()?;
+        // Keywords keep their colon.
+        let text = match self.dialect {
+            Dialect::Edn => &self.cursor.input.bytes[start..self.cursor.at],
+            Dialect::Json => word,
+        };
+        Some(self.part.text(std::str::from_utf8(text).ok()?))
     }
 
     /// Whether the event says which steps it has, and which.
@@ -439,7 +439,7 @@ impl<'a> Reader<'_, '_, 'a> {
         f: Option<F>,
         value: Found,
     ) -> Option<(bool, (u32, u32), Option<usize>)> {
-        let first = self.events.steps.len() as u32;
+        let first = self.part.steps.len() as u32;
         let (key, action, content) = match (f, value) {
             (None | Some(F::Txn), Found::Nothing) => return Some((false, (first, first), None)),
             (_, Found::Steps(start, end)) => {
@@ -447,11 +447,11 @@ impl<'a> Reader<'_, '_, 'a> {
                 if start == end && !matches!(f, None | Some(F::Txn)) {
                     return None;
                 }
-                self.events.has_txns = true;
+                self.part.has_txns = true;
                 return Some((true, (start, end), None));
             }
             (None | Some(F::Txn), Found::Skipped(at)) => {
-                self.events.has_txns = true;
+                self.part.has_txns = true;
                 return Some((true, (first, first), Some(at)));
             }
             (Some(F::Read), Found::Nothing) => (None, Action::Read, Content::Nil),
@@ -467,9 +467,9 @@ impl<'a> Reader<'_, '_, 'a> {
         };
         let key = match key {
             Some(key) => Token::Int(key),
-            None => self.events.register(self.builder),
+            None => self.part.register(),
         };
-        self.events.steps.push(MicroOp {
+        self.part.steps.push(MicroOp {
             action,
             key,
             content,
