@@ -15,6 +15,7 @@ mod graphs;
 pub mod linearizable;
 mod meaning;
 pub mod order;
+pub mod order_sources;
 mod refusal;
 pub mod refutation;
 mod results;

@@ -43,7 +43,7 @@ pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> 
     replay_from(history, spec, order, &[])
 }
 
-fn replay_from(
+pub(super) fn replay_from(
     history: &History,
     spec: Spec,
     order: &[TxnId],
@@ -209,7 +209,7 @@ impl Replay<'_> {
                 ));
             }
         }
-        if model.is_weak() {
+        if model.is_weak() || model == Model::Psi {
             self.aggregates(txn)?;
         }
         if self.pasts.is_some() {

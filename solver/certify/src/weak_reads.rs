@@ -47,6 +47,11 @@ pub(super) struct Wary<'h> {
 }
 
 impl<'h> Wary<'h> {
+    /// Those of them that a query asks for.
+    pub(super) fn within(&self, query: RangeQuery<'h>) -> Vec<KeyId> {
+        self.keys.within(query).collect()
+    }
+
     /// The keys that were there before any transaction, or that somebody deleted.
     pub(super) fn of(meaning: &Meaning<'h>) -> Self {
         let history = meaning.history();
