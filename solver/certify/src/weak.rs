@@ -239,7 +239,7 @@ impl Replay<'_> {
                 continue;
             }
             let results = self.meaning.statement_results(txn, nth);
-            if !results.is_some_and(|(results, result)| results == [result]) {
+            if results.is_none_or(|(results, result)| results != [result]) {
                 let name = self.name(txn);
                 return Err(format!("an aggregate of {name} has another result"));
             }

@@ -81,13 +81,13 @@ impl Counting {
     ) -> bool {
         let tally = self.tally(history);
         let rows = self.rows.iter().map(|it| {
-            let mut cells: Vec<Token> = match taken(it.choice) {
-                Some(version) => vec![it.row.cell(version)],
-                None => {
-                    let candidates = choices[it.choice].candidates.iter();
-                    candidates.map(|&version| it.row.cell(version)).collect()
-                }
+            let taken = taken(it.choice);
+            let versions = match &taken {
+                Some(version) => std::slice::from_ref(version),
+                None => choices[it.choice].candidates.as_slice(),
             };
+            let cells = versions.iter().map(|&version| it.row.cell(version));
+            let mut cells: Vec<Token> = cells.collect();
             cells.sort_unstable();
             cells.dedup();
             cells

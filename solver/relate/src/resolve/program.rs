@@ -28,6 +28,9 @@ pub struct ProgramGap {
     pub places: Range<u32>,
 }
 
+/// Reads in program order, their statements, and those that can have been of several versions.
+pub(super) type Kept = (Vec<ProgramRead>, Vec<u32>, Vec<(u32, Vec<VersionId>)>);
+
 /// The external reads of all transactions, in program order; none where they were not asked for.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReads {
@@ -46,7 +49,7 @@ impl ProgramReads {
     /// Takes reads that stand in the order of their readers.
     pub(super) fn new(
         n_nodes: usize,
-        (program, statement, choices): (Vec<ProgramRead>, Vec<u32>, Vec<(u32, Vec<VersionId>)>),
+        (program, statement, choices): Kept,
         gaps: Vec<ProgramGap>,
     ) -> Self {
         let mut node_start = vec![0; n_nodes + 1];
