@@ -11,8 +11,9 @@ use super::assumed::{check_edges, check_keys};
 use super::clock::window;
 use super::conditions::Conditions;
 use super::dependencies;
+use super::order_sources::sources_in;
 use super::table::LiveRows;
-use super::weak::replay_commits;
+use super::weak::{replay_commits, replay_from};
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Certificate, Moment, Point};
@@ -58,7 +59,8 @@ fn replay_with(
         let is_commit = |point: &&Point| point.moment != Moment::Begin;
         let commits = certificate.order.iter().filter(is_commit);
         let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
-        replay_commits(history, spec, &commits)?;
+        let sources = sources_in(history, spec, certificate);
+        replay_from(history, spec, &commits, &sources)?;
     }
     let mut replay = Replay::new(history, spec);
     replay.aggregates = aggregates;

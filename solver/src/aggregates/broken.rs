@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::tally::Tally;
+use crate::level::Spec;
 use crate::model::{Act, History, KeyId, Op, Token};
 use crate::resolve::{Aggregate, CountedRow, Node, Resolved, VersionId};
 use crate::verdict::{Moment, Point};
@@ -15,15 +16,26 @@ pub(super) struct Wrong {
     pub(super) seen: Vec<(KeyId, Token)>,
 }
 
-/// The aggregates that have another result in an order of transactions, or of begins, at which all reads happen, and commits.
-pub(super) fn broken(history: &History, base: &Resolved, order: &[Point]) -> Vec<Wrong> {
+/// The aggregates that have another result in an order of transactions, or of begins and commits; each reads where its level says.
+pub(super) fn broken(
+    history: &History,
+    spec: Spec,
+    base: &Resolved,
+    order: &[Point],
+) -> Vec<Wrong> {
     let mut held: FxHashMap<KeyId, VersionId> = FxHashMap::default();
     let mut wrong = Vec::new();
     for point in order {
         let Some(node) = base.node(point.txn) else {
             continue;
         };
-        if point.moment != Moment::Commit {
+        let at_begin = spec.model_of(history, point.txn).reads_at_begin();
+        let reads = match point.moment {
+            Moment::Whole => true,
+            Moment::Begin => at_begin,
+            Moment::Commit => !at_begin,
+        };
+        if reads {
             let mut predicates = history.predicates(point.txn);
             if predicates.any(|it| matches!(it.act, Act::Aggregate { .. })) {
                 let aggregates = base.aggregates_of(history, node).into_iter();

@@ -235,7 +235,7 @@ pub(crate) fn settle(
     let (mut counted, mut reads) = (Counted::default(), Reads::new(base));
     loop {
         context.budget.check()?;
-        let wrong = broken(history, base, &order);
+        let wrong = broken(history, check.spec, base, &order);
         if wrong.is_empty() {
             return Ok((decider, order));
         }

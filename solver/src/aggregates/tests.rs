@@ -121,7 +121,7 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     match uncertain::settle(&check, &base, &counted, backend, &mut context) {
         Ok(decided) => {
             let order = phases::order(&decided).ok()?;
-            Some(super::broken(history, &base, &order).is_empty())
+            Some(super::broken(history, spec, &base, &order).is_empty())
         }
         Err(Exit::Refuted(_)) => Some(false),
         Err(Exit::Stop(_)) => None,

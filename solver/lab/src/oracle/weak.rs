@@ -336,6 +336,8 @@ impl Scene<'_> {
         let place = |txn: TxnId| order.iter().position(|&it| it == txn);
         self.of(t3).iter().all(|&(op, key, t1)| {
             let others = self.txns.iter().copied();
+            // Who is not placed yet comes later.
+            let others = others.filter(|t2| order.contains(t2));
             let others = others.filter(|&t2| t2 != t3 && Some(t2) != t1);
             let mut seen = others.filter(|&t2| {
                 left(self.history, t2, key).is_some() && self.sees(order, t3, op, t2)
