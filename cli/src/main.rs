@@ -39,13 +39,12 @@ mod telling;
 mod voice;
 mod words;
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{ArgMatches, FromArgMatches};
+use clap::ArgMatches;
 
 use answer::Answer;
-use args::{CheckArgs, Command, LevelArg, Typed};
+use args::{BenchCommand, CheckArgs, Command, LevelArg, Typed};
 use voice::Voice;
 
 /// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
@@ -62,12 +61,10 @@ fn hush_drivers() {
     }
 }
 
-fn main() -> ExitCode {
+fn main() {
     let start = Instant::now();
     hush_drivers();
-    let parsed = args::short().try_get_matches();
-    let parsed = parsed.and_then(|it| Typed::from_arg_matches(&it).map(|typed| (it, typed)));
-    let (matches, typed) = parsed.unwrap_or_else(|error| {
+    let (matches, typed) = args::parse().unwrap_or_else(|error| {
         failure::write_usage(&error);
         error.exit()
     });
@@ -80,13 +77,12 @@ fn main() -> ExitCode {
         failure::write(&matches, &error);
         2
     });
-    limits::end_at_once_if_left_behind(status);
-    status.into()
+    limits::end(status)
 }
 
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
-    let voice = Voice::new(&typed.voice);
-    if typed.leash {
+    let voice = Voice::new(&typed.general.voice);
+    if typed.general.leash {
         // A collector removes its servers and tables.
         let tidies_up = matches!(typed.command, Command::Collect(_));
         kingsnake_studies::stay_on_leash(tidies_up.then_some(Duration::from_secs(20)));
@@ -142,7 +138,12 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         Command::Collect(args) => commands::collect::run(&args, voice),
         Command::Hunt(args) => hunt::hunt(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),
-        Command::Bench { what } => commands::bench::run(&what, voice),
+        Command::Bench {
+            what: BenchCommand::Anneal(args),
+        } => limits::command(&args.limits.bounds.clone(), start, move |budget| {
+            commands::bench::anneal(&args, voice, start, budget)
+        }),
+        Command::Bench { what } => commands::bench::run(&what, voice, start),
         Command::Devices => commands::devices::run(),
         Command::Man(args) => commands::man::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),

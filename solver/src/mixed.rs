@@ -3,9 +3,7 @@
 use kingsnake_graph::RunOf;
 use kingsnake_lab::axioms;
 use kingsnake_lab::oracle::weak::holds_each;
-use kingsnake_lab::random::{
-    Rng, Wrong, sketch, small_mixed, small_mixed_rows, small_predicates, small_repeats_committed,
-};
+use kingsnake_lab::random::{sketch, small_mixed, small_mixed_rows};
 use kingsnake_relate::visible::{Visible, Why};
 
 use crate::agreement::{EngineOutcome, Exhaustive, engines, judge};
@@ -93,64 +91,6 @@ fn mixed_levels_agree_with_the_axioms_on_range_queries() {
         agree(1_500..10_000, small_mixed_rows, &[Techniques::default()]),
         1_500,
     );
-}
-
-/// Rows, conditions and aggregates, or repeated values, at pc, si and ser; a transaction without conditions may be at rc or ra.
-fn uncertain(seed: u64) -> History {
-    let mut rng = Rng::new(seed);
-    let mut history = if rng.chance(70) {
-        let wrong = [Wrong::NOT, Wrong::OFTEN][rng.below(2)];
-        small_predicates(&mut rng, wrong)
-    } else {
-        small_repeats_committed(seed)
-    };
-    history.retain_versions(|_| false);
-    let strong = [Model::Pc, Model::Si, Model::Ser];
-    let all = [Model::Pc, Model::Si, Model::Ser, Model::Rc, Model::Ra];
-    let set: Result<(), ()> = history.set_models(|history, txn| {
-        let has_conditions = history.predicates(txn).len() > 0;
-        let levels = if has_conditions {
-            &strong[..]
-        } else {
-            &all[..]
-        };
-        Ok(levels[rng.below(levels.len())])
-    });
-    set.expect("every level is one");
-    history
-}
-
-#[test]
-fn conditions_and_repeated_values_at_mixed_levels_agree_with_the_axioms() {
-    let (mut counts, mut n_refused) = ([0; 2], 0);
-    let n_seeds = match std::env::var_os("KINGSNAKE_LONG") {
-        Some(_) => 100_000,
-        None => 4_000,
-    };
-    for seed in 0..n_seeds {
-        let history = uncertain(seed);
-        for session_order in [true, false] {
-            let spec = spec(session_order);
-            let Some(truth) = holds_each(&history, session_order, &|txn| history.model(txn)) else {
-                continue;
-            };
-            let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-            let techniques = Techniques::default();
-            let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
-            let said = match report {
-                Ok(report) => matches!(report.verdict, Verdict::Satisfied(_)),
-                Err(CheckError::Resolve(ResolveError::Uncertain { .. })) => {
-                    n_refused += 1;
-                    continue;
-                }
-                Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", told(&history)),
-            };
-            assert_eq!(said, truth, "seed {seed}, {spec}\n{}", told(&history));
-            counts[usize::from(truth)] += 1;
-        }
-    }
-    println!("{n_refused} refused: weak transactions with reads in doubt");
-    counted(counts, 500);
 }
 
 /// What was made of a version of a run without being atomic comes after the whole run, which is read off and needs no lemma.

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::decide::{Backend, Decision, Side};
 use crate::heuristic::{self, Heuristic};
 use crate::level::{Model, Spec};
-use crate::model::{History, TxnId};
+use crate::model::History;
 use crate::progress::Phase;
 use crate::prune::{Contradiction, Cyclic, Device, Outcome, Pruned, prune_on};
 use crate::relate::{Polygraph, construct_within};
@@ -171,34 +171,11 @@ pub(crate) fn expect_decidable(check: &Check<'_>, polygraph: &Polygraph) -> Resu
         .uncertain()
         .len()
         .max(resolved.reads().choices().len());
-    let is_searched = match check.spec.model {
-        Model::Ser | Model::Si | Model::Pc => true,
-        Model::Mixed => mixed_is_searched(check.history, resolved),
-        _ => false,
-    };
+    let is_searched = matches!(check.spec.model, Model::Ser | Model::Si | Model::Pc);
     if !is_searched && (n_reads > 0 || check.history.n_predicates() > 0) {
         return Err(ResolveError::Uncertain { n_reads }.into());
     }
     Ok(())
-}
-
-/// Whether the reads in doubt of a history of mixed levels are of transactions that read the newest version, and matter to no other's
-/// reads: what a causal transaction sees depends on what others read.
-fn mixed_is_searched(history: &History, resolved: &Resolved) -> bool {
-    let has_causal = history.models().contains(&Model::Cc);
-    let is_weak = |txn: TxnId| history.model(txn).is_weak();
-    let mut asked = history.all_predicates().iter();
-    let reads = resolved.reads();
-    let mut weak = (0..resolved.n_txns() as u32).filter(|&node| is_weak(resolved.txn(node)));
-    let is_open = |node: u32| {
-        let of = reads.of(node);
-        let choices = reads.choices();
-        let first = choices.partition_point(|it| (it.0 as usize) < of.start);
-        choices
-            .get(first)
-            .is_some_and(|it| (it.0 as usize) < of.end)
-    };
-    !has_causal && !asked.any(|it| is_weak(it.0)) && !weak.any(is_open)
 }
 
 /// Settles what reachability settles.

@@ -4,6 +4,7 @@
 //! a broken kernel pass.
 
 mod anneal;
+mod anneal_batch;
 #[cfg(feature = "wgpu")]
 mod batch;
 #[cfg(feature = "wgpu")]
@@ -11,6 +12,8 @@ mod choices;
 mod cuts;
 #[cfg(feature = "wgpu")]
 mod failures;
+#[cfg(feature = "wgpu")]
+mod found;
 #[cfg(feature = "wgpu")]
 mod kernels;
 mod layouts;

@@ -1,6 +1,11 @@
 //! An acyclic graph by source, with a topological order: the type is the theorem.
 
+use rayon::prelude::*;
+
 use crate::edge::Edge;
+
+/// So many nodes a thread reduces at a time.
+const REDUCED_AT_ONCE: usize = 512;
 
 /// An acyclic graph.
 #[derive(Clone, Debug)]
@@ -20,18 +25,46 @@ impl Dag {
         n_nodes: usize,
         edges: impl Iterator<Item = &'a Edge> + Clone,
     ) -> Result<Self, Cyclic> {
+        Self::joined(n_nodes, None, edges)
+    }
+
+    /// This graph with more edges.
+    pub fn with<'a>(&self, more: impl Iterator<Item = &'a Edge> + Clone) -> Result<Self, Cyclic> {
+        Self::joined(self.n_nodes(), Some(self), more)
+    }
+
+    fn joined<'a>(
+        n_nodes: usize,
+        known: Option<&Dag>,
+        more: impl Iterator<Item = &'a Edge> + Clone,
+    ) -> Result<Self, Cyclic> {
         let mut starts = vec![0_u32; n_nodes + 1];
         let mut indegree = vec![0_u32; n_nodes];
-        for edge in edges.clone() {
+        for edge in more.clone() {
             starts[edge.from as usize + 1] += 1;
             indegree[edge.to as usize] += 1;
+        }
+        if let Some(known) = known {
+            for node in 0..n_nodes {
+                starts[node + 1] += known.successors(node as u32).len() as u32;
+            }
+            for &to in &known.targets {
+                indegree[to as usize] += 1;
+            }
         }
         for node in 0..n_nodes {
             starts[node + 1] += starts[node];
         }
         let mut targets = vec![0_u32; starts[n_nodes] as usize];
         let mut next = starts.clone();
-        for edge in edges {
+        if let Some(known) = known {
+            for (node, next) in next[..n_nodes].iter_mut().enumerate() {
+                let successors = known.successors(node as u32);
+                targets[*next as usize..][..successors.len()].copy_from_slice(successors);
+                *next += successors.len() as u32;
+            }
+        }
+        for edge in more {
             let at = &mut next[edge.from as usize];
             targets[*at as usize] = edge.to;
             *at += 1;
@@ -42,6 +75,45 @@ impl Dag {
             targets,
             order,
         })
+    }
+
+    /// The graph without the edges that a path of others implies (its transitive reduction), given where paths are.
+    #[must_use]
+    pub fn reduced(&self, reaches: impl Fn(u32, u32) -> bool + Sync) -> Self {
+        let place = self.places();
+        let nodes: Vec<u32> = (0..self.n_nodes() as u32).collect();
+        let reduce = |nodes: &[u32]| {
+            let (mut ends, mut kept) = (Vec::with_capacity(nodes.len()), Vec::new());
+            let mut targets: Vec<u32> = Vec::new();
+            for &node in nodes {
+                // What implies an edge is a path through a successor that stands nearer.
+                targets.clear();
+                targets.extend_from_slice(self.successors(node));
+                targets.sort_unstable_by_key(|&to| place[to as usize]);
+                targets.dedup();
+                let first = kept.len();
+                for &to in &targets {
+                    if !kept[first..].iter().any(|&nearer| reaches(nearer, to)) {
+                        kept.push(to);
+                    }
+                }
+                ends.push(kept.len() as u32);
+            }
+            (ends, kept)
+        };
+        let parts: Vec<(Vec<u32>, Vec<u32>)> =
+            nodes.par_chunks(REDUCED_AT_ONCE).map(reduce).collect();
+        let (mut starts, mut targets) = (vec![0_u32], Vec::new());
+        for (ends, kept) in parts {
+            let first = targets.len() as u32;
+            starts.extend(ends.iter().map(|end| first + end));
+            targets.extend(kept);
+        }
+        Dag {
+            starts,
+            targets,
+            order: self.order.clone(),
+        }
     }
 
     /// The number of nodes.

@@ -35,10 +35,9 @@ pub(super) type Kept = (Vec<ProgramRead>, Vec<u32>, Vec<(u32, Vec<VersionId>)>);
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReads {
     node_start: Vec<u32>,
-    op: Vec<u32>,
+    reads: Vec<ProgramRead>,
     /// The statements of the reads; empty where each operation is one.
     statement: Vec<u32>,
-    version: Vec<VersionId>,
     /// The reads that can have been of several versions, sorted.
     choices: Vec<(u32, Vec<VersionId>)>,
     /// What range queries did not return, by reader and operation.
@@ -61,12 +60,16 @@ impl ProgramReads {
         }
         ProgramReads {
             node_start,
-            op: program.iter().map(|read| read.op).collect(),
+            reads: program,
             statement,
-            version: program.iter().map(|read| read.version).collect(),
             choices,
             gaps,
         }
+    }
+
+    /// How many reads there are.
+    pub fn n_reads(&self) -> usize {
+        self.reads.len()
     }
 
     /// The reads of a transaction, by their numbers.
@@ -82,13 +85,14 @@ impl ProgramReads {
     /// made by one.
     #[inline]
     pub fn op(&self, read: usize) -> u32 {
-        self.op[read]
+        self.reads[read].op
     }
 
     /// The statement that made a read: its operation, unless the history has conditions, whose rows are of one statement.
     #[inline]
     pub fn statement(&self, read: usize) -> u32 {
-        self.statement.get(read).copied().unwrap_or(self.op[read])
+        let own = self.reads[read].op;
+        self.statement.get(read).copied().unwrap_or(own)
     }
 
     /// The reads that can have been of several versions, and those versions.
@@ -99,12 +103,12 @@ impl ProgramReads {
     /// The version that a read returned; of several, the one that is assumed.
     #[inline]
     pub fn version(&self, read: usize) -> VersionId {
-        self.version[read]
+        self.reads[read].version
     }
 
     /// Takes a read to be of a version.
     pub(super) fn assign(&mut self, read: usize, version: VersionId) {
-        self.version[read] = version;
+        self.reads[read].version = version;
     }
 
     /// What range queries did not return, by reader and operation; these keys have no reads of their own.

@@ -2,8 +2,6 @@
 //!
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use super::absence::{Absences, is_nothing};
@@ -13,7 +11,7 @@ use super::candidates::{Uncertain, keys_of, settle};
 use super::gaps::{Gap, Gaps, Under};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
-use super::numbering::{Numbering, Read};
+use super::numbering::{Numbering, Read, session_ranges};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
 use super::unreturned::UnreturnedQuery;
@@ -21,39 +19,23 @@ use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::level::Model;
-use crate::model::{History, KeyId, Op, RangeId, SessionId, Statements, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, RangeId, Statements, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// More findings of one kind than anybody reads.
 pub(super) const MAX_FINDINGS: usize = 1000;
 
-/// Resolves a history, as [`super::resolve`] says.
-pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, Keep::First)
-}
-
-/// Resolves a history without reads of deleted rows that queries did not return, as [`super::resolve_for`] says.
-pub(super) fn resolve_queries(
-    history: &History,
-    budget: &Budget,
-) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, Keep::Queries)
-}
-
-/// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
-pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, Keep::All)
-}
-
 /// Which reads become reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+pub(super) enum Keep {
     /// A transaction's first of each key.
     First,
     /// The same, but deleted rows that queries did not return stay queries.
     Queries,
     /// The first of each key, and all in program order.
     All,
+    /// All in program order; nobody asks a version for its readers.
+    Program,
 }
 
 /// What a value that was read is.
@@ -64,7 +46,12 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, ResolveError> {
+/// Resolves a history.
+pub(super) fn resolve(
+    history: &History,
+    budget: &Budget,
+    keep: Keep,
+) -> Result<Resolved, ResolveError> {
     let writers = Writers::of(history, budget)?;
     let mut absences = Absences::of(history, &writers, budget)?;
     let census = Census::of(history, &writers, &absences, budget)?;
@@ -80,7 +67,10 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
     }
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     walk.matching = matching.as_ref();
-    walk.keep_reads = keep == Keep::All;
+    walk.keep_reads = matches!(keep, Keep::All | Keep::Program);
+    if walk.keep_reads {
+        walk.program.reserve(history.n_ops());
+    }
     walk.keep_queries = keep_queries;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
@@ -96,7 +86,11 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
     findings.dedup();
     Ok(Resolved {
         sessions: session_ranges(history, &node_txn),
-        versions: numbering.versions(history, &reads),
+        versions: if keep == Keep::Program && program.1.is_empty() {
+            numbering.without_readers(history)
+        } else {
+            numbering.versions(history, &reads)
+        },
         gaps: Gaps {
             sorted: absences.sorted,
             gaps,
@@ -107,7 +101,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
         uncertain,
         aggregates: Aggregates::of(history, matching.as_ref()),
         findings,
-        reads: if keep == Keep::All {
+        reads: if matches!(keep, Keep::All | Keep::Program) {
             ProgramReads::new(node_txn.len(), program, program_gaps)
         } else {
             ProgramReads::default()
@@ -116,14 +110,6 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
     })
-}
-
-fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<Range<Node>> {
-    let place = |txn: u32| node_txn.partition_point(|node| node.0 < txn) as Node;
-    (0..history.n_sessions() as u32)
-        .map(|session| history.session_txns(SessionId(session)))
-        .map(|txns| place(txns.start)..place(txns.end))
-        .collect()
 }
 
 /// What a transaction has done to a key so far.
@@ -232,7 +218,7 @@ impl<'h> Walk<'h> {
             n_findings: FxHashMap::default(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
-            reads: Vec::with_capacity(history.n_ops() / 2),
+            reads: Vec::with_capacity(history.n_ops()),
             uncertain: Vec::new(),
             first_candidates: Vec::new(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
@@ -314,7 +300,7 @@ impl<'h> Walk<'h> {
                 own: None,
                 read: FirstRead::None,
             };
-            if self.has_ranges && self.under.touch(&self.absences.sorted, key) {
+            if self.has_ranges {
                 self.take_out_of_gap(key);
             }
         }
@@ -322,7 +308,11 @@ impl<'h> Walk<'h> {
     }
 
     /// Makes a read of its own of a key that the transaction under way had found absent in a gap.
+    #[inline(never)]
     fn take_out_of_gap(&mut self, key: KeyId) {
+        if !self.under.touch(&self.absences.sorted, key) {
+            return;
+        }
         self.state[key.index()].read = FirstRead::Of(self.reads.len() as u32);
         self.reads.push(Read {
             reader: self.node,
@@ -357,7 +347,7 @@ impl<'h> Walk<'h> {
                 self.find(anomaly, txn, at, key, other);
                 Ok(())
             }
-            None if is_nothing(self.history, value) && self.absences.matter() => {
+            None if self.absences.matter() && is_nothing(self.history, value) => {
                 self.nothing(node, txn, at, key, value)
             }
             None => self.external(node, txn, at, key, value),
@@ -396,6 +386,16 @@ impl<'h> Walk<'h> {
         key: KeyId,
         value: ValueId,
     ) -> Result<(), ResolveError> {
+        // Nearly all reads: one transaction wrote the value, and no other.
+        if self.writers.is_only_candidate(value) && !self.history.is_initial(value) {
+            if self.writers.writer(value) == txn {
+                self.own_later(txn, at, key, value);
+            } else {
+                let version = VersionId(self.numbering.version_of[value.index()]);
+                self.take_read(node, txn, at, key, version);
+            }
+            return Ok(());
+        }
         match self.version_read(txn, at, key, value)? {
             Seen::Nothing => {}
             Seen::Version(version) => self.take_read(node, txn, at, key, version),
@@ -445,7 +445,7 @@ impl<'h> Walk<'h> {
         self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
     }
 
-    /// The version that a value read by `txn` is; an anomaly is noted.
+    /// The version that a value read by `txn` is, where it is not just what another wrote; an anomaly is noted.
     fn version_read(
         &mut self,
         txn: TxnId,
@@ -455,15 +455,6 @@ impl<'h> Walk<'h> {
     ) -> Result<Seen, ResolveError> {
         let origin = self.writers.origin(value);
         let initial = self.history.is_initial(value);
-        if origin == ValueOrigin::Candidate && !initial && self.writers.rivals(value).is_empty() {
-            let writer = self.writers.writer(value);
-            if writer == txn {
-                self.own_later(txn, at, key, value);
-                return Ok(Seen::Nothing);
-            }
-            let version = VersionId(self.numbering.version_of[value.index()]);
-            return Ok(Seen::Version(version));
-        }
         if origin == ValueOrigin::Candidate {
             let candidates = self.candidates(txn, key, value)?;
             return Ok(match candidates.as_slice() {
