@@ -26,11 +26,7 @@ pub fn replay_weaker(
 }
 
 /// What the reads are of in an order.
-pub(super) fn sources_in(
-    history: &History,
-    spec: Spec,
-    order: &Certificate,
-) -> Vec<OperationSource> {
+fn sources_in(history: &History, spec: Spec, order: &Certificate) -> Vec<OperationSource> {
     let named: FxHashSet<TxnId> = order.order.iter().map(|point| point.txn).collect();
     let settled = history.with_effects_of(|txn| named.contains(&txn));
     let meaning = Meaning::of(&settled);
