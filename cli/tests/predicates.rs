@@ -143,6 +143,28 @@ fn somebody_can_write_a_producer_from_the_page_of_formats() {
     }
 }
 
+#[test]
+fn aggregates_are_decided_without_a_certificate() {
+    let scratch = Scratch::new();
+    let log = Producer::run(true);
+    let sum = scratch.put("sum.jsonl", &log);
+    let (all, last) = log.trim_end().rsplit_once('\n').expect("two lines");
+    let mut txn: Value = serde_json::from_str(last).expect("it is JSON");
+    let ops = txn["ops"].as_array_mut().expect("operations");
+    let aggregate = ops.last_mut().expect("it asked");
+    let told = aggregate[4].as_i64().expect("a sum");
+    aggregate[4] = json!(told + 1_000_000);
+    let wrong = scratch.put("wrong.jsonl", format!("{all}\n{txn}\n"));
+    for level in ["ser", "si", "pc", "cc", "ra", "rc-so", "rc", "auto"] {
+        expect(0, &["check", &sum, "--level", level]);
+        let said = expect(1, &["check", &wrong, "--level", level]);
+        if level != "auto" {
+            let words = "asked for the sum of balance over all rows and was told";
+            assert!(said.stdout.contains(words), "{level}: {}", said.stdout);
+        }
+    }
+}
+
 /// Two clients each find no even value of the other's, and insert one: a write skew that only predicates show.
 const SKEW: &str = "{:type :ok, :f :init, :process 9, :value {:x 1, :y 3}}
 {:type :invoke, :f :txn, :process 0, :value [[:rp [:mod 2 0] nil] [:insert :a 2]]}

@@ -1,5 +1,6 @@
 //! The check: one function over the [`phases`], from a history to a verdict that has been checked again.
 
+use crate::aggregates::{self, Counted};
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Origin};
@@ -124,6 +125,27 @@ fn settle(
     if check.spec.model == Model::Psi {
         return psi::settle(check, &polygraph, engines.backend, context);
     }
+    if !aggregates::has_aggregates(check.history) {
+        return settle_rows(check, polygraph, engines, context);
+    }
+    let mut engines = engines;
+    let base = polygraph.resolved().clone();
+    let found = settle_rows(check, polygraph, engines.lend(), context)?;
+    let base = if base.unreturned().is_empty() {
+        base
+    } else {
+        unreturned::all(check, &base, context)?.resolved().clone()
+    };
+    aggregates::settle(check, &base, found, engines.backend, context)
+}
+
+/// From the graph to an order that explains all that was read, and all rows that were not returned.
+fn settle_rows(
+    check: &Check<'_>,
+    polygraph: Polygraph,
+    engines: Engines<'_>,
+    context: &mut Context<'_>,
+) -> Result<(Decider, Vec<Point>), Exit> {
     if !polygraph.resolved().unreturned().is_empty() {
         return unreturned::settle(check, polygraph, engines, context);
     }
@@ -140,7 +162,8 @@ pub(crate) fn settle_reads(
     context: &mut Context<'_>,
 ) -> Result<Decided, Exit> {
     if !polygraph.resolved().uncertain().is_empty() {
-        return uncertain::settle(check, polygraph.resolved(), engines.backend, context);
+        let (base, counted) = (polygraph.resolved(), Counted::default());
+        return uncertain::settle(check, base, &counted, engines.backend, context);
     }
     let pruned = phases::prune(check, polygraph, engines.device, context)?;
     phases::decide(check, pruned, engines.backend, context)

@@ -122,7 +122,7 @@ fn is_answer(check: &Check<'_>, report: &Report, cases: &Cases<'_>) -> bool {
 /// An order of one case, once it is seen to explain the history itself.
 fn explained(check: &Check<'_>, report: Report) -> Result<Report, CheckError> {
     if let Verdict::Satisfied(order) = &report.verdict {
-        let holds = certify::order::replay_without_aggregates(check.history, check.spec, order);
+        let holds = certify::order::replay(check.history, check.spec, order);
         holds.map_err(|why| CheckError::Uncertified {
             decider: report.decider.name(),
             answer: "satisfied",

@@ -4,6 +4,7 @@
 //! [`decide`] → [`certify`]; a no becomes a proof in `kingsnake-refute`, and words are made by `kingsnake-tell`. From [`relate`] to [`decide`] everything is about graphs (`kingsnake-graph`).
 //! No GPU and no C++ here: the engines of other crates implement that crate's traits.
 
+mod aggregates;
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The phases of a check, each a function from what the phase before made. Whoever needs only the first of them (`export`, `stats`,
 //! the benchmarks) calls the same ones.
 
+use crate::aggregates::{self, Counted};
 use crate::budget::StopReason;
 use crate::certify;
 use crate::certify::Refusal;
@@ -9,7 +10,7 @@ use crate::context::Context;
 use crate::decide::{Backend, Decision, Side};
 use crate::heuristic::{self, Heuristic};
 use crate::level::{Model, Spec};
-use crate::model::{Act, History};
+use crate::model::History;
 use crate::progress::Phase;
 use crate::prune::{Contradiction, Cyclic, Device, Outcome, Pruned, prune_on};
 use crate::relate::{Polygraph, construct_within};
@@ -218,8 +219,10 @@ pub fn pose(check: &Check<'_>, context: &mut Context<'_>) -> Result<Pruned, Exit
     if !polygraph.resolved().unreturned().is_empty() {
         polygraph = unreturned::all(check, polygraph.resolved(), context)?;
     }
-    if !polygraph.resolved().uncertain().is_empty() {
-        polygraph = uncertain::pose(check, polygraph.resolved(), context)?;
+    if aggregates::has_aggregates(check.history) {
+        polygraph = aggregates::pose(check, polygraph.resolved(), context)?;
+    } else if !polygraph.resolved().uncertain().is_empty() {
+        polygraph = uncertain::pose(check, polygraph.resolved(), &Counted::default(), context)?;
     }
     prune(check, polygraph, None, context)
 }
@@ -373,14 +376,8 @@ pub fn certify(
 
 fn replay(check: &Check<'_>, decider: Decider, order: Certificate) -> Result<Verdict, Stop> {
     let (history, spec) = (check.history, check.spec);
-    certify::order::replay_without_aggregates(history, spec, &order)
+    certify::order::replay(history, spec, &order)
         .map_err(|why| uncertified(decider, "satisfied", why))?;
-    // An order that gives every aggregate its result is an answer; that this one does not is none.
-    let mut predicates = history.all_predicates().iter();
-    let has_aggregates = predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }));
-    if has_aggregates && certify::order::replay(history, spec, &order).is_err() {
-        return Err(CheckError::Aggregates.into());
-    }
     Ok(Verdict::Satisfied(order))
 }
 

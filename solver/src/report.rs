@@ -108,13 +108,6 @@ pub enum CheckError {
     /// The history is not one of registers.
     #[error(transparent)]
     NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
-    /// Orders explain all reads, and no order that was tried gives every aggregate its result.
-    #[error(
-        "some order explains every row that was read and every row that was not returned, but whether one also gives all aggregates \
-         their results is not decided; aggregates are checked with --certificate-from history or --along, and --no-predicates \
-         ignores conditions over rows"
-    )]
-    Aggregates,
     /// A back end failed.
     #[error(transparent)]
     Decide(#[from] DecideError),

@@ -114,6 +114,7 @@ fn first_cycle(proof: &mut Proof) -> &mut Vec<Step> {
         Proof::Cycle(steps) => steps,
         Proof::Split { one_first, .. } => first_cycle(one_first),
         Proof::Choice { cases, .. } => first_cycle(&mut cases[0].1),
+        Proof::Aggregate { ruled_out, .. } => first_cycle(&mut ruled_out[0].2),
     }
 }
 

@@ -17,5 +17,6 @@ pub mod stats;
 pub mod verify;
 pub mod verify_proof;
 pub mod weak;
+mod weak_evidence;
 pub mod white_box;
 pub mod workload;

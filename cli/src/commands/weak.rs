@@ -10,14 +10,14 @@ use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
-use kingsnake_solver::weak::{
-    CommitReason, CommitStep, OperationSource, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
-    check, replay,
+use kingsnake_solver::weak::{WeakLevel, WeakSpec, WeakVerdict, check, replay};
+use kingsnake_tell::{
+    Labels, causes, commit_story, condition_words, definition, impossible_result,
 };
-use kingsnake_tell::{Labels, commit_story, definition};
 use serde_json::{Value, json};
 
 use super::check::{expect_outputs, write_anomalies};
+use super::weak_evidence::{evidence_json, source_json};
 use crate::anomalies::{self, Expected, Found};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, OnOff, VerifyArgs};
@@ -272,6 +272,7 @@ impl Weak<'_> {
                 "some choice of what the uncertain reads were of leaves an order"
             }
             WeakVerdict::Satisfied(..) | WeakVerdict::Cycle(_) => "one topological sort decided",
+            WeakVerdict::Aggregate { .. } => "no versions give an aggregate its result",
             WeakVerdict::Choice { .. } => {
                 "no choice of what the uncertain reads were of leaves an order"
             }
@@ -376,6 +377,20 @@ impl Weak<'_> {
                 key,
                 cases,
             } => self.story_of_cases(history, (*reader, *op, *key), cases),
+            WeakVerdict::Aggregate { reader, nth } => {
+                let asked = condition_words(history, *reader, *nth, None)?;
+                let name = impossible_result();
+                Some(Told {
+                    name: name.short.to_owned(),
+                    about: name.about.to_owned(),
+                    noticed: format!("{asked}."),
+                    lines: vec![format!(
+                        "{asked}: nothing that it can have read gives that."
+                    )],
+                    operations: Vec::new(),
+                    causes: causes(name.short),
+                })
+            }
             WeakVerdict::Cycle(steps) => {
                 let story = commit_story(history, steps);
                 Some(Told {
@@ -420,10 +435,16 @@ impl Weak<'_> {
         let labels = Labels::new(history, &sources.chain([reader]).collect::<Vec<TxnId>>());
         let (who, what) = (labels.txn(reader), labels.key(key));
         let mut told: Option<Told> = None;
-        let mut lines = vec![format!(
-            "{who} can have read {what} in operation {op} from one of {} sources.",
-            cases.len()
-        )];
+        let asked = op.checked_sub(history.ops(reader).len());
+        let asked = asked.and_then(|nth| condition_words(history, reader, nth, Some(key)));
+        let mut lines = vec![match asked {
+            Some(asked) if cases.is_empty() => format!("{asked}, which no version of it explains."),
+            Some(asked) => format!("{asked}, from one of {} sources.", cases.len()),
+            None => format!(
+                "{who} can have read {what} in operation {op} from one of {} sources.",
+                cases.len()
+            ),
+        }];
         for (source, case) in cases {
             let source = source.map_or("the initial state".to_owned(), |it| labels.txn(it));
             let case = self.story_of(history, case)?;
@@ -513,87 +534,4 @@ impl Weak<'_> {
         }
         document
     }
-}
-
-/// A cycle as an array; cases as an object.
-fn evidence_json(history: &History, verdict: &WeakVerdict) -> Value {
-    match verdict {
-        WeakVerdict::Cycle(steps) => steps.iter().map(|step| step_json(history, step)).collect(),
-        WeakVerdict::Choice {
-            reader,
-            op,
-            key,
-            cases,
-        } => {
-            let case = |(source, case): &(Option<TxnId>, WeakVerdict)| {
-                json!({
-                    "writer": source.map(|it| history.txn_name(it)),
-                    "because": evidence_json(history, case),
-                })
-            };
-            json!({
-                "reader": history.txn_name(*reader),
-                "operation": op,
-                "key": history.key_name(*key),
-                "cases": cases.iter().map(case).collect::<Vec<Value>>(),
-            })
-        }
-        WeakVerdict::EitherWay {
-            txn,
-            lost,
-            took_effect,
-        } => json!({
-            "transaction": history.txn_name(*txn),
-            "lost": evidence_json(history, lost),
-            "took_effect": evidence_json(history, took_effect),
-        }),
-        _ => Value::Null,
-    }
-}
-
-fn source_json(history: &History, source: &OperationSource) -> Value {
-    json!({
-        "reader": history.txn_name(source.reader),
-        "operation": source.op,
-        "key": history.key_name(source.key),
-        "writer": source.writer.map(|it| history.txn_name(it)),
-    })
-}
-
-fn step_json(history: &History, step: &CommitStep) -> Value {
-    let txn = |txn: TxnId| history.txn_name(txn);
-    let key = |key: KeyId| history.key_name(key);
-    let reason = match &step.reason {
-        CommitReason::Session => json!({"reason": "so"}),
-        CommitReason::Stated(edge) => json!({
-            "reason": "given",
-            "name": history.given_edges().get(*edge as usize).map(|it| &it.name),
-        }),
-        CommitReason::Wr(it) => json!({"reason": "wr", "key": key(*it)}),
-        CommitReason::Given(it) => json!({"reason": "ww", "key": key(*it)}),
-        CommitReason::Vis {
-            reader,
-            key: it,
-            because,
-        } => json!({
-            "reason": "vis",
-            "reader": txn(*reader),
-            "key": key(*it),
-            "because": match because {
-                VisibilityReason::EarlierRead(via) => json!({"earlier_read": key(*via)}),
-                VisibilityReason::Source(via) => json!({"source": key(*via)}),
-                VisibilityReason::Session => json!("session"),
-                VisibilityReason::Path(path) => path.iter().map(|step| json!({
-                    "from": txn(step.from),
-                    "to": txn(step.to),
-                    "key": step.key.map(key),
-                })).collect(),
-            },
-        }),
-    };
-    let mut value = json!({"from": txn(step.from), "to": step.to.map(txn)});
-    if let (Some(value), Value::Object(reason)) = (value.as_object_mut(), reason) {
-        value.extend(reason);
-    }
-    value
 }

@@ -196,6 +196,22 @@ fn proof_view(history: &History, proof: &Proof) -> Value {
                 "cases": cases,
             })
         },
+        |reader, nth, ruled_out| {
+            let ruled_out: Vec<Value> = ruled_out
+                .into_iter()
+                .map(|(key, writer, proof)| {
+                    let key = token(history, history.key_token(key));
+                    let writer = writer.map(|txn| txn_name(history, txn));
+                    json!({"key": key, "writer": writer, "proof": proof})
+                })
+                .collect();
+            json!({
+                "kind": "aggregate",
+                "reader": txn_name(history, reader),
+                "predicate": nth,
+                "ruled_out": ruled_out,
+            })
+        },
     )
 }
 

@@ -266,7 +266,7 @@ fn leaves(from: PictureSource<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
                 }
                 panels.push(panel);
             }
-            Visit::Split(_) | Visit::Choice(..) => {}
+            Visit::Split(_) | Visit::Choice(..) | Visit::Aggregate(..) => {}
             Visit::Case(Split { key, one, other }) => {
                 let word = if assumed.is_empty() { "If" } else { "and" };
                 assumed.push(format!(

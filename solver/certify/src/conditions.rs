@@ -163,13 +163,23 @@ pub(super) fn returned(history: &History, txn: TxnId, predicate: &Predicate) -> 
     keys
 }
 
-/// What a predicate says of the version of a key that it looked at; `None` if it is of another table, or an aggregate.
+/// Whether a predicate returned a row as it was before the predicate changed it: then that read says what it was.
+pub(super) fn is_read_by(history: &History, txn: TxnId, predicate: &Predicate, key: KeyId) -> bool {
+    let start = predicate.at as usize;
+    let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
+    let first = ops.iter().find(|op| op.key() == Some(key));
+    matches!(first, Some(Op::Read { .. }))
+}
+
+/// What a predicate says of the version of a key that it looked at; `None` if it is of another table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     /// It satisfies the condition, or does not.
     Satisfies(bool),
     /// It is this one, which does not satisfy the condition: that cannot be.
     Never,
+    /// It can be any: an aggregate tells nothing of one row.
+    Anything,
 }
 
 /// What a predicate says of a key.
@@ -180,8 +190,11 @@ pub(super) fn look(
     key: KeyId,
 ) -> Option<Look> {
     let table = history.queries()[predicate.query as usize].table;
-    if matches!(predicate.act, Act::Aggregate { .. }) || history.table_of(key) != Some(table) {
+    if history.table_of(key) != Some(table) {
         return None;
+    }
+    if matches!(predicate.act, Act::Aggregate { .. }) {
+        return Some(Look::Anything);
     }
     let start = predicate.at as usize;
     let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];

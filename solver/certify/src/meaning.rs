@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::conditions::{Conditions, Look, look};
 use super::rows::{Sight, is_hidden, is_nothing, sight};
-use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, Predicate, Status, TxnId, ValueId};
 
 /// A version of a key: who installed it, or nobody.
 pub type Version = Option<TxnId>;
@@ -394,9 +394,35 @@ impl<'h> Meaning<'h> {
 
     /// Every version of a register that explains what one operation saw of it; `None` if the operation does not read it.
     pub(super) fn sources_of(&self, reader: TxnId, op: usize, key: KeyId) -> Option<Vec<Version>> {
-        let op = *self.history.ops(reader).get(op)?;
+        let ops = self.history.ops(reader);
+        if let Some(nth) = op.checked_sub(ops.len()) {
+            let predicate = self.history.predicates(reader).nth(nth)?;
+            return self.sources_by(reader, predicate, key);
+        }
+        let op = ops[op];
         let seen = sight(self.history, op, key)?;
         Some(self.possible(reader, key, &seen))
+    }
+
+    /// Every version of a row that explains what a condition said of it; none where what the transaction itself left, or was
+    /// returned, does not. `None` if the condition says nothing of it, or what the transaction left explains it.
+    fn sources_by(&self, reader: TxnId, predicate: &Predicate, key: KeyId) -> Option<Vec<Version>> {
+        let before = &self.history.ops(reader)[..predicate.at as usize];
+        let own = before.iter().rev().filter(|op| op.key() == Some(key));
+        let own = own.copied().find_map(written_by);
+        match (look(self.history, reader, predicate, key)?, own) {
+            (Look::Never, _) => Some(Vec::new()),
+            (Look::Satisfies(is), Some(own)) => {
+                (self.history.satisfies(predicate.query, own) != is).then(Vec::new)
+            }
+            (Look::Satisfies(is), None) => Some(self.satisfying(reader, key, predicate.query, is)),
+            (Look::Anything, Some(_)) => None,
+            (Look::Anything, None) => {
+                let mut any = self.satisfying(reader, key, predicate.query, true);
+                any.extend(self.satisfying(reader, key, predicate.query, false));
+                Some(any)
+            }
+        }
     }
 
     /// Every version of a register that explains all that a transaction saw of it before it wrote it, and none if what it saw then
@@ -414,8 +440,13 @@ impl<'h> Meaning<'h> {
             for predicate in predicates.clone().filter(|it| it.at as usize == at) {
                 let query = predicate.query;
                 match (look(history, reader, predicate, key), own) {
-                    (None, _) => {}
+                    (None, _) | (Some(Look::Anything), Some(_)) => {}
                     (Some(Look::Never), _) => return Some(Vec::new()),
+                    (Some(Look::Anything), None) => {
+                        let mut any = self.satisfying(reader, key, query, true);
+                        any.extend(self.satisfying(reader, key, query, false));
+                        keep(any);
+                    }
                     (Some(Look::Satisfies(is)), Some(own)) => {
                         if history.satisfies(query, own) != is {
                             return Some(Vec::new());
@@ -439,8 +470,18 @@ impl<'h> Meaning<'h> {
         common
     }
 
+    pub(super) fn conditions(&self) -> Option<&Conditions> {
+        self.conditions.as_ref()
+    }
+
     /// Every version of a row that satisfies a condition, or does not.
-    fn satisfying(&self, reader: TxnId, key: KeyId, query: u32, is: bool) -> Vec<Version> {
+    pub(super) fn satisfying(
+        &self,
+        reader: TxnId,
+        key: KeyId,
+        query: u32,
+        is: bool,
+    ) -> Vec<Version> {
         let history = self.history;
         let initial = self.conditions.as_ref().and_then(|it| it.initial(key));
         let satisfies = |row: ValueId| history.satisfies(query, row);

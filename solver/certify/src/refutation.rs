@@ -15,7 +15,7 @@ use super::weak_reads::Wary;
 use super::weak_sees::{reads_from, sees};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Model, Spec};
-use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_history::model::{Act, History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::verdict::{Fact, Moment, Proof, ReadSource, Split, Step, StepReason, Visit};
 
 /// Checks a proof; the error says what is wrong with it.
@@ -133,6 +133,40 @@ impl<'h> Checker<'h> {
         Ok(())
     }
 
+    /// Checks that nothing that a transaction can have counted gives an aggregate its result, but for what is ruled out.
+    fn check_aggregate(
+        &self,
+        reader: TxnId,
+        nth: usize,
+        ruled_out: &[(KeyId, Version, Proof)],
+    ) -> Result<(), String> {
+        if self.assumed.values().any(|&times| times > 0) {
+            return Err("an aggregate within a split".to_owned());
+        }
+        let history = self.meaning.history();
+        if reader.index() >= history.n_txns() || !self.meaning.counts(reader) {
+            return Err("an aggregate of a transaction that does not count".to_owned());
+        }
+        if self.model(reader).is_weak() {
+            return Err("a weak transaction may read a row twice and differently".to_owned());
+        }
+        let predicate = history.predicates(reader).nth(nth);
+        let Some(Act::Aggregate { result, .. }) = predicate.map(|it| it.act) else {
+            return Err(format!("{} has no such aggregate", self.txn(reader)));
+        };
+        let is_ruled_out = |key, version| ruled_out.iter().any(|it| (it.0, it.1) == (key, version));
+        let Some(results) = self.meaning.results(reader, nth, is_ruled_out) else {
+            return Err("an aggregate of too many results".to_owned());
+        };
+        if results.contains(&result) {
+            let who = self.txn(reader);
+            return Err(format!(
+                "{who} can have been given the result of its aggregate"
+            ));
+        }
+        Ok(())
+    }
+
     /// Assumes whom a transaction read a key from, or takes that back.
     fn assume(&mut self, source: ReadSource, is_taken_back: bool) {
         let ReadSource {
@@ -163,6 +197,9 @@ impl<'h> Checker<'h> {
         match visit {
             Visit::Cycle(steps) => self.check_cycle(steps),
             Visit::Choice(reader, key, cases) => self.check_choice(reader, key, cases),
+            Visit::Aggregate(reader, nth, ruled_out) => {
+                self.check_aggregate(reader, nth, ruled_out)
+            }
             Visit::Source(source) => {
                 self.assume(source, false);
                 Ok(())

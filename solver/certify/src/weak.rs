@@ -17,7 +17,7 @@ use super::weak_plain::Prepared;
 use super::weak_reads::{External, ReadsOf, Wary, externals, repeatable_externals};
 use super::weak_writers::KeyWriters;
 use kingsnake_history::level::{Model, Spec};
-use kingsnake_history::model::{History, KeyId, Status, TxnId};
+use kingsnake_history::model::{Act, History, KeyId, Status, TxnId};
 use kingsnake_history::weak::{OperationSource, WeakSpec};
 
 /// How many writers of a key are looked at one by one before they are looked up session by session.
@@ -60,7 +60,7 @@ pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> 
     replay_from(history, spec, order, &[])
 }
 
-fn replay_from(
+pub(super) fn replay_from(
     history: &History,
     spec: Spec,
     order: &[TxnId],
@@ -230,6 +230,9 @@ impl Replay<'_> {
                 ));
             }
         }
+        if model.is_weak() || model == Model::Psi {
+            self.aggregates(txn)?;
+        }
         if self.pasts.is_some() {
             self.keep_past(txn, model, &reads);
         }
@@ -243,6 +246,24 @@ impl Replay<'_> {
             let ops = self.history.ops(txn).iter().filter(|op| op.is_write());
             ops.filter_map(|op| op.key())
                 .for_each(|key| written.insert(key));
+        }
+        Ok(())
+    }
+
+    /// Checks that the aggregates of a transaction have their results by what it is said to have read.
+    fn aggregates(&self, txn: TxnId) -> Result<(), String> {
+        if self.meaning.conditions().is_none() {
+            return Ok(());
+        }
+        for (nth, predicate) in self.history.predicates(txn).enumerate() {
+            if !matches!(predicate.act, Act::Aggregate { .. }) {
+                continue;
+            }
+            let results = self.meaning.statement_results(txn, nth);
+            if results.is_none_or(|(results, result)| results != [result]) {
+                let name = self.name(txn);
+                return Err(format!("an aggregate of {name} has another result"));
+            }
         }
         Ok(())
     }

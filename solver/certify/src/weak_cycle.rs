@@ -32,7 +32,7 @@ pub fn check_violation(
             let history = history.with_status(*txn, Status::Committed);
             check_violation(&history, spec, took_effect)
         }
-        WeakVerdict::Cycle(_) | WeakVerdict::Choice { .. } => {
+        WeakVerdict::Cycle(_) | WeakVerdict::Choice { .. } | WeakVerdict::Aggregate { .. } => {
             let meaning = Meaning::of(history);
             let scene = Scene {
                 wary: Wary::of(&meaning),
@@ -60,6 +60,7 @@ impl<'h> Scene<'h> {
     fn check(&self, verdict: &WeakVerdict) -> Result<(), String> {
         match verdict {
             WeakVerdict::Cycle(steps) => self.follow(steps),
+            WeakVerdict::Aggregate { reader, nth } => self.aggregate(*reader, *nth),
             WeakVerdict::Choice {
                 reader,
                 op,
@@ -82,6 +83,18 @@ impl<'h> Scene<'h> {
         }
     }
 
+    /// Checks that nothing that a transaction can have read gives an aggregate its result.
+    fn aggregate(&self, reader: TxnId, nth: usize) -> Result<(), String> {
+        if reader.index() >= self.history.n_txns() || !self.meaning.counts(reader) {
+            return Err("an aggregate of a transaction that does not count".to_owned());
+        }
+        match self.meaning.statement_results(reader, nth) {
+            Some((results, result)) if !results.contains(&result) => Ok(()),
+            Some(_) => Err("an aggregate can have had its result".to_owned()),
+            None => Err("no aggregate, or one of too many results".to_owned()),
+        }
+    }
+
     /// Everybody that an operation can have read a key from that its transaction had not written itself.
     fn sources(&self, (reader, op, key): (TxnId, usize, KeyId)) -> Result<Vec<Version>, String> {
         let is_known =
@@ -89,8 +102,9 @@ impl<'h> Scene<'h> {
         if !is_known || !self.meaning.counts(reader) {
             return Err("a choice of a transaction that does not count".to_owned());
         }
-        let before = self.history.ops(reader).iter().take(op);
-        if { before }.any(|it| it.is_write() && it.key() == Some(key)) {
+        let ops = self.history.ops(reader);
+        let mut before = ops.iter().take(op);
+        if op < ops.len() && before.any(|it| it.is_write() && it.key() == Some(key)) {
             return Err("a choice of what a transaction wrote itself".to_owned());
         }
         let sources = self.meaning.sources_of(reader, op, key);

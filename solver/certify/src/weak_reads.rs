@@ -7,10 +7,13 @@ use std::cmp::Ordering;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::conditions::{Look, is_read_by, look, returned};
 use super::meaning::{Meaning, Version};
 use super::rows::{Sight, covers, sight};
 use super::sorted::SortedKeys;
-use kingsnake_history::model::{History, KeyId, Op, RangeQuery, TxnId, ValueId};
+use kingsnake_history::model::{
+    Act, History, KeyId, Op, Predicate, RangeQuery, Statements, TxnId, ValueId,
+};
 
 /// A read of another's write: which operation, of which key, and who wrote what it returned.
 #[derive(Clone, Copy)]
@@ -44,6 +47,11 @@ pub(super) struct Wary<'h> {
 }
 
 impl<'h> Wary<'h> {
+    /// Those of them that a query asks for.
+    pub(super) fn within(&self, query: RangeQuery<'h>) -> Vec<KeyId> {
+        self.keys.within(query).collect()
+    }
+
     /// The keys that were there before any transaction, or that somebody deleted.
     pub(super) fn of(meaning: &Meaning<'h>) -> Self {
         let history = meaning.history();
@@ -155,12 +163,15 @@ pub(super) fn certain_externals<'h>(
 fn read_all<'h>(mut reading: Reading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf<'h>, String> {
     let (history, txn, meaning) = (reading.meaning.history(), reading.txn, reading.meaning);
     reading.reads.externals.reserve(history.ops(txn).len());
+    let statements = history.statements(txn);
     let may_be_several = history.has_tombstones() || history.n_ranges() > 0;
     for (at, &op) in history.ops(txn).iter().enumerate() {
         let wrong = |key: KeyId| {
             let (txn, key) = (history.txn_name(txn), history.key_name(key));
             format!("operation {at} of transaction {txn} cannot have returned that of key {key}")
         };
+        reading.conditions(at, &statements).map_err(wrong)?;
+        let statement = statements.of(at);
         match op {
             Op::Write { key, value } | Op::Append { key, value } => reading.own.push(key, value),
             Op::ReadList { key, list } => {
@@ -168,25 +179,35 @@ fn read_all<'h>(mut reading: Reading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf
                 let before = history.list(list).strip_suffix(mine.as_slice());
                 let from = before.and_then(|before| meaning.end_of_list(txn, before));
                 let from = from.ok_or_else(|| wrong(key))?;
-                reading.reads.externals.push(External { op: at, key, from });
+                let op = statement;
+                reading.reads.externals.push(External { op, key, from });
             }
             Op::Read { key, value }
                 if !may_be_several
                     && reading.own.last(key).is_none()
                     && let Some(from) = meaning.writer(txn, value) =>
             {
-                reading.reads.externals.push(External { op: at, key, from });
+                let op = statement;
+                reading.reads.externals.push(External { op, key, from });
             }
             Op::Read { key, .. } => {
                 let seen = sight(history, op, key).ok_or_else(|| wrong(key))?;
-                reading.register(at, key, &seen).ok_or_else(|| wrong(key))?;
+                let read = (at, statement);
+                reading
+                    .register(read, key, &seen)
+                    .ok_or_else(|| wrong(key))?;
             }
             Op::Range { range } => {
                 let query = history.range(range);
-                reading.range(at, query, wary).map_err(wrong)?;
+                reading.range((at, statement), query, wary).map_err(wrong)?;
             }
         }
     }
+    let end = history.ops(txn).len();
+    reading.conditions(end, &statements).map_err(|key| {
+        let (txn, key) = (history.txn_name(txn), history.key_name(key));
+        format!("a condition of transaction {txn} cannot have chosen that of key {key}")
+    })?;
     Ok(reading.reads)
 }
 
@@ -257,11 +278,11 @@ struct Reading<'m, 'h> {
 
 impl<'h> Reading<'_, 'h> {
     /// Takes a read of a register; `None` if it is not certain, or not what the transaction itself left.
-    fn register(&mut self, op: usize, key: KeyId, seen: &Sight) -> Option<()> {
+    fn register(&mut self, (at, op): (usize, usize), key: KeyId, seen: &Sight) -> Option<()> {
         if let Some(mine) = self.own.last(key) {
             return self.meaning.shows_as(mine, seen).then_some(());
         }
-        if let Some(from) = self.meaning.assumed_read((self.txn, op, key)) {
+        if let Some(from) = self.meaning.assumed_read((self.txn, at, key)) {
             self.reads.externals.push(External { op, key, from });
             return Some(());
         }
@@ -285,8 +306,93 @@ impl<'h> Reading<'_, 'h> {
         Some(())
     }
 
+    /// Takes the rows that the conditions before an operation looked at and did not return; the error is a key that cannot have been so.
+    fn conditions(&mut self, at: usize, statements: &Statements) -> Result<(), KeyId> {
+        let (meaning, txn) = (self.meaning, self.txn);
+        let Some(conditions) = meaning.conditions() else {
+            return Ok(());
+        };
+        let history = meaning.history();
+        let asked = history.predicates(txn).enumerate();
+        for (nth, predicate) in asked.filter(|(_, it)| it.at as usize == at) {
+            let read = statements.read_by(nth);
+            if matches!(predicate.act, Act::Aggregate { .. }) {
+                self.aggregate(
+                    conditions.keys(predicate.query),
+                    (read, statements.of(read)),
+                );
+                continue;
+            }
+            let table = history.queries()[predicate.query as usize].table;
+            let own = self
+                .own
+                .keys()
+                .filter(|&it| history.table_of(it) == Some(table));
+            let chosen = returned(history, txn, predicate);
+            let mut keys: Vec<KeyId> = own.chain(chosen).collect();
+            keys.extend(conditions.keys(predicate.query));
+            keys.sort_unstable();
+            keys.dedup();
+            for key in keys {
+                self.condition(predicate, (read, statements.of(read)), key)
+                    .ok_or(key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the rows that an aggregate counted, where it is assumed of whom it read them.
+    fn aggregate(&mut self, keys: &[KeyId], (read, op): (usize, usize)) {
+        for &key in keys.iter().filter(|&&key| self.own.last(key).is_none()) {
+            if let Some(from) = self.meaning.assumed_read((self.txn, read, key)) {
+                self.reads.externals.push(External { op, key, from });
+            }
+        }
+    }
+
+    /// Takes what a condition says of a row; `None` if it cannot be, or is not certain.
+    fn condition(
+        &mut self,
+        predicate: &Predicate,
+        (read, op): (usize, usize),
+        key: KeyId,
+    ) -> Option<()> {
+        let (meaning, txn) = (self.meaning, self.txn);
+        let (history, query) = (meaning.history(), predicate.query);
+        let is = match look(history, txn, predicate, key) {
+            None | Some(Look::Anything) => return Some(()),
+            Some(Look::Never) => return self.skips_uncertain.then_some(()),
+            Some(Look::Satisfies(is)) => is,
+        };
+        if let Some(mine) = self.own.last(key) {
+            return (self.skips_uncertain || history.satisfies(query, mine) == is).then_some(());
+        }
+        if is && is_read_by(history, txn, predicate, key) {
+            return Some(());
+        }
+        if let Some(from) = meaning.assumed_read((txn, read, key)) {
+            self.reads.externals.push(External { op, key, from });
+            return Some(());
+        }
+        let others = meaning.satisfying(txn, key, query, !is);
+        if others.is_empty() && !is {
+            return Some(());
+        }
+        match meaning.satisfying(txn, key, query, is).as_slice() {
+            &[from] => self.reads.externals.push(External { op, key, from }),
+            _ if self.skips_uncertain => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
     /// Takes a range query; the error is a key that it cannot have shown so.
-    fn range(&mut self, op: usize, query: RangeQuery<'h>, wary: &Wary<'h>) -> Result<(), KeyId> {
+    fn range(
+        &mut self,
+        (at, op): (usize, usize),
+        query: RangeQuery<'h>,
+        wary: &Wary<'h>,
+    ) -> Result<(), KeyId> {
         let history = self.meaning.history();
         let mut rows: FxHashMap<KeyId, Vec<ValueId>> = FxHashMap::default();
         for &row in query.rows {
@@ -297,7 +403,7 @@ impl<'h> Reading<'_, 'h> {
             let key = history.value_key(row);
             if except.insert(key) {
                 let seen = Sight::Values(rows.remove(&key).unwrap_or_default());
-                self.register(op, key, &seen).ok_or(key)?;
+                self.register((at, op), key, &seen).ok_or(key)?;
             }
         }
         let own = self.own.keys();
@@ -310,7 +416,7 @@ impl<'h> Reading<'_, 'h> {
                 shows_deleted: query.shows_deleted,
                 may_be_initial: !history.is_there_initially(key),
             };
-            self.register(op, key, &seen).ok_or(key)?;
+            self.register((at, op), key, &seen).ok_or(key)?;
         }
         except.extend(own);
         self.reads.absents.push(Absent { op, query, except });

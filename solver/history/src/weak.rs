@@ -182,7 +182,7 @@ pub struct CommitStep {
 pub struct OperationSource {
     /// Who read.
     pub reader: TxnId,
-    /// The operation.
+    /// The operation, or a condition that did not return the key, as [`crate::model::Statements`] names them.
     pub op: usize,
     /// The key.
     pub key: KeyId,
@@ -210,6 +210,13 @@ pub enum WeakVerdict {
         key: KeyId,
         /// Everybody that it can have read from, `None` for the initial state, and why not.
         cases: Vec<(Option<TxnId>, WeakVerdict)>,
+    },
+    /// Nothing that a transaction can have read gives an aggregate its result.
+    Aggregate {
+        /// Who asked.
+        reader: TxnId,
+        /// Which of its predicates, counted from 0.
+        nth: usize,
     },
     /// The check stopped before it knew.
     Unknown(StopReason),

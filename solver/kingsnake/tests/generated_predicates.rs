@@ -12,7 +12,6 @@ const LEVELS: [Level; 3] = [Level::Ser, Level::Si, Level::Pc];
 struct Tally {
     satisfied: usize,
     violated: usize,
-    refused: usize,
 }
 
 fn n_histories() -> u64 {
@@ -65,12 +64,10 @@ fn generated_histories_with_predicates_are_decided_and_promises_hold() {
                     tally.violated += 1;
                 }
                 Ok(Verdict::Unknown(reason)) => panic!("{workload} {seed} {level}: {reason}"),
-                // Aggregates whose results the order that was found does not give.
-                Err(error) if error.to_string().contains("aggregates") => tally.refused += 1,
                 Err(error) => panic!("{workload} {seed} {level}: {error}"),
             }
         }
     }
     println!("{} histories: {tally:?}", n_histories());
-    assert!(tally.satisfied.min(tally.violated) > tally.refused / 10);
+    assert!(tally.satisfied.min(tally.violated) > 10);
 }

@@ -10,6 +10,7 @@ mod tests;
 
 use narrow::{Narrowed, State, narrow};
 
+use crate::aggregates::Counted;
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Decision, Origin, Side};
@@ -18,7 +19,7 @@ use crate::progress::{Phase, Progress};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
 use crate::relate::{Candidates, Polygraph, add_choices};
 use crate::report::{CheckError, Decider};
-use crate::resolve::Resolved;
+use crate::resolve::{Resolved, VersionId};
 use crate::verdict::Proof;
 use crate::witness::witness;
 use kingsnake_graph::reach::Reach;
@@ -27,6 +28,7 @@ use kingsnake_graph::reach::Reach;
 #[derive(Clone, Copy)]
 struct Scene<'a> {
     check: &'a Check<'a>,
+    counted: &'a Counted,
     budget: &'a Budget,
 }
 
@@ -38,10 +40,11 @@ enum Found {
     No(Decider, Vec<usize>),
 }
 
-/// Settles a history with uncertain reads: a graph whose orders explain it.
+/// Settles a history with uncertain reads, and the aggregates that are counted: a graph whose orders explain it.
 pub(crate) fn settle(
     check: &Check<'_>,
     base: &Resolved,
+    counted: &Counted,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
 ) -> Result<Decided, Exit> {
@@ -49,11 +52,15 @@ pub(crate) fn settle(
     expect_taken(backend)?;
     expect_candidates(base)?;
     let (budget, progress) = (context.budget, &mut *context.progress);
-    let scene = Scene { check, budget };
+    let scene = Scene {
+        check,
+        counted,
+        budget,
+    };
     let mut state = State::new(base);
     let narrowed = narrow(&scene, base, &mut state)?;
     let decider = match &narrowed {
-        Narrowed::Contradiction(_) | Narrowed::Dead(_) => Decider::Prune,
+        Narrowed::Contradiction(_) | Narrowed::Dead(_) | Narrowed::Impossible(_) => Decider::Prune,
         Narrowed::Open(pruned, reach) => {
             match search(&scene, base, &state, (pruned, reach), backend, progress)? {
                 Found::Order(decided) => return Ok(decided),
@@ -85,17 +92,22 @@ fn expect_taken(backend: &dyn Backend) -> Result<(), Stop> {
 pub(crate) fn pose(
     check: &Check<'_>,
     base: &Resolved,
+    counted: &Counted,
     context: &mut Context<'_>,
 ) -> Result<Polygraph, Exit> {
     context.begin(Phase::Construct)?;
     expect_candidates(base)?;
     let budget = context.budget;
-    let scene = Scene { check, budget };
+    let scene = Scene {
+        check,
+        counted,
+        budget,
+    };
     let mut state = State::new(base);
     match narrow(&scene, base, &mut state)? {
         Narrowed::Contradiction(found) => Err(Refuted::Contradiction(Decider::Prune, found).into()),
-        Narrowed::Dead(_) => Err(Refuted::NoProof(Decider::Prune).into()),
-        Narrowed::Open(pruned, reach) => Ok(choices(base, &state, (&pruned, &reach)).0),
+        Narrowed::Dead(_) | Narrowed::Impossible(_) => Err(Refuted::NoProof(Decider::Prune).into()),
+        Narrowed::Open(pruned, reach) => Ok(choices(&scene, base, &state, (&pruned, &reach)).0),
     }
 }
 
@@ -117,22 +129,34 @@ fn expect_candidates(base: &Resolved) -> Result<(), Exit> {
 
 /// Makes choices of the reads with several candidates; returns the first variable of each as well.
 fn choices(
+    scene: &Scene<'_>,
     base: &Resolved,
     state: &State,
     (pruned, reach): (&Pruned, &Reach),
 ) -> (Polygraph, Vec<u32>) {
-    let reads: Vec<Candidates<'_>> = state
-        .open()
-        .map(|read| Candidates {
+    let open: Vec<usize> = state.open().collect();
+    let differ = open.iter().map(|&read| {
+        move |one: VersionId, other: VersionId| scene.counted.differ(read, one, other)
+    });
+    let differ: Vec<_> = differ.collect();
+    let reads: Vec<Candidates<'_>> = open
+        .iter()
+        .zip(&differ)
+        .map(|(&read, differ)| Candidates {
             reader: base.uncertain()[read].reader,
             key: base.uncertain()[read].key,
             acceptable: &base.uncertain()[read].candidates,
             open: &state.candidates[read],
+            differ,
         })
         .collect();
     let mut polygraph = pruned.problem.clone();
     let reaches = |from: u32, to: u32| reach.reaches(from, to);
     let first = add_choices(&mut polygraph, &reads, &reaches);
+    let of_read = open.iter().copied().zip(first.iter().copied()).collect();
+    let history = scene.check.history;
+    let counted = scene.counted;
+    counted.state(history, &mut polygraph, &state.candidates, &of_read);
     (polygraph, first)
 }
 
@@ -146,7 +170,7 @@ fn search(
     progress: &mut dyn Progress,
 ) -> Result<Found, Stop> {
     let open: Vec<usize> = state.open().collect();
-    let (polygraph, first) = choices(base, state, (pruned, reach));
+    let (polygraph, first) = choices(scene, base, state, (pruned, reach));
     let mut stats = PruneStats::default();
     let (options, budget) = (scene.check.techniques.prune_options(), scene.budget);
     let outcome = prune(polygraph.clone(), options, &mut stats, budget, progress)?;

@@ -62,6 +62,8 @@ pub(super) enum Narrowed {
     Contradiction(Contradiction),
     /// A read has no candidate left.
     Dead(usize),
+    /// No candidates that are left give an aggregate its result, by its place among those that are counted.
+    Impossible(usize),
     /// The graph of what is taken, and reachability in it.
     Open(Pruned, Reach),
 }
@@ -86,10 +88,26 @@ pub(super) fn narrow(
             return Ok(Narrowed::Dead(dead));
         }
         if state.taken.len() == n_before {
+            if let Some(at) = impossible(scene, state)? {
+                return Ok(Narrowed::Impossible(at));
+            }
             return Ok(Narrowed::Open(pruned, reach));
         }
     }
     unreachable!("the last round takes nothing")
+}
+
+/// An aggregate that can no longer have its result.
+fn impossible(scene: &Scene<'_>, state: &State) -> Result<Option<usize>, StopReason> {
+    let mut poll = scene.budget.poll();
+    for (at, counting) in scene.counted.all.iter().enumerate() {
+        poll.step()?;
+        let versions = |row: usize| state.candidates[counting.rows[row].read].as_slice();
+        if !counting.is_possible(scene.check.history, versions) {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
 }
 
 /// The graph of the history where these reads are of these versions, and nothing is known of the other uncertain reads.

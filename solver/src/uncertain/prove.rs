@@ -15,6 +15,7 @@ use crate::resolve::{Resolved, VersionId};
 use crate::verdict::{Proof, StepReason};
 use kingsnake_graph::reach::Reach;
 use kingsnake_refute::{NoProof, refute, refute_core};
+use rustc_hash::FxHashSet;
 
 /// Why there is no proof.
 pub(super) enum Failed {
@@ -41,6 +42,8 @@ struct Prover<'a> {
     scene: &'a Scene<'a>,
     base: &'a Resolved,
     backend: &'a mut dyn Backend,
+    /// The reads that the end of some case rests on because an aggregate counted them.
+    counted: FxHashSet<usize>,
 }
 
 /// Proves that nothing explains the reads, given how narrowing them ended.
@@ -55,6 +58,7 @@ pub(super) fn prove(
         scene,
         base,
         backend,
+        counted: FxHashSet::default(),
     };
     prover.refute(state, 0, narrowed)
 }
@@ -69,6 +73,7 @@ impl Prover<'_> {
                 refute(&found, self.scene.check.history, self.scene.budget)?
             }
             Narrowed::Dead(read) => self.cases(state, all, read, None)?,
+            Narrowed::Impossible(at) => self.aggregate(state, start, at)?,
             Narrowed::Open(pruned, reach) => self.open(state, &pruned, &reach)?,
         };
         self.wrap(state, start, proof)
@@ -160,6 +165,68 @@ impl Prover<'_> {
         })
     }
 
+    /// Why nothing that the reads taken before `start` leave gives an aggregate its result.
+    fn aggregate(&mut self, state: &State, start: usize, at: usize) -> Result<Proof, Failed> {
+        let (scene, base) = (self.scene, self.base);
+        let counting = &scene.counted.all[at];
+        let taken = |read: usize| state.taken.iter().position(|it| it.read == read);
+        let all = |row: usize| {
+            base.uncertain()[counting.rows[row].read]
+                .candidates
+                .as_slice()
+        };
+        let left = |row: usize| state.candidates[counting.rows[row].read].as_slice();
+        // The rows of which it matters what is left.
+        let mut matters = vec![false; counting.rows.len()];
+        let is_refuted = |matters: &[bool]| {
+            let versions = |row: usize| if matters[row] { left(row) } else { all(row) };
+            !counting.is_possible(scene.check.history, versions)
+        };
+        let mut row = 0;
+        while !is_refuted(&matters) {
+            let is_narrowed = |row: usize| left(row).len() < all(row).len();
+            let next = (row..matters.len()).find(|&row| is_narrowed(row));
+            row = next.ok_or(Failed::NotFound)?;
+            matters[row] = true;
+            row += 1;
+        }
+        for row in 0..matters.len() {
+            if matters[row] {
+                matters[row] = false;
+                matters[row] = !is_refuted(&matters);
+            }
+        }
+        let mut ruled_out = Vec::new();
+        for row in (0..matters.len()).filter(|&row| matters[row]) {
+            let read = counting.rows[row].read;
+            let n_assumed = match taken(read) {
+                Some(place) if place < start => {
+                    self.counted.insert(read);
+                    continue;
+                }
+                Some(place) => place,
+                None => state.taken.len(),
+            };
+            let cell = |version: VersionId| counting.rows[row].row.cell(version);
+            let is_left =
+                |version: VersionId| left(row).iter().any(|&it| cell(it) == cell(version));
+            for &version in all(row).iter().filter(|&&it| !is_left(it)) {
+                let mut assumed = state.assumed(n_assumed);
+                assumed.push((read, version));
+                let proof = self.attempt(&assumed)?;
+                if !self.uses(&proof, read) {
+                    return Ok(proof);
+                }
+                ruled_out.push((base.uncertain()[read].key, self.writer(version), proof));
+            }
+        }
+        Ok(Proof::Aggregate {
+            reader: base.txn(counting.aggregate.reader),
+            nth: counting.aggregate.nth,
+            ruled_out,
+        })
+    }
+
     /// Refutes what is assumed, without any of the other uncertain reads.
     fn attempt(&mut self, assumed: &[(usize, VersionId)]) -> Result<Proof, Failed> {
         let (history, budget) = (self.scene.check.history, self.scene.budget);
@@ -191,8 +258,12 @@ impl Prover<'_> {
 
     /// Whether a proof may rest on what an uncertain read is taken to be.
     fn uses(&self, proof: &Proof, read: usize) -> bool {
+        let is_counted = self.counted.contains(&read);
         let read = &self.base.uncertain()[read];
         let reader = self.base.txn(read.reader);
+        if is_counted && proof.aggregates().any(|it| it.0 == reader) {
+            return true;
+        }
         // What a transaction reads and writes joins versions, which any step about the key may rest on.
         let joins = self
             .base

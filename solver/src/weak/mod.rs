@@ -4,6 +4,7 @@
 //! AWDIT's bounds). The history satisfies the level iff they form no cycle with session order and reads-from, and any
 //! topological order is then the certificate. Nothing is searched, unless reads can have been of several versions (`uncertain`).
 
+mod counting;
 mod cycle;
 mod either_way;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use kingsnake_certify::weak_plain::Prepared;
 use kingsnake_relate::visible::quick::{self, Scanned};
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
+use crate::aggregates::has_aggregates;
 use crate::budget::{Budget, StopReason};
 use crate::check::CheckError;
 use crate::level::Spec;
@@ -100,9 +102,6 @@ fn holds(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(),
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
     let resolved = resolve_program(history, budget)?;
     let n_reads = resolved.reads().choices().len();
-    if n_reads > 0 && history.n_predicates() > 0 {
-        return Err(ResolveError::Uncertain { n_reads });
-    }
     let at_level = Spec {
         model: spec.level.into(),
         session_order: spec.session_order,
@@ -112,7 +111,7 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
     if !findings.is_empty() {
         return Ok(WeakVerdict::Local(findings));
     }
-    if n_reads > 0 {
+    if n_reads > 0 || has_aggregates(history) {
         return Ok(uncertain::decide(history, resolved, spec, budget)?);
     }
     if let Some(order) = quick_order(history, &resolved, spec, budget)? {

@@ -12,6 +12,7 @@ use kingsnake_history::weak::{
 };
 use kingsnake_relate::visible::{Commits, Sight, Why};
 
+use super::counting::{Counting, counting};
 use super::{commits, cycle};
 use crate::budget::{Budget, StopReason};
 use crate::model::{History, KeyId, TxnId};
@@ -24,9 +25,9 @@ const CYCLES: usize = 32;
 pub(super) struct Choice {
     /// Its number among the reads in program order.
     read: usize,
-    reader: Node,
-    op: usize,
-    key: KeyId,
+    pub(super) reader: Node,
+    pub(super) op: usize,
+    pub(super) key: KeyId,
     /// Sorted.
     pub(super) candidates: Vec<VersionId>,
 }
@@ -57,6 +58,7 @@ struct Search<'a> {
     /// The version that each choice is taken to be of.
     chosen: Vec<VersionId>,
     conflicts: Vec<Conflict>,
+    aggregates: Vec<Counting>,
 }
 
 /// Decides a weak level by what the uncertain reads can have been of.
@@ -90,8 +92,10 @@ pub(super) fn decide_among(
     for (at, choice) in choices.iter().enumerate() {
         of.entry((choice.reader, choice.key)).or_default().push(at);
     }
+    let aggregates = counting(history, &resolved, &choices);
     let search = Search {
         history,
+        aggregates,
         spec,
         budget,
         chosen: choices.iter().map(|it| it.candidates[0]).collect(),
@@ -128,12 +132,18 @@ impl Search<'_> {
     fn run(mut self) -> Result<WeakVerdict, StopReason> {
         let mut solver = BasicSolver::default();
         let variables = self.variables(&mut solver);
+        if let Some(wrong) = self.state_aggregates(&mut solver, &variables) {
+            return Ok(wrong);
+        }
         loop {
             self.budget.check()?;
             if solver.solve_limited(&[]) != lbool::TRUE {
                 return self.prove();
             }
             self.take(&solver, &variables);
+            if self.refuse_results(&mut solver, &variables) {
+                continue;
+            }
             match self.sort()? {
                 Outcome::Order(order) => return Ok(self.explained(&order)),
                 Outcome::Conflicts(conflicts) => {
@@ -151,6 +161,48 @@ impl Search<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// States the aggregates; one whose result cannot be, whatever was read.
+    fn state_aggregates(
+        &self,
+        solver: &mut BasicSolver,
+        variables: &[Vec<Var>],
+    ) -> Option<WeakVerdict> {
+        let all = |_: usize| None;
+        for counting in &self.aggregates {
+            if !counting.is_possible(self.history, &self.choices, all) {
+                return Some(self.impossible(counting));
+            }
+            counting.state(self.history, &self.choices, variables, solver);
+        }
+        None
+    }
+
+    /// Forbids what was proposed of the rows of an aggregate that has another result; whether there is one.
+    fn refuse_results(&self, solver: &mut BasicSolver, variables: &[Vec<Var>]) -> bool {
+        let chosen = |choice: usize| Some(self.chosen[choice]);
+        let mut is_wrong = false;
+        for counting in &self.aggregates {
+            if counting.is_possible(self.history, &self.choices, chosen) {
+                continue;
+            }
+            is_wrong = true;
+            let literals = counting.rows.iter().map(|row| {
+                let candidates = &self.choices[row.choice].candidates;
+                let at = candidates.binary_search(&self.chosen[row.choice]);
+                Lit::new(variables[row.choice][at.unwrap_or(0)], false)
+            });
+            solver.add_clause_reuse(&mut literals.collect());
+        }
+        is_wrong
+    }
+
+    fn impossible(&self, counting: &Counting) -> WeakVerdict {
+        WeakVerdict::Aggregate {
+            reader: self.resolved.txn(counting.reader),
+            nth: counting.nth,
         }
     }
 
@@ -320,6 +372,17 @@ impl Search<'_> {
             let rests_on = conflict.blamed.iter().map(|it| it.0).collect();
             return Ok((WeakVerdict::Cycle(conflict.steps.clone()), rests_on));
         }
+        let of = |choice: usize| taken.iter().find(|it| it.0 == choice).map(|it| it.1);
+        let wrong = self.aggregates.iter().find(|counting| {
+            let mut rows = counting.rows.iter();
+            rows.any(|row| of(row.choice).is_some())
+                && !counting.is_possible(self.history, &self.choices, of)
+        });
+        if let Some(counting) = wrong {
+            let rows = counting.rows.iter().map(|row| row.choice);
+            let rests_on = rows.filter(|&it| of(it).is_some()).collect();
+            return Ok((self.impossible(counting), rests_on));
+        }
         let split = self.split(taken);
         let choice = &self.choices[split];
         let (mut cases, mut rests_on) = (Vec::new(), Vec::new());
@@ -368,8 +431,13 @@ impl Search<'_> {
             .iter()
             .map(|(&choice, ruled_out)| (n_left(choice, ruled_out), choice));
         let is_taken = |choice: &usize| taken.iter().any(|it| it.0 == *choice);
-        let any = || (0..self.choices.len()).find(|it| !is_taken(it));
-        all.min().map(|it| it.1).or_else(any).unwrap_or(0)
+        let counted = self.aggregates.iter().flat_map(|it| &it.rows);
+        let mut counted = counted.map(|row| row.choice);
+        let mut any = || {
+            let counted = counted.find(|it| !is_taken(it));
+            counted.or_else(|| (0..self.choices.len()).find(|it| !is_taken(it)))
+        };
+        all.min().map(|it| it.1).or_else(&mut any).unwrap_or(0)
     }
 }
 

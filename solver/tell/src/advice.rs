@@ -159,6 +159,10 @@ pub fn causes(name: &str) -> &'static [&'static str] {
         "missing row" => {
             &["A query was answered from an index or a node that had not seen the row yet."]
         }
+        "impossible result" => &[
+            "The database counted rows of one moment together with rows of another.",
+            "The log lacks a transaction that changed rows which the aggregate counted.",
+        ],
         "impossible read" => &[
             "The log lacks a transaction, or what a query returned was logged in part.",
             "A query was answered from an index that does not agree with the table.",
@@ -175,7 +179,7 @@ mod tests {
     use crate::level::Level;
 
     /// Every name that an anomaly can have.
-    const NAMES: [&str; 37] = [
+    const NAMES: [&str; 38] = [
         "lost update",
         "write skew",
         "anti-dependency cycle",
@@ -213,6 +217,7 @@ mod tests {
         "non-repeatable read",
         "missing row",
         "impossible read",
+        "impossible result",
     ];
 
     #[test]

@@ -74,6 +74,11 @@ impl Cast<'_, '_> {
             .take(LONGEST_PROOF)
             .for_each(|step| self.add_step(step));
         for visit in proof.visits() {
+            if let Visit::Aggregate(reader, _, ruled_out) = visit {
+                self.txns.insert(reader);
+                self.txns.extend(ruled_out.iter().filter_map(|it| it.1));
+                self.keys.extend(ruled_out.iter().map(|it| it.0));
+            }
             if let Visit::Choice(reader, key, cases) = visit {
                 self.keys.insert(key);
                 self.txns.insert(reader);

@@ -4,6 +4,7 @@
 //! known here.
 
 mod advice;
+mod aggregates;
 mod anomalies;
 mod assumed;
 mod commits;
@@ -20,10 +21,11 @@ mod story;
 mod words;
 
 pub use advice::{LINEARIZABLE, causes, definition, pl_definition};
+pub use aggregates::condition_words;
 pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
 pub use commits::{CommitStory, commit_story};
 pub use labels::Labels;
-pub use name::{AnomalyName, local_name, name, name_by};
+pub use name::{AnomalyName, impossible_result, local_name, name, name_by};
 pub use notes::{beside, meanwhile};
 pub use story::{Story, StoryLine, story, story_by};
 

@@ -19,6 +19,18 @@ const IMPOSSIBLE_READ: AnomalyName = AnomalyName {
     about: "A transaction saw of a row what no version of it, and no state before any transaction, can have shown.",
 };
 
+/// An aggregate whose result no versions give.
+const IMPOSSIBLE_RESULT: AnomalyName = AnomalyName {
+    short: "impossible result",
+    adya: None,
+    about: "A transaction was given the result of an aggregate that no versions of the rows, read together, can have given.",
+};
+
+/// The name of an aggregate whose result no versions give.
+pub fn impossible_result() -> AnomalyName {
+    IMPOSSIBLE_RESULT
+}
+
 /// A row that a transaction found by one question and not by another.
 const FLEETING_ROW: AnomalyName = AnomalyName {
     short: PHANTOM,
@@ -83,6 +95,9 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
 /// not choose it, either answer alone is possible.
 fn unexplained(meaning: &Meaning<'_>, proof: &Proof) -> AnomalyName {
     let history = meaning.history();
+    if proof.aggregates().next().is_some() {
+        return IMPOSSIBLE_RESULT;
+    }
     let Proof::Choice { reader, key, .. } = *proof else {
         return IMPOSSIBLE_READ;
     };
@@ -149,6 +164,10 @@ pub(super) fn leaves(proof: &Proof) -> Vec<&[Step]> {
         },
         |_, _, cases| {
             let leaves = cases.into_iter().flat_map(|(_, (_, leaves))| leaves);
+            (None, leaves.collect())
+        },
+        |_, _, cases| {
+            let leaves = cases.into_iter().flat_map(|(_, _, (_, leaves))| leaves);
             (None, leaves.collect())
         },
     );

@@ -37,6 +37,12 @@ pub(super) fn noticed(
 
 /// Of a read that no version explains.
 fn noticed_nowhere(words: &Words<'_>, proof: &Proof) -> String {
+    if let Some((reader, _)) = proof.aggregates().next() {
+        let who = words.labels.txn(reader);
+        return format!(
+            "{who} was given a result that the rows of the database never had together."
+        );
+    }
     let Some((reader, key)) = proof.choices().next() else {
         return "What the transactions saw fits no order of them.".to_owned();
     };

@@ -186,16 +186,16 @@ fn only_missed(steps: &[Step]) -> Option<usize> {
     only.filter(|_| steps.len() > 1)
 }
 
-struct Teller<'h> {
+pub(super) struct Teller<'h> {
     /// Whether the level speaks of who saw whom, and not of one order: parallel snapshot isolation.
     is_parallel: bool,
-    words: Words<'h>,
+    pub(super) words: Words<'h>,
     lines: Vec<StoryLine>,
     cases: Vec<Case>,
 }
 
 impl Teller<'_> {
-    fn say(&mut self, depth: usize, text: String) {
+    pub(super) fn say(&mut self, depth: usize, text: String) {
         self.lines.push(StoryLine { depth, text });
     }
 
@@ -230,6 +230,11 @@ impl Teller<'_> {
                 other_first,
             } => self.tell_split((*key, *one, *other), one_first, other_first, depth),
             Proof::Choice { reader, key, cases } => self.tell_choice(*reader, *key, cases, depth),
+            Proof::Aggregate {
+                reader,
+                nth,
+                ruled_out,
+            } => self.tell_aggregate(*reader, *nth, ruled_out, depth),
         }
     }
 
@@ -282,7 +287,7 @@ impl Teller<'_> {
     }
 
     /// Tells the case that a transaction read a key from another.
-    fn tell_source(
+    pub(super) fn tell_source(
         &mut self,
         reader: TxnId,
         key: KeyId,

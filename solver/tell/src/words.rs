@@ -306,6 +306,7 @@ impl<'h> Words<'h> {
             return self.asked(txn, predicate, key);
         }
         let seen = seen.take(1).next();
+        let seen = seen.or_else(|| self.aggregate_on(txn, key));
         seen.unwrap_or_else(|| format!("{who} read {name}"))
     }
 

@@ -46,6 +46,9 @@ pub fn sketch(history: &History, counterexample: &Counterexample) -> String {
                         history.key_name(key),
                         cases.len()
                     ),
+                    Visit::Aggregate(reader, nth, _) => {
+                        format!("{indent}aggregate {nth} of {}", history.txn_name(reader))
+                    }
                     Visit::Source(it) => {
                         depth += 1;
                         format!("{indent}case from {}", writer(history, it.writer))

@@ -13,6 +13,7 @@ mod notes;
 mod predicates;
 mod ranges;
 mod rows;
+mod statements;
 
 pub use assumptions::{GivenEdge, KeyAssumption, OrderSource, Shown, Stale};
 pub use build_error::BuildError;
@@ -29,3 +30,4 @@ pub use predicates::{
 };
 pub use ranges::{RangeQuery, Span, compare};
 pub use rows::BUILT_IN;
+pub use statements::Statements;

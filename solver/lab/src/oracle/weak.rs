@@ -1,5 +1,5 @@
 //! The weak levels and mixed levels by brute force, straight from their axioms: some total order of commits, which contains session
-//! order and reads-from, satisfies the axiom of every read. Registers and range queries, no lists.
+//! order and reads-from, satisfies the axiom of every read. Registers, range queries, conditions over rows and aggregates, no lists.
 //!
 //! The axiom: if read *r* of *t3* returned key x as *t1* wrote it, and sees *t2*, which writes x too, then *t2* commits before *t1*.
 //! What a read sees depends on the level of *t3*; it is asked of the definition each time, and nothing is saturated. Every source that
@@ -7,7 +7,7 @@
 
 use super::spans;
 use kingsnake_history::level::Model;
-use kingsnake_history::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
+use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::weak::WeakSpec;
 use petgraph::algo::has_path_connecting;
 use petgraph::graphmap::DiGraphMap;
@@ -15,7 +15,10 @@ use petgraph::graphmap::DiGraphMap;
 /// The most transactions, aborted ones aside, that [`holds`] decides.
 pub const MAX_TXNS: usize = 7;
 
-/// A read of another's write: its operation, its key, and who wrote what it returned; `None` is the initial state.
+/// The most ways in which a transaction can have read what it read.
+const MAX_WAYS: usize = 3_000;
+
+/// A read of another's write: its statement, its key, and who wrote what it returned; `None` is the initial state.
 type Read = (usize, KeyId, Option<TxnId>);
 
 /// Whether a history satisfies a weak level; `None` if it is too large, or not of registers alone.
@@ -47,14 +50,26 @@ pub fn holds_each(
         .copied()
         .filter(|&txn| history.status(txn) == Status::Unknown)
         .collect();
-    Some((0..1_u32 << unknown.len()).any(|subset| {
+    for subset in 0..1_u32 << unknown.len() {
         let takes_part = |txn: &TxnId| {
             let place = unknown.iter().position(|it| it == txn);
             place.is_none_or(|place| subset & (1 << place) != 0)
         };
         let txns: Vec<TxnId> = all.iter().copied().filter(takes_part).collect();
-        some_sources(history, levels, &txns, 0, &mut Vec::new())
-    }))
+        let ways = txns.iter().map(|&txn| ways(history, &txns, txn));
+        let mut scene = Scene {
+            history,
+            levels,
+            ways: ways.collect::<Option<_>>()?,
+            has_causal: txns.iter().any(|&txn| model(txn) == Model::Cc),
+            reads: vec![Vec::new(); txns.len()],
+            txns: &txns,
+        };
+        if scene.extend(&mut Vec::new()) {
+            return Some(true);
+        }
+    }
+    Some(false)
 }
 
 /// What is asked of each transaction.
@@ -64,78 +79,153 @@ struct Levels<'l> {
     model: &'l dyn Fn(TxnId) -> Model,
 }
 
-/// Tries everybody that each transaction can have read from, one transaction after the other.
-fn some_sources(
-    history: &History,
-    levels: Levels<'_>,
-    txns: &[TxnId],
-    at: usize,
-    reads: &mut Vec<Vec<Read>>,
-) -> bool {
-    let Some(&txn) = txns.get(at) else {
-        let scene = Scene {
-            history,
-            levels,
-            txns,
-            reads,
-        };
-        return scene.extend(&mut Vec::new());
-    };
-    let mut choices: Vec<Vec<Read>> = vec![Vec::new()];
-    for (op, key) in read_keys(history, txn) {
-        let own = history.ops(txn)[..op].iter().rev();
-        let mut own = own.filter_map(|&it| match it {
-            Op::Write { key: it, value } if it == key => Some(value),
+/// Everything that a transaction can have read, in each way; `None` where there are too many ways.
+fn ways(history: &History, txns: &[TxnId], txn: TxnId) -> Option<Vec<Vec<Read>>> {
+    let mut ways: Vec<Vec<Read>> = vec![Vec::new()];
+    for look in looks(history, txn) {
+        let before = history.ops(txn)[..look.before].iter().rev();
+        let mut own = before.filter_map(|&it| match it {
+            Op::Write { key, value } if key == look.key => Some(value),
             _ => None,
         });
         if let Some(own) = own.next() {
-            if !shows(history, history.ops(txn)[op], key, Some(own)) {
-                return false;
+            if !(look.shows)(Some(own)) {
+                return Some(Vec::new());
             }
             continue;
         }
         let others = txns.iter().copied().filter(|&other| other != txn);
         let wrote = others.filter(|&other| {
-            let left = left(history, other, key);
-            left.is_some() && shows(history, history.ops(txn)[op], key, left)
+            let left = left(history, other, look.key);
+            left.is_some() && (look.shows)(left)
         });
-        let initial = shows(history, history.ops(txn)[op], key, None).then_some(None);
+        let initial = (look.shows)(None).then_some(None);
         let sources: Vec<Option<TxnId>> = wrote.map(Some).chain(initial).collect();
-        choices = choices
+        if ways.len() * sources.len() > MAX_WAYS {
+            return None;
+        }
+        ways = ways
             .iter()
             .flat_map(|reads| {
                 sources.iter().map(|&source| {
                     let mut reads = reads.clone();
-                    reads.push((op, key, source));
+                    reads.push((look.statement, look.key, source));
                     reads
                 })
             })
             .collect();
     }
-    choices.into_iter().any(|choice| {
-        reads.push(choice);
-        let found = some_sources(history, levels, txns, at + 1, reads);
-        reads.pop();
-        found
+    ways.retain(|reads| aggregates_hold(history, txn, reads));
+    Some(ways)
+}
+
+/// That a statement of a transaction looked at a key.
+struct Look<'h> {
+    statement: usize,
+    key: KeyId,
+    /// The operations before it.
+    before: usize,
+    /// Whether what the key held, `None` for the state before any transaction, explains what was seen.
+    shows: Box<dyn Fn(Option<ValueId>) -> bool + 'h>,
+}
+
+/// Everything that a transaction looked at: a range query at all keys that it asks for, a condition at all rows of its table.
+fn looks(history: &History, txn: TxnId) -> Vec<Look<'_>> {
+    let mut looks: Vec<Look<'_>> = Vec::new();
+    let statements = history.statements(txn);
+    let keys = || (0..history.n_keys() as u32).map(KeyId);
+    for (at, &op) in history.ops(txn).iter().enumerate() {
+        let asked: Vec<KeyId> = match op {
+            Op::Read { key, .. } => vec![key],
+            Op::Range { range } => {
+                let span = history.range(range).span;
+                let asked = keys().filter(|&key| spans(history, span.low(), span.high(), key));
+                asked.collect()
+            }
+            _ => Vec::new(),
+        };
+        looks.extend(asked.into_iter().map(|key| Look {
+            statement: statements.of(at),
+            key,
+            before: at,
+            shows: Box::new(move |held| shows(history, op, key, held)),
+        }));
+    }
+    for (nth, predicate) in history.predicates(txn).enumerate() {
+        let at = predicate.at as usize;
+        let ops = &history.ops(txn)[at..at + predicate.n_ops as usize];
+        let table = history.queries()[predicate.query as usize].table;
+        for key in keys().filter(|&key| history.table_of(key) == Some(table)) {
+            let is_aggregate = matches!(predicate.act, Act::Aggregate { .. });
+            let first = ops.iter().find(|op| op.key() == Some(key)).copied();
+            let query = predicate.query;
+            looks.push(Look {
+                statement: statements.of(statements.read_by(nth)),
+                key,
+                before: at,
+                shows: Box::new(move |held| {
+                    let held = held.or_else(|| initial_row(history, key));
+                    let is = held.is_some_and(|it| history.satisfies(query, it));
+                    // What it returned is what it looked at.
+                    let is_returned = match first {
+                        Some(Op::Read { value, .. }) => held == Some(value),
+                        _ => true,
+                    };
+                    is_aggregate || is == first.is_some() && is_returned
+                }),
+            });
+        }
+    }
+    looks
+}
+
+fn initial_row(history: &History, key: KeyId) -> Option<ValueId> {
+    let mut values = (0..history.n_values() as u32).map(ValueId);
+    values.find(|&it| {
+        history.is_initial(it) && history.value_key(it) == key && !history.is_absence(it)
     })
 }
 
-/// The operations of a transaction that read, with each key that they read: a range query reads all that it asks for.
-fn read_keys(history: &History, txn: TxnId) -> Vec<(usize, KeyId)> {
-    let mut reads = Vec::new();
-    for (at, &op) in history.ops(txn).iter().enumerate() {
-        match op {
-            Op::Read { key, .. } => reads.push((at, key)),
-            Op::Range { range } => {
-                let span = history.range(range).span;
-                let keys = (0..history.n_keys() as u32).map(KeyId);
-                let asked = keys.filter(|&key| spans(history, span.low(), span.high(), key));
-                reads.extend(asked.map(|key| (at, key)));
-            }
-            _ => {}
-        }
-    }
-    reads
+/// Whether the aggregates of a transaction have their results over what it read for them.
+fn aggregates_hold(history: &History, txn: TxnId, reads: &[Read]) -> bool {
+    let statements = history.statements(txn);
+    let mut predicates = history.predicates(txn).enumerate();
+    predicates.all(|(nth, predicate)| {
+        let Act::Aggregate {
+            function,
+            column,
+            result,
+        } = predicate.act
+        else {
+            return true;
+        };
+        let table = history.queries()[predicate.query as usize].table;
+        let statement = statements.of(statements.read_by(nth));
+        let before = &history.ops(txn)[..predicate.at as usize];
+        let held = |key: KeyId| {
+            let own = before.iter().rev().find_map(|&op| match op {
+                Op::Write { key: it, value } if it == key => Some(value),
+                _ => None,
+            });
+            own.or_else(|| {
+                let mut reads = reads.iter();
+                let (_, _, source) = reads.find(|it| (it.0, it.1) == (statement, key))?;
+                match source {
+                    None => initial_row(history, key),
+                    Some(writer) => left(history, *writer, key),
+                }
+            })
+        };
+        let keys = (0..history.n_keys() as u32).map(KeyId);
+        let rows = keys.filter(|&key| history.table_of(key) == Some(table));
+        let rows = rows.filter_map(held);
+        let chosen = rows.filter(|&row| history.satisfies(predicate.query, row));
+        let cells = chosen.map(|row| match column {
+            None => Token::Int(1),
+            Some(column) => history.cell(row, column),
+        });
+        function.apply(history.symbols(), cells) == Some(result)
+    })
 }
 
 /// Whether a read may return what it did of a key that holds a value; `None` is the state before any transaction.
@@ -181,25 +271,46 @@ struct Scene<'s> {
     history: &'s History,
     levels: Levels<'s>,
     txns: &'s [TxnId],
-    reads: &'s [Vec<Read>],
+    /// All that each can have read.
+    ways: Vec<Vec<Vec<Read>>>,
+    /// What those that are in the order are taken to have read.
+    reads: Vec<Vec<Read>>,
+    /// Whether what one read matters to what another sees.
+    has_causal: bool,
 }
 
 impl Scene<'_> {
-    /// Whether an order of commits can be completed.
-    fn extend(&self, order: &mut Vec<TxnId>) -> bool {
+    /// Whether an order of commits can be completed. All that a transaction sees comes before it, so its axioms are asked when it is
+    /// placed.
+    fn extend(&mut self, order: &mut Vec<TxnId>) -> bool {
         if order.len() == self.txns.len() {
-            return self.txns.iter().all(|&txn| self.axioms_hold(order, txn));
+            return true;
         }
-        for &next in self.txns {
-            if order.contains(&next) || !self.before(next).iter().all(|it| order.contains(it)) {
+        for at in 0..self.txns.len() {
+            let next = self.txns[at];
+            let mut others = self.txns.iter();
+            let is_ahead = |&it: &TxnId| self.so(it, next) && !order.contains(&it);
+            if order.contains(&next) || others.any(is_ahead) {
                 continue;
             }
-            order.push(next);
-            let found = self.extend(order);
-            order.pop();
-            if found {
-                return true;
+            for way in 0..self.ways[at].len() {
+                let sources = self.ways[at][way].iter().filter_map(|read| read.2);
+                if { sources }.any(|it| !order.contains(&it)) {
+                    continue;
+                }
+                self.reads[at] = self.ways[at][way].clone();
+                order.push(next);
+                let holds = self.axioms_hold(order, next);
+                let found = holds && self.extend(order);
+                order.pop();
+                if found {
+                    return true;
+                }
+                if holds && !self.has_causal {
+                    break;
+                }
             }
+            self.reads[at].clear();
         }
         false
     }
@@ -225,6 +336,8 @@ impl Scene<'_> {
         let place = |txn: TxnId| order.iter().position(|&it| it == txn);
         self.of(t3).iter().all(|&(op, key, t1)| {
             let others = self.txns.iter().copied();
+            // Who is not placed yet comes later.
+            let others = others.filter(|t2| order.contains(t2));
             let others = others.filter(|&t2| t2 != t3 && Some(t2) != t1);
             let mut seen = others.filter(|&t2| {
                 left(self.history, t2, key).is_some() && self.sees(order, t3, op, t2)
@@ -236,7 +349,7 @@ impl Scene<'_> {
     /// Whether a read of `t3`, by its operation, sees `t2`.
     fn sees(&self, order: &[TxnId], t3: TxnId, op: usize, t2: TxnId) -> bool {
         let mut reads = self.of(t3).iter();
-        // The reads of a range query are one statement: each sees what the others read.
+        // The reads of a range query or condition are one statement: each sees what the others read.
         let earlier = |read: &Read| read.0 <= op && read.2 == Some(t2);
         let place = |txn: TxnId| order.iter().position(|&it| it == txn);
         let in_prefix = || self.before(t3).iter().any(|&t4| place(t2) <= place(t4));

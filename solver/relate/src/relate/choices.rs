@@ -4,6 +4,9 @@
 //! reads (its wr edge), and every version outside of A that comes after c comes after the read (rw edges, each guarded by the
 //! candidate and the order of the two versions). Then the newest version that t can read is in A, whichever it is. Conversely the
 //! version that t reads in an explanation is such a c. So versions in A need no rw edges, and no run is made where t writes x too.
+//!
+//! Where an aggregate of t counts x, A falls into classes of versions that add the same to it, and only versions of the class of c need
+//! no rw edges. Then the newest version that t can read is in the class of c, and of two classes the wr and rw edges make a cycle.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,6 +26,8 @@ pub struct Candidates<'a> {
     pub acceptable: &'a [VersionId],
     /// Those of them that can have been read.
     pub open: &'a [VersionId],
+    /// Whether it matters to an aggregate which of two versions was read.
+    pub differ: &'a dyn Fn(VersionId, VersionId) -> bool,
 }
 
 /// Adds choices to a graph. `reaches` is reachability by its known edges. Returns the first variable of each choice.
@@ -99,7 +104,8 @@ fn add_choice(
         }
         for other in versions.of_key(read.key).skip(1).map(VersionId) {
             let writer = versions.writer(other);
-            let is_acceptable = read.acceptable.binary_search(&other).is_ok();
+            let is_acceptable =
+                read.acceptable.binary_search(&other).is_ok() && !(read.differ)(candidate, other);
             if is_acceptable || writer == read.reader || reaches(snap, places.commit(writer)) {
                 continue;
             }

@@ -4,6 +4,7 @@
 //! removing what nobody observed leaves every explanation of the rest intact, so the verdict does not change.
 
 mod absence;
+mod aggregates;
 mod attribute;
 mod candidates;
 mod gaps;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+pub use aggregates::{Aggregate, CountedRow};
 pub use candidates::Uncertain;
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
@@ -61,6 +63,7 @@ pub struct Resolved {
     uncertain: Arc<Vec<Uncertain>>,
     /// The keys of the uncertain reads, sorted.
     uncertain_keys: Vec<KeyId>,
+    aggregates: Arc<aggregates::Aggregates>,
     findings: Vec<Finding>,
     reads: ProgramReads,
     n_unknown_counted: usize,

@@ -22,7 +22,7 @@ pub(super) struct Matching {
     /// Sorted by key; the versions of each are sorted.
     of_query: Vec<Vec<(KeyId, Vec<VersionId>)>>,
     /// What transactions of unknown end that nobody observed left in each key.
-    unsure: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
+    pub(super) unsure: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
 }
 
 /// A version and its row.
@@ -78,7 +78,7 @@ impl Matching {
         Ok(Some(Matching { of_query, unsure }))
     }
 
-    fn of_query(&self, query: u32) -> &[(KeyId, Vec<VersionId>)] {
+    pub(super) fn of_query(&self, query: u32) -> &[(KeyId, Vec<VersionId>)] {
         &self.of_query[query as usize]
     }
 
@@ -201,12 +201,62 @@ impl Walk<'_> {
     /// Takes what the conditions say that a transaction asked before an operation.
     pub(super) fn ask(&mut self, node: Node, txn: TxnId, at: usize) -> Result<(), ResolveError> {
         let history = self.history;
-        for predicate in history.predicates(txn) {
-            if predicate.at as usize == at && !matches!(predicate.act, Act::Aggregate { .. }) {
+        for (nth, predicate) in history.predicates(txn).enumerate() {
+            if predicate.at as usize != at {
+                continue;
+            }
+            self.asking = Some(nth);
+            if !matches!(predicate.act, Act::Aggregate { .. }) {
                 self.predicate(node, txn, predicate)?;
+            } else if self.keep_reads {
+                self.aggregate(node, txn, predicate)?;
+            }
+        }
+        self.asking = None;
+        Ok(())
+    }
+
+    /// Takes an aggregate to have read each row that it can count, in any version.
+    fn aggregate(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        predicate: &Predicate,
+    ) -> Result<(), ResolveError> {
+        let (history, Some(matching)) = (self.history, self.matching) else {
+            return Ok(());
+        };
+        let (at, query) = (predicate.at as usize, predicate.query);
+        let table = Some(history.queries()[query as usize].table);
+        for (&key, unsure) in &matching.unsure {
+            let mut others = unsure.iter().filter(|it| it.0 != txn);
+            let counts = !matching.of_key(query, key).is_empty();
+            if history.table_of(key) == table
+                && let Some(&(writer, _)) =
+                    others.find(|it| counts || history.satisfies(query, it.1))
+            {
+                return Err(self.unknown_delete(txn, key, writer));
+            }
+        }
+        for (key, _) in matching.of_query(query) {
+            self.poll.step()?;
+            self.touch(txn, *key, false)?;
+            if self.state[key.index()].own.is_none() {
+                let mut any: Vec<VersionId> = self.numbering.of_key(*key).collect();
+                any.retain(|&version| self.numbering.writer(version) != node);
+                self.keep_choice(node, at, *key, &any);
             }
         }
         Ok(())
+    }
+
+    fn unknown_delete(&self, reader: TxnId, key: KeyId, writer: TxnId) -> ResolveError {
+        ResolveError::UnknownDelete {
+            reader: self.history.txn_name(reader),
+            key: self.history.key_name(key),
+            writer: self.history.txn_name(writer),
+            txn: writer,
+        }
     }
 
     fn predicate(
@@ -279,12 +329,7 @@ impl Walk<'_> {
         let unsure = matching.unsure.get(&key).into_iter().flatten();
         let mut unsure = unsure.filter(|it| history.satisfies(query, it.1) == satisfies);
         if let Some(&(writer, _)) = unsure.find(|it| it.0 != txn) {
-            return Err(ResolveError::UnknownDelete {
-                reader: history.txn_name(txn),
-                key: history.key_name(key),
-                writer: history.txn_name(writer),
-                txn: writer,
-            });
+            return Err(self.unknown_delete(txn, key, writer));
         }
         let matched = matching.of_key(query, key);
         let mut candidates: Vec<VersionId> = self.numbering.of_key(key).collect();

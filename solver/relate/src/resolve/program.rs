@@ -4,6 +4,8 @@
 //! order it read, and may read a key twice and differently.
 
 use super::VersionId;
+use super::reads::Walk;
+use crate::model::KeyId;
 use crate::resolve::Node;
 use std::ops::Range;
 
@@ -20,17 +22,22 @@ pub(super) struct ProgramRead {
 pub struct ProgramGap {
     /// Who read.
     pub reader: Node,
-    /// The operation.
+    /// The statement.
     pub op: u32,
     /// The places of the keys, as [`super::Gaps`] numbers them.
     pub places: Range<u32>,
 }
+
+/// Reads in program order, their statements, and those that can have been of several versions.
+pub(super) type Kept = (Vec<ProgramRead>, Vec<u32>, Vec<(u32, Vec<VersionId>)>);
 
 /// The external reads of all transactions, in program order; none where they were not asked for.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReads {
     node_start: Vec<u32>,
     reads: Vec<ProgramRead>,
+    /// The statements of the reads; empty where each operation is one.
+    statement: Vec<u32>,
     /// The reads that can have been of several versions, sorted.
     choices: Vec<(u32, Vec<VersionId>)>,
     /// What range queries did not return, by reader and operation.
@@ -41,7 +48,7 @@ impl ProgramReads {
     /// Takes reads that stand in the order of their readers.
     pub(super) fn new(
         n_nodes: usize,
-        (program, choices): (Vec<ProgramRead>, Vec<(u32, Vec<VersionId>)>),
+        (program, statement, choices): Kept,
         gaps: Vec<ProgramGap>,
     ) -> Self {
         let mut node_start = vec![0; n_nodes + 1];
@@ -54,6 +61,7 @@ impl ProgramReads {
         ProgramReads {
             node_start,
             reads: program,
+            statement,
             choices,
             gaps,
         }
@@ -73,10 +81,18 @@ impl ProgramReads {
         }
     }
 
-    /// The operation that made a read. The reads of a range query are made by one.
+    /// The operation that made a read, or the condition, as [`crate::model::Statements`] names them. The reads of a range query are
+    /// made by one.
     #[inline]
     pub fn op(&self, read: usize) -> u32 {
         self.reads[read].op
+    }
+
+    /// The statement that made a read: its operation, unless the history has conditions, whose rows are of one statement.
+    #[inline]
+    pub fn statement(&self, read: usize) -> u32 {
+        let own = self.reads[read].op;
+        self.statement.get(read).copied().unwrap_or(own)
     }
 
     /// The reads that can have been of several versions, and those versions.
@@ -105,5 +121,57 @@ impl ProgramReads {
         let start = self.gaps.partition_point(|gap| gap.reader < reader);
         let length = self.gaps[start..].partition_point(|gap| gap.reader == reader);
         &self.gaps[start..start + length]
+    }
+}
+
+impl Walk<'_> {
+    /// Keeps an external read in program order, if that was asked for.
+    #[inline]
+    pub(super) fn keep(&mut self, node: Node, at: usize, version: VersionId) {
+        if self.keep_reads {
+            let op = self.asking.map_or(at, |nth| self.statements.read_by(nth));
+            if self.matching.is_some() {
+                self.statement.push(self.statements.of(op) as u32);
+            }
+            self.program.push(ProgramRead {
+                reader: node,
+                op: op as u32,
+                version,
+            });
+        }
+    }
+
+    /// Keeps what a range query did not return, of the keys that the transaction has not touched, if that was asked for.
+    pub(super) fn keep_gaps(&mut self, node: Node, at: usize, spanned: &Range<u32>) {
+        if self.keep_reads {
+            let mut gaps = Vec::new();
+            self.under.untouched(spanned, &mut gaps);
+            let op = match self.matching {
+                None => at,
+                Some(_) => self.statements.of(at),
+            };
+            self.program_gaps
+                .extend(gaps.into_iter().map(|places| ProgramGap {
+                    reader: node,
+                    op: op as u32,
+                    places,
+                }));
+        }
+    }
+
+    /// Keeps a read of one of several versions in program order, if that was asked for.
+    pub(super) fn keep_choice(
+        &mut self,
+        node: Node,
+        at: usize,
+        key: KeyId,
+        candidates: &[VersionId],
+    ) {
+        if self.keep_reads {
+            let read = self.program.len() as u32;
+            self.choices.push((read, candidates.to_vec()));
+            let initial = self.numbering.initial(key);
+            self.keep(node, at, candidates.first().copied().unwrap_or(initial));
+        }
     }
 }

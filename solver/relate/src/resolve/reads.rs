@@ -2,11 +2,10 @@
 //!
 //! What matters outside a transaction is its first read of a key before its own write, and its last write.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use super::absence::{Absences, is_nothing};
+use super::aggregates::Aggregates;
 use super::attribute::{Census, ValueOrigin, Writers};
 use super::candidates::{Uncertain, keys_of, settle};
 use super::gaps::{Gap, Gaps, Under};
@@ -20,7 +19,7 @@ use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::level::Model;
-use crate::model::{History, KeyId, Op, RangeId, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, RangeId, Statements, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// More findings of one kind than anybody reads.
@@ -79,7 +78,7 @@ pub(super) fn resolve(
     }
     let given = given_orders(&mut walk)?;
     let unreturned = walk.unreturned();
-    let program = (walk.program, walk.choices);
+    let program = (walk.program, walk.statement, walk.choices);
     let (mut reads, mut findings) = (walk.reads, walk.findings);
     let uncertain = settle(&numbering, &mut reads, walk.uncertain);
     let (gaps, program_gaps) = (walk.gaps, walk.program_gaps);
@@ -100,6 +99,7 @@ pub(super) fn resolve(
         given,
         uncertain_keys: keys_of(&uncertain),
         uncertain: uncertain.into(),
+        aggregates: Aggregates::of(history, matching.as_ref()),
         findings,
         reads: if matches!(keep, Keep::All | Keep::Program) {
             ProgramReads::new(node_txn.len(), program, program_gaps)
@@ -150,9 +150,13 @@ pub(super) struct Walk<'h> {
     /// Then the queries, and the keys that the transaction under way touches anywhere.
     pub(super) asked: Vec<UnreturnedQuery>,
     pub(super) touched: Vec<KeyId>,
-    program: Vec<ProgramRead>,
+    pub(super) program: Vec<ProgramRead>,
+    /// Where there are conditions: the statements of these reads, those of the transaction under way, and the condition under way.
+    pub(super) statement: Vec<u32>,
+    pub(super) statements: Statements,
+    pub(super) asking: Option<usize>,
     /// Of the reads in program order, those that can have been of several versions.
-    choices: Vec<(u32, Vec<VersionId>)>,
+    pub(super) choices: Vec<(u32, Vec<VersionId>)>,
     pub(super) findings: Vec<Finding>,
     /// How many findings of each anomaly there are, by the level that each breaks and the level of its transaction: whether a level is
     /// broken does not depend on those that are left out.
@@ -171,7 +175,7 @@ pub(super) struct Walk<'h> {
     node: Node,
     pub(super) under: Under,
     gaps: Vec<Gap>,
-    program_gaps: Vec<ProgramGap>,
+    pub(super) program_gaps: Vec<ProgramGap>,
 }
 
 impl<'h> Walk<'h> {
@@ -206,6 +210,9 @@ impl<'h> Walk<'h> {
             asked: Vec::new(),
             touched: Vec::new(),
             program: Vec::new(),
+            statement: Vec::new(),
+            statements: Statements::default(),
+            asking: None,
             choices: Vec::new(),
             findings: Vec::new(),
             n_findings: FxHashMap::default(),
@@ -228,6 +235,9 @@ impl<'h> Walk<'h> {
         self.node = node;
         if self.keep_queries {
             self.find_touched(txn);
+        }
+        if self.matching.is_some() && self.keep_reads {
+            self.statements = history.statements(txn);
         }
         for (at, &op) in history.ops(txn).iter().enumerate() {
             if self.matching.is_some() {
@@ -427,54 +437,12 @@ impl<'h> Walk<'h> {
         }
     }
 
-    /// Keeps an external read in program order, if that was asked for.
-    #[inline]
-    pub(super) fn keep(&mut self, node: Node, at: usize, version: VersionId) {
-        if self.keep_reads {
-            self.program.push(ProgramRead {
-                reader: node,
-                op: at as u32,
-                version,
-            });
-        }
-    }
-
-    /// Keeps what a range query did not return, of the keys that the transaction has not touched, if that was asked for.
-    pub(super) fn keep_gaps(&mut self, node: Node, at: usize, spanned: &Range<u32>) {
-        if self.keep_reads {
-            let mut gaps = Vec::new();
-            self.under.untouched(spanned, &mut gaps);
-            self.program_gaps
-                .extend(gaps.into_iter().map(|places| ProgramGap {
-                    reader: node,
-                    op: at as u32,
-                    places,
-                }));
-        }
-    }
-
     /// Notes that a transaction saw another version of a key than before.
     pub(super) fn find_second_read(&mut self, txn: TxnId, at: usize, key: KeyId) {
         let ops = &self.history.ops(txn)[..=at];
         let first = ops.iter().position(|&op| reads_key(self.history, op, key));
         let other = first.map(|op| (txn, op));
         self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
-    }
-
-    /// Keeps a read of one of several versions in program order, if that was asked for.
-    pub(super) fn keep_choice(
-        &mut self,
-        node: Node,
-        at: usize,
-        key: KeyId,
-        candidates: &[VersionId],
-    ) {
-        if self.keep_reads {
-            let read = self.program.len() as u32;
-            self.choices.push((read, candidates.to_vec()));
-            let initial = self.numbering.initial(key);
-            self.keep(node, at, candidates.first().copied().unwrap_or(initial));
-        }
     }
 
     /// The version that a value read by `txn` is, where it is not just what another wrote; an anomaly is noted.

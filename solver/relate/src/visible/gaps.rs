@@ -58,7 +58,7 @@ fn sources(graph: &Visible<'_>, reader: Node) -> Vec<(u32, VersionId)> {
         let by = reads.version(read);
         let writer = graph.versions.writer(by);
         if writer != NO_NODE {
-            first.entry(writer).or_insert((reads.op(read), by));
+            first.entry(writer).or_insert((reads.statement(read), by));
         }
     }
     let mut sources: Vec<(u32, VersionId)> = first.into_values().collect();

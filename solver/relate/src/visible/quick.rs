@@ -208,7 +208,7 @@ impl<'a> Plain<'a> {
         }
         let all = self.resolved.reads();
         let mut first = read;
-        while first > reads.start && all.op(first - 1) == all.op(read) {
+        while first > reads.start && all.statement(first - 1) == all.statement(read) {
             first -= 1;
         }
         first

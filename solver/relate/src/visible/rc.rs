@@ -57,9 +57,9 @@ fn find(
         let mut end = reads.end;
         while end > reads.start {
             poll.step()?;
-            let op = graph.reads.op(end - 1);
+            let op = graph.reads.statement(end - 1);
             let mut start = end - 1;
-            while start > reads.start && graph.reads.op(start - 1) == op {
+            while start > reads.start && graph.reads.statement(start - 1) == op {
                 start -= 1;
             }
             for read in (start..end).rev() {

@@ -1,0 +1,94 @@
+//! The evidence of a weak level as JSON: cycles of commits, cases, sources.
+
+use kingsnake_solver::model::{History, KeyId, TxnId};
+use kingsnake_solver::weak::{
+    CommitReason, CommitStep, OperationSource, VisibilityReason, WeakVerdict,
+};
+use serde_json::{Value, json};
+
+/// A cycle as an array; cases as an object.
+pub(super) fn evidence_json(history: &History, verdict: &WeakVerdict) -> Value {
+    match verdict {
+        WeakVerdict::Cycle(steps) => steps.iter().map(|step| step_json(history, step)).collect(),
+        WeakVerdict::Choice {
+            reader,
+            op,
+            key,
+            cases,
+        } => {
+            let case = |(source, case): &(Option<TxnId>, WeakVerdict)| {
+                json!({
+                    "writer": source.map(|it| history.txn_name(it)),
+                    "because": evidence_json(history, case),
+                })
+            };
+            json!({
+                "reader": history.txn_name(*reader),
+                "operation": op,
+                "key": history.key_name(*key),
+                "cases": cases.iter().map(case).collect::<Vec<Value>>(),
+            })
+        }
+        WeakVerdict::Aggregate { reader, nth } => json!({
+            "reader": history.txn_name(*reader),
+            "aggregate": nth,
+        }),
+        WeakVerdict::EitherWay {
+            txn,
+            lost,
+            took_effect,
+        } => json!({
+            "transaction": history.txn_name(*txn),
+            "lost": evidence_json(history, lost),
+            "took_effect": evidence_json(history, took_effect),
+        }),
+        _ => Value::Null,
+    }
+}
+
+pub(super) fn source_json(history: &History, source: &OperationSource) -> Value {
+    json!({
+        "reader": history.txn_name(source.reader),
+        "operation": source.op,
+        "key": history.key_name(source.key),
+        "writer": source.writer.map(|it| history.txn_name(it)),
+    })
+}
+
+fn step_json(history: &History, step: &CommitStep) -> Value {
+    let txn = |txn: TxnId| history.txn_name(txn);
+    let key = |key: KeyId| history.key_name(key);
+    let reason = match &step.reason {
+        CommitReason::Session => json!({"reason": "so"}),
+        CommitReason::Stated(edge) => json!({
+            "reason": "given",
+            "name": history.given_edges().get(*edge as usize).map(|it| &it.name),
+        }),
+        CommitReason::Wr(it) => json!({"reason": "wr", "key": key(*it)}),
+        CommitReason::Given(it) => json!({"reason": "ww", "key": key(*it)}),
+        CommitReason::Vis {
+            reader,
+            key: it,
+            because,
+        } => json!({
+            "reason": "vis",
+            "reader": txn(*reader),
+            "key": key(*it),
+            "because": match because {
+                VisibilityReason::EarlierRead(via) => json!({"earlier_read": key(*via)}),
+                VisibilityReason::Source(via) => json!({"source": key(*via)}),
+                VisibilityReason::Session => json!("session"),
+                VisibilityReason::Path(path) => path.iter().map(|step| json!({
+                    "from": txn(step.from),
+                    "to": txn(step.to),
+                    "key": step.key.map(key),
+                })).collect(),
+            },
+        }),
+    };
+    let mut value = json!({"from": txn(step.from), "to": step.to.map(txn)});
+    if let (Some(value), Value::Object(reason)) = (value.as_object_mut(), reason) {
+        value.extend(reason);
+    }
+    value
+}

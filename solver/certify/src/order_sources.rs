@@ -1,0 +1,120 @@
+//! What each read that several transactions can explain was of, in an order that explains the history, and the order again at a weaker
+//! level where the reads are of that.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Refusal;
+use super::meaning::{Meaning, Version};
+use super::weak::replay_from;
+use super::weak_reads::Wary;
+use kingsnake_history::level::{Model, Spec};
+use kingsnake_history::model::{History, KeyId, Op, TxnId};
+use kingsnake_history::verdict::{Certificate, Moment};
+use kingsnake_history::weak::OperationSource;
+
+/// Checks that an order that explains the history at a stronger level explains it at a weak level, or at parallel snapshot isolation, by
+/// the same reads.
+pub fn replay_weaker(
+    history: &History,
+    (stronger, order): (Spec, &Certificate),
+    weaker: Spec,
+) -> Result<(), Refusal> {
+    let sources = sources_in(history, stronger, order);
+    let commits = order.order.iter().filter(|it| it.moment != Moment::Begin);
+    let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
+    replay_from(history, weaker, &commits, &sources).map_err(Refusal::Order)
+}
+
+/// What the reads are of in an order.
+fn sources_in(history: &History, spec: Spec, order: &Certificate) -> Vec<OperationSource> {
+    let named: FxHashSet<TxnId> = order.order.iter().map(|point| point.txn).collect();
+    let settled = history.with_effects_of(|txn| named.contains(&txn));
+    let meaning = Meaning::of(&settled);
+    let mut gather = Gather {
+        wary: Wary::of(&meaning),
+        meaning: &meaning,
+        held: FxHashMap::default(),
+        sources: Vec::new(),
+    };
+    for point in &order.order {
+        let at_begin = spec.model_of(history, point.txn).reads_at_begin();
+        let reads = match point.moment {
+            Moment::Whole => true,
+            Moment::Begin => at_begin,
+            Moment::Commit => !at_begin,
+        };
+        if reads {
+            gather.reads(point.txn);
+        }
+        if point.moment != Moment::Begin {
+            let writes = history.ops(point.txn).iter().filter(|op| op.is_write());
+            let written = writes.filter_map(|op| op.key());
+            gather.held.extend(written.map(|key| (key, point.txn)));
+        }
+    }
+    gather.sources
+}
+
+struct Gather<'m, 'h> {
+    meaning: &'m Meaning<'h>,
+    wary: Wary<'h>,
+    held: FxHashMap<KeyId, TxnId>,
+    sources: Vec<OperationSource>,
+}
+
+impl Gather<'_, '_> {
+    fn reads(&mut self, txn: TxnId) {
+        let history = self.meaning.history();
+        let mut own: FxHashSet<KeyId> = FxHashSet::default();
+        for (at, &op) in history.ops(txn).iter().enumerate() {
+            self.conditions(txn, at, &own);
+            let keys: Vec<KeyId> = match op {
+                Op::Write { key, .. } => {
+                    own.insert(key);
+                    continue;
+                }
+                Op::Read { key, .. } => vec![key],
+                Op::Range { range } => self.wary.within(history.range(range)),
+                Op::Append { .. } | Op::ReadList { .. } => continue,
+            };
+            for key in keys.into_iter().filter(|key| !own.contains(key)) {
+                self.take(txn, at, key);
+            }
+        }
+        self.conditions(txn, history.ops(txn).len(), &own);
+    }
+
+    fn conditions(&mut self, txn: TxnId, at: usize, own: &FxHashSet<KeyId>) {
+        let meaning = self.meaning;
+        let Some(conditions) = meaning.conditions() else {
+            return;
+        };
+        let history = meaning.history();
+        for (nth, predicate) in history.predicates(txn).enumerate() {
+            if predicate.at as usize == at {
+                let keys = conditions.keys(predicate.query).iter();
+                for &key in keys.filter(|key| !own.contains(key)) {
+                    self.take(txn, history.ops(txn).len() + nth, key);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, reader: TxnId, op: usize, key: KeyId) {
+        let writer: Version = self.held.get(&key).copied();
+        let possible = self.meaning.sources_of(reader, op, key);
+        if possible.is_some_and(|it| it.len() > 1 && it.contains(&writer)) {
+            self.sources.push(OperationSource {
+                reader,
+                op,
+                key,
+                writer,
+            });
+        }
+    }
+}
+
+/// Whether a level is one whose orders do not tell what was read.
+pub fn needs_sources(model: Model) -> bool {
+    model.is_weak() || model == Model::Psi
+}

@@ -1,0 +1,86 @@
+//! Replays an order and finds the aggregates that have another result in it.
+
+use rustc_hash::FxHashMap;
+
+use super::tally::Tally;
+use crate::level::Spec;
+use crate::model::{Act, History, KeyId, Op, Token};
+use crate::resolve::{Aggregate, CountedRow, Node, Resolved, VersionId};
+use crate::verdict::{Moment, Point};
+
+/// An aggregate that has another result in an order, and what the rows added to it there.
+pub(super) struct Wrong {
+    pub(super) reader: Node,
+    pub(super) nth: usize,
+    /// Sorted by key.
+    pub(super) seen: Vec<(KeyId, Token)>,
+}
+
+/// The aggregates that have another result in an order of transactions, or of begins and commits; each reads where its level says.
+pub(super) fn broken(
+    history: &History,
+    spec: Spec,
+    base: &Resolved,
+    order: &[Point],
+) -> Vec<Wrong> {
+    let mut held: FxHashMap<KeyId, VersionId> = FxHashMap::default();
+    let mut wrong = Vec::new();
+    for point in order {
+        let Some(node) = base.node(point.txn) else {
+            continue;
+        };
+        let at_begin = spec.model_of(history, point.txn).reads_at_begin();
+        let reads = match point.moment {
+            Moment::Whole => true,
+            Moment::Begin => at_begin,
+            Moment::Commit => !at_begin,
+        };
+        if reads {
+            let mut predicates = history.predicates(point.txn);
+            if predicates.any(|it| matches!(it.act, Act::Aggregate { .. })) {
+                let aggregates = base.aggregates_of(history, node).into_iter();
+                wrong.extend(aggregates.filter_map(|it| judge(history, base, &it, &held)));
+            }
+        }
+        if point.moment != Moment::Begin {
+            for &op in history.ops(point.txn) {
+                if let Op::Write { key, .. } = op
+                    && let Some(version) = base.versions().of_writer(key, node)
+                {
+                    held.insert(key, version);
+                }
+            }
+        }
+    }
+    wrong
+}
+
+fn judge(
+    history: &History,
+    base: &Resolved,
+    aggregate: &Aggregate,
+    held: &FxHashMap<KeyId, VersionId>,
+) -> Option<Wrong> {
+    let rows = base.counted_rows(history, aggregate).into_iter();
+    let seen = rows.map(|row: CountedRow| {
+        let version = held.get(&row.key).copied();
+        let version = version.unwrap_or_else(|| base.versions().initial(row.key));
+        (row.key, row.cell(version))
+    });
+    let seen: Vec<(KeyId, Token)> = seen.collect();
+    let tally = Tally {
+        symbols: history.symbols(),
+        function: aggregate.function,
+        result: aggregate.result,
+    };
+    let cells = seen.iter().map(|it| it.1);
+    let partial = tally.over(aggregate.own.iter().copied().chain(cells));
+    if partial.is_some_and(|it| tally.is_result(it)) {
+        return None;
+    }
+    Some(Wrong {
+        reader: aggregate.reader,
+        nth: aggregate.nth,
+        seen,
+    })
+}
