@@ -2,6 +2,7 @@
 //!
 //! The hot path allocates nothing; fields may come in any order, though operations after id and session are read once.
 
+mod blocks;
 mod ops;
 
 use kingsnake_history::model::{
@@ -10,8 +11,9 @@ use kingsnake_history::model::{
 
 use super::kingsnake_predicates::{Predicates, read_tables};
 use super::kingsnake_rows::{RowBuffers, next_is_comma, read_installed};
-use crate::cursor::{Cursor, Input};
+use crate::cursor::{Cursor, Input, Polled};
 use crate::error::{InputProblem, ReadError};
+use blocks::{Block, Content, ListOp};
 use ops::feed_ops;
 
 const VERSION: i64 = 1;
@@ -32,6 +34,14 @@ pub(crate) fn read(
     builder.reserve_ops(input.bytes.len() / 16);
     let mut buffers = Buffers::default();
     let mut polled = input.polled();
+    // A write to a table with columns needs its row, so no line would be plain.
+    if input.bytes.len() >= blocks::LARGE && !builder.has_columns() {
+        cursor.pass_space();
+        blocks::for_each(input.bytes, cursor.at, |block| {
+            read_block(&block, &mut cursor, builder, &mut buffers, &mut polled)
+        })?;
+        cursor.at = input.bytes.len();
+    }
     loop {
         polled.step()?;
         cursor.pass_space();
@@ -41,6 +51,67 @@ pub(crate) fn read(
         read_line(&mut cursor, builder, &mut buffers)?;
         cursor.end_line()?;
     }
+}
+
+/// Takes the lines of a block: what was scanned, and the others by reading them.
+fn read_block(
+    block: &Block,
+    cursor: &mut Cursor<'_>,
+    builder: &mut HistoryBuilder,
+    buffers: &mut Buffers,
+    polled: &mut Polled<'_>,
+) -> Result<(), ReadError> {
+    let (mut numbers, mut lists, mut items) = (0, 0, 0);
+    for line in &block.lines {
+        polled.step()?;
+        cursor.at = line.at;
+        let session = match line.content {
+            Content::Other => {
+                // Blank lines hold nothing.
+                cursor.pass_blanks();
+                if !cursor.done() && !matches!(cursor.peek(), b'\n' | b'\r') {
+                    read_line(cursor, builder, buffers)?;
+                    cursor.end_line()?;
+                }
+                continue;
+            }
+            _ => builder.session(Token::Int(line.session)),
+        };
+        if builder
+            .begin(session, Token::Int(line.id), line.status)
+            .is_err()
+        {
+            // What is wrong with it is said in the words of the reader of lines.
+            read_line(cursor, builder, buffers)?;
+            continue;
+        }
+        match line.content {
+            Content::Numbers(end) => {
+                builder.extend(&block.numbers[numbers..end]);
+                numbers = end;
+            }
+            Content::Lists(end) => {
+                for op in &block.lists[lists..end] {
+                    match *op {
+                        ListOp::Append { key, value } => {
+                            builder.append(Token::Int(key), Token::Int(value));
+                        }
+                        ListOp::Read { key, items_end } => {
+                            let list = block.items[items..items_end].iter();
+                            builder.read_list(Token::Int(key), list.map(|&it| Token::Int(it)));
+                            items = items_end;
+                        }
+                    }
+                }
+                lists = end;
+            }
+            Content::Other => {}
+        }
+        if line.begin.is_some() || line.commit.is_some() {
+            builder.times(line.begin, line.commit);
+        }
+    }
+    Ok(())
 }
 
 /// Reads a file of version orders that stands beside a history.

@@ -26,6 +26,7 @@ mod weak_absents;
 pub mod weak_cycle;
 mod weak_orders;
 mod weak_past;
+pub mod weak_plain;
 mod weak_reads;
 mod weak_sees;
 mod weak_writers;

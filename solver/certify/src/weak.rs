@@ -11,7 +11,9 @@ use super::Refusal;
 use super::meaning::{Meaning, Version};
 use super::sorted::SortedKeys;
 use super::weak_absents::PastKeys;
+use super::weak_orders::check_lists;
 use super::weak_past::Pasts;
+use super::weak_plain::Prepared;
 use super::weak_reads::{External, ReadsOf, Wary, externals, repeatable_externals};
 use super::weak_writers::KeyWriters;
 use kingsnake_history::level::{Model, Spec};
@@ -19,11 +21,26 @@ use kingsnake_history::model::{History, KeyId, Status, TxnId};
 use kingsnake_history::weak::{OperationSource, WeakSpec};
 
 /// How many writers of a key are looked at one by one before they are looked up session by session.
-const MAX_BETWEEN: usize = 32;
+pub(super) const MAX_BETWEEN: usize = 32;
 
 /// Checks that an order of commits explains the history at a weak level, where the reads that several transactions can explain are of
 /// these sources.
 pub fn replay(
+    history: &History,
+    spec: WeakSpec,
+    order: &[TxnId],
+    sources: &[OperationSource],
+) -> Result<(), Refusal> {
+    if sources.is_empty()
+        && let Some(prepared) = Prepared::of(history, spec)
+    {
+        return prepared.replay(order);
+    }
+    replay_in_order(history, spec, order, sources)
+}
+
+/// The same, one transaction after the other, whatever the history holds.
+pub fn replay_in_order(
     history: &History,
     spec: WeakSpec,
     order: &[TxnId],
@@ -89,7 +106,7 @@ fn replay_settled(
 ) -> Result<(), String> {
     let meaning = Meaning::of(history);
     take_sources(&meaning, sources)?;
-    let place = places(&meaning, spec, order)?;
+    let place = places(history, |txn| meaning.counts(txn), spec, order)?;
     let numbered = order.iter().copied().zip(1..);
     let has_clock = |model: Model| matches!(model, Model::Cc | Model::Psi);
     let mut txns = history.txns();
@@ -119,14 +136,18 @@ fn replay_settled(
     for &txn in order {
         replay.transaction(txn)?;
     }
-    replay.lists()?;
+    check_lists(history, order)?;
     replay.version_orders()?;
     replay.assumptions()
 }
 
 /// The place of each transaction in an order, from 1; 0 for one that is not there.
-fn places(meaning: &Meaning<'_>, spec: Spec, order: &[TxnId]) -> Result<Vec<u32>, String> {
-    let history = meaning.history();
+pub(super) fn places(
+    history: &History,
+    counts: impl Fn(TxnId) -> bool,
+    spec: Spec,
+    order: &[TxnId],
+) -> Result<Vec<u32>, String> {
     let name = |txn: TxnId| format!("transaction {}", history.txn_name(txn));
     let mut place = vec![0_u32; history.n_txns()];
     for (&txn, at) in order.iter().zip(1..) {
@@ -143,7 +164,7 @@ fn places(meaning: &Meaning<'_>, spec: Spec, order: &[TxnId]) -> Result<Vec<u32>
     let mut last: Option<TxnId> = None;
     for txn in history.txns() {
         if place[txn.index()] == 0 {
-            if meaning.counts(txn) {
+            if counts(txn) {
                 return Err(format!("{} is not in the order", name(txn)));
             }
             continue;

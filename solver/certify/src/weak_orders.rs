@@ -5,42 +5,83 @@ use rustc_hash::FxHashMap;
 
 use super::assumed::{check_edges, check_keys};
 use super::weak::Replay;
-use kingsnake_history::model::{KeyId, Op, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 
-impl Replay<'_> {
-    /// Every list that was read must be the appends of the order, up to the end of some transaction's.
-    pub(super) fn lists(&self) -> Result<(), String> {
-        let mut appended: FxHashMap<KeyId, Vec<(ValueId, TxnId)>> = FxHashMap::default();
-        for &txn in self.order {
-            for &op in self.history.ops(txn) {
-                if let Op::Append { key, value } = op {
-                    appended.entry(key).or_default().push((value, txn));
-                }
-            }
+/// What transactions append to a key, one after the other.
+struct Appended {
+    start: Vec<u32>,
+    all: Vec<(ValueId, TxnId)>,
+}
+
+impl Appended {
+    /// What the transactions of an order append.
+    fn of(history: &History, order: &[TxnId]) -> Self {
+        let mut start = vec![0_u32; history.n_keys() + 1];
+        for_each_append(history, order, |key, _, _| start[key.index() + 1] += 1);
+        for key in 0..history.n_keys() {
+            start[key + 1] += start[key];
         }
-        let mut own: FxHashMap<KeyId, usize> = FxHashMap::default();
-        for &txn in self.order {
-            own.clear();
-            for &op in self.history.ops(txn) {
-                match op {
-                    Op::Append { key, .. } => *own.entry(key).or_default() += 1,
-                    Op::ReadList { key, list } => {
-                        let mine = own.get(&key).copied().unwrap_or(0);
-                        let items = self.history.list(list);
-                        let before = &items[..items.len().saturating_sub(mine)];
-                        let all = appended.get(&key).map_or(&[][..], Vec::as_slice);
-                        if !is_state(before, all) {
-                            let name = self.name(txn);
-                            return Err(format!("{name} read a list that is not of this order"));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
+        let mut next = start.clone();
+        let mut all = vec![(ValueId(0), TxnId(0)); start[history.n_keys()] as usize];
+        for_each_append(history, order, |key, value, txn| {
+            let at = &mut next[key.index()];
+            all[*at as usize] = (value, txn);
+            *at += 1;
+        });
+        Appended { start, all }
     }
 
+    fn to(&self, key: KeyId) -> &[(ValueId, TxnId)] {
+        let at = |index: usize| self.start[index] as usize;
+        &self.all[at(key.index())..at(key.index() + 1)]
+    }
+}
+
+fn for_each_append(
+    history: &History,
+    order: &[TxnId],
+    mut each: impl FnMut(KeyId, ValueId, TxnId),
+) {
+    for &txn in order {
+        for &op in history.ops(txn) {
+            if let Op::Append { key, value } = op {
+                each(key, value, txn);
+            }
+        }
+    }
+}
+
+/// Every list that was read must be the appends of the order, up to the end of some transaction's.
+pub(super) fn check_lists(history: &History, order: &[TxnId]) -> Result<(), String> {
+    if history.n_lists() == 0 {
+        return Ok(());
+    }
+    let appended = Appended::of(history, order);
+    let mut own: FxHashMap<KeyId, usize> = FxHashMap::default();
+    for &txn in order {
+        own.clear();
+        for &op in history.ops(txn) {
+            match op {
+                Op::Append { key, .. } => *own.entry(key).or_default() += 1,
+                Op::ReadList { key, list } => {
+                    let n_own = own.get(&key).copied().unwrap_or(0);
+                    let items = history.list(list);
+                    let before = &items[..items.len().saturating_sub(n_own)];
+                    if !is_state(before, appended.to(key)) {
+                        let name = history.txn_name(txn);
+                        return Err(format!(
+                            "transaction {name} read a list that is not of this order"
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Replay<'_> {
     /// What the user assumes must be so in the order.
     pub(super) fn assumptions(&self) -> Result<(), String> {
         let place = |txn: TxnId| self.place[txn.index()] as usize;

@@ -7,6 +7,9 @@ use std::ops::Range;
 
 use kingsnake_history::model::{History, SessionId, TxnId};
 
+/// Up to how many sessions there is room for every clock from the start.
+const MAX_ROOM: usize = 64;
+
 /// The pasts of the transactions that were taken so far.
 pub(super) struct Pasts<'h> {
     history: &'h History,
@@ -25,11 +28,17 @@ pub(super) struct Pasts<'h> {
 
 impl<'h> Pasts<'h> {
     pub(super) fn new(history: &'h History, session_order: bool) -> Self {
+        // Growing would copy them all; room that is not used costs nothing.
+        let n_entries = if session_order && history.n_sessions() <= MAX_ROOM {
+            history.n_txns() * history.n_sessions()
+        } else {
+            0
+        };
         Pasts {
             history,
             session_order,
             spans: vec![0..0; history.n_txns()],
-            entries: Vec::new(),
+            entries: Vec::with_capacity(n_entries),
             column: vec![None; history.n_sessions()],
             columns: Vec::new(),
             last: vec![None; history.n_sessions()],

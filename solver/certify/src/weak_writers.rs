@@ -31,6 +31,32 @@ impl KeyWriters {
         KeyWriters { start, writers }
     }
 
+    /// The same with other numbers, by which each key's are sorted.
+    pub(super) fn renumbered(&self, number: &[u32]) -> Self {
+        let mut writers: Vec<u32> = self.writers.clone();
+        let n_keys = self.start.len() - 1;
+        let middle = self.start[n_keys / 2] as usize;
+        let (low, high) = writers.split_at_mut(middle);
+        let sort = |first: usize, end: usize, writers: &mut [u32]| {
+            for writer in writers.iter_mut() {
+                *writer = number[*writer as usize];
+            }
+            let offset = self.start[first];
+            for key in first..end {
+                let at = |key: usize| (self.start[key] - offset) as usize;
+                writers[at(key)..at(key + 1)].sort_unstable();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| sort(0, n_keys / 2, low));
+            sort(n_keys / 2, n_keys, high);
+        });
+        KeyWriters {
+            start: self.start.clone(),
+            writers,
+        }
+    }
+
     /// The numbers of the transactions that write a key.
     #[inline]
     pub(super) fn of_key(&self, key: KeyId) -> &[u32] {

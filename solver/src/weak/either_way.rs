@@ -1,7 +1,7 @@
 //! Weak levels where a transaction of unknown end is in doubt: checked as if it had taken effect and as if it had not, as
 //! `crate::either_way` does at the other levels.
 
-use super::{WeakSpec, WeakVerdict, certify, decide, holds};
+use super::{WeakSpec, WeakVerdict, certify, certify_prepared, decide_and_prepare, holds};
 use crate::budget::Budget;
 use crate::check::CheckError;
 use crate::model::{Act, History, Status, TxnId};
@@ -18,7 +18,8 @@ pub(super) fn check_case(
     budget: &Budget,
     learned: &mut Vec<WeakVerdict>,
 ) -> Result<WeakVerdict, CheckError> {
-    let verdict = match decide(history, spec, budget) {
+    let (decided, prepared) = decide_and_prepare(history, spec, budget);
+    let verdict = match decided {
         Ok(verdict) => verdict,
         Err(ResolveError::Stopped(reason)) => WeakVerdict::Unknown(reason),
         Err(error) => match error.unsettled() {
@@ -26,7 +27,7 @@ pub(super) fn check_case(
             None => return Err(error.into()),
         },
     };
-    certify(history, spec, &verdict)?;
+    certify_prepared(history, spec, &verdict, prepared.as_ref())?;
     let mut predicates = history.all_predicates().iter();
     let has_aggregates = predicates.any(|(_, it)| matches!(it.act, Act::Aggregate { .. }));
     if has_aggregates && matches!(verdict, WeakVerdict::Satisfied(..)) {

@@ -7,6 +7,8 @@
 mod cycle;
 mod either_way;
 #[cfg(test)]
+mod quick_tests;
+#[cfg(test)]
 mod tests;
 mod uncertain;
 
@@ -18,14 +20,16 @@ pub use kingsnake_history::weak::{
 
 use kingsnake_certify::Refusal;
 use kingsnake_certify::weak_cycle::check_violation;
+use kingsnake_certify::weak_plain::Prepared;
 
+use kingsnake_relate::visible::quick::{self, Scanned};
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use crate::budget::{Budget, StopReason};
 use crate::check::CheckError;
 use crate::level::Spec;
 use crate::model::History;
-use crate::resolve::{ResolveError, Resolved, resolve_reads};
+use crate::resolve::{Node, ResolveError, Resolved, resolve_program};
 
 /// Checks a history at a weak level. The answer has been checked again.
 pub fn check(
@@ -36,14 +40,48 @@ pub fn check(
     either_way::check_case(history, spec, budget, &mut Vec::new())
 }
 
+/// Fewer transactions than this are decided and read again one after the other.
+const ALONE: usize = 20_000;
+
+/// Decides a history, and meanwhile reads it a second time for checking the answer.
+fn decide_and_prepare<'h>(
+    history: &'h History,
+    spec: WeakSpec,
+    budget: &Budget,
+) -> (Result<WeakVerdict, ResolveError>, Option<Prepared<'h>>) {
+    if history.n_txns() < ALONE {
+        return (decide(history, spec, budget), None);
+    }
+    rayon::join(
+        || decide(history, spec, budget),
+        || Prepared::of(history, spec),
+    )
+}
+
 /// Checks an answer again.
 fn certify(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(), CheckError> {
+    certify_prepared(history, spec, verdict, None)
+}
+
+/// Checks an answer again, with what was read for it already.
+fn certify_prepared(
+    history: &History,
+    spec: WeakSpec,
+    verdict: &WeakVerdict,
+    prepared: Option<&Prepared<'_>>,
+) -> Result<(), CheckError> {
     let answer = match verdict {
         WeakVerdict::Unknown(_) => return Ok(()),
         WeakVerdict::Satisfied(..) => "satisfied",
         _ => "violated",
     };
-    holds(history, spec, verdict).map_err(|why| CheckError::Uncertified {
+    let held = match (verdict, prepared) {
+        (WeakVerdict::Satisfied(order, sources), Some(prepared)) if sources.is_empty() => {
+            prepared.replay(order)
+        }
+        _ => holds(history, spec, verdict),
+    };
+    held.map_err(|why| CheckError::Uncertified {
         decider: "weak",
         answer,
         why,
@@ -60,7 +98,7 @@ fn holds(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(),
 }
 
 fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
-    let resolved = resolve_reads(history, budget)?;
+    let resolved = resolve_program(history, budget)?;
     let n_reads = resolved.reads().choices().len();
     if n_reads > 0 && history.n_predicates() > 0 {
         return Err(ResolveError::Uncertain { n_reads });
@@ -77,6 +115,10 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
     if n_reads > 0 {
         return Ok(uncertain::decide(history, resolved, spec, budget)?);
     }
+    if let Some(order) = quick_order(history, &resolved, spec, budget)? {
+        let order = order.into_iter().map(|node| resolved.txn(node));
+        return Ok(WeakVerdict::Satisfied(order.collect(), Vec::new()));
+    }
     let edges = commits(history, &resolved, spec, budget)?;
     Ok(match cycle::order(resolved.n_txns(), &edges) {
         Ok(order) => {
@@ -85,6 +127,29 @@ fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerd
         }
         Err(cycle) => WeakVerdict::Cycle(cycle::steps(&resolved, spec, &cycle)),
     })
+}
+
+/// An order of commits, found without reasons; `None` where there is none, or range queries need more.
+fn quick_order(
+    history: &History,
+    resolved: &Resolved,
+    spec: WeakSpec,
+    budget: &Budget,
+) -> Result<Option<Vec<Node>>, StopReason> {
+    let mut stated = Vec::new();
+    for edge in history.given_edges() {
+        if let (Some(from), Some(to)) = (resolved.node(edge.from), resolved.node(edge.to)) {
+            stated.push((from, to));
+        }
+    }
+    quick::order(
+        resolved,
+        spec.level.into(),
+        spec.session_order,
+        stated,
+        Scanned::default(),
+        budget,
+    )
 }
 
 /// What commits before what, where every read is of one version.

@@ -18,7 +18,7 @@ use crate::model::{History, HistoryBuilder, Status, Token};
 use crate::resolve::{NO_NODE, ResolveError, Resolved, resolve_reads};
 use crate::verdict::Verdict;
 
-fn specs() -> impl Iterator<Item = WeakSpec> {
+pub(super) fn specs() -> impl Iterator<Item = WeakSpec> {
     WeakLevel::ALL.into_iter().flat_map(|level| {
         [true, false].map(|session_order| WeakSpec {
             level,
@@ -28,7 +28,7 @@ fn specs() -> impl Iterator<Item = WeakSpec> {
 }
 
 /// Registers of a database that promises little, so that each weak level is kept and broken.
-fn drawn(seed: u64) -> History {
+pub(super) fn drawn(seed: u64) -> History {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
     small.kind = KeyKind::Registers;

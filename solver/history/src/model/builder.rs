@@ -88,7 +88,13 @@ impl HistoryBuilder {
 
     /// Makes room for this many operations. A hint: callers must have checked it against the size of their input.
     pub fn reserve_ops(&mut self, n_ops: usize) {
-        self.history.ops.reserve(n_ops);
+        let parts = &mut self.history;
+        parts.ops.reserve(n_ops);
+        // About every second operation is a write of a value of its own. Growing would copy them; room that is not used costs nothing.
+        let n_values = n_ops / 2;
+        parts.value_names.reserve(n_values);
+        parts.value_key.reserve(n_values);
+        parts.value_initial.reserve(n_values);
     }
 
     /// Makes room for this many transactions and values. A hint: callers must have checked it against the size of their input.

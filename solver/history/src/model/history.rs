@@ -252,6 +252,11 @@ impl History {
         &self.list_items[start as usize..(start + length) as usize]
     }
 
+    /// The number of lists that were read.
+    pub fn n_lists(&self) -> usize {
+        self.lists.len()
+    }
+
     /// A range query.
     pub fn range(&self, range: RangeId) -> RangeQuery<'_> {
         let start = match range.index() {

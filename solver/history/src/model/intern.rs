@@ -1,6 +1,7 @@
 //! Gives dense ids to whole numbers within a scope: the inner loop of every reader, so one probe is one cache line.
 //!
-//! Open addressing, linear probing, at most three quarters full; ids are handed out in order of first appearance.
+//! Ids are handed out in order of first appearance. The small numbers of a scope, such as the values of a counter, have a stretch of an
+//! array; the others a hash table with open addressing and linear probing, at most three quarters full.
 
 use super::ids::KeyId;
 use super::names::Token;
@@ -47,6 +48,22 @@ impl NumberTable {
             }
             if slot.number == number && slot.scope == scope {
                 return slot.id;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The id of a pair, if it has one.
+    fn get(&self, scope: u32, number: i64) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = hash(scope, number) & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.id == FREE {
+                return None;
+            }
+            if slot.number == number && slot.scope == scope {
+                return Some(slot.id);
             }
             at = (at + 1) & mask;
         }
@@ -102,10 +119,93 @@ fn hash(scope: u32, number: i64) -> usize {
     ((wide >> 64) as u64 ^ wide as u64) as usize
 }
 
+/// A scope's stretch has room for at most so many numbers for each that was seen.
+const ROOM_A_NUMBER: u64 = 8;
+
+/// The small numbers of a scope: their ids stand from `start` on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    start: u32,
+    room: u32,
+    /// How many numbers of the scope were seen, small or not.
+    n_seen: u32,
+}
+
+/// The ids of numbers within scopes, by stretches of an array where the numbers are small and many.
+#[derive(Debug, Default)]
+struct SmallTable {
+    stretches: Vec<Stretch>,
+    ids: Vec<u32>,
+    others: NumberTable,
+}
+
+impl SmallTable {
+    /// The id of a pair; `fresh` if the pair is new.
+    #[inline]
+    fn id(&mut self, scope: u32, number: i64, fresh: u32) -> u32 {
+        if let Some(stretch) = self.stretches.get_mut(scope as usize)
+            && (number as u64) < u64::from(stretch.room)
+        {
+            let id = &mut self.ids[stretch.start as usize + number as usize];
+            if *id == FREE {
+                *id = fresh;
+                stretch.n_seen += 1;
+            }
+            return *id;
+        }
+        self.other_id(scope, number, fresh)
+    }
+
+    /// The id of a number that has no place in a stretch, unless it is given one now.
+    fn other_id(&mut self, scope: u32, number: i64, fresh: u32) -> u32 {
+        if self.stretches.len() <= scope as usize {
+            self.stretches
+                .resize(scope as usize + 1, Stretch::default());
+        }
+        let n_seen = u64::from(self.stretches[scope as usize].n_seen);
+        let most = (n_seen + 1) * ROOM_A_NUMBER;
+        // A number that is not negative and small enough; as an unsigned number a negative one is large.
+        if (number as u64) < most {
+            let room = (number as u64 + 1).next_power_of_two().max(4);
+            if room <= most && self.ids.len() as u64 + room < u64::from(u32::MAX) {
+                self.widen(scope, room as u32);
+                return self.id(scope, number, fresh);
+            }
+        }
+        let id = self.others.id(scope, number, fresh);
+        self.stretches[scope as usize].n_seen += u32::from(id == fresh);
+        id
+    }
+
+    /// Gives a scope a longer stretch, with the ids that its numbers have already.
+    fn widen(&mut self, scope: u32, room: u32) {
+        let stretch = &mut self.stretches[scope as usize];
+        let old = stretch.start as usize..(stretch.start + stretch.room) as usize;
+        let from = stretch.room;
+        stretch.start = self.ids.len() as u32;
+        stretch.room = room;
+        self.ids.extend_from_within(old);
+        let others = &self.others;
+        let ids = (from..room).map(|number| others.get(scope, i64::from(number)).unwrap_or(FREE));
+        self.ids.extend(ids);
+    }
+
+    /// Loads the place where a pair would be, so that asking for its id soon finds it in the cache.
+    #[inline]
+    fn touch(&self, scope: u32, number: i64) -> u32 {
+        match self.stretches.get(scope as usize) {
+            Some(stretch) if (number as u64) < u64::from(stretch.room) => {
+                self.ids[stretch.start as usize + number as usize]
+            }
+            _ => self.others.touch(scope, number),
+        }
+    }
+}
+
 /// The ids of tokens within a scope; numbers are the fast path.
 #[derive(Debug, Default)]
 pub(super) struct TokenTable {
-    numbers: NumberTable,
+    numbers: SmallTable,
     others: FxHashMap<(u32, Token), u32>,
 }
 
@@ -177,5 +277,35 @@ mod tests {
         assert_eq!(intern(3, Token::Nil), 403);
         assert_eq!(intern(50, Token::Nil), 50 * 101);
         assert_eq!(intern(0, Token::Int(1)), 50 * 101 + 1);
+    }
+
+    #[test]
+    fn numbers_keep_their_ids_whatever_the_order_in_which_they_come() {
+        let mut known: FxHashMap<(u32, i64), u32> = FxHashMap::default();
+        let mut table = TokenTable::default();
+        let mut state = 1_u64;
+        let mut below = |bound: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % bound
+        };
+        let mut n_repeated = 0;
+        for _ in 0..200_000 {
+            let scope = below(300) as u32;
+            // Counters, a few large numbers, the ends of the range, negative ones.
+            let number = match below(20) {
+                0 => below(1 << 31) as i64,
+                1 => -(below(50) as i64),
+                2 => [i64::MIN, i64::MAX, 1 << 32, u32::MAX.into()][below(4) as usize],
+                3..10 => below(2_000) as i64,
+                _ => below(100) as i64,
+            };
+            let fresh = known.len() as u32;
+            let expected = *known.entry((scope, number)).or_insert(fresh);
+            n_repeated += usize::from(expected != fresh);
+            assert_eq!(table.id(KeyId(scope), Token::Int(number), fresh), expected);
+        }
+        assert!(n_repeated > 50_000 && known.len() > 50_000);
     }
 }

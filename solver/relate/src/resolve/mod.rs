@@ -24,6 +24,7 @@ use thiserror::Error;
 pub use candidates::Uncertain;
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
+use reads::Keep;
 pub use unreturned::{BYTES as BYTES_OF_READ, Unreturned, UnreturnedQuery};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
@@ -256,12 +257,17 @@ impl From<StopReason> for ResolveError {
 
 /// Resolves a history. Findings do not end it.
 pub fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    reads::resolve(history, budget)
+    reads::resolve(history, budget, Keep::First)
 }
 
 /// Resolves a history and keeps every external read in program order, as weak levels need it.
 pub fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    reads::resolve_reads(history, budget)
+    reads::resolve(history, budget, Keep::All)
+}
+
+/// The same for the weak levels alone: unless some reads are uncertain, the versions do not know their readers.
+pub fn resolve_program(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
+    reads::resolve(history, budget, Keep::Program)
 }
 
 /// Resolves a history with what a level needs of it. Where an order tells what every query returns, the deleted rows that queries did
@@ -272,7 +278,7 @@ pub fn resolve_for(
     budget: &Budget,
 ) -> Result<Resolved, ResolveError> {
     match spec.model {
-        Model::Ser | Model::Si | Model::Pc => reads::resolve_queries(history, budget),
+        Model::Ser | Model::Si | Model::Pc => reads::resolve(history, budget, Keep::Queries),
         model if model.is_weak() || model == Model::Mixed => resolve_reads(history, budget),
         _ => resolve(history, budget),
     }

@@ -99,18 +99,36 @@ impl Numbering {
                 }
             }
         }
-        let mut key = vec![KeyId(0); n_versions];
-        for k in 0..history.n_keys() {
-            key[self.key_start[k] as usize..self.key_start[k + 1] as usize].fill(KeyId(k as u32));
-        }
         Versions {
+            key: self.keys(history),
             key_start: self.key_start,
-            key,
             writer: self.writer,
             reader_start,
             readers,
             successor,
             predecessor,
         }
+    }
+
+    /// The versions without their readers, for who does not ask for them.
+    pub(super) fn without_readers(self, history: &History) -> Versions {
+        Versions {
+            key: self.keys(history),
+            key_start: self.key_start,
+            writer: self.writer,
+            reader_start: Vec::new(),
+            readers: Vec::new(),
+            successor: Vec::new(),
+            predecessor: Vec::new(),
+        }
+    }
+
+    /// The key of each version.
+    fn keys(&self, history: &History) -> Vec<KeyId> {
+        let mut key = Vec::with_capacity(self.writer.len());
+        for k in 0..history.n_keys() {
+            key.resize(self.key_start[k + 1] as usize, KeyId(k as u32));
+        }
+        key
     }
 }

@@ -30,8 +30,7 @@ pub struct ProgramGap {
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReads {
     node_start: Vec<u32>,
-    op: Vec<u32>,
-    version: Vec<VersionId>,
+    reads: Vec<ProgramRead>,
     /// The reads that can have been of several versions, sorted.
     choices: Vec<(u32, Vec<VersionId>)>,
     /// What range queries did not return, by reader and operation.
@@ -54,11 +53,15 @@ impl ProgramReads {
         }
         ProgramReads {
             node_start,
-            op: program.iter().map(|read| read.op).collect(),
-            version: program.iter().map(|read| read.version).collect(),
+            reads: program,
             choices,
             gaps,
         }
+    }
+
+    /// How many reads there are.
+    pub fn n_reads(&self) -> usize {
+        self.reads.len()
     }
 
     /// The reads of a transaction, by their numbers.
@@ -73,7 +76,7 @@ impl ProgramReads {
     /// The operation that made a read. The reads of a range query are made by one.
     #[inline]
     pub fn op(&self, read: usize) -> u32 {
-        self.op[read]
+        self.reads[read].op
     }
 
     /// The reads that can have been of several versions, and those versions.
@@ -84,12 +87,12 @@ impl ProgramReads {
     /// The version that a read returned; of several, the one that is assumed.
     #[inline]
     pub fn version(&self, read: usize) -> VersionId {
-        self.version[read]
+        self.reads[read].version
     }
 
     /// Takes a read to be of a version.
     pub(super) fn assign(&mut self, read: usize, version: VersionId) {
-        self.version[read] = version;
+        self.reads[read].version = version;
     }
 
     /// What range queries did not return, by reader and operation; these keys have no reads of their own.

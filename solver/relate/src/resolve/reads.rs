@@ -26,33 +26,17 @@ use crate::verdict::{Finding, LocalAnomaly};
 /// More findings of one kind than anybody reads.
 pub(super) const MAX_FINDINGS: usize = 1000;
 
-/// Resolves a history, as [`super::resolve`] says.
-pub(super) fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, Keep::First)
-}
-
-/// Resolves a history without reads of deleted rows that queries did not return, as [`super::resolve_for`] says.
-pub(super) fn resolve_queries(
-    history: &History,
-    budget: &Budget,
-) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, Keep::Queries)
-}
-
-/// Resolves a history and keeps its reads, as [`super::resolve_reads`] says.
-pub(super) fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
-    walk_all(history, budget, Keep::All)
-}
-
 /// Which reads become reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+pub(super) enum Keep {
     /// A transaction's first of each key.
     First,
     /// The same, but deleted rows that queries did not return stay queries.
     Queries,
     /// The first of each key, and all in program order.
     All,
+    /// All in program order; nobody asks a version for its readers.
+    Program,
 }
 
 /// What a value that was read is.
@@ -63,7 +47,12 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, ResolveError> {
+/// Resolves a history.
+pub(super) fn resolve(
+    history: &History,
+    budget: &Budget,
+    keep: Keep,
+) -> Result<Resolved, ResolveError> {
     let writers = Writers::of(history, budget)?;
     let mut absences = Absences::of(history, &writers, budget)?;
     let census = Census::of(history, &writers, &absences, budget)?;
@@ -79,7 +68,10 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
     }
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     walk.matching = matching.as_ref();
-    walk.keep_reads = keep == Keep::All;
+    walk.keep_reads = matches!(keep, Keep::All | Keep::Program);
+    if walk.keep_reads {
+        walk.program.reserve(history.n_ops());
+    }
     walk.keep_queries = keep_queries;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
@@ -95,7 +87,11 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
     findings.dedup();
     Ok(Resolved {
         sessions: session_ranges(history, &node_txn),
-        versions: numbering.versions(history, &reads),
+        versions: if keep == Keep::Program && program.1.is_empty() {
+            numbering.without_readers(history)
+        } else {
+            numbering.versions(history, &reads)
+        },
         gaps: Gaps {
             sorted: absences.sorted,
             gaps,
@@ -105,7 +101,7 @@ fn walk_all(history: &History, budget: &Budget, keep: Keep) -> Result<Resolved, 
         uncertain_keys: keys_of(&uncertain),
         uncertain,
         findings,
-        reads: if keep == Keep::All {
+        reads: if matches!(keep, Keep::All | Keep::Program) {
             ProgramReads::new(node_txn.len(), program, program_gaps)
         } else {
             ProgramReads::default()
@@ -223,7 +219,7 @@ impl<'h> Walk<'h> {
             n_findings: FxHashMap::default(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
-            reads: Vec::with_capacity(history.n_ops() / 2),
+            reads: Vec::with_capacity(history.n_ops()),
             uncertain: Vec::new(),
             first_candidates: Vec::new(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
@@ -345,7 +341,7 @@ impl<'h> Walk<'h> {
                 self.find(anomaly, txn, at, key, other);
                 Ok(())
             }
-            None if is_nothing(self.history, value) && self.absences.matter() => {
+            None if self.absences.matter() && is_nothing(self.history, value) => {
                 self.nothing(node, txn, at, key, value)
             }
             None => self.external(node, txn, at, key, value),

@@ -76,6 +76,18 @@ impl Versions {
         self.writer[version.index()]
     }
 
+    /// The transactions that installed all versions, by version.
+    #[inline]
+    pub(crate) fn all_writers(&self) -> &[Node] {
+        &self.writer
+    }
+
+    /// The transactions that write a key, sorted.
+    pub(crate) fn writers_of(&self, key: KeyId) -> &[Node] {
+        let range = self.of_key(key);
+        &self.writer[range.start as usize + 1..range.end as usize]
+    }
+
     /// Whether this is the version before any transaction.
     #[inline]
     pub fn is_initial(&self, version: VersionId) -> bool {

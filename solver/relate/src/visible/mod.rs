@@ -5,8 +5,10 @@
 //! transactions are weak, only their reads say something; what happened before them runs through all.
 
 mod cc;
+mod clocks;
 mod gaps;
 mod past;
+pub mod quick;
 mod ra;
 mod rc;
 pub mod sort;

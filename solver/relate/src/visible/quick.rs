@@ -1,0 +1,399 @@
+//! An order of commits at a weak level, if there is one, from pairs of transactions alone.
+//!
+//! The edges are those of `rc`, `ra` and `cc` without their reasons. Session order and reads-from are walked where they stand, so only
+//! what the reads see is stored, eight bytes a pair. Where there is no order, the edges with reasons say why.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{ALONE, clocks, written};
+use crate::budget::{Budget, Poll, StopReason};
+use crate::level::Model;
+use crate::model::KeyId;
+use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId, Versions};
+
+/// The first commits before the second.
+pub type Pair = (Node, Node);
+
+/// Up to where things are compared one by one; beyond, they are looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Scanned {
+    /// Reads of a transaction.
+    pub reads: usize,
+    /// Writers of a key.
+    pub writers: usize,
+}
+
+impl Default for Scanned {
+    fn default() -> Self {
+        Scanned {
+            reads: 64,
+            writers: 512,
+        }
+    }
+}
+
+/// What a part of the search found: pairs, or that some transaction would have to commit before the initial state.
+type Found = Result<Option<Vec<Pair>>, StopReason>;
+
+/// The reads of a history where each is of one version, with what they ask for most often beside them.
+pub(super) struct Plain<'a> {
+    pub(super) resolved: &'a Resolved,
+    pub(super) versions: &'a Versions,
+    pub(super) budget: &'a Budget,
+    pub(super) session_order: bool,
+    pub(super) scanned: Scanned,
+    /// Whom each read was from, and of which key.
+    pub(super) writer: Vec<Node>,
+    pub(super) key: Vec<KeyId>,
+    /// Whether a node is the first of its session.
+    is_first: Vec<bool>,
+    written_start: Vec<u32>,
+    written: Vec<KeyId>,
+}
+
+/// An order of commits that a weak level allows. `None` if there is none, or if the history has range queries, which are not looked at
+/// here. `stated` are further pairs that must be kept.
+pub fn order(
+    resolved: &Resolved,
+    model: Model,
+    session_order: bool,
+    stated: Vec<Pair>,
+    scanned: Scanned,
+    budget: &Budget,
+) -> Result<Option<Vec<Node>>, StopReason> {
+    if !resolved.reads().gaps().is_empty() {
+        return Ok(None);
+    }
+    let plain = Plain::of(resolved, session_order, scanned, budget);
+    let mut pairs = vec![stated];
+    pairs.push(
+        resolved
+            .given()
+            .iter()
+            .flat_map(|it| plain.given(it))
+            .collect(),
+    );
+    let is_ra = model == Model::Ra;
+    if session_order && matches!(model, Model::RcSo | Model::Ra) {
+        let Some(found) = plain.by_session()? else {
+            return Ok(None);
+        };
+        pairs.extend(found);
+    }
+    let found = match model {
+        Model::Rc | Model::RcSo | Model::Ra => {
+            plain.by_reader(|readers, poll| plain.seen(readers, is_ra, poll))?
+        }
+        Model::Cc => clocks::pairs(&plain)?,
+        _ => None,
+    };
+    let Some(found) = found else { return Ok(None) };
+    pairs.extend(found);
+    Ok(plain.sorted(&pairs))
+}
+
+impl<'a> Plain<'a> {
+    fn of(
+        resolved: &'a Resolved,
+        session_order: bool,
+        scanned: Scanned,
+        budget: &'a Budget,
+    ) -> Self {
+        let (versions, reads) = (resolved.versions(), resolved.reads());
+        let n_reads = reads.n_reads();
+        let ((writer, key), (written_start, written)) = rayon::join(
+            || {
+                let all = 0..n_reads;
+                let writer = all.clone().into_par_iter();
+                let writer = writer.map(|read| versions.writer(reads.version(read)));
+                let key = all.into_par_iter();
+                let key = key.map(|read| versions.key(reads.version(read)));
+                (writer.collect(), key.collect())
+            },
+            || written(resolved),
+        );
+        let mut is_first = vec![false; resolved.n_txns()];
+        for nodes in resolved.sessions() {
+            if let Some(is_first) = is_first.get_mut(nodes.start as usize) {
+                *is_first = true;
+            }
+        }
+        Plain {
+            resolved,
+            versions,
+            budget,
+            session_order,
+            scanned,
+            writer,
+            key,
+            is_first,
+            written_start,
+            written,
+        }
+    }
+
+    /// The keys that a transaction writes.
+    #[inline]
+    fn written(&self, node: Node) -> &[KeyId] {
+        let at = |node: usize| self.written_start[node] as usize;
+        &self.written[at(node as usize)..at(node as usize + 1)]
+    }
+
+    /// The pairs that a given order of versions states.
+    fn given(&self, order: &GivenOrder) -> Vec<Pair> {
+        let writer = |version: &VersionId| self.versions.writer(*version);
+        let listed: Vec<Node> = order.versions.iter().map(writer).collect();
+        let mut pairs: Vec<Pair> = listed.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        if let Some(&last) = listed.last().filter(|_| order.is_prefix) {
+            let all = self.versions.writers_of(order.key);
+            if all.len() > listed.len() {
+                let mut sorted = listed;
+                sorted.sort_unstable();
+                let others = all.iter().filter(|it| sorted.binary_search(it).is_err());
+                pairs.extend(others.map(|&other| (last, other)));
+            }
+        }
+        pairs
+    }
+
+    fn n_parts(&self) -> usize {
+        match self.resolved.n_txns() {
+            0..ALONE => 1,
+            _ => rayon::current_num_threads().max(1),
+        }
+    }
+
+    /// The pairs that stretches of readers give.
+    pub(super) fn by_reader(
+        &self,
+        find: impl Fn(Range<Node>, &mut Poll<'_>) -> Found + Sync,
+    ) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
+        let (n_txns, n_parts) = (self.resolved.n_txns(), self.n_parts());
+        let bound = |part: usize| (n_txns * part / n_parts) as Node;
+        let find = |part: usize| find(bound(part)..bound(part + 1), &mut self.budget.poll());
+        (0..n_parts).into_par_iter().map(find).collect()
+    }
+
+    /// What the reads of some transactions see by what these read from: all of it, or only what was read from before.
+    fn seen(&self, readers: Range<Node>, is_ra: bool, poll: &mut Poll<'_>) -> Found {
+        let mut pairs = Vec::new();
+        let mut index = Vec::new();
+        for reader in readers {
+            poll.step()?;
+            let reads = self.resolved.reads().of(reader);
+            if reads.len() < 2 {
+                continue;
+            }
+            let is_kept = if reads.len() <= self.scanned.reads {
+                self.seen_by_short(reads, is_ra, &mut pairs)
+            } else {
+                self.seen_by_long(reads, is_ra, &mut index, &mut pairs)
+            };
+            if !is_kept {
+                return Ok(None);
+            }
+        }
+        Ok(Some(pairs))
+    }
+
+    /// The first read that sees what a read was from.
+    fn first_seeing(&self, reads: &Range<usize>, read: usize, is_ra: bool) -> usize {
+        if is_ra {
+            return reads.start;
+        }
+        let all = self.resolved.reads();
+        let mut first = read;
+        while first > reads.start && all.op(first - 1) == all.op(read) {
+            first -= 1;
+        }
+        first
+    }
+
+    /// Adds what the reads of a transaction see; false if one returned the initial state all the same.
+    fn seen_by_short(&self, reads: Range<usize>, is_ra: bool, pairs: &mut Vec<Pair>) -> bool {
+        let (writers, keys) = (&self.writer[reads.clone()], &self.key[reads.clone()]);
+        let bit = |key: KeyId| 1_u64 << (key.0 & 63);
+        let some_keys = keys.iter().fold(0, |bits, &key| bits | bit(key));
+        for (at, &seen) in writers.iter().enumerate() {
+            if seen == NO_NODE || writers[..at].contains(&seen) {
+                continue;
+            }
+            let mut first = None;
+            for &key in self.written(seen) {
+                if some_keys & bit(key) == 0 {
+                    continue;
+                }
+                let first = *first.get_or_insert_with(|| {
+                    self.first_seeing(&reads, reads.start + at, is_ra) - reads.start
+                });
+                let below = keys[first..].iter().zip(&writers[first..]);
+                let mut others = below.filter(|&(&it, &writer)| it == key && writer != seen);
+                match others.next() {
+                    None => {}
+                    Some((_, &NO_NODE)) => return false,
+                    Some((_, &writer)) => pairs.push((seen, writer)),
+                }
+            }
+        }
+        true
+    }
+
+    /// The same for a transaction of many reads.
+    fn seen_by_long(
+        &self,
+        reads: Range<usize>,
+        is_ra: bool,
+        index: &mut Vec<(KeyId, usize)>,
+        pairs: &mut Vec<Pair>,
+    ) -> bool {
+        index.clear();
+        index.extend(reads.clone().map(|read| (self.key[read], read)));
+        index.sort_unstable();
+        let mut done: rustc_hash::FxHashSet<Node> = rustc_hash::FxHashSet::default();
+        for read in reads.clone() {
+            let seen = self.writer[read];
+            if seen == NO_NODE || !done.insert(seen) {
+                continue;
+            }
+            let first = self.first_seeing(&reads, read, is_ra);
+            let mut see = |from: usize, key: KeyId| {
+                let of_key = index[from..].iter().take_while(|it| it.0 == key);
+                let mut others = of_key.filter(|it| self.writer[it.1] != seen);
+                match others.next().map(|it| self.writer[it.1]) {
+                    None => true,
+                    Some(NO_NODE) => false,
+                    Some(writer) => {
+                        pairs.push((seen, writer));
+                        true
+                    }
+                }
+            };
+            let written = self.written(seen);
+            if written.len() <= 8 * reads.len() {
+                for &key in written {
+                    let from = index.partition_point(|&it| it < (key, first));
+                    if !see(from, key) {
+                        return false;
+                    }
+                }
+                continue;
+            }
+            let mut from = 0;
+            while let Some(&(key, _)) = index.get(from) {
+                let n_of_key = index[from..].partition_point(|it| it.0 == key);
+                let n_before = index[from..].partition_point(|&it| it < (key, first));
+                if self.versions.of_writer(key, seen).is_some() && !see(from + n_before, key) {
+                    return false;
+                }
+                from += n_of_key;
+            }
+        }
+        true
+    }
+
+    /// What reads see by what came before in their session: the last earlier writer of the key.
+    fn by_session(&self) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
+        let sessions = self.resolved.sessions();
+        let n_a_part = self.resolved.n_txns().div_ceil(self.n_parts()).max(1);
+        let mut parts: Vec<Vec<Range<Node>>> = Vec::new();
+        let mut n_of_last = n_a_part;
+        for nodes in sessions {
+            if n_of_last >= n_a_part {
+                parts.push(Vec::new());
+                n_of_last = 0;
+            }
+            n_of_last += nodes.len();
+            parts
+                .last_mut()
+                .expect("one was pushed")
+                .push(nodes.clone());
+        }
+        let find = |part: Vec<Range<Node>>| self.seen_in_sessions(part, &mut self.budget.poll());
+        parts.into_par_iter().map(find).collect()
+    }
+
+    fn seen_in_sessions(&self, sessions: Vec<Range<Node>>, poll: &mut Poll<'_>) -> Found {
+        // Nodes grow from session to session, so what is below the session's first was written in another.
+        let mut last = vec![NO_NODE; self.versions.n_keys()];
+        let mut pairs = Vec::new();
+        for nodes in sessions {
+            for reader in nodes.clone() {
+                poll.step()?;
+                for read in self.resolved.reads().of(reader) {
+                    let seen = last[self.key[read].index()];
+                    let writer = self.writer[read];
+                    if nodes.contains(&seen) && seen != writer {
+                        if writer == NO_NODE {
+                            return Ok(None);
+                        }
+                        pairs.push((seen, writer));
+                    }
+                }
+                for key in self.written(reader) {
+                    last[key.index()] = reader;
+                }
+            }
+        }
+        Ok(Some(pairs))
+    }
+
+    /// The nodes in an order that keeps session order, reads-from and some pairs, if there is one: each after what comes before it,
+    /// which is walked depth first.
+    pub(super) fn sorted(&self, pairs: &[Vec<Pair>]) -> Option<Vec<Node>> {
+        const NEW: u8 = 0;
+        const OPEN: u8 = 1;
+        const DONE: u8 = 2;
+        let n_nodes = self.resolved.n_txns();
+        let all = pairs.iter().flatten().map(|&(from, to)| (to, from));
+        let (start, earlier) = super::sort::outgoing(n_nodes, all);
+        let mut state = vec![NEW; n_nodes];
+        let mut order = Vec::with_capacity(n_nodes);
+        // A node, and how many of those before it were looked at.
+        let mut stack: Vec<(Node, u32)> = Vec::new();
+        for root in 0..n_nodes as Node {
+            if state[root as usize] != NEW {
+                continue;
+            }
+            state[root as usize] = OPEN;
+            stack.push((root, 0));
+            while let Some((node, looked_at)) = stack.last_mut() {
+                let node = *node;
+                let reads = self.resolved.reads().of(node);
+                let listed = start[node as usize] as usize..start[node as usize + 1] as usize;
+                let mut next = NO_NODE;
+                while next == NO_NODE {
+                    let at = *looked_at as usize;
+                    *looked_at += 1;
+                    let before = if at == 0 {
+                        if !self.session_order || self.is_first[node as usize] {
+                            continue;
+                        }
+                        node - 1
+                    } else if at <= reads.len() {
+                        self.writer[reads.start + at - 1]
+                    } else if let Some(&from) = earlier[listed.clone()].get(at - 1 - reads.len()) {
+                        from
+                    } else {
+                        break;
+                    };
+                    match state.get(before as usize) {
+                        None | Some(&DONE) => {}
+                        Some(&OPEN) => return None,
+                        Some(_) => next = before,
+                    }
+                }
+                if next == NO_NODE {
+                    state[node as usize] = DONE;
+                    order.push(node);
+                    stack.pop();
+                } else {
+                    state[next as usize] = OPEN;
+                    stack.push((next, 0));
+                }
+            }
+        }
+        Some(order)
+    }
+}
