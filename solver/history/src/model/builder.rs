@@ -102,11 +102,9 @@ impl HistoryBuilder {
         self.history.txns.reserve(n_txns);
         self.history.intervals.reserve(n_txns);
         self.history.isolation.reserve(n_txns);
-        self.txn_ids.reserve(n_txns);
         self.history.value_names.reserve(n_values);
         self.history.value_key.reserve(n_values);
         self.history.value_initial.reserve(n_values);
-        self.value_ids.reserve(n_values);
     }
 
     /// The token of a text.

@@ -80,24 +80,13 @@ impl NumberTable {
 
     #[cold]
     fn grow(&mut self) {
-        let factor = if self.slots.len() < LARGE { 4 } else { 2 };
-        self.resize((self.slots.len() * factor).max(64));
-    }
-
-    /// Makes room for this many pairs in all.
-    fn reserve(&mut self, n_pairs: usize) {
-        let size = (n_pairs / 3 * 4 + 8).next_power_of_two();
-        if size > self.slots.len() {
-            self.resize(size);
-        }
-    }
-
-    fn resize(&mut self, size: usize) {
         let free = Slot {
             number: 0,
             scope: 0,
             id: FREE,
         };
+        let factor = if self.slots.len() < LARGE { 4 } else { 2 };
+        let size = (self.slots.len() * factor).max(64);
         let old = std::mem::replace(&mut self.slots, vec![free; size]);
         for slot in old.into_iter().filter(|slot| slot.id != FREE) {
             let mut at = hash(slot.scope, slot.number) & (size - 1);
@@ -219,11 +208,6 @@ impl TokenTable {
         }
     }
 
-    /// Makes room for this many numbers.
-    pub(super) fn reserve(&mut self, n_numbers: usize) {
-        self.numbers.reserve(n_numbers);
-    }
-
     /// Loads what asking for this number's id will need; the answer means nothing.
     #[inline]
     pub(super) fn touch(&self, scope: KeyId, number: i64) -> u32 {
@@ -234,19 +218,6 @@ impl TokenTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_there_is_room_for_moves_nothing() {
-        for n_pairs in 0..300 {
-            let mut table = NumberTable::default();
-            table.reserve(n_pairs);
-            let size = table.slots.len();
-            for number in 0..n_pairs as u32 {
-                assert_eq!(table.id(7, i64::from(number), number), number);
-            }
-            assert_eq!(table.slots.len(), size, "{n_pairs}");
-        }
-    }
 
     #[test]
     fn equal_pairs_have_equal_ids_and_others_do_not() {
