@@ -119,84 +119,53 @@ pub const WEAK_CASES: [WeakCase; 3] = [
 pub struct GeneratedCase {
     /// What it is called.
     pub name: &'static str,
-    /// `generate`.
-    pub generate: &'static [&'static str],
-    /// `check`, each set of switches in turn.
-    pub checks: &'static [&'static [&'static str]],
+    /// What `generate` is given, as one would type it.
+    pub generate: &'static str,
+    /// What `check` is given, each in turn.
+    pub checks: &'static [&'static str],
     /// AWDIT's seconds for each check, where it was measured.
     pub awdit: &'static [f64],
     /// Seconds and megabytes aimed at.
     pub goal: (f64, Option<u64>),
 }
 
-const WEAK_CHECKS: &[&[&str]] = &[&["--level", "rc"], &["--level", "ra"], &["--level", "cc"]];
+const WEAK_CHECKS: &[&str] = &["--level rc", "--level ra", "--level cc"];
 
 /// Large histories at the weak levels, lists, and mixed levels.
 pub const WEAK_GENERATED: [GeneratedCase; 5] = [
     GeneratedCase {
         name: "1,000,000 × 8",
-        generate: &[
-            "blindw-rw",
-            "--txns",
-            "1000000",
-            "--ops",
-            "8",
-            "--keys",
-            "100000",
-            "--clients",
-            "24",
-            "--format",
-            "dbcop",
-        ],
+        generate: "blindw-rw --txns 1000000 --ops 8 --keys 100000 --clients 24 --format dbcop",
         checks: WEAK_CHECKS,
         awdit: &[8.1, 10.8, 47.0],
         goal: (3.0, Some(900)),
     },
     GeneratedCase {
         name: "1,000,000 × 20",
-        generate: &[
-            "blindw-rw",
-            "--txns",
-            "1000000",
-            "--ops",
-            "20",
-            "--keys",
-            "100000",
-            "--clients",
-            "24",
-            "--format",
-            "dbcop",
-        ],
+        generate: "blindw-rw --txns 1000000 --ops 20 --keys 100000 --clients 24 --format dbcop",
         checks: WEAK_CHECKS,
         awdit: &[],
         goal: (8.0, Some(2000)),
     },
     GeneratedCase {
         name: "100,000 list-append",
-        generate: &["list-append", "--txns", "100000", "--clients", "24"],
-        checks: &[&["--level", "ser"], &["--level", "cc"]],
+        generate: "list-append --txns 100000 --clients 24",
+        checks: &["--level ser", "--level cc"],
         awdit: &[],
         goal: (0.25, None),
     },
     GeneratedCase {
         name: "1,000,000 list-append",
-        generate: &["list-append", "--txns", "1000000", "--clients", "24"],
-        checks: &[&["--level", "ser"], &["--level", "cc"]],
+        generate: "list-append --txns 1000000 --clients 24",
+        checks: &["--level ser", "--level cc"],
         awdit: &[],
         goal: (2.5, Some(1000)),
     },
     GeneratedCase {
         name: "TPC-C, 10,000, mixed",
-        generate: &[
-            "tpcc",
-            "--txns",
-            "10000",
-            "--clients",
-            "20",
-            "--isolation-mix",
-            "new-order=serializable,payment=snapshot,*=read committed",
-        ],
-        checks: &[&["--level", "as-recorded"]],
+        generate: "tpcc --txns 10000 --clients 20 \
+                   --isolation-mix 'new-order=serializable,payment=snapshot,*=read committed'",
+        checks: &["--level as-recorded"],
         awdit: &[],
         goal: (2.0, None),
     },

@@ -47,8 +47,6 @@ pub struct Answer {
     pub processor: Vec<(&'static str, f64)>,
     /// From the start of the process to the answer.
     pub time: Duration,
-    /// The largest resident size, in bytes.
-    pub peak: Option<u64>,
 }
 
 impl Answer {

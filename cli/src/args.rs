@@ -25,10 +25,11 @@ pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
 use kingsnake_workloads::JepsenWorkload;
@@ -51,6 +52,14 @@ pub struct Typed {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// What every command takes.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+pub struct GeneralArgs {
     /// How much to say, and how.
     #[command(flatten)]
     pub voice: VoiceArgs,
@@ -281,8 +290,28 @@ pub struct ManArgs {
     pub out: Option<PathBuf>,
 }
 
+/// Takes the command line apart.
+pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    let matches = match line.get(1) {
+        Some(name) if name == "check" => only_check().try_get_matches_from(&line).ok(),
+        _ => None,
+    };
+    // What is wrong is said, and helped with, by the whole command line.
+    let matches = matches.map_or_else(|| short().try_get_matches_from(&line), Ok)?;
+    let typed = Typed::from_arg_matches(&matches)?;
+    Ok((matches, typed))
+}
+
+/// The command line with `check` alone: to build all commands takes longer than to check a small history.
+fn only_check() -> clap::Command {
+    let check = CheckManyArgs::augment_args(clap::Command::new("check"));
+    let whole = clap::Command::new("kingsnake").subcommand(check);
+    GeneralArgs::augment_args(whole)
+}
+
 /// The command line, for help: techniques are behind `--help-techniques`.
-pub fn short() -> clap::Command {
+fn short() -> clap::Command {
     let mut command = Typed::command();
     for name in ["check", "explain"] {
         command = command.mut_subcommand(name, |it| {
@@ -324,6 +353,24 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Typed::command().debug_assert();
+    }
+
+    #[test]
+    fn check_alone_is_taken_apart_as_in_the_whole_command_line() {
+        let lines = [
+            "kingsnake check a",
+            "kingsnake check a b --level si --threads 2 -v --leash",
+            "kingsnake check a --no-combine --profile cobra --json --timeout 3",
+            "kingsnake check a --expect G0 --color always --memory-limit 100M -q",
+        ];
+        for line in lines {
+            let typed = |command: clap::Command| {
+                let matches = command.try_get_matches_from(line.split(' '));
+                let matches = matches.unwrap_or_else(|error| panic!("{line}: {error}"));
+                format!("{:?}", Typed::from_arg_matches(&matches).expect("typed"))
+            };
+            assert_eq!(typed(only_check()), typed(short()), "{line}");
+        }
     }
 
     /// What looks like a long option in a text: `--name`.

@@ -6,9 +6,11 @@
 //! process ends without running exit handlers.
 
 use std::fmt;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -17,10 +19,13 @@ use kingsnake_solver::budget::{Budget, StopReason};
 use crate::args::BoundArgs;
 use crate::{interrupt, memory};
 
-/// How often the process is looked at: a core touches some megabytes of new memory in this time.
-const EVERY: Duration = Duration::from_millis(2);
-/// The same where half of the memory is taken.
+/// How long the process is left alone at most and at least.
+const SELDOM: Duration = Duration::from_millis(50);
 const OFTEN: Duration = Duration::from_micros(250);
+/// What a process can grow by in a second: more than the memory of a core takes.
+const GROWTH: u64 = 16 << 30;
+/// What the process takes before the work begins, at most.
+const FIRST: u64 = 32 << 20;
 /// Grace period after the end of the budget before the work is left behind. A back end has half of it to itself.
 const GRACE: Duration = Duration::from_secs(1);
 /// How much longer than the time limit telling an answer may take; or a tenth of the limit. Without a limit there is none here.
@@ -99,27 +104,26 @@ pub fn within<T: Send + 'static>(
 ) -> Result<T> {
     budget.check().map_err(Stopped)?;
     let (sender, receiver) = mpsc::channel();
-    std::thread::Builder::new()
-        .name("work".to_owned())
-        .stack_size(STACK)
-        .spawn(move || {
-            // Nobody may be waiting any more, and then nobody needs the answer.
-            let _ = sender.send(work());
-        })
-        .context("cannot start a thread")?;
+    let worker = Worker::idle_or_new()?;
+    worker.begin(Box::new(move || {
+        // Nobody may be waiting any more, and then nobody needs the answer.
+        let _ = sender.send(work());
+    }))?;
     let mut ended: Option<(Instant, StopReason)> = None;
-    let mut pause = EVERY;
+    let mut size = budget.memory().map(|limit| Size::of(FIRST, limit));
     loop {
-        match receiver.recv_timeout(pause) {
-            Ok(done) => return done,
+        match receiver.recv_timeout(size.map_or(SELDOM, Size::pause)) {
+            Ok(done) => {
+                worker.rest();
+                return done;
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("internal error: the work ended without an answer")
             }
         }
-        let size = watch_memory(budget);
-        pause = if size == Size::Small { EVERY } else { OFTEN };
-        let is_far_over = size == Size::FarOver;
+        size = watch_memory(budget);
+        let is_far_over = size == Some(Size::FarOver);
         match &ended {
             None => ended = budget.check().err().map(|reason| (Instant::now(), reason)),
             Some((since, reason)) if is_far_over || since.elapsed() >= GRACE => {
@@ -131,40 +135,93 @@ pub fn within<T: Send + 'static>(
     }
 }
 
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A thread that works for [`within`], one piece of work after another.
+struct Worker(Sender<Work>);
+
+/// The one that has nothing to do, if there is one: a command looks for an answer and then tells it.
+static IDLE: Mutex<Option<Worker>> = Mutex::new(None);
+
+impl Worker {
+    fn idle_or_new() -> Result<Worker> {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).take();
+        idle.map_or_else(Worker::new, Ok)
+    }
+
+    fn new() -> Result<Worker> {
+        let (sender, receiver) = mpsc::channel::<Work>();
+        std::thread::Builder::new()
+            .name("work".to_owned())
+            .stack_size(STACK)
+            .spawn(move || receiver.into_iter().for_each(|work| work()))
+            .context("cannot start a thread")?;
+        Ok(Worker(sender))
+    }
+
+    fn begin(&self, work: Work) -> Result<()> {
+        let begun = self.0.send(work).ok();
+        begun.context("internal error: the thread that works has ended")
+    }
+
+    /// Its work is done.
+    fn rest(self) {
+        *IDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+    }
+}
+
 /// How large the process is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
-    Small,
-    /// Over half of the limit.
-    Large,
+    /// It may still grow by this many bytes.
+    Within(u64),
+    Over,
     /// So far over the limit that nobody may wait for the work to stop.
     FarOver,
 }
 
-/// Stops the work where the process is over its limit; tells how large it is.
-fn watch_memory(budget: &Budget) -> Size {
-    let (Some(limit), Some(resident)) = (budget.memory(), memory::resident()) else {
-        return Size::Small;
-    };
-    if resident > limit {
-        budget.exhaust(resident);
+impl Size {
+    fn of(resident: u64, limit: u64) -> Size {
+        if resident > limit.saturating_add(limit / 20) {
+            Size::FarOver
+        } else if resident > limit {
+            Size::Over
+        } else {
+            Size::Within(limit - resident)
+        }
     }
-    if resident > limit.saturating_add(limit / 20) {
-        Size::FarOver
-    } else if resident > limit / 2 {
-        Size::Large
-    } else {
-        Size::Small
+
+    /// How long it may be left alone: it does not grow over the limit in this time.
+    fn pause(self) -> Duration {
+        match self {
+            Size::Within(left) => {
+                let nanos = u128::from(left) * 1_000_000_000 / u128::from(GROWTH);
+                let pause = Duration::from_nanos(nanos.try_into().unwrap_or(u64::MAX));
+                pause.clamp(OFTEN, SELDOM)
+            }
+            Size::Over | Size::FarOver => OFTEN,
+        }
     }
 }
 
-/// Ends the process at once where some work was left behind: nothing half-written stays, and no exit handler takes from the work
-/// what it is using.
-pub fn end_at_once_if_left_behind(status: u8) {
+/// Stops the work where the process is over its limit; tells how large it is, where that matters.
+fn watch_memory(budget: &Budget) -> Option<Size> {
+    let (limit, resident) = (budget.memory()?, memory::resident()?);
+    if resident > limit {
+        budget.exhaust(resident);
+    }
+    Some(Size::of(resident, limit))
+}
+
+/// Ends the process at once: no exit handler takes from work that was left behind what it is using, nothing half-written of it
+/// stays, and no memory is given back piece by piece.
+pub fn end(status: u8) -> ! {
     if left_behind() || kingsnake_encodings::left_behind() {
         kingsnake_datasets::discard_pending();
-        signal_hook::low_level::exit(status.into());
     }
+    // Nobody can be told any more that it failed.
+    let _ = std::io::stdout().flush();
+    signal_hook::low_level::exit(status.into())
 }
 
 /// What a command says when its limits ended it, if they did.

@@ -39,10 +39,9 @@ mod telling;
 mod voice;
 mod words;
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{ArgMatches, FromArgMatches};
+use clap::ArgMatches;
 
 use answer::Answer;
 use args::{CheckArgs, Command, LevelArg, Typed};
@@ -62,12 +61,10 @@ fn hush_drivers() {
     }
 }
 
-fn main() -> ExitCode {
+fn main() {
     let start = Instant::now();
     hush_drivers();
-    let parsed = args::short().try_get_matches();
-    let parsed = parsed.and_then(|it| Typed::from_arg_matches(&it).map(|typed| (it, typed)));
-    let (matches, typed) = parsed.unwrap_or_else(|error| {
+    let (matches, typed) = args::parse().unwrap_or_else(|error| {
         failure::write_usage(&error);
         error.exit()
     });
@@ -80,13 +77,12 @@ fn main() -> ExitCode {
         failure::write(&matches, &error);
         2
     });
-    limits::end_at_once_if_left_behind(status);
-    status.into()
+    limits::end(status)
 }
 
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
-    let voice = Voice::new(&typed.voice);
-    if typed.leash {
+    let voice = Voice::new(&typed.general.voice);
+    if typed.general.leash {
         // A collector removes its servers and tables.
         let tidies_up = matches!(typed.command, Command::Collect(_));
         kingsnake_studies::stay_on_leash(tidies_up.then_some(Duration::from_secs(20)));

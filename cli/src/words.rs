@@ -5,6 +5,7 @@ use std::fmt::Write;
 use kingsnake_solver::verdict::Verdict;
 
 use crate::answer::{Answer, status_word};
+use crate::memory;
 use crate::telling::full_op;
 use crate::voice::{Voice, count, grouped, lasting, printable, sized};
 
@@ -257,7 +258,7 @@ fn details(out: &mut String, answer: &Answer) {
             );
         }
     }
-    if let Some(peak) = answer.peak {
+    if let Some(peak) = memory::peak() {
         let _ = writeln!(out, "peak memory {}", sized(peak));
     }
 }

@@ -54,6 +54,16 @@ pub(crate) struct Resident<E> {
     pub(crate) used: Used,
 }
 
+/// A closure that is asked, taken apart.
+struct Parts<'a, E> {
+    pairs: Option<&'a mut Pairs>,
+    probe: &'a mut Option<Probe>,
+    places: Option<&'a Places>,
+    pending: &'a mut Recording,
+    closed: Closed<'a>,
+    means: Means<'a, E>,
+}
+
 impl<E: Executor> Resident<E> {
     /// How the matrix would be cut, or why it cannot be kept.
     pub(crate) fn cut(
@@ -105,10 +115,26 @@ impl<E: Executor> Resident<E> {
     }
 
     fn means<'a>(&'a mut self, budget: &'a Budget) -> Means<'a, E> {
-        Means {
-            executor: &mut self.executor,
-            traffic: &mut self.traffic,
-            budget,
+        self.parts(budget).means
+    }
+
+    /// Everything that a question needs, each to be borrowed for itself.
+    fn parts<'a>(&'a mut self, budget: &'a Budget) -> Parts<'a, E> {
+        Parts {
+            pairs: self.pairs.as_mut(),
+            probe: &mut self.probe,
+            places: self.places.as_ref(),
+            pending: &mut self.pending,
+            closed: Closed {
+                cut: &self.cut,
+                bands: &self.bands,
+                strips: self.strips,
+            },
+            means: Means {
+                executor: &mut self.executor,
+                traffic: &mut self.traffic,
+                budget,
+            },
         }
     }
 
@@ -175,21 +201,12 @@ impl<E: Executor> Resident<E> {
         budget: &Budget,
         ask: impl FnOnce(&mut Pairs, Recording, Closed<'_>, &mut Means<'_, E>) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
-        let Some(pairs) = &mut self.pairs else {
+        let mut parts = self.parts(budget);
+        let Some(pairs) = parts.pairs else {
             return Ok(T::default());
         };
-        let closed = Closed {
-            cut: &self.cut,
-            bands: &self.bands,
-            strips: self.strips,
-        };
-        let mut means = Means {
-            executor: &mut self.executor,
-            traffic: &mut self.traffic,
-            budget,
-        };
-        let pending = std::mem::take(&mut self.pending);
-        ask(pairs, pending, closed, &mut means)
+        let pending = std::mem::take(parts.pending);
+        ask(pairs, pending, parts.closed, &mut parts.means)
     }
 
     /// Judges the open pairs.
@@ -214,25 +231,16 @@ impl<E: Executor> Resident<E> {
         asked: &[(u32, u32)],
         budget: &Budget,
     ) -> Result<Vec<bool>, DeviceError> {
-        let Some(places) = self.places.as_ref().filter(|_| !asked.is_empty()) else {
+        let mut parts = self.parts(budget);
+        let Some(places) = parts.places.filter(|_| !asked.is_empty()) else {
             return Ok(vec![false; asked.len()]);
         };
-        let probe = match &mut self.probe {
+        let probe = match parts.probe {
             Some(probe) => probe,
-            none => none.insert(Probe::new(&mut self.executor)?),
+            none => none.insert(Probe::new(parts.means.executor)?),
         };
-        let closed = Closed {
-            cut: &self.cut,
-            bands: &self.bands,
-            strips: self.strips,
-        };
-        let mut means = Means {
-            executor: &mut self.executor,
-            traffic: &mut self.traffic,
-            budget,
-        };
-        let pending = std::mem::take(&mut self.pending);
-        probe.ask(asked, places, pending, closed, &mut means)
+        let pending = std::mem::take(parts.pending);
+        probe.ask(asked, places, pending, parts.closed, &mut parts.means)
     }
 
     /// Ancestors and descendants of every node.

@@ -109,9 +109,12 @@ fn weak_generated(directory: &Path, runs: usize, program: &Path) -> Result<()> {
     println!("|---|---|---|---|---|---|---|---|");
     for case in WEAK_GENERATED {
         let history = directory.join("weak.history");
-        generate(program, case.generate, &history)?;
+        let workload = shlex::split(case.generate).unwrap_or_default();
+        let workload: Vec<&str> = workload.iter().map(String::as_str).collect();
+        generate(program, &workload, &history)?;
         for (at, check) in case.checks.iter().enumerate() {
-            let run = measure(program, &history, check, 0, runs)?;
+            let check: Vec<&str> = check.split(' ').collect();
+            let run = measure(program, &history, &check, 0, runs)?;
             let awdit = case.awdit.get(at).map_or("–".to_owned(), f64::to_string);
             let room = case.goal.1.map_or("–".to_owned(), |it| it.to_string());
             println!(

@@ -35,7 +35,7 @@ use crate::progress::{CheckListener, Drawing};
 use crate::remarks::hints;
 use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, complain, say};
-use crate::{certificate, directory, edn, json, memory, page};
+use crate::{certificate, directory, edn, json, page};
 
 /// Longer orders are not judged: that takes time in the square of their length.
 const MOST_POINTS: usize = 200_000;
@@ -201,7 +201,6 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         phases: vec![(Phase::Parse.name(), start.elapsed())],
         processor: Vec::new(),
         time: start.elapsed(),
-        peak: memory::peak(),
     }
 }
 
@@ -319,7 +318,6 @@ fn answer(
         phases,
         processor: marks.spent(),
         time: start.elapsed(),
-        peak: memory::peak(),
     };
     Ok((answer, warnings))
 }
@@ -415,7 +413,8 @@ fn deliver(
         text.push('\n');
         put(path, &text)?;
     }
-    if let Some(history) = answer.history() {
+    let wants_anomalies = files.edn.is_some() || files.directory.is_some();
+    if let (Some(history), true) = (answer.history(), wants_anomalies) {
         let head = directory::Head {
             verdict: format!("{}: {}", answer.word(), answer.plan.promise()),
             status: answer.status(),

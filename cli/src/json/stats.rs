@@ -5,7 +5,7 @@ use kingsnake_solver::prune::{DeviceStats, PruneStats, RoundStats};
 use serde::Serialize;
 
 use crate::answer::Answer;
-use crate::processor;
+use crate::{memory, processor};
 
 /// See docs/json.md.
 #[derive(Debug, Serialize)]
@@ -112,7 +112,7 @@ pub(super) fn stats(answer: &Answer) -> StatsView {
     StatsView {
         seconds: answer.time.as_secs_f64(),
         cpu_seconds: processor::seconds(),
-        peak_memory_bytes: answer.peak,
+        peak_memory_bytes: memory::peak(),
         phases: phases.collect(),
         counted_transactions: stats.n_counted,
         unknown_counted: stats.n_unknown_counted,

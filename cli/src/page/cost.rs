@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::terms::Terms;
 use crate::answer::Answer;
+use crate::memory;
 use crate::voice::{count, grouped, lasting, sized};
 
 /// The section.
@@ -55,7 +56,7 @@ fn numbers(answer: &Answer, terms: &Terms) -> Markup {
         facts.push(("unordered pairs", grouped(stats.n_pairs)));
         facts.push(("left open", grouped(stats.n_open as u64)));
     }
-    facts.extend(answer.peak.map(|peak| ("peak memory", sized(peak))));
+    facts.extend(memory::peak().map(|peak| ("peak memory", sized(peak))));
     html! {
         dl.facts {
             @for (name, value) in facts {

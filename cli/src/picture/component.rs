@@ -3,7 +3,7 @@
 use kingsnake_solver::model::{KeyId, TxnId};
 use kingsnake_solver::verdict::Step;
 
-use super::cycle::{arrow, key};
+use super::cycle::arrow;
 use super::{Card, Panel, PictureSource, lines, short};
 
 /// The panel of some steps. A step whose end is not among the transactions is left out.
@@ -15,7 +15,7 @@ pub fn panel(source: PictureSource<'_>, txns: &[TxnId], steps: &[Step]) -> Panel
         let touching = steps
             .iter()
             .filter(|step| step.from.txn == txn || step.to.txn == txn);
-        let mut keys: Vec<KeyId> = touching.filter_map(|step| key(step.reason)).collect();
+        let mut keys: Vec<KeyId> = touching.filter_map(|step| step.reason.key()).collect();
         keys.sort_unstable();
         keys.dedup();
         let (lines, n_more) = lines(source, txn, &keys, |_, op| {

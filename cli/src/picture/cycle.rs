@@ -20,7 +20,7 @@ pub fn panel(source: PictureSource<'_>, steps: &[Step]) -> Panel {
     let last = visits.len() - 1;
     let cards = visits.iter().enumerate().map(|(at, visit)| {
         let before = &visits[if at == 0 { last } else { at - 1 }];
-        let keys = [key(before.out.reason), key(visit.out.reason)];
+        let keys = [before.out.reason.key(), visit.out.reason.key()];
         let keys: Vec<KeyId> = keys.into_iter().flatten().collect();
         let (lines, n_more) = lines(source, visit.txn, &keys, |_, op| {
             keys.iter().any(|&key| history.touches(op, key))
@@ -125,19 +125,6 @@ fn turn(history: &History, mut visits: Vec<Visit>) -> Vec<Visit> {
     visits
 }
 
-pub(super) fn key(reason: StepReason) -> Option<KeyId> {
-    match reason {
-        StepReason::Wr { key, .. }
-        | StepReason::Ww { key, .. }
-        | StepReason::Rw { key, .. }
-        | StepReason::Vis { key, .. } => Some(key),
-        StepReason::Begin
-        | StepReason::Session
-        | StepReason::RealTime
-        | StepReason::Stated { .. } => None,
-    }
-}
-
 /// The kind of a step.
 pub fn kind(reason: StepReason) -> ArrowKind {
     match reason {
@@ -154,8 +141,10 @@ pub fn kind(reason: StepReason) -> ArrowKind {
 
 pub(super) fn arrow(source: PictureSource<'_>, step: &Step, from: usize, to: usize) -> Arrow {
     let kind = kind(step.reason);
-    let mut label =
-        key(step.reason).map_or(String::new(), |key| short(&source.labels.key(key), 16));
+    let mut label = step
+        .reason
+        .key()
+        .map_or(String::new(), |key| short(&source.labels.key(key), 16));
     if let StepReason::Ww {
         fact: Fact::Assumed,
         ..
@@ -181,7 +170,7 @@ pub(super) fn arrow(source: PictureSource<'_>, step: &Step, from: usize, to: usi
         name(step.to),
         kind.meaning(step.from.moment != Moment::Whole)
     );
-    if let Some(key) = key(step.reason) {
+    if let Some(key) = step.reason.key() {
         full.push_str(", key ");
         let (label, name) = (source.labels.key(key), source.history.key_name(key));
         full.push_str(&label);

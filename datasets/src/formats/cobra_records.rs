@@ -125,9 +125,8 @@ pub(super) fn walk(
 
 #[inline]
 fn field(record: &[u8], index: usize) -> i64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&record[index * 8..index * 8 + 8]);
-    i64::from_be_bytes(bytes)
+    let (fields, _) = record.as_chunks();
+    i64::from_be_bytes(fields[index])
 }
 
 #[cold]

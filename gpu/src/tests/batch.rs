@@ -6,13 +6,14 @@ use kingsnake_graph::prune::{Device, PruneStats};
 use kingsnake_lab::random::Large;
 use kingsnake_solver::model::History;
 
-use super::choices::{self, pruned};
+use super::choices::pruned;
+use super::found::Found;
 use super::problems::{problem, problem_of};
-use super::whole_checks::{Found, SPECS, prune_with};
+use super::whole_checks::{SPECS, prune_with};
 use crate::{DeviceChoice, Gpu, members};
 
 /// Prunes all problems at a time, a thread each.
-fn together(problems: &[Problem]) -> Vec<(choices::Found, PruneStats)> {
+fn together(problems: &[Problem]) -> Vec<(Found, PruneStats)> {
     let members = members(&DeviceChoice::Gpu, problems.len());
     std::thread::scope(|scope| {
         let threads: Vec<_> = problems

@@ -3,37 +3,12 @@
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_context::rng::Rng;
-use kingsnake_graph::decide::Side;
-use kingsnake_graph::prune::{
-    Device, Outcome, PruneOptions, PruneStats, Reachability, Variable, prune_on,
-};
-use kingsnake_graph::{Edge, Problem};
+use kingsnake_graph::Problem;
+use kingsnake_graph::prune::{Device, PruneOptions, PruneStats, Reachability, Variable, prune_on};
 
+use super::found::Found;
 use super::problems::{problem, problem_of};
 use crate::{DeviceChoice, Form, Gpu};
-
-/// What pruning found, to compare: edges, where rounds end, sides, estimate, variables, what each round counted.
-#[derive(Debug, PartialEq)]
-pub(super) struct Found {
-    is_contradiction: bool,
-    edges: Vec<Edge>,
-    round_ends: Vec<usize>,
-    sides: Vec<Vec<Edge>>,
-    estimate: Vec<f32>,
-    variables: Vec<Variable>,
-    rounds: Vec<(u64, u64)>,
-}
-
-impl Found {
-    pub(super) fn is_contradiction(&self) -> bool {
-        self.is_contradiction
-    }
-
-    /// How many constraints are open.
-    pub(super) fn n_open(&self) -> usize {
-        self.sides.len() / 2
-    }
-}
 
 pub(super) fn pruned(
     device: Option<&mut dyn Device>,
@@ -55,33 +30,7 @@ pub(super) fn pruned(
         &budget,
         &mut Silent,
     );
-    let rounds = stats.rounds.iter().map(|it| (it.new_edges, it.open));
-    let rounds = rounds.collect();
-    let found = match outcome.expect("there is time") {
-        Outcome::Contradiction(it) => Found {
-            is_contradiction: true,
-            edges: it.problem.edges,
-            round_ends: it.round_ends,
-            sides: Vec::new(),
-            estimate: Vec::new(),
-            variables: Vec::new(),
-            rounds,
-        },
-        Outcome::Pruned(it) => {
-            let sides = (0..it.constraints.len()).flat_map(|at| {
-                [Side::Either, Side::Or].map(|side| it.constraints.side(at, side).to_vec())
-            });
-            Found {
-                is_contradiction: false,
-                sides: sides.collect(),
-                edges: it.problem.edges,
-                round_ends: it.round_ends,
-                estimate: it.estimate,
-                variables: it.variables,
-                rounds,
-            }
-        }
-    };
+    let found = Found::of(outcome.expect("there is time"), &stats);
     (found, stats)
 }
 
@@ -109,9 +58,9 @@ fn choices_are_settled_on_a_device_as_on_the_cpu() {
             assert_eq!(found, truth, "seed {seed}, {rounds:?} rounds");
             n_on_device += usize::from(stats.reachability == "device");
             n_rounds += stats.rounds.len();
-            n_contradictions += usize::from(truth.is_contradiction);
+            n_contradictions += usize::from(truth.is_contradiction());
             let settled = |it: &&Variable| matches!(it, Variable::Settled(_));
-            n_settled += truth.variables.iter().filter(settled).count();
+            n_settled += truth.variables().iter().filter(settled).count();
         }
     }
     println!(

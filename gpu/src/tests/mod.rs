@@ -12,6 +12,8 @@ mod cuts;
 #[cfg(feature = "wgpu")]
 mod failures;
 #[cfg(feature = "wgpu")]
+mod found;
+#[cfg(feature = "wgpu")]
 mod kernels;
 mod layouts;
 mod model;

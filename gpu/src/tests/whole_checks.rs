@@ -6,14 +6,14 @@ use std::path::Path;
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_datasets::{ReadOptions, open};
-use kingsnake_graph::decide::Side;
 use kingsnake_lab::random::{Injected, Large};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
-use kingsnake_solver::prune::{Device, Outcome, PruneOptions, PruneStats, Reachability, prune_on};
-use kingsnake_solver::relate::{Edge, construct};
+use kingsnake_solver::prune::{Device, PruneOptions, PruneStats, Reachability, prune_on};
+use kingsnake_solver::relate::construct;
 use kingsnake_solver::resolve::resolve;
 
+use super::found::Found;
 use crate::{DeviceChoice, Form, Gpu};
 
 pub(super) const SPECS: [Spec; 4] = [
@@ -29,17 +29,6 @@ const fn spec(model: Model, session_order: bool) -> Spec {
         session_order,
         real_time: None,
     }
-}
-
-/// What pruning found, to compare.
-#[derive(Debug, PartialEq)]
-pub(super) struct Found {
-    is_contradiction: bool,
-    edges: Vec<Edge>,
-    round_ends: Vec<usize>,
-    sides: Vec<Vec<Edge>>,
-    estimate: Vec<f32>,
-    rounds: Vec<(u64, u64)>,
 }
 
 pub(super) fn prune_with(
@@ -63,32 +52,8 @@ pub(super) fn prune_with(
     let mut stats = PruneStats::default();
     let polygraph = construct(history, resolved, spec, combine);
     let outcome = prune_on(device, polygraph, options, &mut stats, &budget, &mut Silent).unwrap();
-    let found_rounds = stats.rounds.iter().map(|it| (it.new_edges, it.open));
-    let rounds = found_rounds.collect();
-    let found = match outcome {
-        Outcome::Contradiction(it) => Found {
-            is_contradiction: true,
-            edges: it.problem.edges().to_vec(),
-            round_ends: it.round_ends,
-            sides: Vec::new(),
-            estimate: Vec::new(),
-            rounds,
-        },
-        Outcome::Pruned(it) => {
-            let all = (0..it.constraints.len()).flat_map(|at| {
-                let side = |side| it.constraints.side(at, side).to_vec();
-                [side(Side::Either), side(Side::Or)]
-            });
-            Found {
-                is_contradiction: false,
-                edges: it.problem.edges().to_vec(),
-                round_ends: it.round_ends,
-                sides: all.collect(),
-                estimate: it.estimate,
-                rounds,
-            }
-        }
-    };
+    let outcome = outcome.map(|polygraph| polygraph.problem().clone());
+    let found = Found::of(outcome, &stats);
     Some((found, stats))
 }
 
@@ -112,7 +77,7 @@ fn compare(
         assert_eq!(stats.reachability, "device", "{what}, {spec}");
         assert!(stats.device.dispatches > 0 && stats.device.bytes_up > 0);
     }
-    Some((stats.rounds.len(), truth.is_contradiction))
+    Some((stats.rounds.len(), truth.is_contradiction()))
 }
 
 fn device(test: &str) -> Gpu {

@@ -45,6 +45,22 @@ pub struct RunOf<R> {
     pub readers: R,
 }
 
+impl<R> RunOf<R> {
+    /// The same run with its readers kept in another way.
+    #[inline]
+    pub fn with_readers<S>(self, keep: impl FnOnce(R) -> S) -> RunOf<S> {
+        RunOf {
+            head: self.head,
+            last: self.last,
+            install: self.install,
+            commit: self.commit,
+            last_commit: self.last_commit,
+            is_free: self.is_free,
+            readers: keep(self.readers),
+        }
+    }
+}
+
 /// The runs of every key that is not settled, key by key.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
@@ -57,6 +73,15 @@ pub struct Orders {
 }
 
 impl Orders {
+    /// No runs, and room for some.
+    pub fn with_room(n_runs: usize, n_readers: usize) -> Self {
+        Orders {
+            runs: Vec::with_capacity(n_runs),
+            readers: Vec::with_capacity(n_readers),
+            ..Orders::default()
+        }
+    }
+
     /// Adds a key and its runs, in node order of the writers of their heads: those of one chain are neighbours, and sorted.
     pub fn push_key<R: IntoIterator<Item = u32>>(
         &mut self,

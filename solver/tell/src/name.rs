@@ -198,16 +198,7 @@ impl Shape {
     }
 
     fn key(&self, at: usize) -> Option<KeyId> {
-        match self.steps[at].reason {
-            StepReason::Wr { key, .. }
-            | StepReason::Ww { key, .. }
-            | StepReason::Rw { key, .. }
-            | StepReason::Vis { key, .. } => Some(key),
-            StepReason::Begin
-            | StepReason::Session
-            | StepReason::RealTime
-            | StepReason::Stated { .. } => None,
-        }
+        self.steps[at].reason.key()
     }
 
     fn count(&self, kind: StepKind) -> usize {

@@ -102,14 +102,20 @@ impl<P> Pruned<P> {
         if sides.is_empty() {
             return Ok(self.dag.order().to_vec());
         }
-        Dag::new(self.dag.n_nodes(), self.edges(sides).iter()).map(|dag| dag.order().to_vec())
+        let dag = self.dag.with(self.chosen(sides))?;
+        Ok(dag.order().to_vec())
     }
 
     /// The known edges and those of the sides.
     pub fn edges(&self, sides: &[Side]) -> Vec<Edge> {
-        let chosen = sides.iter().enumerate();
-        let chosen = chosen.flat_map(|(at, &side)| self.constraints.side(at, side));
-        self.question().known().chain(chosen.copied()).collect()
+        let chosen = self.chosen(sides).copied();
+        self.question().known().chain(chosen).collect()
+    }
+
+    /// The edges of the sides.
+    fn chosen(&self, sides: &[Side]) -> impl Iterator<Item = &Edge> + Clone {
+        let sides = sides.iter().enumerate();
+        sides.flat_map(|(at, &side)| self.constraints.side(at, side))
     }
 }
 

@@ -145,11 +145,16 @@ impl Clocks {
     }
 }
 
-/// Raises each count to at least the other's.
+/// Raises each count to at least the other's. Both are whole clocks, of some [`LANES`] each.
 #[inline]
+#[allow(clippy::needless_range_loop)] // Starting a `zip` takes as long as raising eight counts.
 pub(crate) fn raise(clock: &mut [u32], other: &[u32]) {
-    for (count, &least) in clock.iter_mut().zip(other) {
-        *count = (*count).max(least);
+    let (clock, _) = clock.as_chunks_mut::<LANES>();
+    let (other, _) = other.as_chunks::<LANES>();
+    for at in 0..clock.len().min(other.len()) {
+        for lane in 0..LANES {
+            clock[at][lane] = clock[at][lane].max(other[at][lane]);
+        }
     }
 }
 

@@ -20,18 +20,46 @@ impl Dag {
         n_nodes: usize,
         edges: impl Iterator<Item = &'a Edge> + Clone,
     ) -> Result<Self, Cyclic> {
+        Self::joined(n_nodes, None, edges)
+    }
+
+    /// This graph with more edges.
+    pub fn with<'a>(&self, more: impl Iterator<Item = &'a Edge> + Clone) -> Result<Self, Cyclic> {
+        Self::joined(self.n_nodes(), Some(self), more)
+    }
+
+    fn joined<'a>(
+        n_nodes: usize,
+        known: Option<&Dag>,
+        more: impl Iterator<Item = &'a Edge> + Clone,
+    ) -> Result<Self, Cyclic> {
         let mut starts = vec![0_u32; n_nodes + 1];
         let mut indegree = vec![0_u32; n_nodes];
-        for edge in edges.clone() {
+        for edge in more.clone() {
             starts[edge.from as usize + 1] += 1;
             indegree[edge.to as usize] += 1;
+        }
+        if let Some(known) = known {
+            for node in 0..n_nodes {
+                starts[node + 1] += known.successors(node as u32).len() as u32;
+            }
+            for &to in &known.targets {
+                indegree[to as usize] += 1;
+            }
         }
         for node in 0..n_nodes {
             starts[node + 1] += starts[node];
         }
         let mut targets = vec![0_u32; starts[n_nodes] as usize];
         let mut next = starts.clone();
-        for edge in edges {
+        if let Some(known) = known {
+            for (node, next) in next[..n_nodes].iter_mut().enumerate() {
+                let successors = known.successors(node as u32);
+                targets[*next as usize..][..successors.len()].copy_from_slice(successors);
+                *next += successors.len() as u32;
+            }
+        }
+        for edge in more {
             let at = &mut next[edge.from as usize];
             targets[*at as usize] = edge.to;
             *at += 1;

@@ -94,6 +94,10 @@ impl Symbols {
 
     /// Looks for a number among keys and values that occurs as a text too.
     pub(super) fn quote_among(&mut self, names: [&[Token]; 2]) {
+        let is_number = |text: &str| text.parse::<i64>().is_ok();
+        if !self.texts.iter().any(|text| is_number(text)) {
+            return;
+        }
         let all = || names.into_iter().flatten().copied();
         let texts: FxHashSet<i64> = all().filter_map(|token| self.number(token)).collect();
         let is_both = |token| matches!(token, Token::Int(number) if texts.contains(&number));

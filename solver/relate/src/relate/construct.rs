@@ -14,7 +14,7 @@ use crate::level::{Model, RealTime, Spec};
 use crate::model::{History, KeyId};
 use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId};
 use crate::visible::{Commits, Visible, Why};
-use kingsnake_graph::{Problem, RunOf};
+use kingsnake_graph::{Orders, Problem, RunOf};
 
 /// Which pairs of versions become constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,6 @@ pub fn construct_within(
     let helpers = Helpers::new(resolved.gaps(), &places, &mut n_nodes, &mut edges);
     let mut construct = Construct {
         session_of: session_of(&resolved),
-        readers: Vec::new(),
         helpers,
         polygraph: Polygraph {
             resolved,
@@ -83,6 +82,7 @@ pub fn construct_within(
         combine,
         unread,
     };
+    construct.make_room();
     construct.add_transactions();
     construct.add_edges(history);
     construct.add_reads();
@@ -181,8 +181,6 @@ struct Construct {
     polygraph: Polygraph,
     helpers: Helpers,
     session_of: Vec<u32>,
-    /// Room for the readers of a run.
-    readers: Vec<Node>,
     combine: bool,
     unread: bool,
 }
@@ -190,6 +188,16 @@ struct Construct {
 impl Construct {
     fn push(&mut self, from: u32, to: u32, reason: Reason) {
         self.polygraph.problem.edges.push(Edge { from, to, reason });
+    }
+
+    /// Room for the runs and their readers, so that no list of them is copied while it grows.
+    fn make_room(&mut self) {
+        let Polygraph {
+            resolved, problem, ..
+        } = &mut self.polygraph;
+        let versions = resolved.versions();
+        let n_written = versions.len() - versions.n_keys();
+        problem.orders = Orders::with_room(n_written, versions.n_reads());
     }
 
     /// Begins before commits, and the session order.
@@ -400,14 +408,20 @@ impl Construct {
         let versions = polygraph.resolved.versions();
         let session = |node: Node| self.session_of[node as usize];
         let by_session = polygraph.spec.session_order;
-        // One list for all keys: a list each would cost as much as the rest.
-        let mut readers = std::mem::take(&mut self.readers);
-        readers.clear();
-        let read = versions.readers(run.last).iter().copied();
-        readers.extend(read.filter(|&it| places.reads_newest(it)));
-        let key = versions.key(run.last);
-        let helpers = self.helpers.readers(polygraph.resolved.gaps(), key);
-        let helpers: Vec<u32> = helpers.filter(|_| versions.is_initial(run.last)).collect();
+        let readers = versions.readers(run.last);
+        let newest: Vec<Node>;
+        let readers = if places.all_read_newest() {
+            readers
+        } else {
+            let all = readers.iter().copied();
+            newest = all.filter(|&it| places.reads_newest(it)).collect();
+            &newest
+        };
+        let mut helpers = Vec::new();
+        if !self.helpers.is_empty() && versions.is_initial(run.last) {
+            let key = versions.key(run.last);
+            helpers.extend(self.helpers.readers(polygraph.resolved.gaps(), key));
+        }
         let mut previous = None;
         for other in others {
             let (before, after) = (run.last, other.head);
@@ -422,11 +436,13 @@ impl Construct {
                     reason: reasons::ww(before, after),
                 });
             }
-            edges.extend(helpers.iter().map(|&from| Edge {
-                from,
-                to: places.commit(writer),
-                reason: reasons::rw(before, after),
-            }));
+            for &from in &helpers {
+                edges.push(Edge {
+                    from,
+                    to: places.commit(writer),
+                    reason: reasons::rw(before, after),
+                });
+            }
             for (at, &reader) in readers.iter().enumerate() {
                 let next = readers.get(at + 1);
                 if by_session && next.is_some_and(|&next| session(next) == session(reader)) {
@@ -442,31 +458,34 @@ impl Construct {
             }
         }
         self.polygraph.problem.edges = edges;
-        self.readers = readers;
     }
 
     /// Leaves runs to be ordered, unless any topological order does.
     fn leave(&mut self, key: KeyId, runs: &[Run]) {
+        if runs.len() < 2 {
+            return;
+        }
         let unread = self.unread;
-        let polygraph = &mut self.polygraph;
-        let (versions, places) = (polygraph.resolved.versions(), &polygraph.places);
-        let readers = |run: Run| {
-            let readers = versions.readers(run.last).iter().copied();
-            readers.filter(move |&reader| places.reads_newest(reader))
-        };
-        let is_free = |run: Run| {
+        let Polygraph {
+            resolved,
+            places,
+            problem,
+            ..
+        } = &mut self.polygraph;
+        let versions = resolved.versions();
+        let reads_newest = |&reader: &Node| places.reads_newest(reader);
+        let is_free = |run: &Run| {
             let writer = versions.writer(run.head);
             unread
                 && run.head == run.last
                 && places.install(writer) == places.commit(writer)
-                && readers(run).next().is_none()
+                && !versions.readers(run.last).iter().any(reads_newest)
         };
         // Pairs of runs that any topological order settles are no constraints.
-        let is_settled = || runs.iter().all(|&run| is_free(run));
-        if runs.len() < 2 || is_settled() && !polygraph.resolved.is_uncertain(key) {
+        if runs.iter().all(is_free) && !resolved.is_uncertain(key) {
             return;
         }
-        let stated = runs.iter().map(|&run| {
+        let stated = runs.iter().map(|run| {
             let head = versions.writer(run.head);
             RunOf {
                 head: run.head.0,
@@ -475,9 +494,17 @@ impl Construct {
                 commit: places.commit(head),
                 last_commit: places.commit(versions.writer(run.last)),
                 is_free: is_free(run),
-                readers: readers(run).map(|reader| places.snap(reader)),
+                readers: versions.readers(run.last).iter(),
             }
         });
-        polygraph.problem.orders.push_key(key.0, stated);
+        let snap = |&reader: &Node| places.snap(reader);
+        if places.all_read_newest() {
+            let stated = stated.map(|run| run.with_readers(|all| all.map(snap)));
+            problem.orders.push_key(key.0, stated);
+        } else {
+            let newest = |it: &&Node| reads_newest(it);
+            let stated = stated.map(|run| run.with_readers(|all| all.filter(newest).map(snap)));
+            problem.orders.push_key(key.0, stated);
+        }
     }
 }

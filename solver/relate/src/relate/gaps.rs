@@ -69,6 +69,11 @@ impl Helpers {
         Helpers { node }
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.node.is_empty()
+    }
+
     /// The helpers that stand for the initial version of a key as a reader of it would.
     pub(super) fn readers<'a>(
         &'a self,

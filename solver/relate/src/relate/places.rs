@@ -107,6 +107,12 @@ impl Places {
         self.model(txn).reads_newest()
     }
 
+    /// Whether that is so of all, because all have one level.
+    #[inline]
+    pub fn all_read_newest(&self) -> bool {
+        self.each.is_empty() && self.model.reads_newest()
+    }
+
     /// Whether a transaction that reads a version and installs the next allows none between.
     #[inline]
     pub fn is_atomic(&self, txn: Node) -> bool {

@@ -14,7 +14,7 @@ pub const REAL_TIME: Reason = Reason::Stated { kind: 3, about: 0 };
 pub const GAP: Reason = Reason::Stated { kind: 6, about: 0 };
 
 const VIS: u8 = 5;
-const GIVEN: u8 = 6;
+const GIVEN: u8 = 7;
 
 /// The later read this version, which the earlier installed (wr).
 pub fn wr(version: VersionId) -> Reason {
@@ -57,5 +57,30 @@ pub fn sight(reason: Reason) -> Option<u32> {
     match reason {
         Reason::Stated { kind: VIS, about } => Some(about),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_reasons_are_the_same() {
+        let version = VersionId(0);
+        let all = [
+            BEGIN,
+            SESSION,
+            REAL_TIME,
+            GAP,
+            wr(version),
+            ww(version, version),
+            rw(version, version),
+            vis(0),
+            given(0),
+        ];
+        for (at, reason) in all.iter().enumerate() {
+            assert!(!all[..at].contains(reason), "{reason:?} is there twice");
+        }
+        assert_eq!(given_edge(GAP), None);
     }
 }

@@ -150,6 +150,13 @@ impl Writers {
         !self.rivals.is_empty()
     }
 
+    /// Whether a value has one candidate.
+    #[inline]
+    pub(super) fn is_only_candidate(&self, value: ValueId) -> bool {
+        self.origin(value) == ValueOrigin::Candidate
+            && (self.rivals.is_empty() || !self.rivals.contains_key(&value))
+    }
+
     /// The candidates besides the first.
     pub(super) fn rivals(&self, value: ValueId) -> &[TxnId] {
         if self.rivals.is_empty() {

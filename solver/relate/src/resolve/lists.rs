@@ -35,6 +35,15 @@ pub(super) struct ListReads<'h> {
     place: Vec<u32>,
 }
 
+/// Out of the way of what is done for every operation.
+#[cold]
+fn mixed(history: &History, txn: TxnId, key: KeyId) -> ResolveError {
+    ResolveError::MixedKey {
+        key: history.key_name(key),
+        txn: history.txn_name(txn),
+    }
+}
+
 /// The place of a value that no list has shown.
 const NOWHERE: u32 = u32::MAX;
 
@@ -73,10 +82,7 @@ impl<'h> ListReads<'h> {
         if *known == kind {
             return Ok(());
         }
-        Err(ResolveError::MixedKey {
-            key: history.key_name(key),
-            txn: history.txn_name(txn),
-        })
+        Err(mixed(history, txn, key))
     }
 
     /// The longest list of every key that one was read of, by key.

@@ -1,8 +1,10 @@
 //! Numbers the versions of every key, and gives each its readers once they are known.
 
+use std::ops::Range;
+
 use super::attribute::Writers;
 use super::versions::{NO_NODE, Node, VersionId, Versions};
-use crate::model::{History, KeyId, TxnId};
+use crate::model::{History, KeyId, SessionId, TxnId};
 
 /// An external read.
 pub(super) struct Read {
@@ -10,6 +12,15 @@ pub(super) struct Read {
     pub(super) version: u32,
     /// The version of the same key that the reader installs, or `u32::MAX`.
     pub(super) overwritten_by: u32,
+}
+
+/// The sessions, as ranges of nodes.
+pub(super) fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<Range<Node>> {
+    let place = |txn: u32| node_txn.partition_point(|node| node.0 < txn) as Node;
+    (0..history.n_sessions() as u32)
+        .map(|session| history.session_txns(SessionId(session)))
+        .map(|txns| place(txns.start)..place(txns.end))
+        .collect()
 }
 
 /// The versions by number, before their readers are known.

@@ -12,7 +12,7 @@ use super::candidates::{Uncertain, keys_of, settle};
 use super::gaps::{Gap, Gaps, Under};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
-use super::numbering::{Numbering, Read};
+use super::numbering::{Numbering, Read, session_ranges};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
 use super::unreturned::UnreturnedQuery;
@@ -20,7 +20,7 @@ use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::level::Model;
-use crate::model::{History, KeyId, Op, RangeId, SessionId, Status, TxnId, ValueId};
+use crate::model::{History, KeyId, Op, RangeId, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// More findings of one kind than anybody reads.
@@ -110,14 +110,6 @@ pub(super) fn resolve(
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
     })
-}
-
-fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<Range<Node>> {
-    let place = |txn: u32| node_txn.partition_point(|node| node.0 < txn) as Node;
-    (0..history.n_sessions() as u32)
-        .map(|session| history.session_txns(SessionId(session)))
-        .map(|txns| place(txns.start)..place(txns.end))
-        .collect()
 }
 
 /// What a transaction has done to a key so far.
@@ -298,7 +290,7 @@ impl<'h> Walk<'h> {
                 own: None,
                 read: FirstRead::None,
             };
-            if self.has_ranges && self.under.touch(&self.absences.sorted, key) {
+            if self.has_ranges {
                 self.take_out_of_gap(key);
             }
         }
@@ -306,7 +298,11 @@ impl<'h> Walk<'h> {
     }
 
     /// Makes a read of its own of a key that the transaction under way had found absent in a gap.
+    #[inline(never)]
     fn take_out_of_gap(&mut self, key: KeyId) {
+        if !self.under.touch(&self.absences.sorted, key) {
+            return;
+        }
         self.state[key.index()].read = FirstRead::Of(self.reads.len() as u32);
         self.reads.push(Read {
             reader: self.node,
@@ -380,6 +376,16 @@ impl<'h> Walk<'h> {
         key: KeyId,
         value: ValueId,
     ) -> Result<(), ResolveError> {
+        // Nearly all reads: one transaction wrote the value, and no other.
+        if self.writers.is_only_candidate(value) && !self.history.is_initial(value) {
+            if self.writers.writer(value) == txn {
+                self.own_later(txn, at, key, value);
+            } else {
+                let version = VersionId(self.numbering.version_of[value.index()]);
+                self.take_read(node, txn, at, key, version);
+            }
+            return Ok(());
+        }
         match self.version_read(txn, at, key, value)? {
             Seen::Nothing => {}
             Seen::Version(version) => self.take_read(node, txn, at, key, version),
@@ -471,7 +477,7 @@ impl<'h> Walk<'h> {
         }
     }
 
-    /// The version that a value read by `txn` is; an anomaly is noted.
+    /// The version that a value read by `txn` is, where it is not just what another wrote; an anomaly is noted.
     fn version_read(
         &mut self,
         txn: TxnId,
@@ -481,15 +487,6 @@ impl<'h> Walk<'h> {
     ) -> Result<Seen, ResolveError> {
         let origin = self.writers.origin(value);
         let initial = self.history.is_initial(value);
-        if origin == ValueOrigin::Candidate && !initial && self.writers.rivals(value).is_empty() {
-            let writer = self.writers.writer(value);
-            if writer == txn {
-                self.own_later(txn, at, key, value);
-                return Ok(Seen::Nothing);
-            }
-            let version = VersionId(self.numbering.version_of[value.index()]);
-            return Ok(Seen::Version(version));
-        }
         if origin == ValueOrigin::Candidate {
             let candidates = self.candidates(txn, key, value)?;
             return Ok(match candidates.as_slice() {
