@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 use clap::ArgMatches;
 
 use answer::Answer;
-use args::{CheckArgs, Command, LevelArg, Typed};
+use args::{BenchCommand, CheckArgs, Command, LevelArg, Typed};
 use voice::Voice;
 
 /// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
@@ -138,7 +138,12 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         Command::Collect(args) => commands::collect::run(&args, voice),
         Command::Hunt(args) => hunt::hunt(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),
-        Command::Bench { what } => commands::bench::run(&what, voice),
+        Command::Bench {
+            what: BenchCommand::Anneal(args),
+        } => limits::command(&args.limits.bounds.clone(), start, move |budget| {
+            commands::bench::anneal(&args, voice, start, budget)
+        }),
+        Command::Bench { what } => commands::bench::run(&what, voice, start),
         Command::Devices => commands::devices::run(),
         Command::Man(args) => commands::man::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),

@@ -280,3 +280,50 @@ fn several_histories_share_the_dispatches_of_a_device() {
         said.status
     );
 }
+
+#[test]
+fn several_histories_share_the_dispatches_of_their_annealing() {
+    let scratch = Scratch::new();
+    let files: Vec<String> = (1..=3)
+        .map(|seed| {
+            let path = scratch.path(&format!("hw{seed}.jsonl"));
+            let seed = seed.to_string();
+            let mut line = vec!["generate", "king-cobra-hw", "--txns", "1500", "--keys"];
+            line.extend(["300", "--seed", &seed, "--out", &path]);
+            expect(0, &line);
+            path
+        })
+        .collect();
+    let options = ["--json", "--device", "gpu", "--session-order", "off"];
+    let annealed = |document: &Value| document["stats"]["solver"]["device"].clone();
+    let mut one_by_one = 0;
+    for file in &files {
+        let mut line = vec!["check", file];
+        line.extend(options);
+        let document: Value =
+            serde_json::from_str(&expect(0, &line).stdout).expect("stdout is JSON");
+        one_by_one += annealed(&document)["dispatches"].as_u64().unwrap_or(0);
+    }
+    assert!(one_by_one > 0, "nothing was annealed on the device");
+    let mut line: Vec<&str> = vec!["check"];
+    line.extend(files.iter().map(String::as_str));
+    line.extend(options);
+    let said = expect(0, &line);
+    let together: Vec<Value> = serde_json::from_str(&said.stdout).expect("stdout is JSON");
+    assert_eq!(together.len(), files.len());
+    for document in &together {
+        assert_eq!(document["verdict"], "satisfied");
+        assert_eq!(annealed(document)["warning"], Value::Null);
+    }
+    let most = |name: &str| {
+        let all = together.iter().map(|it| annealed(it)[name].as_u64());
+        all.max().flatten().unwrap_or(0)
+    };
+    assert!(most("shared_by") > 1, "{:?}", annealed(&together[0]));
+    let packed = most("dispatches");
+    println!(
+        "gpu test: {packed} dispatches for the annealings of {} histories together, {one_by_one} one by one",
+        files.len()
+    );
+    assert!(packed < one_by_one, "{packed} against {one_by_one}");
+}

@@ -173,6 +173,28 @@ x = "rounds"
 series = "workload"
 "#;
 
+#[test]
+fn a_check_that_ran_out_of_time_is_left_out_on_the_other_histories_where_asked() {
+    let scratch = Scratch::new();
+    let study = SLOW
+        .replace("values = [1, 2, 3, 4, 5, 6]", "values = [1]")
+        .replace("\"--no-witness\"]", "\"--no-witness\", \"--no-anneal\"]");
+    let file = scratch.put("s.toml", study);
+    let out = scratch.path("out");
+    let mut line = vec!["ablate", &file, "--out", &out, "--seeds", "3"];
+    line.push("--skip-after-timeout");
+    for _ in 0..2 {
+        let said = expect(0, &line);
+        assert!(said.stdout.contains("2 runs left out"), "{}", said.stdout);
+        assert!(said.stdout.contains("n = 1 a check"), "{}", said.stdout);
+        assert_eq!(cells(&scratch, "out").len(), 1);
+    }
+    line.pop();
+    let said = expect(0, &line);
+    assert!(!said.stdout.contains("left out"), "{}", said.stdout);
+    assert_eq!(cells(&scratch, "out").len(), 3);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_killed_study_goes_on_without_losing_or_doubling_a_row() {

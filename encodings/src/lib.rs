@@ -38,7 +38,9 @@ pub use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::Backend;
 use measured::Measured;
 use portfolio::Portfolio;
-pub use propagator::{Decide, FirstPhase, Propagator, PropagatorOptions};
+pub use propagator::{
+    AnnealMoment, AnnealTrace, AnnealWay, Decide, FirstPhase, Propagator, PropagatorOptions, trace,
+};
 use punctual::Punctual;
 pub use punctual::left_behind;
 use thiserror::Error;

@@ -9,6 +9,7 @@
 
 mod adapter;
 mod anneal;
+mod anneal_batch;
 mod batch;
 mod closure;
 mod cost;
@@ -40,6 +41,7 @@ use std::str::FromStr;
 
 pub use adapter::{About, AdapterKind};
 pub use anneal::GpuCooler;
+pub use anneal_batch::shared_coolers;
 pub use batch::{Member, members};
 pub use closure::Form;
 pub use device::Gpu;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
+use kingsnake_text::count;
+
 use crate::error::{Context, Result};
 
 use crate::design::{Cell, Study};
@@ -15,7 +17,7 @@ use crate::listener::{StudyEvent, StudyListener};
 use crate::problems::{StudyProblem, problems};
 use crate::process::{Limits, run};
 use crate::progress::{Estimate, StudyProgress};
-use crate::row::{Heading, Row, row};
+use crate::row::{Heading, Row, RowOutcome, row};
 use crate::slurm::Returned;
 use crate::start::{Caller, Mode};
 use crate::switches::cell_line;
@@ -32,6 +34,8 @@ pub struct StudyOptions {
     pub mode: Mode,
     /// Forget the rows that are there.
     pub restart: bool,
+    /// Leave out the other runs of a check that ran out of time once.
+    pub skip_after_timeout: bool,
     /// The command line that asks for the same cells, without the program.
     pub words: Vec<String>,
 }
@@ -53,10 +57,17 @@ pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -
     };
     finished?;
     let rows = runner.ordered(ledger.rows());
-    let stopped = rows.len() < study.cells.len();
+    let n_skipped = runner.n_skipped(&rows);
+    let stopped = rows.len() + n_skipped < study.cells.len();
     let found = problems(study, &rows);
     let page = report::write(&options.directory, study, &rows, &found)?;
-    let text = words::ending(study, &rows, &found, &page, stopped, caller.paint);
+    let mut text = words::ending(study, &rows, &found, &page, stopped, caller.paint);
+    if n_skipped > 0 {
+        text += &format!(
+            "{} left out, because the check ran out of time on another history\n",
+            count(n_skipped, "run")
+        );
+    }
     let event = StudyEvent::Text {
         text: &text,
         always: false,
@@ -87,6 +98,9 @@ pub struct Runner<'a> {
     /// Threads of a check that does not say it; all there are unless given.
     threads: Option<usize>,
     pub limits: Limits,
+    skip_after_timeout: bool,
+    /// Points of which a run was out of time.
+    timed_out: Mutex<BTreeSet<usize>>,
 }
 
 /// Whether a check says how many threads it takes.
@@ -123,7 +137,42 @@ impl<'a> Runner<'a> {
                 timeout: study.timeout,
                 memory: study.memory.or_else(|| memory(jobs)),
             },
+            skip_after_timeout: options.skip_after_timeout,
+            timed_out: Mutex::default(),
         })
+    }
+
+    /// Whether a cell is left out, because another run of the same check was out of time.
+    fn is_skipped(&self, cell: Cell) -> bool {
+        let timed_out = self
+            .timed_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.skip_after_timeout && timed_out.contains(&cell.point)
+    }
+
+    /// Takes note of a run that was out of time.
+    fn note_time(&self, cell: Cell, row: &Row) {
+        if row.outcome == RowOutcome::Time {
+            let mut timed_out = self
+                .timed_out
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            timed_out.insert(cell.point);
+        }
+    }
+
+    /// How many cells without a row were left out.
+    fn n_skipped(&self, rows: &[(Cell, Row)]) -> usize {
+        let done: BTreeSet<(usize, u32, u32)> = rows
+            .iter()
+            .map(|(cell, _)| (cell.point, cell.seed, cell.repeat))
+            .collect();
+        let cells = self.study.cells.iter();
+        cells
+            .filter(|cell| !done.contains(&(cell.point, cell.seed, cell.repeat)))
+            .filter(|&&cell| self.is_skipped(cell))
+            .count()
     }
 
     /// What is known of a cell before it runs.
@@ -173,7 +222,11 @@ impl<'a> Runner<'a> {
 
     fn run(&self, ledger: &mut Ledger, caller: &mut Caller<'_>) -> Result<()> {
         let (stop, listener) = (caller.stop, &mut *caller.listener);
-        let waiting: VecDeque<(Cell, Heading)> = self.waiting(ledger).into();
+        for (cell, row) in self.ordered(ledger.rows()) {
+            self.note_time(cell, &row);
+        }
+        let mut waiting: VecDeque<(Cell, Heading)> = self.waiting(ledger).into();
+        waiting.retain(|it| !self.is_skipped(it.0));
         let mut progress = self.progress(ledger, waiting.iter().map(|it| it.0));
         tell(listener, StudyEvent::Begin(waiting.len()))?;
         self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
@@ -260,9 +313,15 @@ impl<'a> Runner<'a> {
             let Some((cell, heading)) = next else {
                 return;
             };
+            if self.is_skipped(cell) {
+                continue;
+            }
             let ended = run(&self.executable, &heading.line, self.limits, stop)
                 .context("cannot start kingsnake check")
                 .map(|ended| row(&heading, &ended));
+            if let Ok(Some(row)) = &ended {
+                self.note_time(cell, row);
+            }
             if finished.send((cell, ended)).is_err() {
                 return;
             }

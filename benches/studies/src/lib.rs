@@ -9,6 +9,7 @@
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
+mod anneal;
 mod batch;
 mod blame;
 mod caveats;
@@ -42,6 +43,7 @@ mod summary;
 mod switches;
 mod words;
 
+pub use anneal::{AnnealRun, AnnealStudy};
 pub use batch::{Batch, BatchEnded, BatchOptions, Item, batch};
 pub use conduct::{memory as memory_each, threads as threads_each};
 pub use error::Error;

@@ -41,6 +41,8 @@ pub struct StudyRequest {
     pub mode: Mode,
     /// Delete the rows that are there first.
     pub restart: bool,
+    /// Leave out the other runs of a check that ran out of time once.
+    pub skip_after_timeout: bool,
 }
 
 /// What is done with a study's cells.
@@ -267,6 +269,7 @@ fn start(
         jobs: request.jobs,
         mode: request.mode.clone(),
         restart: request.restart,
+        skip_after_timeout: request.skip_after_timeout,
         words,
     };
     conduct(&study, &options, caller)

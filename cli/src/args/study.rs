@@ -7,7 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use kingsnake_gpu::DeviceChoice;
 use kingsnake_studies::{Measure, StudyRequest};
 
+use super::ReadArgs;
 use super::cells::CellArgs;
+use super::check::{LevelArgs, LimitArgs};
 use super::techniques::BackendParser;
 use super::values::{bytes, seconds};
 
@@ -27,6 +29,9 @@ pub struct StudyArgs {
     /// Seconds that a check may take; fractions are fine.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// Where a check runs out of time on one history, leave out its other runs; captions say how many there were.
+    #[arg(long)]
+    pub skip_after_timeout: bool,
     /// How large a check's process may become (such as 500M or 4G); what is free unless given.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
@@ -62,6 +67,7 @@ impl StudyArgs {
             set: self.set.clone(),
             mode: self.cells.mode(self.json),
             restart: self.cells.restart,
+            skip_after_timeout: self.skip_after_timeout,
         }
     }
 }
@@ -84,6 +90,34 @@ pub enum BenchCommand {
     Encodings(EncodingsArgs),
     /// Measure the ways to compute reachability on random graphs.
     Reach(ReachArgs),
+    /// Draw violated constraints over time and moves a second of annealing: serial, coloured and on a device.
+    Anneal(AnnealArgs),
+}
+
+/// `kingsnake bench anneal`.
+#[derive(Clone, Debug, Args)]
+pub struct AnnealArgs {
+    /// Histories whose orders pruning leaves open.
+    #[arg(required = true)]
+    pub histories: Vec<PathBuf>,
+    /// Where rows, figures and the page go.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Which GPU takes part; `cpu` for none.
+    #[arg(long, value_name = "WHERE", default_value = "gpu")]
+    pub device: DeviceChoice,
+    /// The seed of the moves.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u32,
+    /// What is checked.
+    #[command(flatten)]
+    pub level: LevelArgs,
+    /// How the histories are read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// How far to go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// `kingsnake bench reach`.

@@ -1,20 +1,63 @@
 //! `kingsnake bench`: measures, one subcommand for each question.
 
-use anyhow::{Context, Result};
-use kingsnake_studies::{Caller, Encodings, ReachStudy};
+use std::time::Instant;
 
-use crate::args::{BenchCommand, EncodingsArgs, ReachArgs};
+use anyhow::{Context, Result, anyhow, bail};
+use kingsnake_solver::budget::Budget;
+use kingsnake_solver::check::Techniques;
+use kingsnake_solver::prune::Outcome;
+use kingsnake_studies::{AnnealRun, AnnealStudy, Caller, Encodings, ReachStudy};
+
+use crate::answer::base_name;
+use crate::args::{AnnealArgs, BenchCommand, EncodingsArgs, ReachArgs};
+use crate::input::load;
 use crate::interrupt;
+use crate::plan::{questioned_level, spec, start_threads};
+use crate::progress::Drawing;
+use crate::question::question;
 use crate::study_bar::StudyBar;
 use crate::study_rules::CommandLine;
 use crate::voice::Voice;
 
 /// Measures.
-pub fn run(what: &BenchCommand, voice: Voice) -> Result<u8> {
+pub fn run(what: &BenchCommand, voice: Voice, start: Instant) -> Result<u8> {
     match what {
+        BenchCommand::Anneal(args) => anneal(args, voice, start, &Budget::unlimited()),
         BenchCommand::Encodings(args) => encodings(args, voice),
         BenchCommand::Reach(args) => reach(args, voice),
     }
+}
+
+/// Anneals the questions of histories in every way.
+pub fn anneal(args: &AnnealArgs, voice: Voice, start: Instant, budget: &Budget) -> Result<u8> {
+    start_threads(&args.limits)?;
+    kingsnake_gpu::expect(&args.device)
+        .map_err(|why| anyhow!("--device {}: {why}", args.device))?;
+    let spec = spec(questioned_level(&args.level)?, &args.level)?;
+    let study = AnnealStudy {
+        out: args.out.clone(),
+        device: args.device.clone(),
+        seed: args.seed,
+    };
+    let mut bar = StudyBar::new(voice);
+    let mut run = AnnealRun::new(&study)?;
+    for path in &args.histories {
+        let parsed = load(path, &args.read, budget)?;
+        let mut listener = Drawing::new(start, true).listener();
+        let techniques = Techniques::default();
+        let name = base_name(path);
+        let outcome = question(&parsed.history, spec, &techniques, budget, &mut listener)?;
+        match outcome {
+            Outcome::Pruned(pruned) if !pruned.constraints.is_empty() => {
+                run.measure(&name, &pruned.question(), budget, &mut bar)?;
+            }
+            _ => bail!(
+                "{name}: pruning leaves nothing open, so there is nothing to anneal; \
+                 try --session-order off --no-version-order"
+            ),
+        }
+    }
+    Ok(run.finish(&mut bar)?)
 }
 
 fn encodings(args: &EncodingsArgs, voice: Voice) -> Result<u8> {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use kingsnake_datasets::{Format, InputProblem, Parsed, Pending, ReadError};
-use kingsnake_encodings::BackendOptions;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
+use kingsnake_encodings::{BackendOptions, CoolerSource};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
@@ -61,8 +61,8 @@ pub fn run(
     let work = {
         let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
         let listener = drawing.listener();
-        let device = Box::new(Gpu::new(plan.device.clone()));
-        move || answer(plan, &args, &budget, listener, start, device)
+        let devices = Devices::of(&plan);
+        move || answer(plan, &args, &budget, listener, start, devices)
     };
     let answered = within(&budget, work);
     drop(drawing);
@@ -116,10 +116,10 @@ pub fn run(
     }
 }
 
-/// Checks on a device that other checks share: the exit status and the document, without a word to anybody.
+/// Checks on devices that other checks share: the exit status and the document, without a word to anybody.
 pub fn document(
     args: &CheckArgs,
-    device: Box<dyn Device + Send>,
+    devices: Devices,
     start: Instant,
 ) -> Result<(u8, serde_json::Value)> {
     let plan = Plan::new(args)?;
@@ -128,7 +128,7 @@ pub fn document(
     let work = {
         let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
         let listener = Drawing::new(start, true).listener();
-        move || answer(plan, &args, &budget, listener, start, device)
+        move || answer(plan, &args, &budget, listener, start, devices)
     };
     let mut answer = match within(&budget, work) {
         Ok((answer, _)) => answer,
@@ -204,6 +204,22 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
     }
 }
 
+/// What prunes and what cools beside this CPU.
+pub struct Devices {
+    pub device: Box<dyn Device + Send>,
+    pub cooler: CoolerSource,
+}
+
+impl Devices {
+    /// Of this check alone, as `--device` says.
+    fn of(plan: &Plan) -> Devices {
+        Devices {
+            device: Box::new(Gpu::new(plan.device.clone())),
+            cooler: plan.cooler(),
+        }
+    }
+}
+
 /// The answer, and what the user should know besides.
 fn answer(
     plan: Plan,
@@ -211,8 +227,9 @@ fn answer(
     budget: &Budget,
     mut progress: CheckListener,
     start: Instant,
-    mut device: Box<dyn Device + Send>,
+    devices: Devices,
 ) -> Result<(Answer, Vec<String>)> {
+    let Devices { mut device, cooler } = devices;
     let mut marks = Marks::default();
     marks.begin(Phase::Parse);
     progress.event(ProgressEvent::Phase(Phase::Parse));
@@ -229,7 +246,7 @@ fn answer(
         &BackendOptions {
             seed: plan.seed,
             propagator: plan.search,
-            cooler: Some(plan.cooler()),
+            cooler: Some(cooler),
         },
     )?;
     kingsnake_gpu::expect(&plan.device)

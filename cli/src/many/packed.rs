@@ -1,5 +1,5 @@
 //! Several histories in one process, a thread each, which share one device: a round of all of them is one dispatch of each
-//! kernel (`kingsnake_gpu::members`).
+//! kernel (`kingsnake_gpu::members`), and so is a colour of their annealing (`kingsnake_gpu::shared_coolers`).
 //!
 //! A history that cannot be checked so, such as a file that cannot be read, is left to a process of its own, which says why.
 
@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Instant;
 
-use kingsnake_gpu::{DeviceChoice, members};
+use kingsnake_gpu::{DeviceChoice, members, shared_coolers};
 use kingsnake_studies::Item;
 use serde_json::Value;
 
 use super::{row, takes_report};
 use crate::args::{CheckArgs, CheckManyArgs};
-use crate::commands::{check, white_box};
+use crate::commands::check::{self, Devices};
+use crate::commands::white_box;
 use crate::plan::start_threads;
 
 /// So many histories share a device at a time.
@@ -64,17 +65,21 @@ impl Packed {
         self.started
             .call_once(|| drop(start_threads(&self.check.limits)));
         let members = members(&self.choice, wave.len());
+        let coolers = shared_coolers(&self.choice, wave.len());
         std::thread::scope(|scope| {
             let threads: Vec<_> = wave
                 .iter()
-                .zip(members)
-                .map(|(item, member)| {
+                .zip(members.into_iter().zip(coolers))
+                .map(|(item, (member, cooler))| {
                     let mut args = self.check.clone();
                     args.history.clone_from(&item.history);
                     let checked = scope.spawn(move || {
                         let start = Instant::now();
-                        let (status, document) =
-                            check::document(&args, Box::new(member), start).ok()?;
+                        let devices = Devices {
+                            device: Box::new(member),
+                            cooler,
+                        };
+                        let (status, document) = check::document(&args, devices, start).ok()?;
                         let wall = start.elapsed().as_secs_f64();
                         Some(row::answered(item, status, document, wall))
                     });

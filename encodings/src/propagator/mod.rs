@@ -28,10 +28,11 @@ use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Quest
 pub use phase::FirstPhase;
 use rustsat::types::Lit;
 
-use self::anneal::{Anneal, Device, Line};
+use self::anneal::{Anneal, Device, Line, effort_by_size};
+pub use self::anneal::{AnnealMoment, AnnealTrace, AnnealWay, trace};
 use self::core::Refuted;
 use self::cycle::CycleSearch;
-use self::graph::{Known, Sides, side_of};
+use self::graph::{Known, Sides, acyclic, side_of};
 use self::order::Order;
 use self::reach::SideReach;
 use self::repair::Repair;
@@ -44,6 +45,12 @@ pub(crate) const NAME: &str = "cadical/propagator";
 
 /// A question is hard when the given order leads into so many cycles. Counted, not timed, so that runs can be repeated.
 const HARD: u64 = 500;
+
+/// An order that violates so many constraints for a hundred nodes is annealed before anything is repaired: no such order was seen
+/// to be repaired within [`HARD`] cycles (heavy-write workloads violate about 100, those of half reads up to 30, which are repaired).
+const HOPELESS: usize = 60;
+/// Small questions are repaired first in any case.
+const SMALL: usize = 1_000;
 
 /// Who decides what next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -113,6 +120,7 @@ pub struct Propagator {
     seed: u32,
     options: PropagatorOptions,
     hard: u64,
+    small: usize,
     faults: Faults,
     /// Sides to try first, while a question with a hint is decided.
     assumed: Vec<Lit>,
@@ -127,6 +135,7 @@ impl Propagator {
             seed: options.seed,
             options: options.propagator,
             hard: HARD,
+            small: SMALL,
             faults: Faults::default(),
             assumed: Vec::new(),
             cooler: options.cooler.clone(),
@@ -138,6 +147,14 @@ impl Propagator {
     #[must_use]
     pub fn hard_after(mut self, n_cycles: u64) -> Propagator {
         self.hard = n_cycles.max(1);
+        self
+    }
+
+    /// Small questions, too, are annealed before they are repaired, so that tests can have it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn anneal_small(mut self) -> Propagator {
+        self.small = 1;
         self
     }
 
@@ -216,7 +233,8 @@ impl Propagator {
             && budget
                 .reserve("annealing", Line::bytes(known, sides))
                 .is_ok();
-        let estimated = question.estimate.len() == question.n_nodes;
+        let mut estimated = question.estimate.len() == question.n_nodes
+            && self.options.phase != FirstPhase::Topological;
         let guess = |places: &[u32], estimated: bool| {
             let position = |node: u32| {
                 if estimated {
@@ -228,55 +246,65 @@ impl Propagator {
             phase::guess(sides, position, self.options.phase, self.seed)
         };
         let mut start_places = places.to_vec();
-        let mut guesses = guess(
-            places,
-            estimated && self.options.phase != FirstPhase::Topological,
-        );
         let mut lemmas = Vec::new();
         let mut max_cycles = if anneals { self.hard } else { u64::MAX };
         let mut line = None;
         let mut cooler = None;
         let mut effort = 1.0;
+        let n_violated = n_violated(sides, places);
+        let mut is_hopeless = anneals
+            && self.assumed.is_empty()
+            && n_violated >= self.small
+            && 100 * n_violated > HOPELESS * known.n_nodes();
         loop {
-            let watch = Watch::new(budget.clone(), Some(events.clone()));
-            stats.clauses = lemmas.iter().filter(|&&lit| lit == 0).count() as u64;
-            let start = Start {
-                places: start_places,
-                guesses,
-                lemmas: &lemmas,
-                max_cycles,
-                assumed: &self.assumed,
-            };
-            match solve(known, sides, start, plan, &watch, stats)? {
-                SolveOutcome::GaveUp { lemmas: more } => lemmas.extend(more),
-                SolveOutcome::Refuted(more) => {
-                    lemmas.extend(more);
-                    return Ok(SolveOutcome::Refuted(lemmas));
+            if !is_hopeless {
+                let watch = Watch::new(budget.clone(), Some(events.clone()));
+                stats.clauses = lemmas.iter().filter(|&&lit| lit == 0).count() as u64;
+                let start = Start {
+                    guesses: guess(&start_places, estimated),
+                    places: start_places,
+                    lemmas: &lemmas,
+                    max_cycles,
+                    assumed: &self.assumed,
+                };
+                match solve(known, sides, start, plan, &watch, stats)? {
+                    SolveOutcome::GaveUp { lemmas: more } => lemmas.extend(more),
+                    SolveOutcome::Refuted(more) => {
+                        lemmas.extend(more);
+                        return Ok(SolveOutcome::Refuted(lemmas));
+                    }
+                    outcome => return Ok(outcome),
                 }
-                outcome => return Ok(outcome),
+                max_cycles *= 2;
             }
+            is_hopeless = false;
             let line =
                 line.get_or_insert_with(|| Line::new(known, sides, places, self.seed.into()));
             if cooler.is_none() {
                 cooler = self.cooler.as_ref().map(CoolerSource::make);
             }
-            let best = Anneal {
+            let (best, taken) = Anneal {
                 line,
                 watch: &Watch::new(budget.clone(), Some(events.clone())),
                 n_cycles: stats.cycles,
                 device: cooler.as_mut().map(|cooler| Device {
                     cooler: &mut **cooler,
-                    known,
-                    sides,
                     stats: &mut stats.device,
                 }),
+                is_serial: false,
+                notes: None,
             }
             .run(effort);
             stats.moves = line.n_moves();
-            guesses = guess(&best, false);
+            // Nothing is left to repair.
+            if let Some(chosen) = forward(sides, &best)
+                && acyclic(known, sides, &chosen)
+            {
+                return Ok(SolveOutcome::Met(chosen));
+            }
             start_places = best;
-            effort = next_effort(effort, known.n_nodes());
-            max_cycles *= 2;
+            estimated = false;
+            effort = (2.0 * taken).max(effort_by_size(known.n_nodes()));
         }
     }
 
@@ -288,11 +316,22 @@ impl Propagator {
     }
 }
 
-/// How much effort annealing takes next. A short cooling often serves even a large question, and costs little; where it does
-/// not, the next one is as long as the size demands.
-fn next_effort(effort: f64, n_nodes: usize) -> f64 {
-    let by_size = (n_nodes as f64 / 10_000.0).powf(1.4);
-    (2.0 * effort).max(by_size)
+/// How many constraints these places violate.
+fn n_violated(sides: &Sides, places: &[u32]) -> usize {
+    let all = 0..sides.n_constraints() as u32;
+    all.filter(|&at| sides.is_violated(at, places)).count()
+}
+
+/// A side of every constraint that runs forward in these places, if each has one.
+fn forward(sides: &Sides, places: &[u32]) -> Option<Vec<Lit>> {
+    let all = 0..sides.n_constraints() as u32;
+    all.map(|constraint| {
+        let either = Lit::positive(constraint);
+        [either, !either]
+            .into_iter()
+            .find(|&lit| sides.forward(lit, places))
+    })
+    .collect()
 }
 
 /// Refuses what would not fit.

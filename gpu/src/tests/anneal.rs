@@ -21,7 +21,12 @@ struct Lists {
 }
 
 /// A line with constraints of every form, and known edges that its points respect.
-fn line(n_nodes: usize, n_constraints: usize, n_sweeps: usize, rng: &mut Rng) -> Cooling {
+pub(super) fn line(
+    n_nodes: usize,
+    n_constraints: usize,
+    n_sweeps: usize,
+    rng: &mut Rng,
+) -> Cooling {
     let mut lists = vec![Lists::default(); n_nodes];
     for _ in 0..n_nodes {
         let (from, to) = (rng.below(n_nodes), rng.below(n_nodes));
@@ -101,7 +106,7 @@ fn append(of: &Lists, words: &mut Vec<u32>) -> NodeReads {
     }
 }
 
-fn read_by(task: &Cooling, id: u32) -> Vec<u32> {
+pub(super) fn read_by(task: &Cooling, id: u32) -> Vec<u32> {
     let (own, next) = (task.reads[id as usize], task.reads[id as usize + 1]);
     let mut read = task.field[own.before as usize..own.rest as usize].to_vec();
     for &constraint in &task.field[own.rest as usize..next.before as usize] {
@@ -134,7 +139,7 @@ fn colour(task: &mut Cooling) {
     }
 }
 
-fn violated(task: &Cooling, points: &[u32]) -> u32 {
+pub(super) fn violated(task: &Cooling, points: &[u32]) -> u32 {
     let holds = |at: usize| {
         let edges = task.side_starts[at] as usize..task.side_starts[at + 1] as usize;
         let mut edges = task.sides[edges].iter();
@@ -145,7 +150,7 @@ fn violated(task: &Cooling, points: &[u32]) -> u32 {
         .count() as u32
 }
 
-fn is_forward(task: &Cooling, points: &[u32]) -> bool {
+pub(super) fn is_forward(task: &Cooling, points: &[u32]) -> bool {
     (0..points.len()).all(|id| {
         let own = task.reads[id];
         let before = &task.field[own.before as usize..own.after as usize];
@@ -153,7 +158,7 @@ fn is_forward(task: &Cooling, points: &[u32]) -> bool {
     })
 }
 
-fn on_twins(task: &Cooling) -> Cooled {
+pub(super) fn on_twins(task: &Cooling) -> Cooled {
     cool_on(&mut Twins::new(), task, &Budget::unlimited(), &mut |_| true).unwrap()
 }
 

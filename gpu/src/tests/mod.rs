@@ -4,6 +4,7 @@
 //! a broken kernel pass.
 
 mod anneal;
+mod anneal_batch;
 #[cfg(feature = "wgpu")]
 mod batch;
 #[cfg(feature = "wgpu")]

@@ -22,6 +22,15 @@ const COLORS: [&str; 7] = [
 ];
 const DASHES: [&str; 3] = ["", "7 3", "2 3"];
 
+/// A number on an axis: 20,000 is 20 k.
+fn counted(number: f64) -> String {
+    match number {
+        it if it >= 1e6 => format!("{} M", it / 1e6),
+        it if it >= 1e4 => format!("{} k", it / 1e3),
+        it => format!("{it}"),
+    }
+}
+
 /// How a series looks.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesLook {
@@ -126,6 +135,14 @@ impl Canvas {
     pub fn time_axis(&mut self, scale: &LogScale, label: &str) {
         self.text(18.0, self.top - 10.0, 11.5, Anchor::Start, "soft", label);
         for tick in scale.ticks(time) {
+            self.grid_line(scale.place(tick.at), tick.name.as_deref());
+        }
+    }
+
+    /// The same for plain numbers.
+    pub fn count_axis(&mut self, scale: &LogScale, label: &str) {
+        self.text(18.0, self.top - 10.0, 11.5, Anchor::Start, "soft", label);
+        for tick in scale.ticks(counted) {
             self.grid_line(scale.place(tick.at), tick.name.as_deref());
         }
     }

@@ -8,6 +8,7 @@ mod bars;
 mod cactus;
 mod canvas;
 mod columns;
+mod course;
 pub mod files;
 mod lines;
 #[cfg(feature = "png")]
@@ -18,6 +19,7 @@ mod stack;
 
 pub use bars::Bars;
 pub use cactus::Cactus;
+pub use course::Courses;
 pub use lines::{Lines, Series};
 pub use shares::{Share, Shares};
 pub use stack::Stack;

@@ -4,16 +4,12 @@ use kingsnake_context::budget::Budget;
 use kingsnake_graph::cool::{Cooled, Cooler, Cooling, CoolingSize, NodeReads, weights};
 use kingsnake_graph::prune::DeviceError;
 
-use super::super::graph::{Known, Sides};
-use super::field::{Field, edges};
-use super::line::Line;
-
-/// What the points of a device are parts of.
-const WHOLE: f64 = 4_294_967_296.0;
+use super::field::Field;
+use super::line::{Line, spaced};
 
 impl Line {
     /// How large the line is for a device, without laying it out.
-    pub fn cooling_size(&self, sides: &Sides, n_sweeps: usize) -> CoolingSize {
+    pub fn cooling_size(&self, n_sweeps: usize) -> CoolingSize {
         let field = self.field();
         let movers = self.colours().iter().flatten();
         CoolingSize {
@@ -23,17 +19,17 @@ impl Line {
                 .sum(),
             n_moved_words: movers.map(|&id| field.n_words(id)).sum(),
             n_constraints: field.n_constraints(),
-            n_edges: sides.n_edges(),
+            n_edges: field.edges.len(),
             colours: self.colours().iter().map(|ids| ids.len() as u32).collect(),
             n_sweeps,
         }
     }
 
     /// The line to be cooled at these temperatures, a sweep each.
-    pub fn cooling(&self, known: &Known, sides: &Sides, temperatures: &[f64]) -> Cooling {
+    pub fn cooling(&self, temperatures: &[f64]) -> Cooling {
         let field = self.field();
         let mut cooling = Cooling {
-            points: self.whole_points(),
+            points: spaced(&self.ranks(self.points())),
             seed: self.seed() as u32,
             weights: temperatures.iter().map(|&it| weights(it)).collect(),
             ..Cooling::default()
@@ -46,19 +42,8 @@ impl Line {
             before: end,
             ..NodeReads::default()
         });
-        let mut ids = vec![0; field.n_nodes()];
-        for (id, &node) in field.nodes.iter().enumerate() {
-            ids[node as usize] = id as u32;
-        }
-        cooling.side_starts.push(0);
-        for constraint in 0..field.n_constraints() as u32 {
-            for side in edges(sides, constraint, &ids, known) {
-                cooling
-                    .sides
-                    .extend(side.iter().map(|&(from, to)| [from, to]));
-                cooling.side_starts.push(cooling.sides.len() as u32);
-            }
-        }
+        cooling.side_starts.clone_from(&field.edge_starts);
+        cooling.sides.clone_from(&field.edges);
         for colour in self.colours() {
             cooling.movers.extend_from_slice(colour);
             cooling.colour_ends.push(cooling.movers.len() as u32);
@@ -66,23 +51,9 @@ impl Line {
         cooling
     }
 
-    /// The points by rank, evenly spaced, neither end taken.
-    fn whole_points(&self) -> Vec<u32> {
-        let step = WHOLE / (self.n_nodes() as f64 + 1.0);
-        let ranks = self.ranks(self.points()).into_iter();
-        ranks
-            .map(|rank| ((f64::from(rank) + 1.0) * step) as u32)
-            .collect()
-    }
-
-    /// Takes the points of a device. Of equal ones the smaller id comes first.
-    pub fn take(&mut self, sides: &Sides, cooled: &Cooled) {
-        let whole: Vec<f64> = cooled.points.iter().map(|&it| f64::from(it)).collect();
-        let n_nodes = whole.len() as f64;
-        let ranks = self.ranks(&whole);
-        let points = whole.iter().zip(ranks);
-        let points = points.map(|(point, rank)| (point + 0.5 * f64::from(rank) / n_nodes) / WHOLE);
-        self.set_points(sides, points.collect());
+    /// Takes the points of a device.
+    pub fn take(&mut self, cooled: &Cooled) {
+        self.set_points(cooled.points.clone());
         self.count_moves(cooled.n_moves);
     }
 }
@@ -97,14 +68,16 @@ fn list(field: &Field, id: u32, words: &mut Vec<u32>) -> NodeReads {
     reads.after = words.len() as u32;
     words.extend_from_slice(field.after.of_node(id));
     reads.between = words.len() as u32;
-    words.extend(field.between.of_node(id).1.iter().flatten());
+    let between = field.between.of_node(id).iter();
+    words.extend(between.flat_map(|&[low, high, _]| [low, high]));
     reads.below = words.len() as u32;
-    words.extend(field.below.of_node(id).1.iter().flatten());
+    let below = field.below.of_node(id).iter();
+    words.extend(below.flat_map(|&[end, w, z, _]| [end, w, z]));
     reads.above = words.len() as u32;
-    words.extend(field.above.of_node(id).1.iter().flatten());
+    let above = field.above.of_node(id).iter();
+    words.extend(above.flat_map(|&[end, w, z, _]| [end, w, z]));
     reads.rest = words.len() as u32;
-    let general = field.rest.of_node(id).iter();
-    words.extend(general.map(|&at| field.general[at as usize].constraint));
+    words.extend_from_slice(field.rest.of_node(id));
     reads
 }
 
@@ -134,6 +107,7 @@ mod tests {
     use kingsnake_graph::prune::{DeviceStats, Offer};
 
     use super::*;
+    use crate::propagator::graph::{Known, Sides};
     use crate::propagator::{Propagator, start};
     use crate::support::planted;
     use crate::{BackendOptions, PropagatorOptions};
@@ -178,14 +152,9 @@ mod tests {
                 let id = line.random(120) as u32;
                 line.move_node(id);
             }
-            let task = line.cooling(&known, &sides, &[1.0, 0.5]);
+            let task = line.cooling(&[1.0, 0.5]);
             assert_eq!(violated(&task), line.n_violated());
-            // Edges that others imply are counted before they are left out.
-            let size = CoolingSize {
-                n_edges: task.sides.len(),
-                ..line.cooling_size(&sides, 2)
-            };
-            assert_eq!(task.size(), size);
+            assert_eq!(task.size(), line.cooling_size(2));
             assert!(task.sides.len() <= sides.n_edges());
             for colour in 0..task.colour_ends.len() {
                 let range = task.colour(colour);
@@ -206,7 +175,7 @@ mod tests {
                 points: task.points.clone(),
                 ..Cooled::default()
             };
-            line.take(&sides, &cooled);
+            line.take(&cooled);
             assert_eq!(line.places(line.points()), order);
             assert_eq!(line.n_violated(), violated(&task));
         }

@@ -16,7 +16,7 @@ pub(super) struct Lists<T> {
     items: Vec<T>,
 }
 
-impl<T> Lists<T> {
+impl<T: Clone + Default> Lists<T> {
     /// Groups the items by node, in the order given. `pairs` is called twice.
     pub fn of<I: Iterator<Item = (u32, T)>>(n_nodes: usize, pairs: impl Fn() -> I) -> Lists<T> {
         let mut starts = vec![0u32; n_nodes + 2];
@@ -27,17 +27,14 @@ impl<T> Lists<T> {
             starts[node + 2] += starts[node + 1];
         }
         let n_items = starts[n_nodes + 1] as usize;
-        let mut items: Vec<Option<T>> = (0..n_items).map(|_| None).collect();
+        let mut items = vec![T::default(); n_items];
         for (node, item) in pairs() {
             let at = &mut starts[node as usize + 1];
-            items[*at as usize] = Some(item);
+            items[*at as usize] = item;
             *at += 1;
         }
         starts.pop();
-        Lists {
-            starts,
-            items: items.into_iter().flatten().collect(),
-        }
+        Lists { starts, items }
     }
 
     #[inline]
@@ -51,47 +48,6 @@ impl<T> Lists<T> {
     }
 }
 
-/// Entries of one form, and the constraint of each. The constraint is only looked up where it matters.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Entries<T> {
-    lists: Lists<T>,
-    constraints: Vec<u32>,
-}
-
-impl<T: Copy> Entries<T> {
-    fn of(n_nodes: usize, all: &[(u32, T, u32)]) -> Entries<T> {
-        let both = Lists::of(n_nodes, || {
-            all.iter()
-                .map(|&(node, item, constraint)| (node, (item, constraint)))
-        });
-        let (items, constraints) = both.items.into_iter().unzip();
-        let starts = both.starts;
-        Entries {
-            lists: Lists { starts, items },
-            constraints,
-        }
-    }
-
-    /// Where the node's entries start, and the entries.
-    #[inline]
-    pub fn of_node(&self, node: u32) -> (usize, &[T]) {
-        let range = self.lists.range(node);
-        (range.start, &self.lists.items[range])
-    }
-
-    #[inline]
-    pub fn constraint(&self, at: usize) -> u32 {
-        self.constraints[at]
-    }
-}
-
-/// A constraint in its general form: the edges of both sides.
-#[derive(Clone, Debug)]
-pub(super) struct General {
-    pub constraint: u32,
-    pub sides: [Vec<(u32, u32)>; 2],
-}
-
 /// The constraints as nodes see them.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
@@ -100,83 +56,100 @@ pub(super) struct Field {
     /// The known neighbours that bound a move.
     pub before: Lists<u32>,
     pub after: Lists<u32>,
-    /// `[low, high]`: violated exactly where the node lies from `low` to `high`.
-    pub between: Entries<[u32; 2]>,
-    /// `[to, w, z]`: unless w is before z, the node must come before `to`.
-    pub below: Entries<[u32; 3]>,
-    /// `[from, w, z]`: unless w is before z, the node must come after `from`.
-    pub above: Entries<[u32; 3]>,
-    /// What has no such form, by node.
+    /// `[low, high, constraint]`: violated exactly where the node lies from `low` to `high`.
+    pub between: Lists<[u32; 3]>,
+    /// `[to, w, z, constraint]`: unless w is before z, the node must come before `to`.
+    pub below: Lists<[u32; 4]>,
+    /// `[from, w, z, constraint]`: unless w is before z, the node must come after `from`.
+    pub above: Lists<[u32; 4]>,
+    /// By node, constraints that have no such form.
     pub rest: Lists<u32>,
-    pub general: Vec<General>,
+    /// The edges of the two sides of every constraint.
+    pub edges: Vec<[u32; 2]>,
+    /// Two a constraint, and one more for the end: where the edges of its sides start.
+    pub edge_starts: Vec<u32>,
     /// By constraint, the ids that it touches.
     pub touched: Lists<u32>,
 }
 
-/// The edges of the two sides of a constraint, by ids, without those that the others and a known edge imply.
-pub(super) fn edges(
+/// Appends the edges of the two sides of a constraint, by ids, without those that the others and a known edge imply. Returns
+/// where the second side starts.
+fn edges(
     sides: &Sides,
     constraint: u32,
     ids: &[u32],
     known: &Known,
-) -> [Vec<(u32, u32)>; 2] {
+    out: &mut Vec<[u32; 2]>,
+) -> usize {
     let var = Var::new(constraint);
-    [var.pos_lit(), var.neg_lit()].map(|lit| {
-        let all: Vec<(u32, u32)> = sides.edges(lit).map(|edge| sides.ends(edge)).collect();
+    let mut middle = out.len();
+    for lit in [var.pos_lit(), var.neg_lit()] {
+        middle = out.len();
+        let all = sides.edges(lit);
         let is_known = |from: u32, to: u32| known.successors(from).contains(&to);
-        let is_implied = |&&(from, to): &&(u32, u32)| {
-            all.iter().any(|&(other, target)| {
-                (target == to && other != from && is_known(from, other))
-                    || (other == from && target != to && is_known(target, to))
-            })
+        let is_implied = |from: u32, to: u32| {
+            all.len() > 1
+                && all.clone().any(|edge| {
+                    let (other, target) = sides.ends(edge);
+                    (target == to && other != from && is_known(from, other))
+                        || (other == from && target != to && is_known(target, to))
+                })
         };
-        let needed = all.iter().filter(|edge| !is_implied(edge));
-        let mut needed: Vec<(u32, u32)> = needed
-            .map(|&(from, to)| (ids[from as usize], ids[to as usize]))
-            .collect();
-        needed.sort_unstable();
-        needed.dedup();
-        needed
-    })
+        for edge in all.clone() {
+            let (from, to) = sides.ends(edge);
+            if !is_implied(from, to) {
+                out.push([ids[from as usize], ids[to as usize]]);
+            }
+        }
+        if out.len() > middle + 1 {
+            out[middle..].sort_unstable();
+            let mut kept = middle + 1;
+            for at in middle + 1..out.len() {
+                if out[at] != out[kept - 1] {
+                    out[kept] = out[at];
+                    kept += 1;
+                }
+            }
+            out.truncate(kept);
+        }
+    }
+    middle
 }
 
 /// Entries under construction.
 #[derive(Default)]
 struct Seen {
-    between: Vec<(u32, [u32; 2], u32)>,
-    below: Vec<(u32, [u32; 3], u32)>,
-    above: Vec<(u32, [u32; 3], u32)>,
+    between: Vec<(u32, [u32; 3])>,
+    below: Vec<(u32, [u32; 4])>,
+    above: Vec<(u32, [u32; 4])>,
     rest: Vec<(u32, u32)>,
-    general: Vec<General>,
 }
 
 impl Seen {
-    fn see(&mut self, constraint: u32, sides: [Vec<(u32, u32)>; 2], touched: &[u32]) {
-        let (&[(u, v)], &[(w, z)]) = (sides[0].as_slice(), sides[1].as_slice()) else {
-            return self.see_general(constraint, sides, touched);
+    fn see(&mut self, constraint: u32, sides: [&[[u32; 2]]; 2], touched: &[u32]) {
+        let (&[[u, v]], &[[w, z]]) = (sides[0], sides[1]) else {
+            return self.see_general(constraint, touched);
         };
         // Sides that start, or end, in one node have no short form.
         if u == w || v == z {
-            return self.see_general(constraint, sides, touched);
+            return self.see_general(constraint, touched);
         }
         if v == w {
-            self.between.push((v, [z, u], constraint));
+            self.between.push((v, [z, u, constraint]));
         } else {
-            self.above.push((v, [u, w, z], constraint));
-            self.below.push((w, [z, u, v], constraint));
+            self.above.push((v, [u, w, z, constraint]));
+            self.below.push((w, [z, u, v, constraint]));
         }
         if u == z {
-            self.between.push((u, [v, w], constraint));
+            self.between.push((u, [v, w, constraint]));
         } else {
-            self.below.push((u, [v, w, z], constraint));
-            self.above.push((z, [w, u, v], constraint));
+            self.below.push((u, [v, w, z, constraint]));
+            self.above.push((z, [w, u, v, constraint]));
         }
     }
 
-    fn see_general(&mut self, constraint: u32, sides: [Vec<(u32, u32)>; 2], touched: &[u32]) {
-        let at = self.general.len() as u32;
-        self.rest.extend(touched.iter().map(|&id| (id, at)));
-        self.general.push(General { constraint, sides });
+    fn see_general(&mut self, constraint: u32, touched: &[u32]) {
+        self.rest.extend(touched.iter().map(|&id| (id, constraint)));
     }
 }
 
@@ -203,23 +176,28 @@ impl Field {
         let kept = thin(known, &nodes, ids);
         let mut seen = Seen::default();
         let mut touches = Vec::new();
+        let (mut all, mut starts) = (Vec::new(), vec![0]);
+        let mut touched: Vec<u32> = Vec::new();
         for constraint in 0..sides.n_constraints() as u32 {
-            let sides = edges(sides, constraint, ids, known);
-            let ends = sides.iter().flatten().flat_map(|&(from, to)| [from, to]);
-            let mut touched: Vec<u32> = ends.collect();
+            let first = all.len();
+            let middle = edges(sides, constraint, ids, known, &mut all);
+            starts.extend([middle as u32, all.len() as u32]);
+            touched.clear();
+            touched.extend(all[first..].iter().flatten());
             touched.sort_unstable();
             touched.dedup();
             touches.extend(touched.iter().map(|&id| (constraint, id)));
-            seen.see(constraint, sides, &touched);
+            seen.see(constraint, [&all[first..middle], &all[middle..]], &touched);
         }
         Field {
             before: Lists::of(n_nodes, || kept.iter().map(|&(from, to)| (to, from))),
             after: Lists::of(n_nodes, || kept.iter().copied()),
-            between: Entries::of(n_nodes, &seen.between),
-            below: Entries::of(n_nodes, &seen.below),
-            above: Entries::of(n_nodes, &seen.above),
+            between: Lists::of(n_nodes, || seen.between.iter().copied()),
+            below: Lists::of(n_nodes, || seen.below.iter().copied()),
+            above: Lists::of(n_nodes, || seen.above.iter().copied()),
             rest: Lists::of(n_nodes, || seen.rest.iter().copied()),
-            general: seen.general,
+            edges: all,
+            edge_starts: starts,
             touched: Lists::of(sides.n_constraints(), || touches.iter().copied()),
             nodes,
         }
@@ -233,11 +211,19 @@ impl Field {
         self.touched.starts.len() - 1
     }
 
+    /// The edges of the two sides of a constraint.
+    #[inline]
+    pub fn sides_of(&self, constraint: u32) -> [&[[u32; 2]]; 2] {
+        let at = 2 * constraint as usize;
+        [at, at + 1]
+            .map(|at| &self.edges[self.edge_starts[at] as usize..self.edge_starts[at + 1] as usize])
+    }
+
     /// Whether some constraint touches the node of this id.
     pub fn is_touched(&self, id: u32) -> bool {
-        !(self.between.of_node(id).1.is_empty()
-            && self.below.of_node(id).1.is_empty()
-            && self.above.of_node(id).1.is_empty()
+        !(self.between.of_node(id).is_empty()
+            && self.below.of_node(id).is_empty()
+            && self.above.of_node(id).is_empty()
             && self.rest.of_node(id).is_empty())
     }
 
@@ -245,9 +231,9 @@ impl Field {
     pub fn n_words(&self, id: u32) -> usize {
         self.before.range(id).len()
             + self.after.range(id).len()
-            + 2 * self.between.of_node(id).1.len()
-            + 3 * self.below.of_node(id).1.len()
-            + 3 * self.above.of_node(id).1.len()
+            + 2 * self.between.range(id).len()
+            + 3 * self.below.range(id).len()
+            + 3 * self.above.range(id).len()
             + self.rest.range(id).len()
     }
 
@@ -255,29 +241,18 @@ impl Field {
     pub fn for_each_read(&self, id: u32, mut read: impl FnMut(u32)) {
         self.before.of_node(id).iter().for_each(|&it| read(it));
         self.after.of_node(id).iter().for_each(|&it| read(it));
-        self.between
-            .of_node(id)
-            .1
-            .iter()
-            .flatten()
-            .for_each(|&it| read(it));
-        self.below
-            .of_node(id)
-            .1
-            .iter()
-            .flatten()
-            .for_each(|&it| read(it));
-        self.above
-            .of_node(id)
-            .1
-            .iter()
-            .flatten()
-            .for_each(|&it| read(it));
-        for &at in self.rest.of_node(id) {
-            let ends = self.general[at as usize].sides.iter().flatten();
-            ends.flat_map(|&(from, to)| [from, to])
-                .filter(|&it| it != id)
-                .for_each(&mut read);
+        for &[low, high, _] in self.between.of_node(id) {
+            read(low);
+            read(high);
+        }
+        for &[end, w, z, _] in self.below.of_node(id).iter().chain(self.above.of_node(id)) {
+            read(end);
+            read(w);
+            read(z);
+        }
+        for &constraint in self.rest.of_node(id) {
+            let ends = self.sides_of(constraint).into_iter().flatten().flatten();
+            ends.filter(|&&it| it != id).for_each(|&it| read(it));
         }
     }
 }

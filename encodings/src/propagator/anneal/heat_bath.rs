@@ -5,10 +5,11 @@
 //! drawn from. A move reads points and returns what changes: so moves of nodes that do not read each other can be drawn
 //! at once.
 
-use super::field::{Field, General};
+use super::field::Field;
 
-/// Points closer than this have no room between them.
-const ROOM: f64 = 1e-12;
+/// The ends of the line, which no node has.
+const FIRST: u32 = 0;
+const LAST: u32 = u32::MAX;
 /// What a violated constraint costs before it is raised.
 pub(super) const UNIT: i32 = 4;
 /// Places that cost so much more than the best weigh nothing at any temperature that is used.
@@ -33,7 +34,7 @@ impl Weights {
 
 /// What each constraint costs.
 pub(super) trait Costs {
-    fn of(&self, constraint: impl FnOnce() -> u32) -> i32;
+    fn of(&self, constraint: u32) -> i32;
 }
 
 /// Every constraint costs the same.
@@ -41,7 +42,7 @@ pub(super) struct Equal;
 
 impl Costs for Equal {
     #[inline]
-    fn of(&self, _: impl FnOnce() -> u32) -> i32 {
+    fn of(&self, _: u32) -> i32 {
         UNIT
     }
 }
@@ -49,42 +50,33 @@ impl Costs for Equal {
 /// By constraint, what it costs.
 impl Costs for &[i32] {
     #[inline]
-    fn of(&self, constraint: impl FnOnce() -> u32) -> i32 {
-        self[constraint() as usize]
+    fn of(&self, constraint: u32) -> i32 {
+        self[constraint as usize]
     }
 }
 
-/// A closed interval of places where a constraint is violated, and which entry says so.
+/// A closed interval of places where a constraint is violated. Those of one constraint stand beside each other.
 #[derive(Clone, Copy)]
 struct Bad {
-    low: f64,
-    high: f64,
-    entry: FieldEntry,
-}
-
-/// An entry by its form and its index in the field.
-#[derive(Clone, Copy)]
-enum FieldEntry {
-    Between(u32),
-    Below(u32),
-    Above(u32),
-    General(u32),
+    low: u32,
+    high: u32,
+    constraint: u32,
 }
 
 /// What a move gathers, kept between moves.
 #[derive(Clone, Default)]
 pub(super) struct Scratch {
     bad: Vec<Bad>,
-    /// Where the cost changes, and by how much.
-    steps: Vec<(f64, i32)>,
-    /// The weights of all intervals up to and with each.
-    sums: Vec<f64>,
+    /// Where the cost changes, in the upper half, and by how much: so that whole numbers are sorted.
+    steps: Vec<u64>,
+    /// Each interval's low end, how many places are inside it, and its cost.
+    intervals: Vec<(u32, u32, i32)>,
 }
 
 /// The heat bath over some points.
 pub(super) struct HeatBath<'a, C> {
     pub field: &'a Field,
-    pub points: &'a [f64],
+    pub points: &'a [u32],
     pub weights: &'a Weights,
     pub costs: C,
 }
@@ -98,197 +90,191 @@ impl<C: Costs> HeatBath<'_, C> {
         random: [f64; 2],
         scratch: &mut Scratch,
         mut flip: impl FnMut(u32, bool),
-    ) -> Option<f64> {
+    ) -> Option<u32> {
         let (low, high) = self.bounds(id);
-        if high - low < ROOM {
+        if high - low < 2 {
             return None;
         }
-        let cost = self.gather(id, low, high, scratch);
+        self.gather(id, low, high, scratch);
+        let cost = self.step(low, high, scratch);
         let place = self.choose(low, high, cost, random, scratch)?;
         let old = self.point(id);
-        for bad in &scratch.bad {
-            let [was, is] = [old, place].map(|place| bad.low <= place && place <= bad.high);
-            if was != is && !matches!(bad.entry, FieldEntry::General(_)) {
-                flip(self.constraint(bad.entry), is);
-            }
-        }
-        for &at in self.field.rest.of_node(id) {
-            let general = &self.field.general[at as usize];
-            let [was, is] = [old, place].map(|place| self.is_violated(general, id, place));
+        for of_one in scratch.bad.chunk_by(|a, b| a.constraint == b.constraint) {
+            let [was, is] = [old, place]
+                .map(|place| of_one.iter().any(|it| it.low <= place && place <= it.high));
             if was != is {
-                flip(general.constraint, is);
+                flip(of_one[0].constraint, is);
             }
         }
         Some(place)
     }
 
     #[inline]
-    fn point(&self, id: u32) -> f64 {
+    fn point(&self, id: u32) -> u32 {
         self.points[id as usize]
     }
 
-    fn constraint(&self, entry: FieldEntry) -> u32 {
-        match entry {
-            FieldEntry::Between(at) => self.field.between.constraint(at as usize),
-            FieldEntry::Below(at) => self.field.below.constraint(at as usize),
-            FieldEntry::Above(at) => self.field.above.constraint(at as usize),
-            FieldEntry::General(at) => self.field.general[at as usize].constraint,
+    #[inline]
+    fn bounds(&self, id: u32) -> (u32, u32) {
+        let (mut low, mut high) = (FIRST, LAST);
+        for &it in self.field.before.of_node(id) {
+            low = low.max(self.point(it));
         }
-    }
-
-    fn bounds(&self, id: u32) -> (f64, f64) {
-        let before = self.field.before.of_node(id).iter();
-        let after = self.field.after.of_node(id).iter();
-        let low = before.fold(0.0, |low: f64, &it| low.max(self.point(it)));
-        let high = after.fold(1.0, |high: f64, &it| high.min(self.point(it)));
+        for &it in self.field.after.of_node(id) {
+            high = high.min(self.point(it));
+        }
         (low, high)
     }
 
-    /// Finds where constraints are violated between the bounds, and the steps of the cost there, sorted; returns the cost at the low end.
-    fn gather(&self, id: u32, low: f64, high: f64, scratch: &mut Scratch) -> i32 {
-        scratch.bad.clear();
-        scratch.steps.clear();
-        let mut bad = |from: f64, to: f64, entry| {
+    /// Finds where constraints are violated between the bounds.
+    #[inline]
+    fn gather(&self, id: u32, low: u32, high: u32, scratch: &mut Scratch) {
+        let found = &mut scratch.bad;
+        found.clear();
+        let mut bad = |from: u32, to: u32, constraint: u32| {
             // Where nothing between the bounds is violated, or everything is, no place is better than another.
             if from <= to && from < high && to > low && (from > low || to < high) {
-                scratch.bad.push(Bad {
+                found.push(Bad {
                     low: from,
                     high: to,
-                    entry,
+                    constraint,
                 });
             }
         };
-        let (start, entries) = self.field.between.of_node(id);
-        for (at, &[from, to]) in entries.iter().enumerate() {
-            let entry = FieldEntry::Between((start + at) as u32);
-            bad(self.point(from), self.point(to), entry);
+        for &[from, to, constraint] in self.field.between.of_node(id) {
+            bad(self.point(from), self.point(to), constraint);
         }
-        let (start, entries) = self.field.below.of_node(id);
-        for (at, &[to, w, z]) in entries.iter().enumerate() {
-            if self.point(w) >= self.point(z) {
-                bad(
-                    self.point(to),
-                    f64::MAX,
-                    FieldEntry::Below((start + at) as u32),
-                );
+        for &[to, w, z, constraint] in self.field.below.of_node(id) {
+            let to = self.point(to);
+            if to < high && self.point(w) >= self.point(z) {
+                bad(to, LAST, constraint);
             }
         }
-        let (start, entries) = self.field.above.of_node(id);
-        for (at, &[from, w, z]) in entries.iter().enumerate() {
-            if self.point(w) >= self.point(z) {
-                bad(
-                    -1.0,
-                    self.point(from),
-                    FieldEntry::Above((start + at) as u32),
-                );
+        for &[from, w, z, constraint] in self.field.above.of_node(id) {
+            let from = self.point(from);
+            if from > low && self.point(w) >= self.point(z) {
+                bad(FIRST, from, constraint);
             }
         }
-        for &at in self.field.rest.of_node(id) {
-            let general = &self.field.general[at as usize];
-            let spans = general.sides.each_ref().map(|side| self.span(side, id));
+        for &constraint in self.field.rest.of_node(id) {
+            let sides = self.field.sides_of(constraint);
+            let spans = sides.map(|side| self.span(side, id));
             for (from, to) in gaps(spans) {
-                bad(from, to, FieldEntry::General(at));
+                bad(from, to, constraint);
             }
         }
-        self.step(low, high, scratch)
     }
 
-    fn step(&self, low: f64, high: f64, scratch: &mut Scratch) -> i32 {
+    /// The steps of the cost between the bounds, sorted; returns the cost at the low end.
+    #[inline]
+    fn step(&self, low: u32, high: u32, scratch: &mut Scratch) -> i32 {
         let mut cost = 0;
+        scratch.steps.clear();
         for bad in &scratch.bad {
-            let step = self.costs.of(|| self.constraint(bad.entry));
+            let step = self.costs.of(bad.constraint);
             if bad.low > low {
-                scratch.steps.push((bad.low, step));
+                scratch.steps.push(step_at(bad.low, step));
             } else {
                 cost += step;
             }
             if bad.high < high {
-                scratch.steps.push((bad.high, -step));
+                scratch.steps.push(step_at(bad.high, -step));
             }
         }
-        scratch
-            .steps
-            .sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        scratch.steps.sort_unstable();
         cost
     }
 
     /// The open interval in which a side holds, with the other points held fast.
-    fn span(&self, side: &[(u32, u32)], id: u32) -> (f64, f64) {
-        let mut span = (-1.0, f64::MAX);
-        for &(from, to) in side {
+    #[inline]
+    fn span(&self, side: &[[u32; 2]], id: u32) -> (u32, u32) {
+        let mut span = (FIRST, LAST);
+        for &[from, to] in side {
             if from == id {
-                span.1 = f64::min(span.1, self.point(to));
+                span.1 = span.1.min(self.point(to));
             } else if to == id {
-                span.0 = f64::max(span.0, self.point(from));
+                span.0 = span.0.max(self.point(from));
             } else if self.point(from) >= self.point(to) {
-                return (f64::MAX, -1.0);
+                return (LAST, FIRST);
             }
         }
         span
     }
 
-    fn is_violated(&self, general: &General, id: u32, place: f64) -> bool {
-        !general.sides.iter().any(|side| {
-            let (low, high) = self.span(side, id);
-            low < place && place < high
-        })
-    }
-
     /// Chooses a place between the bounds, given the cost at the low end and the steps.
+    #[inline]
     fn choose(
         &self,
-        low: f64,
-        high: f64,
+        low: u32,
+        high: u32,
         cost: i32,
         random: [f64; 2],
         scratch: &mut Scratch,
-    ) -> Option<f64> {
-        let (steps, end) = (&scratch.steps, [(high, 0)]);
-        let intervals = || {
-            let mut state = (low, cost);
-            steps.iter().chain(&end).map(move |&(place, step)| {
-                let (low, cost) = state;
-                state = (place, cost + step);
-                (low, place, cost)
-            })
-        };
-        let roomy = intervals().filter(|(low, high, _)| low < high);
-        let least = roomy.map(|(_, _, cost)| cost).min()?;
+    ) -> Option<u32> {
+        let Scratch {
+            steps, intervals, ..
+        } = scratch;
+        intervals.clear();
+        let (mut from, mut cost, mut least) = (low, cost, i32::MAX);
+        for &step in steps.iter().chain(&[step_at(high, 0)]) {
+            let to = (step >> 32) as u32;
+            // Ends are taken by other nodes.
+            if to - from > 1 {
+                intervals.push((from, to - from - 1, cost));
+                least = least.min(cost);
+            }
+            from = to;
+            cost += step as u32 as i32;
+        }
         let mut total = 0.0;
-        scratch.sums.clear();
-        scratch.sums.extend(intervals().map(|(low, high, cost)| {
-            total += (high - low) * self.weights.of(cost - least);
-            total
-        }));
-        let drawn = random[0] * total;
-        let chosen = scratch.sums.iter().position(|&sum| drawn < sum)?;
-        let (from, to, _) = intervals().nth(chosen)?;
-        let place = from + random[1] * (to - from);
-        (low < place && place < high).then_some(place)
+        for &(_, room, cost) in intervals.iter() {
+            total += f64::from(room) * self.weights.of(cost - least);
+        }
+        let mut drawn = random[0] * total;
+        let mut chosen = None;
+        for &(from, room, cost) in intervals.iter() {
+            let weight = f64::from(room) * self.weights.of(cost - least);
+            if weight > 0.0 {
+                chosen = Some((from, room));
+            }
+            drawn -= weight;
+            if drawn < 0.0 {
+                break;
+            }
+        }
+        let (from, room) = chosen?;
+        Some(from + 1 + (random[1] * f64::from(room)) as u32)
     }
 }
 
+/// A step of the cost. Whole numbers sort by the place.
+#[inline]
+fn step_at(place: u32, step: i32) -> u64 {
+    u64::from(place) << 32 | u64::from(step as u32)
+}
+
 /// The closed intervals that two open ones leave out.
-fn gaps(spans: [(f64, f64); 2]) -> impl Iterator<Item = (f64, f64)> {
+#[inline]
+fn gaps(spans: [(u32, u32); 2]) -> impl Iterator<Item = (u32, u32)> {
     let [one, other] = spans;
     let (first, second) = if one.0 <= other.0 {
         (one, other)
     } else {
         (other, one)
     };
-    let is_empty = |span: (f64, f64)| span.0 >= span.1;
+    let is_empty = |span: (u32, u32)| span.0 >= span.1;
     let gaps = match (is_empty(first), is_empty(second)) {
-        (true, true) => [Some((-1.0, f64::MAX)), None, None],
-        (false, true) => [Some((-1.0, first.0)), Some((first.1, f64::MAX)), None],
-        (true, false) => [Some((-1.0, second.0)), Some((second.1, f64::MAX)), None],
+        (true, true) => [Some((FIRST, LAST)), None, None],
+        (false, true) => [Some((FIRST, first.0)), Some((first.1, LAST)), None],
+        (true, false) => [Some((FIRST, second.0)), Some((second.1, LAST)), None],
         (false, false) => {
             let end = first.1.max(second.1);
             let middle = (first.1 <= second.0).then_some((first.1, second.0));
-            [Some((-1.0, first.0)), middle, Some((end, f64::MAX))]
+            [Some((FIRST, first.0)), middle, Some((end, LAST))]
         }
     };
     // What reaches to either end of the line leaves no gap there.
     gaps.into_iter()
         .flatten()
-        .filter(|&(low, high)| (low, high) != (-1.0, -1.0) && (low, high) != (f64::MAX, f64::MAX))
+        .filter(|&(low, high)| (low, high) != (FIRST, FIRST) && (low, high) != (LAST, LAST))
 }

@@ -25,7 +25,7 @@ pub(crate) struct Line {
     field: Arc<Field>,
     colours: Arc<Vec<Vec<u32>>>,
     /// By id.
-    points: Vec<f64>,
+    points: Vec<u32>,
     violated: Members,
     /// By constraint, what it costs.
     costs: Vec<i32>,
@@ -42,7 +42,7 @@ pub(crate) struct Line {
 /// What the moves of some nodes change.
 #[derive(Default)]
 struct Moved {
-    places: Vec<(u32, f64)>,
+    places: Vec<(u32, u32)>,
     flips: Vec<(u32, bool)>,
 }
 
@@ -70,29 +70,26 @@ impl Line {
             field: Arc::new(field),
             colours: Arc::new(colours),
         };
-        line.spread(sides, places);
+        line.spread(places);
         line
     }
 
     /// Takes the places of a linear extension of the known graph, evenly spaced.
-    pub fn spread(&mut self, sides: &Sides, places: &[u32]) {
-        let n = places.len() as f64;
+    pub fn spread(&mut self, places: &[u32]) {
         let nodes = self.field.nodes.iter();
-        let place = |&node: &u32| (f64::from(places[node as usize]) + 0.5) / n;
-        self.points = nodes.map(place).collect();
-        self.count_violated(sides, places);
+        let ranks: Vec<u32> = nodes.map(|&node| places[node as usize]).collect();
+        self.set_points(spaced(&ranks));
     }
 
-    /// Takes points, all of them different. Every known edge must run forward.
-    pub fn set_points(&mut self, sides: &Sides, points: Vec<f64>) {
-        let places = self.places(&points);
+    /// Takes points. Every known edge must run forward.
+    pub fn set_points(&mut self, points: Vec<u32>) {
         self.points = points;
-        self.count_violated(sides, &places);
-    }
-
-    fn count_violated(&mut self, sides: &Sides, places: &[u32]) {
-        for constraint in 0..sides.n_constraints() as u32 {
-            let is_violated = sides.is_violated(constraint, places);
+        let holds = |side: &[[u32; 2]]| {
+            let mut edges = side.iter();
+            edges.all(|&[from, to]| self.points[from as usize] < self.points[to as usize])
+        };
+        for constraint in 0..self.field.n_constraints() as u32 {
+            let is_violated = !self.field.sides_of(constraint).into_iter().any(holds);
             self.violated.set(constraint, is_violated);
         }
     }
@@ -131,7 +128,7 @@ impl Line {
     }
 
     /// The points, for [`Line::places`].
-    pub fn points(&self) -> &[f64] {
+    pub fn points(&self) -> &[u32] {
         &self.points
     }
 
@@ -151,7 +148,7 @@ impl Line {
     }
 
     /// The nodes' places in the order of these points.
-    pub fn places(&self, points: &[f64]) -> Vec<u32> {
+    pub fn places(&self, points: &[u32]) -> Vec<u32> {
         let mut places = vec![0; points.len()];
         for (id, rank) in self.ranks(points).into_iter().enumerate() {
             places[self.field.nodes[id] as usize] = rank;
@@ -161,13 +158,15 @@ impl Line {
 
     /// By id, its place in the order of these points. Of equal ones the smaller id comes first.
     #[allow(clippy::unused_self)] // It says whose points they are.
-    pub(super) fn ranks(&self, points: &[f64]) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..points.len() as u32).collect();
-        let point = |id: u32| points[id as usize];
-        order.sort_unstable_by(|&a, &b| point(a).total_cmp(&point(b)).then(a.cmp(&b)));
+    pub(super) fn ranks(&self, points: &[u32]) -> Vec<u32> {
+        let ids = 0..points.len() as u64;
+        let mut order: Vec<u64> = ids
+            .map(|id| u64::from(points[id as usize]) << 32 | id)
+            .collect();
+        order.sort_unstable();
         let mut ranks = vec![0; order.len()];
-        for (rank, &id) in order.iter().enumerate() {
-            ranks[id as usize] = rank as u32;
+        for (rank, &both) in order.iter().enumerate() {
+            ranks[both as u32 as usize] = rank as u32;
         }
         ranks
     }
@@ -221,24 +220,12 @@ impl Line {
     /// The known neighbour that bounds the node's move, on one side at random.
     pub fn bounding(&mut self, id: u32) -> Option<u32> {
         let is_after = self.rng.chance(50);
-        let by_point = |a: &u32, b: &u32| {
-            let [a, b] = [a, b].map(|&id| self.points[id as usize]);
-            a.total_cmp(&b)
-        };
+        let field = &self.field;
+        let point = |id: &u32| self.points[*id as usize];
         if is_after {
-            self.field
-                .after
-                .of_node(id)
-                .iter()
-                .copied()
-                .min_by(by_point)
+            field.after.of_node(id).iter().copied().min_by_key(point)
         } else {
-            self.field
-                .before
-                .of_node(id)
-                .iter()
-                .copied()
-                .max_by(by_point)
+            field.before.of_node(id).iter().copied().max_by_key(point)
         }
     }
 
@@ -256,6 +243,15 @@ impl Line {
         let flip = |constraint, is_violated| violated.set(constraint, is_violated);
         if let Some(place) = bath.draw(id, random, &mut self.scratch, flip) {
             self.points[id as usize] = place;
+        }
+    }
+
+    /// Moves every node that a constraint touches, one after the other.
+    pub fn move_all(&mut self) {
+        for id in 0..self.n_nodes() as u32 {
+            if self.field.is_touched(id) {
+                self.move_node(id);
+            }
         }
     }
 
@@ -321,6 +317,13 @@ impl Line {
             self.violated.set(constraint, is_violated);
         }
     }
+}
+
+/// Points by rank, evenly spaced, neither end of the line taken.
+pub(super) fn spaced(ranks: &[u32]) -> Vec<u32> {
+    let step = f64::from(u32::MAX) / (ranks.len() as f64 + 1.0);
+    let point = |&rank: &u32| ((f64::from(rank) + 1.0) * step) as u32;
+    ranks.iter().map(point).collect()
 }
 
 /// A random number from 0 to below 1.
@@ -517,12 +520,13 @@ mod tests {
         let points = &case.line.points;
         let before = field.before.of_node(id).iter();
         let after = field.after.of_node(id).iter();
-        let low = before.fold(0.0, |low: f64, &it| low.max(points[it as usize]));
-        let high = after.fold(1.0, |high: f64, &it| high.min(points[it as usize]));
+        let low = before.map(|&it| points[it as usize]).max().unwrap_or(0);
+        let high = after.map(|&it| points[it as usize]).min();
+        let (low, high) = (f64::from(low), f64::from(high.unwrap_or(u32::MAX)));
         let mut weight_at = std::collections::BTreeMap::new();
         for at in 0..20_000 {
             let share = (f64::from(at) + 0.5) / 20_000.0;
-            case.line.points[id as usize] = low + share * (high - low);
+            case.line.points[id as usize] = (low + share * (high - low)) as u32;
             let cost = case.counted();
             *weight_at.entry(cost).or_insert(0.0) += (-(cost as f64)).exp();
         }

@@ -16,6 +16,7 @@ mod field;
 mod heat_bath;
 mod line;
 mod thin;
+mod trace;
 
 use kingsnake_context::progress::ProgressEvent;
 use kingsnake_graph::cool::{Cooler, colour_at};
@@ -23,7 +24,8 @@ use kingsnake_graph::prune::{DeviceStats, Offer};
 use rayon::prelude::*;
 
 pub(crate) use self::line::Line;
-use super::graph::{Known, Sides};
+use self::trace::Notes;
+pub use self::trace::{AnnealMoment, AnnealTrace, AnnealWay, trace};
 use super::watch::Watch;
 
 /// The first and the last temperature of the cooling.
@@ -44,6 +46,25 @@ const RELAX: usize = 333;
 /// So many steps the walks make before they are compared, and the time is asked for.
 const ROUND: usize = 8192;
 
+/// How long a walk goes on, in moves a node.
+#[derive(Clone, Copy)]
+struct Patience {
+    steps: f64,
+    /// It ends after so many without anything better.
+    without_better: usize,
+}
+
+/// Of the walk after a cooling that is shorter than the size of the line demands.
+const TRIAL: Patience = Patience {
+    steps: 20.0,
+    without_better: 6,
+};
+
+/// How much effort a line of so many nodes demands if it is hard.
+pub(crate) fn effort_by_size(n_nodes: usize) -> f64 {
+    (n_nodes as f64 / 10_000.0).powf(1.4)
+}
+
 /// A search that is under way.
 pub(crate) struct Anneal<'a> {
     pub line: &'a mut Line,
@@ -52,13 +73,15 @@ pub(crate) struct Anneal<'a> {
     pub n_cycles: u64,
     /// Who cools, if a device may, and what it needs for that.
     pub device: Option<Device<'a>>,
+    /// Whether it cools one node after the other, for comparison.
+    pub is_serial: bool,
+    /// Takes note of every sweep, where somebody measures.
+    pub notes: Option<&'a mut Notes>,
 }
 
 /// A device that may cool.
 pub(crate) struct Device<'a> {
     pub cooler: &'a mut dyn Cooler,
-    pub known: &'a Known,
-    pub sides: &'a Sides,
     /// What it took; a warning where it failed.
     pub stats: &'a mut DeviceStats,
 }
@@ -66,7 +89,7 @@ pub(crate) struct Device<'a> {
 /// The points of the fewest violated constraints so far.
 struct Best {
     n_violated: usize,
-    points: Vec<f64>,
+    points: Vec<u32>,
 }
 
 impl Best {
@@ -88,15 +111,34 @@ impl Best {
 }
 
 impl Anneal<'_> {
-    /// Moves the line's points, with so much effort, and returns the best places met.
-    pub fn run(mut self, effort: f64) -> Vec<u32> {
+    /// Moves the line's points, with so much effort or more, and returns the best places met and the effort that it took.
+    ///
+    /// A short cooling and a short walk serve many large lines, and cost little. Where they do not, the line is cooled again, as long
+    /// as its size demands.
+    pub fn run(mut self, effort: f64) -> (Vec<u32>, f64) {
         let mut best = Best::new(self.line);
         self.line.level();
-        self.cool(effort, &mut best);
-        if !self.is_over() {
-            self.walk(effort, &mut best);
+        let by_size = effort_by_size(self.line.n_nodes());
+        let mut effort = effort;
+        if effort < by_size {
+            self.cool_and_walk(effort, TRIAL, &mut best);
+            effort = by_size;
         }
-        self.line.places(&best.points)
+        if best.n_violated > 0 && !self.watch.over() {
+            let whole = Patience {
+                steps: STEPS as f64 * effort,
+                without_better: PATIENCE,
+            };
+            self.cool_and_walk(effort, whole, &mut best);
+        }
+        (self.line.places(&best.points), effort)
+    }
+
+    fn cool_and_walk(&mut self, effort: f64, patience: Patience, best: &mut Best) {
+        self.cool(effort, best);
+        if !self.is_over() {
+            self.walk(patience, best);
+        }
     }
 
     fn cool(&mut self, effort: f64, best: &mut Best) {
@@ -110,6 +152,10 @@ impl Anneal<'_> {
             best.note(self.line);
             self.tell();
             self.line.heat(temperature);
+            if self.is_serial {
+                self.line.move_all();
+                continue;
+            }
             for turn in 0..n_colours {
                 if self.is_over() {
                     best.note(self.line);
@@ -119,6 +165,7 @@ impl Anneal<'_> {
             }
         }
         best.note(self.line);
+        self.tell();
     }
 
     /// Whether a device cooled the line. Where it failed, its statistics say why.
@@ -127,12 +174,16 @@ impl Anneal<'_> {
             return false;
         };
         let (watch, n_cycles) = (self.watch, self.n_cycles);
-        let size = self.line.cooling_size(device.sides, temperatures.len());
+        let size = self.line.cooling_size(temperatures.len());
+        let (started, n_moves) = (
+            self.notes.as_ref().map_or(0.0, |it| it.seconds()),
+            self.line.n_moves(),
+        );
         let cooled = match device.cooler.offer(&size, watch.budget()) {
             Offer::Declined(_) => Ok(None),
             Offer::Failed(why) => Err(why),
             Offer::Taken(_) => {
-                let task = self.line.cooling(device.known, device.sides, temperatures);
+                let task = self.line.cooling(temperatures);
                 let mut go_on = |n_violated: u32| {
                     watch.tell(|| deciding(n_cycles, size.n_constraints, n_violated as usize));
                     !watch.over()
@@ -142,7 +193,18 @@ impl Anneal<'_> {
         };
         match cooled {
             Ok(Some(cooled)) => {
-                self.line.take(device.sides, &cooled);
+                self.line.take(&cooled);
+                if let Some(notes) = &mut self.notes {
+                    // A device tells how far it was only now, so its sweeps are taken to be equally long.
+                    let n_sweeps = cooled.n_violated.len().saturating_sub(1).max(1);
+                    let (took, a_sweep) =
+                        (notes.seconds() - started, cooled.n_moves / n_sweeps as u64);
+                    for (sweep, &n_violated) in cooled.n_violated.iter().enumerate() {
+                        let seconds = started + took * sweep as f64 / n_sweeps as f64;
+                        let n_moves = n_moves + sweep as u64 * a_sweep;
+                        notes.note_at(seconds, n_violated as usize, n_moves, false);
+                    }
+                }
                 add(device.stats, cooled.device);
                 true
             }
@@ -155,13 +217,17 @@ impl Anneal<'_> {
         }
     }
 
-    fn walk(&mut self, effort: f64, best: &mut Best) {
+    fn walk(&mut self, patience: Patience, best: &mut Best) {
         self.line.heat(WALK);
-        let n_walks = rayon::current_num_threads() as u64;
+        let n_walks = if self.is_serial {
+            1
+        } else {
+            rayon::current_num_threads() as u64
+        };
         let mut walks: Vec<Line> = (0..n_walks).map(|walk| self.line.fork(walk)).collect();
         let n_nodes = self.line.n_nodes();
-        let n_rounds = (STEPS as f64 * effort) as usize * n_nodes / ROUND + 1;
-        let patience = PATIENCE * n_nodes / ROUND + 8;
+        let n_rounds = patience.steps as usize * n_nodes / ROUND + 1;
+        let patience = patience.without_better * n_nodes / ROUND + 8;
         let mut since_better = 0;
         for _ in 0..n_rounds {
             walks.par_iter_mut().for_each(|line| steps(line, ROUND));
@@ -172,7 +238,11 @@ impl Anneal<'_> {
             } else {
                 since_better + 1
             };
-            self.tell();
+            if let Some(notes) = &mut self.notes {
+                let n_moves: u64 = walks.iter().map(Line::n_moves).sum();
+                notes.note(least.n_violated(), self.line.n_moves() + n_moves, true);
+            }
+            self.tell_of(best.n_violated);
             if best.n_violated == 0 || since_better > patience || self.watch.over() {
                 break;
             }
@@ -181,7 +251,15 @@ impl Anneal<'_> {
     }
 
     fn tell(&mut self) {
-        let (n_constraints, n_violated) = (self.line.n_constraints(), self.line.n_violated());
+        let n_violated = self.line.n_violated();
+        if let Some(notes) = &mut self.notes {
+            notes.note(n_violated, self.line.n_moves(), false);
+        }
+        self.tell_of(n_violated);
+    }
+
+    fn tell_of(&self, n_violated: usize) {
+        let n_constraints = self.line.n_constraints();
         self.watch
             .tell(|| deciding(self.n_cycles, n_constraints, n_violated));
     }

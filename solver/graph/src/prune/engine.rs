@@ -43,6 +43,11 @@ pub(super) trait Engine {
         budget: &Budget,
     ) -> Result<Round, Halt>;
 
+    /// The graph that was closed last, without edges that others imply, if that makes the next rounds cheaper.
+    fn reduce(&self, _: &Dag) -> Option<Dag> {
+        None
+    }
+
     /// Lists what is open. `new` are the edges that the closure does not know yet: `None` where it is up to date.
     fn finish(
         &mut self,

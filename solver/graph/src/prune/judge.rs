@@ -96,13 +96,26 @@ impl<R: Reaches> Judge<'_, R> {
         }
     }
 
-    /// Judges pairs that were open.
-    pub(super) fn again(&self, open: &[Pair]) -> Result<Judged, StopReason> {
+    /// Judges pairs that were open. Those of nodes that reach no more than before stay open.
+    pub(super) fn again(
+        &self,
+        open: &[Pair],
+        reaches_more: impl Fn(u32) -> bool + Sync,
+    ) -> Result<Judged, StopReason> {
+        // Judging asks only what the heads of the two runs reach.
+        let may_change = |run: u32| {
+            let run = self.orders.run(run);
+            reaches_more(run.install) || reaches_more(run.commit)
+        };
         let judge = |pairs: &[Pair]| {
             self.budget.check()?;
             let mut out = Judged::default();
             for &pair in pairs {
-                self.pair(pair, &mut out);
+                if may_change(pair.0) || may_change(pair.1) {
+                    self.pair(pair, &mut out);
+                } else {
+                    out.open.push(pair);
+                }
             }
             Ok(out)
         };

@@ -17,7 +17,8 @@ const NODES_PER_CHAIN: usize = 32;
 
 /// The closure in one of its forms.
 enum Closure {
-    Dense(Dense),
+    /// With it, by node, how many nodes it reached before the last update.
+    Dense(Dense, Vec<u32>),
     Clocks(Clocks),
 }
 
@@ -80,8 +81,11 @@ impl Local {
         match (&mut self.closure, &self.chains) {
             (Some(Closure::Clocks(clocks)), _) => clocks.update(dag),
             (_, Some(chains)) => self.closure = Some(Closure::Clocks(Clocks::new(dag, chains))),
-            (Some(Closure::Dense(dense)), None) => dense.update(dag),
-            (None, None) => self.closure = Some(Closure::Dense(Dense::new(dag))),
+            (Some(Closure::Dense(dense, before)), None) => {
+                *before = dense.descendants();
+                dense.update(dag);
+            }
+            (None, None) => self.closure = Some(Closure::Dense(Dense::new(dag), Vec::new())),
         }
     }
 
@@ -93,10 +97,15 @@ impl Local {
     ) -> Result<Judged, StopReason> {
         let logic = &problem.logic;
         match self.closure.as_ref() {
-            Some(Closure::Dense(reach)) => {
+            Some(Closure::Dense(reach, before)) => {
                 let judge = judge_with(problem, reach, budget);
                 let mut judged = match &self.open {
-                    Some(open) => judge.again(open),
+                    // Reachability only grows, so a node that reaches as many reaches the same.
+                    Some(open) => {
+                        let now = reach.descendants();
+                        let differs = |node: u32| before[node as usize] != now[node as usize];
+                        judge.again(open, differs)
+                    }
                     None => judge.all_pairs(),
                 }?;
                 self.settling.round(logic, &judge, &mut judged.edges);
@@ -105,7 +114,7 @@ impl Local {
             Some(Closure::Clocks(reach)) => {
                 let judge = judge_with(problem, reach, budget);
                 let mut judged = match &self.open {
-                    Some(open) => judge.again(open),
+                    Some(open) => judge.again(open, |_| true),
                     None => judge.along_chains(&reach.descending(dag)),
                 }?;
                 self.settling.round(logic, &judge, &mut judged.edges);
@@ -152,7 +161,7 @@ impl Local {
             Some(Closure::Clocks(clocks)) => {
                 positions(&clocks.totals(), &clocks.descending(dag).totals())
             }
-            Some(Closure::Dense(dense)) => {
+            Some(Closure::Dense(dense, _)) => {
                 let ancestors = Dense::count_descendants(&dag.reversed());
                 positions(&ancestors, &dense.descendants())
             }
@@ -193,6 +202,14 @@ impl Local {
 }
 
 impl Engine for Local {
+    /// Clocks cost a word an edge and chain, so only the bits pay for looking which edges are implied.
+    fn reduce(&self, dag: &Dag) -> Option<Dag> {
+        match &self.closure {
+            Some(Closure::Dense(reach, _)) => Some(dag.reduced(|from, to| reach.reaches(from, to))),
+            _ => None,
+        }
+    }
+
     fn round(
         &mut self,
         problem: &Problem,
@@ -236,7 +253,7 @@ impl Engine for Local {
         }
         budget.check()?;
         Ok(match &self.closure {
-            Some(Closure::Dense(reach)) => {
+            Some(Closure::Dense(reach, _)) => {
                 self.rest(problem, &open, Some(reach), positions, options, budget)
             }
             Some(Closure::Clocks(reach)) => {

@@ -13,6 +13,9 @@ use crate::reach::{Cyclic, Dag};
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent};
 
+/// Edges that others imply are looked for where the graph has so many times the edges that were left the last time.
+const CROWDED: usize = 2;
+
 /// The choices that pruning leaves to its caller.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
@@ -174,6 +177,7 @@ impl Rounds {
         let mut round = 0;
         // Where the edges start that the engine's closure does not know yet.
         let mut known = self.problem.edges.len();
+        let mut n_reduced = dag.n_nodes();
         let is_closed = loop {
             round += 1;
             let start = Instant::now();
@@ -197,11 +201,17 @@ impl Rounds {
             if found.is_contradiction {
                 return Ok(End::Cyclic);
             }
+            if dag.n_edges() > CROWDED * n_reduced
+                && let Some(reduced) = engine.reduce(&dag)
+            {
+                dag = reduced;
+                n_reduced = dag.n_edges().max(dag.n_nodes());
+            }
             if new_edges == 0 {
                 stats.fixpoint = true;
                 break true;
             }
-            match self.dag() {
+            match dag.with(self.problem.edges[known..].iter()) {
                 Ok(next) => dag = next,
                 Err(_) => return Ok(End::Cyclic),
             }

@@ -1,6 +1,11 @@
 //! An acyclic graph by source, with a topological order: the type is the theorem.
 
+use rayon::prelude::*;
+
 use crate::edge::Edge;
+
+/// So many nodes a thread reduces at a time.
+const REDUCED_AT_ONCE: usize = 512;
 
 /// An acyclic graph.
 #[derive(Clone, Debug)]
@@ -70,6 +75,45 @@ impl Dag {
             targets,
             order,
         })
+    }
+
+    /// The graph without the edges that a path of others implies (its transitive reduction), given where paths are.
+    #[must_use]
+    pub fn reduced(&self, reaches: impl Fn(u32, u32) -> bool + Sync) -> Self {
+        let place = self.places();
+        let nodes: Vec<u32> = (0..self.n_nodes() as u32).collect();
+        let reduce = |nodes: &[u32]| {
+            let (mut ends, mut kept) = (Vec::with_capacity(nodes.len()), Vec::new());
+            let mut targets: Vec<u32> = Vec::new();
+            for &node in nodes {
+                // What implies an edge is a path through a successor that stands nearer.
+                targets.clear();
+                targets.extend_from_slice(self.successors(node));
+                targets.sort_unstable_by_key(|&to| place[to as usize]);
+                targets.dedup();
+                let first = kept.len();
+                for &to in &targets {
+                    if !kept[first..].iter().any(|&nearer| reaches(nearer, to)) {
+                        kept.push(to);
+                    }
+                }
+                ends.push(kept.len() as u32);
+            }
+            (ends, kept)
+        };
+        let parts: Vec<(Vec<u32>, Vec<u32>)> =
+            nodes.par_chunks(REDUCED_AT_ONCE).map(reduce).collect();
+        let (mut starts, mut targets) = (vec![0_u32], Vec::new());
+        for (ends, kept) in parts {
+            let first = targets.len() as u32;
+            starts.extend(ends.iter().map(|end| first + end));
+            targets.extend(kept);
+        }
+        Dag {
+            starts,
+            targets,
+            order: self.order.clone(),
+        }
     }
 
     /// The number of nodes.

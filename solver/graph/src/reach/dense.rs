@@ -19,7 +19,16 @@ const GATHERED: usize = 8;
 #[derive(Debug)]
 pub struct Dense {
     place: Vec<u32>,
-    strips: Vec<Vec<u64>>,
+    strips: Vec<Strip>,
+}
+
+/// The columns of one strip.
+#[derive(Debug, Default)]
+struct Strip {
+    /// Row by row.
+    words: Vec<u64>,
+    /// By row, how many bits it has here.
+    counts: Vec<u32>,
 }
 
 impl Dense {
@@ -36,7 +45,7 @@ impl Dense {
         let n_strips = dag.n_nodes().div_ceil(STRIP_COLUMNS);
         let mut dense = Dense {
             place: Vec::new(),
-            strips: (0..n_strips).map(|_| Vec::new()).collect(),
+            strips: (0..n_strips).map(|_| Strip::default()).collect(),
         };
         dense.update(dag);
         dense
@@ -49,7 +58,7 @@ impl Dense {
         let strips = self.strips.par_iter_mut().enumerate().rev();
         strips
             .with_max_len(1)
-            .for_each(|(strip, words)| placed.sweep(strip, words));
+            .for_each(|(at, strip)| placed.sweep(at, strip));
         self.place = placed.place;
     }
 
@@ -71,7 +80,7 @@ impl Dense {
             return false;
         }
         let (strip, bit) = (column / STRIP_COLUMNS, column % STRIP_COLUMNS);
-        self.strips[strip][row * STRIP_WORDS + bit / 64] >> (bit % 64) & 1 == 1
+        self.strips[strip].words[row * STRIP_WORDS + bit / 64] >> (bit % 64) & 1 == 1
     }
 
     /// How many nodes each node reaches.
@@ -80,11 +89,10 @@ impl Dense {
         let n_strips = dag.n_nodes().div_ceil(STRIP_COLUMNS);
         let mut counts = vec![0_u32; dag.n_nodes()];
         // One strip at a time is alive, so counting needs no second matrix; the longest comes first and makes room for all.
-        let mut words = Vec::new();
-        for strip in (0..n_strips).rev() {
-            placed.sweep(strip, &mut words);
-            for (row, words) in words.chunks_exact(STRIP_WORDS).enumerate() {
-                let bits: u32 = words.iter().map(|word| word.count_ones()).sum();
+        let mut strip = Strip::default();
+        for at in (0..n_strips).rev() {
+            placed.sweep(at, &mut strip);
+            for (row, bits) in strip.counts.iter().enumerate() {
                 counts[dag.order()[row] as usize] += bits;
             }
         }
@@ -95,8 +103,8 @@ impl Dense {
     pub fn descendants(&self) -> Vec<u32> {
         let mut by_place = vec![0_u32; self.place.len()];
         for strip in &self.strips {
-            for (count, words) in by_place.iter_mut().zip(strip.chunks_exact(STRIP_WORDS)) {
-                *count += words.iter().map(|word| word.count_ones()).sum::<u32>();
+            for (count, bits) in by_place.iter_mut().zip(&strip.counts) {
+                *count += bits;
             }
         }
         self.place.iter().map(|&at| by_place[at as usize]).collect()
@@ -136,14 +144,17 @@ impl Placed {
     }
 
     /// Computes one strip: the rows of all places before its last column, last row first. Every word is written.
-    fn sweep(&self, strip: usize, words: &mut Vec<u64>) {
-        let first_column = strip * STRIP_COLUMNS;
+    fn sweep(&self, at: usize, strip: &mut Strip) {
+        let Strip { words, counts } = strip;
+        let first_column = at * STRIP_COLUMNS;
         let n_rows = self.place.len().min(first_column + STRIP_COLUMNS);
         // Fresh memory comes with zeros from the system; filling it here would touch it twice.
         if words.len() < n_rows * STRIP_WORDS {
             *words = vec![0; n_rows * STRIP_WORDS];
         }
         words.truncate(n_rows * STRIP_WORDS);
+        counts.clear();
+        counts.resize(n_rows, 0);
         for row in (0..n_rows).rev() {
             let (rows, below) = words.split_at_mut((row + 1) * STRIP_WORDS);
             let target = &mut rows[row * STRIP_WORDS..];
@@ -166,6 +177,7 @@ impl Placed {
                 };
                 target[bit / 64] |= 1 << (bit % 64);
             }
+            counts[row] = target.iter().map(|word| word.count_ones()).sum();
         }
     }
 }
@@ -176,7 +188,7 @@ impl Dense {
     pub(super) fn lose_word(&mut self) {
         let last = self.place.len().saturating_sub(1) % STRIP_COLUMNS / 64;
         if let Some(strip) = self.strips.last_mut() {
-            let words = strip.iter_mut().skip(last).step_by(STRIP_WORDS);
+            let words = strip.words.iter_mut().skip(last).step_by(STRIP_WORDS);
             words.for_each(|word| *word = 0);
         }
     }
@@ -185,7 +197,7 @@ impl Dense {
     pub(super) fn shift_columns(&mut self) {
         self.strips
             .iter_mut()
-            .flatten()
+            .flat_map(|strip| &mut strip.words)
             .for_each(|word| *word <<= 1);
     }
 }

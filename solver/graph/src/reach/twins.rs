@@ -105,6 +105,54 @@ fn a_matrix_that_is_written_over_keeps_nothing_of_what_it_held() {
 }
 
 #[test]
+fn a_reduced_graph_reaches_the_same_and_needs_every_edge() {
+    let mut rng = Rng::new(10);
+    for n_nodes in SIZES {
+        let (dag, _) = graph(n_nodes, 3, 6 * n_nodes, &mut rng);
+        let dense = Dense::new(&dag);
+        let reduced = dag.reduced(|from, to| dense.reaches(from, to));
+        let again = Dense::new(&reduced);
+        assert_eq!(wrong(&dag, |from, to| again.reaches(from, to)), 0);
+        assert_eq!(again.descendants(), dense.descendants());
+        for node in 0..n_nodes as u32 {
+            let targets = reduced.successors(node);
+            for &to in targets {
+                assert!(dag.successors(node).contains(&to));
+                assert!(!targets.iter().any(|&other| dense.reaches(other, to)));
+            }
+        }
+        assert!(n_nodes < 100 || reduced.n_edges() < dag.n_edges());
+    }
+}
+
+#[test]
+fn a_graph_with_more_edges_is_the_graph_of_all_edges() {
+    let mut rng = Rng::new(11);
+    for n_nodes in [2, 64, 300] {
+        let (dag, _) = graph(n_nodes, 3, n_nodes, &mut rng);
+        let place = dag.places();
+        let pair = |rng: &mut Rng| (rng.below(n_nodes) as u32, rng.below(n_nodes) as u32);
+        let pairs: Vec<(u32, u32)> = (0..2 * n_nodes).map(|_| pair(&mut rng)).collect();
+        let forward = |&&(from, to): &&(u32, u32)| place[from as usize] < place[to as usize];
+        let new: Vec<Edge> = pairs
+            .iter()
+            .filter(forward)
+            .map(|&(from, to)| Edge::plain(from, to))
+            .collect();
+        let with = dag.with(new.iter()).expect("edges follow the order");
+        for node in 0..n_nodes as u32 {
+            let own = new.iter().filter(|edge| edge.from == node);
+            let known = dag.successors(node).iter().copied();
+            let all: Vec<u32> = known.chain(own.map(|edge| edge.to)).collect();
+            assert_eq!(with.successors(node), all);
+        }
+        let back = Edge::plain(dag.order()[n_nodes - 1], dag.order()[0]);
+        let there = Edge::plain(dag.order()[0], dag.order()[n_nodes - 1]);
+        assert!(dag.with([there, back].iter()).is_err());
+    }
+}
+
+#[test]
 fn lost_words_shifted_columns_and_wrong_clocks_are_caught() {
     let mut rng = Rng::new(8);
     for n_nodes in SIZES.into_iter().filter(|&n_nodes| n_nodes > 2) {
