@@ -225,6 +225,21 @@ fn a_stale_read_is_told_with_times_and_drawn() {
 }
 
 #[test]
+fn a_log_of_compare_and_sets_is_recognised_as_registers() {
+    let text = "{:type :ok, :f :write, :value 1, :process 0, :time 1}
+{:type :invoke, :f :cas, :value [1 2], :process 1, :time 2}
+{:type :ok, :f :cas, :value [1 2], :process 1, :time 3}
+{:type :invoke, :f :read, :value nil, :process 2, :time 4}
+{:type :ok, :f :read, :value 1, :process 2, :time 5}
+";
+    let (_kept, path) = file(text);
+    let told = stdout(&["check", &path]);
+    assert!(told.contains("violated: linearizability"), "{told}");
+    let told = stdout(&["check", &path, "--level", "ser"]);
+    assert!(told.contains("satisfied: serializability"), "{told}");
+}
+
+#[test]
 fn a_certificate_of_linearizability_is_replayed() {
     let text = STALE.replace("[\"r\",\"x\",1]", "[\"r\",\"x\",2]");
     let (kept, path) = file(&text);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use kingsnake_datasets::{InputProblem, Parsed, Pending, ReadError};
+use kingsnake_datasets::{Format, InputProblem, Parsed, Pending, ReadError};
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
 use kingsnake_encodings::{BackendOptions, CoolerSource};
 use kingsnake_gpu::Gpu;
@@ -163,6 +163,28 @@ fn is_no_transaction(error: &anyhow::Error) -> bool {
     matches!(problem, Some(InputProblem::Unsupported(_)))
 }
 
+/// Jepsen's logs of compare-and-sets are checked for linearizability unless a level was given: their values repeat, and
+/// clients of registers are promised that.
+fn for_registers(
+    plan: Plan,
+    args: &CheckArgs,
+    parsed: &Parsed,
+    warnings: &mut Vec<String>,
+) -> Plan {
+    let is_asked = args.level.level.is_some() || args.read.workload.is_some();
+    let is_log = matches!(parsed.format, Format::JepsenEdn | Format::JepsenJson);
+    if is_asked || !is_log || parsed.history.all_compares().is_empty() {
+        return plan;
+    }
+    // What was typed may be about serializability only, such as --session-order.
+    let Ok(registers) = Plan::at(Level::Linearizable, args) else {
+        return plan;
+    };
+    let words = "compare-and-sets of registers are checked for linearizability, as with --workload cas-register; --level gives another level";
+    warnings.push(words.to_owned());
+    registers
+}
+
 fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
     Answer {
         plan,
@@ -218,6 +240,7 @@ fn answer(
     }
     let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
     let mut warnings = parsed.warnings.clone();
+    let plan = for_registers(plan, args, &parsed, &mut warnings);
     let mut backend = kingsnake_encodings::backend(
         &plan.backend,
         &BackendOptions {

@@ -5,12 +5,14 @@
 mod datum;
 mod events;
 mod fast;
+mod feed;
 mod general;
 mod lists;
 pub(crate) mod log;
 mod pairs;
 mod parts;
 mod predicates;
+mod processes;
 mod skipped;
 #[cfg(test)]
 mod twin;

@@ -299,7 +299,8 @@ pub fn recognise(log: &[Operation]) -> Option<JepsenWorkload> {
     if has("write") && log.iter().any(reads_set) {
         return Some(JepsenWorkload::Comments);
     }
-    None
+    let reads_map = |op: &Operation| op.f == "read" && matches!(op.output, Value::Map(_));
+    log.iter().any(reads_map).then_some(JepsenWorkload::Bank)
 }
 
 /// A count and its noun.

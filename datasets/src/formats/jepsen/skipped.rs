@@ -1,9 +1,8 @@
 //! Reads what invocations asked where it is needed: the completion does not repeat it, is missing, or may be another's.
 
-use rustc_hash::FxHashMap;
-
 use super::datum::scan;
 use super::events::{EventId, EventKind, Part, numbered};
+use super::processes::Processes;
 use super::{Reading, fast};
 use crate::cursor::Cursor;
 use crate::error::ReadError;
@@ -22,11 +21,16 @@ pub(super) fn read(reading: Reading<'_>, parts: &mut [Part]) -> Result<(), ReadE
 
 /// The invocations whose steps are needed, in the order of the file.
 fn needed(parts: &[Part]) -> Vec<EventId> {
-    // The invocation that a process waits for, and how many are open.
-    let mut open: FxHashMap<Option<i64>, (Option<EventId>, usize)> = FxHashMap::default();
+    // Of each process the invocation that it waits for, and how many are open.
+    let mut open: Vec<(Option<EventId>, u32)> = Vec::new();
+    let mut processes = Processes::default();
     let mut needed = Vec::new();
     for (id, event) in numbered(parts) {
-        let (waiting, n_open) = open.entry(event.process).or_default();
+        let process = processes.number(event.process) as usize;
+        if process >= open.len() {
+            open.resize((2 * process).max(64), (None, 0));
+        }
+        let (waiting, n_open) = &mut open[process];
         if event.kind == EventKind::Invoke {
             *n_open += 1;
             if *n_open > 1 {
@@ -44,7 +48,7 @@ fn needed(parts: &[Part]) -> Vec<EventId> {
             needed.push(invoke);
         }
     }
-    needed.extend(open.into_values().filter_map(|(waiting, _)| waiting));
+    needed.extend(open.into_iter().filter_map(|(waiting, _)| waiting));
     needed.sort_unstable();
     needed
 }

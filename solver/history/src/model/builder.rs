@@ -97,6 +97,16 @@ impl HistoryBuilder {
         parts.value_initial.reserve(n_values);
     }
 
+    /// Makes room for this many transactions and values. A hint: callers must have checked it against the size of their input.
+    pub fn reserve_txns(&mut self, n_txns: usize, n_values: usize) {
+        self.history.txns.reserve(n_txns);
+        self.history.intervals.reserve(n_txns);
+        self.history.isolation.reserve(n_txns);
+        self.history.value_names.reserve(n_values);
+        self.history.value_key.reserve(n_values);
+        self.history.value_initial.reserve(n_values);
+    }
+
     /// The token of a text.
     pub fn text(&mut self, text: &str) -> Token {
         Token::Text(self.history.symbols.intern(text))
