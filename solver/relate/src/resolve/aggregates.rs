@@ -196,11 +196,11 @@ impl Resolved {
     /// The same with reads of these rows, each of any version.
     #[must_use]
     pub fn counting(&self, reads: Vec<Uncertain>) -> Resolved {
-        let mut uncertain = self.uncertain.clone();
+        let mut uncertain = self.uncertain.to_vec();
         uncertain.extend(reads);
         Resolved {
             uncertain_keys: keys_of(&uncertain),
-            uncertain,
+            uncertain: uncertain.into(),
             ..self.clone()
         }
     }
