@@ -288,8 +288,8 @@ fn several_histories_share_the_dispatches_of_their_annealing() {
         .map(|seed| {
             let path = scratch.path(&format!("hw{seed}.jsonl"));
             let seed = seed.to_string();
-            let mut line = vec!["generate", "king-cobra-hw", "--txns", "1500", "--keys"];
-            line.extend(["300", "--seed", &seed, "--out", &path]);
+            let mut line = vec!["generate", "king-cobra-hw", "--txns", "2000", "--keys"];
+            line.extend(["1000", "--seed", &seed, "--out", &path]);
             expect(0, &line);
             path
         })
