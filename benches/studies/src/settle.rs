@@ -245,11 +245,11 @@ impl<'a> Settler<'a> {
                 self.expect_parameter(parameter)?;
                 set.push((parameter.get_ref().clone(), value.word.clone()));
             }
+            // A value that sets several parameters can still be a number, so that lines can be drawn along it.
+            let name = named.name.get_ref().clone();
+            let number = name.replace(',', "").parse().ok();
             all.push(AxisValue {
-                label: Label {
-                    name: named.name.get_ref().clone(),
-                    number: None,
-                },
+                label: Label { name, number },
                 set,
                 check: named.check.clone(),
             });

@@ -1,7 +1,7 @@
 //! Draws a scene as SVG: sessions are lanes, transactions cards in the order of the cycle, arrows run in the gaps.
 //!
-//! An arrow to the next card stays between two columns; the last one leads back below all lanes. So nothing crosses a
-//! card, and every gap is as wide as its label. Colours are told apart by colour-blind eyes, and by their dashes.
+//! An arrow to the next card stays between two columns; any other one runs below all lanes, on a rail that it shares with no arrow that
+//! it would meet. Each card has a column to itself, so nothing crosses a card, and every gap is as wide as its label. Colours are told apart by colour-blind eyes, and by their dashes.
 
 use std::fmt::{self, Write};
 
@@ -23,6 +23,7 @@ const LANE_PAD: f64 = 14.0;
 const GUTTER: f64 = 26.0;
 const TITLE: f64 = 22.0;
 const RAIL: f64 = 34.0;
+const NEXT_RAIL: f64 = 24.0;
 const CORNER: f64 = 12.0;
 
 /// The drawing as a document of its own.
@@ -96,8 +97,10 @@ struct Place {
     lanes: Vec<(f64, f64)>,
     /// The left side and the width of each card.
     columns: Vec<(f64, f64)>,
-    /// Where the arrow back runs.
+    /// Where the first rail below the lanes is.
     rail_y: f64,
+    /// For each arrow, the rail that it runs on.
+    rails: Vec<Option<usize>>,
     width: f64,
     bottom: f64,
 }
@@ -124,15 +127,12 @@ impl Place {
         for (at, card) in panel.cards.iter().enumerate() {
             let width = card_width(card);
             columns.push((x, width));
-            x += width
-                + panel
-                    .arrows
-                    .get(at)
-                    .map_or(0.0, |arrow| gap(arrow, at + 1 == panel.cards.len()));
+            x += width + gap_after(panel, at);
         }
         let (left, card_width) = columns[columns.len() - 1];
         let rail_y = y + RAIL - 10.0;
-        let has_rail = panel.arrows.iter().any(|arrow| arrow.to.0 <= arrow.from.0);
+        let rails = rails(panel);
+        let n_rails = rails.iter().flatten().max().map_or(0, |&last| last + 1);
         let mut width = left + card_width + LANE_PAD + MARGIN;
         let titles = panel.title.iter().map(|line| wide(line) * 1.1);
         width = width.max(titles.fold(0.0, f64::max) + 2.0 * MARGIN);
@@ -141,8 +141,12 @@ impl Place {
             lanes,
             columns,
             rail_y,
+            rails,
             width: width.ceil(),
-            bottom: y + if has_rail { RAIL + 14.0 } else { 6.0 },
+            bottom: y + match n_rails {
+                0 => 6.0,
+                n_rails => RAIL + 14.0 + (n_rails - 1) as f64 * NEXT_RAIL,
+            },
         }
     }
 
@@ -217,6 +221,64 @@ fn label(arrow: &Arrow) -> String {
     }
 }
 
+/// Whether an arrow leads neither to the next card nor from one moment to another.
+fn is_railed(arrow: &Arrow) -> bool {
+    let (from, to) = (arrow.from.0, arrow.to.0);
+    to <= from || to > from + 1 && arrow.from.1 == Moment::Whole
+}
+
+/// The rails of the arrows that need one: the shortest arrows are nearest to the lanes, and no two of a rail share a column.
+fn rails(panel: &Panel) -> Vec<Option<usize>> {
+    let span = |at: usize| {
+        let (from, to) = (panel.arrows[at].from.0, panel.arrows[at].to.0);
+        (from.min(to), from.max(to))
+    };
+    let mut railed: Vec<usize> = (0..panel.arrows.len())
+        .filter(|&at| is_railed(&panel.arrows[at]))
+        .collect();
+    railed.sort_by_key(|&at| (span(at).1 - span(at).0, at));
+    let mut rails = vec![None; panel.arrows.len()];
+    let mut taken: Vec<Vec<(usize, usize)>> = Vec::new();
+    for at in railed {
+        let (first, last) = span(at);
+        let is_free =
+            |rail: &Vec<(usize, usize)>| rail.iter().all(|&(low, high)| high < first || last < low);
+        let rail = taken.iter().position(is_free).unwrap_or_else(|| {
+            taken.push(Vec::new());
+            taken.len() - 1
+        });
+        taken[rail].push((first, last));
+        rails[at] = Some(rail);
+    }
+    rails
+}
+
+/// Where a railed arrow leaves or reaches the lower edge of a card, as a share of its width: such arrows stand side by side.
+fn share_of_edge(panel: &Panel, card: usize, arrow: &Arrow, leaves: bool) -> f64 {
+    let railed = panel.arrows.iter().filter(|it| is_railed(it));
+    let ends = railed.flat_map(|it| [(it, true), (it, false)]);
+    let of_card = |it: &Arrow, leaves: bool| (if leaves { it.from.0 } else { it.to.0 }) == card;
+    let mut ends: Vec<(&Arrow, bool)> = ends.filter(|it| of_card(it.0, it.1)).collect();
+    // From left to right by the other end, so that arrows to the left leave at the left.
+    ends.sort_by_key(|&(it, leaves)| (if leaves { it.to.0 } else { it.from.0 }, leaves));
+    let place = ends
+        .iter()
+        .position(|it| std::ptr::eq(it.0, arrow) && it.1 == leaves);
+    place.map_or(0.5, |place| (place + 1) as f64 / (ends.len() + 1) as f64)
+}
+
+/// The room between a card and the next.
+fn gap_after(panel: &Panel, at: usize) -> f64 {
+    let is_last = at + 1 == panel.cards.len();
+    let leads_on = |arrow: &&Arrow| arrow.from.0 == at && arrow.to.0 == at + 1;
+    let adjacent = panel.arrows.iter().filter(leads_on);
+    let adjacent = adjacent.map(|arrow| gap(arrow, is_last));
+    let own = panel.arrows.get(at).map_or(0.0, |it| gap(it, is_last));
+    let n_railed = panel.arrows.iter().filter(|it| is_railed(it)).count();
+    let least = if n_railed > 1 && !is_last { 28.0 } else { 0.0 };
+    adjacent.fold(own.max(least), f64::max)
+}
+
 fn gap(arrow: &Arrow, is_last: bool) -> f64 {
     if is_last {
         0.0
@@ -257,8 +319,8 @@ fn draw_panel(
     for at in 0..panel.cards.len() {
         draw_card(out, panel, place, at)?;
     }
-    for arrow in &panel.arrows {
-        draw_arrow(out, panel, place, arrow, ids)?;
+    for at in 0..panel.arrows.len() {
+        draw_arrow(out, panel, place, at, ids)?;
     }
     Ok(())
 }
@@ -333,16 +395,11 @@ fn port(place: &Place, panel: &Panel, (at, moment): (usize, Moment), leaves: boo
     }
 }
 
-fn draw_arrow(
-    out: &mut String,
-    panel: &Panel,
-    place: &Place,
-    arrow: &Arrow,
-    ids: &str,
-) -> fmt::Result {
+fn draw_arrow(out: &mut String, panel: &Panel, place: &Place, at: usize, ids: &str) -> fmt::Result {
+    let arrow = &panel.arrows[at];
     let (from, to) = (arrow.from.0, arrow.to.0);
-    let (path, (x, y)) = if to <= from {
-        back(place, panel, arrow)
+    let (path, (x, y)) = if let Some(rail) = place.rails[at] {
+        below(place, panel, arrow, rail)
     } else if arrow.from.1 == Moment::Whole {
         across(place, panel, from, to)
     } else {
@@ -411,14 +468,21 @@ fn under(place: &Place, panel: &Panel, arrow: &Arrow) -> (String, (f64, f64)) {
     (rounded(&corners), (middle, y))
 }
 
-/// Back to an earlier card, below all lanes.
-fn back(place: &Place, panel: &Panel, arrow: &Arrow) -> (String, (f64, f64)) {
+/// To a card that is not the next, on a rail below all lanes.
+fn below(place: &Place, panel: &Panel, arrow: &Arrow, rail: usize) -> (String, (f64, f64)) {
     let (mut x1, y1) = port(place, panel, arrow.from, true);
     let (mut x2, y2) = port(place, panel, arrow.to, false);
     if arrow.from.0 == arrow.to.0 && arrow.from.1 == arrow.to.1 {
         (x1, x2) = (x1 + 24.0, x2 - 24.0);
+    } else if arrow.from.1 == Moment::Whole {
+        let side_by_side = |at: usize, leaves: bool| {
+            let (x, _, width, _) = place.card(panel, at);
+            x + width * share_of_edge(panel, at, arrow, leaves)
+        };
+        x1 = side_by_side(arrow.from.0, true);
+        x2 = side_by_side(arrow.to.0, false);
     }
-    let rail = place.rail_y;
+    let rail = place.rail_y + rail as f64 * NEXT_RAIL;
     let path = rounded(&[(x1, y1), (x1, rail), (x2, rail), (x2, y2 + 1.0)]);
     (path, (x1.midpoint(x2), rail))
 }

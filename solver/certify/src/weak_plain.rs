@@ -16,8 +16,8 @@ use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, SessionId, Status, TxnId};
 use kingsnake_history::weak::WeakSpec;
 
-/// Fewer transactions than this are checked on one core.
-const ALONE: usize = 20_000;
+/// Histories of fewer operations than this are checked on one core.
+const ALONE: usize = 100_000;
 
 /// The most cores that are used: each takes room for every key and every transaction.
 const MAX_PARTS: usize = 4;
@@ -219,7 +219,7 @@ fn pasts<'h>(history: &'h History, reads: &PlainReads) -> Option<Pasts<'h>> {
 
 /// The sessions, in as many parts as are checked at a time.
 fn parts(history: &History) -> Vec<Vec<Range<u32>>> {
-    let n_cores = match history.n_txns() {
+    let n_cores = match history.n_ops() {
         0..ALONE => 1,
         _ => std::thread::available_parallelism().map_or(1, |it| it.get().min(MAX_PARTS)),
     };

@@ -40,8 +40,8 @@ pub fn check(
     either_way::check_case(history, spec, budget, &mut Vec::new())
 }
 
-/// Fewer transactions than this are decided and read again one after the other.
-const ALONE: usize = 20_000;
+/// Histories of fewer operations than this are decided and read again one after the other.
+const ALONE: usize = 100_000;
 
 /// Decides a history, and meanwhile reads it a second time for checking the answer.
 fn decide_and_prepare<'h>(
@@ -49,7 +49,7 @@ fn decide_and_prepare<'h>(
     spec: WeakSpec,
     budget: &Budget,
 ) -> (Result<WeakVerdict, ResolveError>, Option<Prepared<'h>>) {
-    if history.n_txns() < ALONE {
+    if history.n_ops() < ALONE {
         return (decide(history, spec, budget), None);
     }
     rayon::join(

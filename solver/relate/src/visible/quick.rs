@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{ALONE, clocks, written};
+use super::{clocks, written};
 use crate::budget::{Budget, Poll, StopReason};
 use crate::level::Model;
 use crate::model::KeyId;
@@ -15,6 +15,9 @@ use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId, Versions};
 
 /// The first commits before the second.
 pub type Pair = (Node, Node);
+
+/// Fewer reads than this are looked at on one core.
+const ALONE: usize = 50_000;
 
 /// Up to where things are compared one by one; beyond, they are looked up.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +162,7 @@ impl<'a> Plain<'a> {
     }
 
     fn n_parts(&self) -> usize {
-        match self.resolved.n_txns() {
+        match self.writer.len() {
             0..ALONE => 1,
             _ => rayon::current_num_threads().max(1),
         }
