@@ -120,6 +120,9 @@ impl<'h> Checker<'h> {
             return Err("a choice of a transaction that does not count".to_owned());
         }
         let (who, what) = (self.txn(reader), history.key_name(key));
+        if matches!(self.model(reader), Model::Rc | Model::RcSo) {
+            return Err(format!("{who} may read {what} twice and differently"));
+        }
         let Some(sources) = self.meaning.sources(reader, key) else {
             return Err(format!("{who} read nothing of {what}"));
         };

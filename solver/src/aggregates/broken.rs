@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::tally::Tally;
 use crate::level::Spec;
 use crate::model::{Act, History, KeyId, Op, Token};
-use crate::resolve::{Aggregate, CountedRow, Node, Resolved, VersionId};
+use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, VersionId};
 use crate::verdict::{Moment, Point};
 
 /// An aggregate that has another result in an order, and what the rows added to it there.
@@ -58,7 +58,7 @@ pub(super) fn broken(
 fn judge(
     history: &History,
     base: &Resolved,
-    aggregate: &Aggregate,
+    aggregate: &CountedAggregate,
     held: &FxHashMap<KeyId, VersionId>,
 ) -> Option<Wrong> {
     let rows = base.counted_rows(history, aggregate).into_iter();

@@ -17,7 +17,7 @@ use crate::model::{Act, History, Token};
 use crate::phases::{self, Check, Exit, Stop};
 use crate::relate::Polygraph;
 use crate::report::Decider;
-use crate::resolve::{Aggregate, CountedRow, Node, Resolved, Uncertain, VersionId};
+use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, Uncertain, VersionId};
 use crate::uncertain;
 use crate::verdict::Point;
 use broken::broken;
@@ -35,7 +35,7 @@ pub(crate) fn has_aggregates(history: &History) -> bool {
 
 /// An aggregate whose result has to be explained by what was read.
 pub(crate) struct Counting {
-    pub(crate) aggregate: Aggregate,
+    pub(crate) aggregate: CountedAggregate,
     /// The cells that are known, the transaction's own among them.
     known: Vec<Token>,
     /// The rows that can have been read in several versions.
@@ -157,7 +157,7 @@ impl Counted {
         &mut self,
         history: &History,
         base: &Resolved,
-        aggregate: Aggregate,
+        aggregate: CountedAggregate,
         reads: &mut Reads,
     ) -> Result<(), Stop> {
         base.expect_sure(history, &aggregate)?;
@@ -207,7 +207,7 @@ impl Reads {
     }
 
     /// The read of a row by an aggregate's transaction.
-    fn of(&mut self, aggregate: &Aggregate, row: &CountedRow) -> usize {
+    fn of(&mut self, aggregate: &CountedAggregate, row: &CountedRow) -> usize {
         let next = self.n_before + self.added.len();
         let place = self.place.entry((aggregate.reader, row.key));
         let place = *place.or_insert(next);

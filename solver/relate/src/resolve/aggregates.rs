@@ -51,7 +51,7 @@ impl Aggregates {
 
 /// An aggregate, and what it counts.
 #[derive(Clone, Debug)]
-pub struct Aggregate {
+pub struct CountedAggregate {
     /// Who asked.
     pub reader: Node,
     /// Its place among the predicates of its transaction.
@@ -89,7 +89,7 @@ impl CountedRow {
 
 impl Resolved {
     /// The aggregates of a transaction.
-    pub fn aggregates_of(&self, history: &History, reader: Node) -> Vec<Aggregate> {
+    pub fn aggregates_of(&self, history: &History, reader: Node) -> Vec<CountedAggregate> {
         let txn = self.txn(reader);
         let predicates = history.predicates(txn).enumerate();
         let aggregates = predicates.filter_map(|(nth, predicate)| match predicate.act {
@@ -101,7 +101,7 @@ impl Resolved {
                 let own = own_rows(history, txn, predicate);
                 let cells = own.iter();
                 let cells = cells.map(|&(_, row)| cell(history, predicate.query, column, row));
-                Some(Aggregate {
+                Some(CountedAggregate {
                     reader,
                     nth,
                     at: predicate.at as usize,
@@ -119,7 +119,7 @@ impl Resolved {
     }
 
     /// The rows that an aggregate counts and that its transaction had not written itself.
-    pub fn counted_rows(&self, history: &History, aggregate: &Aggregate) -> Vec<CountedRow> {
+    pub fn counted_rows(&self, history: &History, aggregate: &CountedAggregate) -> Vec<CountedRow> {
         let of_query = self.aggregates.of_query.get(&aggregate.query);
         let rows = of_query.into_iter().flatten();
         let rows = rows.filter(|row| aggregate.own_keys.binary_search(&row.0).is_err());
@@ -157,7 +157,7 @@ impl Resolved {
     pub fn expect_sure(
         &self,
         history: &History,
-        aggregate: &Aggregate,
+        aggregate: &CountedAggregate,
     ) -> Result<(), ResolveError> {
         let (query, reader) = (aggregate.query, self.txn(aggregate.reader));
         let table = Some(history.queries()[query as usize].table);

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-pub use aggregates::{Aggregate, CountedRow};
+pub use aggregates::{CountedAggregate, CountedRow};
 pub use candidates::Uncertain;
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
