@@ -24,7 +24,7 @@ use crate::input::{self, load};
 use crate::limits::{self, within};
 use crate::output::{Output, expect_apart, put};
 use crate::page::certificate::CertificatePage;
-use crate::picture::{self, Evidence, Scene};
+use crate::picture::{self, Disproof, Scene};
 use crate::plan::{quoted_path, start_threads};
 use crate::voice::{Voice, count, printable, say};
 use crate::{memory, processor, words};
@@ -44,7 +44,7 @@ struct WhiteBoxAnswer {
     data: Value,
     decider: &'static str,
     /// What was found, for pictures.
-    evidence: Option<Evidence>,
+    evidence: Option<Disproof>,
     /// What is written where.
     files: Vec<(PathBuf, String)>,
 }
@@ -328,7 +328,7 @@ fn certified(
                 story,
                 data,
                 decider: "certificate",
-                evidence: Some(Evidence::Certificate(why.clone())),
+                evidence: Some(Disproof::Certificate(why.clone())),
                 files: Vec::new(),
             })
         }
@@ -418,7 +418,7 @@ fn replayed(history: &History, order: &str, budget: &Budget) -> Result<WhiteBoxA
                 "operation": found.op,
             }),
             decider: "replay",
-            evidence: Some(Evidence::Order(*found)),
+            evidence: Some(Disproof::Order(*found)),
             files: Vec::new(),
         }),
     }

@@ -14,7 +14,7 @@ use super::terms::Terms;
 use super::timeline::PageTimeline;
 use super::{MOST_TXNS, SCRIPT, STYLE, located, picture};
 use crate::answer::base_name;
-use crate::picture::{Evidence, Scene};
+use crate::picture::{Disproof, Scene};
 use crate::voice::{count, lasting};
 
 /// What the page tells.
@@ -28,7 +28,7 @@ pub struct CertificatePage<'a> {
     /// What the level promises, or what the replay asks.
     pub definition: &'a str,
     /// What was found, if something was.
-    pub evidence: Option<&'a Evidence>,
+    pub evidence: Option<&'a Disproof>,
     /// Its picture.
     pub scene: Option<&'a Scene>,
     /// Where the history is.
@@ -104,7 +104,7 @@ impl CertificatePage<'_> {
     }
 
     /// The timeline, and the transactions in full.
-    fn transactions(&self, evidence: &Evidence) -> Markup {
+    fn transactions(&self, evidence: &Disproof) -> Markup {
         let history = &self.parsed.history;
         let (told, keys) = (evidence.txns(history), evidence.keys(history));
         let Some(around) = Around::new(history, &told, &keys) else {

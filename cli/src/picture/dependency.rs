@@ -14,14 +14,14 @@ use super::{
 
 /// What was found against what the database gave.
 #[derive(Clone, Debug)]
-pub enum Evidence {
+pub enum Disproof {
     /// Against a version certificate.
     Certificate(Refutation),
     /// Against an expected order.
     Order(Disagreement),
 }
 
-impl Evidence {
+impl Disproof {
     /// The transactions that it is about, each once.
     pub fn txns(&self, history: &History) -> Vec<TxnId> {
         let mut txns = Vec::new();
@@ -31,19 +31,19 @@ impl Evidence {
             }
         };
         match self {
-            Evidence::Certificate(Refutation::Cycle(_, steps)) => {
+            Disproof::Certificate(Refutation::Cycle(_, steps)) => {
                 for step in steps {
                     add(Some(step.from));
                     add(Some(step.to));
                 }
             }
-            Evidence::Certificate(Refutation::Findings(found)) => {
+            Disproof::Certificate(Refutation::Findings(found)) => {
                 for finding in found.iter().take(MOST_PANELS) {
                     add(finding.other.map(|it| it.0));
                     add(Some(finding.txn));
                 }
             }
-            Evidence::Certificate(Refutation::Mismatches(found)) => {
+            Disproof::Certificate(Refutation::Mismatches(found)) => {
                 for mismatch in found.iter().take(MOST_PANELS) {
                     add(about(history, mismatch.what)
                         .1
@@ -51,7 +51,7 @@ impl Evidence {
                     add(Some(mismatch.txn));
                 }
             }
-            Evidence::Order(found) => {
+            Disproof::Order(found) => {
                 add(expected(history, found).and_then(|it| writer(history, it)));
                 add(Some(found.txn));
             }
@@ -62,18 +62,18 @@ impl Evidence {
     /// The keys that it is about.
     pub fn keys(&self, history: &History) -> Vec<KeyId> {
         let mut keys: Vec<KeyId> = match self {
-            Evidence::Certificate(Refutation::Cycle(_, steps)) => {
+            Disproof::Certificate(Refutation::Cycle(_, steps)) => {
                 let because = steps.iter().filter_map(|step| step.because);
                 because.map(|it| it.key).collect()
             }
-            Evidence::Certificate(Refutation::Findings(found)) => {
+            Disproof::Certificate(Refutation::Findings(found)) => {
                 found.iter().take(MOST_PANELS).map(|it| it.key).collect()
             }
-            Evidence::Certificate(Refutation::Mismatches(found)) => {
+            Disproof::Certificate(Refutation::Mismatches(found)) => {
                 let found = found.iter().take(MOST_PANELS);
                 found.filter_map(|it| about(history, it.what).0).collect()
             }
-            Evidence::Order(found) => match found.what {
+            Disproof::Order(found) => match found.what {
                 Mismatched::Read { key, .. }
                 | Mismatched::List { key, .. }
                 | Mismatched::Row { key, .. } => vec![key],
@@ -87,7 +87,7 @@ impl Evidence {
 
     /// Between which transactions arrows run, for timelines.
     pub fn arrows(&self) -> Vec<(TxnId, TxnId, ArrowKind)> {
-        let Evidence::Certificate(Refutation::Cycle(_, steps)) = self else {
+        let Disproof::Certificate(Refutation::Cycle(_, steps)) = self else {
             return Vec::new();
         };
         steps
@@ -99,14 +99,14 @@ impl Evidence {
     /// The transactions that saw what cannot be.
     pub fn blamed(&self) -> Vec<TxnId> {
         match self {
-            Evidence::Certificate(Refutation::Cycle(..)) => Vec::new(),
-            Evidence::Certificate(Refutation::Findings(found)) => {
+            Disproof::Certificate(Refutation::Cycle(..)) => Vec::new(),
+            Disproof::Certificate(Refutation::Findings(found)) => {
                 found.iter().map(|it| it.txn).collect()
             }
-            Evidence::Certificate(Refutation::Mismatches(found)) => {
+            Disproof::Certificate(Refutation::Mismatches(found)) => {
                 found.iter().map(|it| it.txn).collect()
             }
-            Evidence::Order(found) => vec![found.txn],
+            Disproof::Order(found) => vec![found.txn],
         }
     }
 
@@ -114,21 +114,21 @@ impl Evidence {
     pub fn scene(&self, history: &History, labels: &Labels<'_>) -> Scene {
         let source = PictureSource { history, labels };
         let (panels, n): (Vec<Panel>, usize) = match self {
-            Evidence::Certificate(Refutation::Cycle(phenomenon, steps)) => {
+            Disproof::Certificate(Refutation::Cycle(phenomenon, steps)) => {
                 (vec![cycle(source, *phenomenon, steps)], 1)
             }
-            Evidence::Certificate(Refutation::Findings(found)) => {
+            Disproof::Certificate(Refutation::Findings(found)) => {
                 let shown = found.iter().take(MOST_PANELS);
                 (
                     shown.map(|it| found::panel(source, it)).collect(),
                     found.len(),
                 )
             }
-            Evidence::Certificate(Refutation::Mismatches(found)) => {
+            Disproof::Certificate(Refutation::Mismatches(found)) => {
                 let shown = found.iter().take(MOST_PANELS);
                 (shown.map(|it| mismatch(source, it)).collect(), found.len())
             }
-            Evidence::Order(found) => (vec![disagreement(source, found)], 1),
+            Disproof::Order(found) => (vec![disagreement(source, found)], 1),
         };
         Scene {
             hidden: n - panels.len(),
@@ -235,7 +235,7 @@ fn disagreement(source: PictureSource<'_>, found: &Disagreement) -> Panel {
         return mismatch(source, it);
     }
     let history = source.history;
-    let keys = Evidence::Order(*found).keys(history);
+    let keys = Disproof::Order(*found).keys(history);
     let author = expected(history, found).and_then(|it| writer(history, it));
     let author = author.filter(|&it| it != found.txn);
     let label = keys.first().map(|&key| short(&source.labels.key(key), 16));

@@ -19,7 +19,7 @@ use kingsnake_tell::Labels;
 use crate::telling::{full_op, op_words};
 
 pub use cycle::{kind, since};
-pub use dependency::Evidence;
+pub use dependency::Disproof;
 
 /// More panels than this tell nothing new.
 const MOST_PANELS: usize = 6;
