@@ -116,7 +116,7 @@ const ROOM_A_NUMBER: u64 = 8;
 struct Stretch {
     start: u32,
     room: u32,
-    /// How many numbers of the scope were seen, small or not.
+    /// How many numbers of the scope were seen that fit 32 bits.
     n_seen: u32,
 }
 
@@ -132,6 +132,10 @@ impl SmallTable {
     /// The id of a pair; `fresh` if the pair is new.
     #[inline]
     fn id(&mut self, scope: u32, number: i64, fresh: u32) -> u32 {
+        // Random numbers of 64 bits never have a place in a stretch, so no stretch is looked up for them.
+        if u32::try_from(number).is_err() {
+            return self.others.id(scope, number, fresh);
+        }
         if let Some(stretch) = self.stretches.get_mut(scope as usize)
             && (number as u64) < u64::from(stretch.room)
         {
@@ -153,7 +157,6 @@ impl SmallTable {
         }
         let n_seen = u64::from(self.stretches[scope as usize].n_seen);
         let most = (n_seen + 1) * ROOM_A_NUMBER;
-        // A number that is not negative and small enough; as an unsigned number a negative one is large.
         if (number as u64) < most {
             let room = (number as u64 + 1).next_power_of_two().max(4);
             if room <= most && self.ids.len() as u64 + room < u64::from(u32::MAX) {
@@ -182,6 +185,9 @@ impl SmallTable {
     /// Loads the place where a pair would be, so that asking for its id soon finds it in the cache.
     #[inline]
     fn touch(&self, scope: u32, number: i64) -> u32 {
+        if u32::try_from(number).is_err() {
+            return self.others.touch(scope, number);
+        }
         match self.stretches.get(scope as usize) {
             Some(stretch) if (number as u64) < u64::from(stretch.room) => {
                 self.ids[stretch.start as usize + number as usize]
