@@ -11,9 +11,17 @@ use crate::level::{Model, RealTime, Snapshots, Spec, Times};
 use crate::model::History;
 use crate::progress::{Progress, Silent};
 use crate::prune::Reachability;
+use crate::resolve::{Resolved, resolve_for};
 use crate::verdict::Verdict;
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{sketch, small, small_repeats, small_rows};
+
+/// What a history's reads are of, where none of them is broken by itself and no row in doubt was left out of a query.
+pub(crate) fn unbroken(history: &History, spec: Spec, budget: &Budget) -> Option<Resolved> {
+    let resolved = resolve_for(history, spec, budget).ok()?;
+    let is_broken = !resolved.broken(history, spec).is_empty();
+    (!is_broken && resolved.unreturned().is_empty()).then_some(resolved)
+}
 
 /// Tries all choices, one constraint after the other. Shares nothing with the back ends of other crates.
 #[derive(Default)]

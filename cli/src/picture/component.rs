@@ -4,11 +4,10 @@ use kingsnake_solver::model::{KeyId, TxnId};
 use kingsnake_solver::verdict::Step;
 
 use super::cycle::arrow;
-use super::{Card, Panel, PictureSource, lines, short};
+use super::{Panel, PictureSource};
 
 /// The panel of some steps. A step whose end is not among the transactions is left out.
 pub fn panel(source: PictureSource<'_>, txns: &[TxnId], steps: &[Step]) -> Panel {
-    let history = source.history;
     let (sessions, lanes) = source.lanes(txns.iter().copied());
     let place = |txn: TxnId| txns.iter().position(|&it| it == txn);
     let cards = txns.iter().map(|&txn| {
@@ -18,18 +17,7 @@ pub fn panel(source: PictureSource<'_>, txns: &[TxnId], steps: &[Step]) -> Panel
         let mut keys: Vec<KeyId> = touching.filter_map(|step| step.reason.key()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let (lines, n_more) = lines(source, txn, &keys, |_, op| {
-            keys.iter().any(|&key| history.touches(op, key))
-        });
-        Card {
-            lane: sessions.binary_search(&history.session(txn)).unwrap_or(0),
-            title: short(&source.txn(txn), 20),
-            note: None,
-            lines,
-            n_more,
-            moments: None,
-            is_aborted: false,
-        }
+        source.card(&sessions, txn, &keys)
     });
     let arrows = steps.iter().filter_map(|step| {
         let (from, to) = (place(step.from.txn)?, place(step.to.txn)?);

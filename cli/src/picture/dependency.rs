@@ -8,9 +8,7 @@ use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_solver::verdict::Moment;
 use kingsnake_tell::Labels;
 
-use super::{
-    Arrow, ArrowKind, Card, CardLine, MOST_PANELS, Panel, PictureSource, Scene, found, lines, short,
-};
+use super::{Arrow, ArrowKind, CardLine, MOST_PANELS, Panel, PictureSource, Scene, found, short};
 
 /// What was found against what the database gave.
 #[derive(Clone, Debug)]
@@ -267,23 +265,11 @@ fn panel(
     cards: Vec<CardOf>,
     arrows: Vec<Arrow>,
 ) -> Panel {
-    let history = source.history;
     let (sessions, lanes) = source.lanes(cards.iter().map(|it| it.0));
     let cards = cards.into_iter().map(|(txn, keys, asked)| {
-        let (others, n_more) = lines(source, txn, &keys, |_, op| {
-            keys.iter().any(|&key| history.touches(op, key))
-        });
-        let mut lines = asked_lines(source, &asked);
-        lines.extend(others);
-        Card {
-            lane: sessions.binary_search(&history.session(txn)).unwrap_or(0),
-            title: short(&source.txn(txn), 20),
-            note: None,
-            lines,
-            n_more,
-            moments: None,
-            is_aborted: false,
-        }
+        let mut card = source.card(&sessions, txn, &keys);
+        card.lines.splice(..0, asked_lines(source, &asked));
+        card
     });
     Panel {
         title,

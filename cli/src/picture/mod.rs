@@ -197,6 +197,23 @@ impl PictureSource<'_> {
         let names = names.collect();
         (sessions, names)
     }
+
+    /// A card of a transaction as a whole, with what it did to these keys, in the lane of its session.
+    fn card(self, sessions: &[SessionId], txn: TxnId, keys: &[KeyId]) -> Card {
+        let history = self.history;
+        let (lines, n_more) = lines(self, txn, keys, |_, op| {
+            keys.iter().any(|&key| history.touches(op, key))
+        });
+        Card {
+            lane: sessions.binary_search(&history.session(txn)).unwrap_or(0),
+            title: short(&self.txn(txn), 20),
+            note: None,
+            lines,
+            n_more,
+            moments: None,
+            is_aborted: false,
+        }
+    }
 }
 
 /// The scene of a counterexample.

@@ -5,7 +5,7 @@ use kingsnake_datasets::store::{Recorded, StoreRun};
 use kingsnake_datasets::workloads::{Distribution, Granularity, Parameters, find};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Techniques, check};
-use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Progress, Silent};
@@ -26,11 +26,6 @@ impl Backend for Nobody {
         _: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError> {
         panic!("{} constraints are open", question.constraints.len());
-        #[allow(unreachable_code)]
-        Ok((
-            Decision::Choices(vec![Side::Either]),
-            DecideStats::default(),
-        ))
     }
 }
 

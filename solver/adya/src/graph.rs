@@ -9,6 +9,7 @@ use std::sync::Arc;
 use kingsnake_history::adya::Dependency;
 
 use crate::versions::NOBODY;
+use crate::windows::places;
 
 /// Edges as they are found.
 #[derive(Clone, Default)]
@@ -52,12 +53,8 @@ impl Edges {
 
     /// No edges yet, and a guess of an order that they may all agree with: then there is no cycle.
     pub(crate) fn guessing(order: &[u32]) -> Self {
-        let mut place = vec![0; order.len()];
-        for (at, &txn) in order.iter().enumerate() {
-            place[txn as usize] = at as u32;
-        }
         Edges {
-            keep: Keep::Backwards(place.into()),
+            keep: Keep::Backwards(places(order).into()),
             ..Edges::default()
         }
     }
@@ -264,10 +261,7 @@ impl Graph {
 
     /// A cycle of exactly one anti-dependency and else flow, given an order that all flow agrees with.
     pub(crate) fn single(&self, order: &[u32]) -> Option<Vec<Link>> {
-        let mut place = vec![0_u32; order.len()];
-        for (at, &node) in order.iter().enumerate() {
-            place[node as usize] = at as u32;
-        }
+        let place = places(order);
         // Anti-dependencies that run backwards, by where they end.
         let mut back: Vec<(u32, u32, u8)> = Vec::new();
         for node in 0..order.len() as u32 {

@@ -13,6 +13,7 @@ use crate::query::{Asked, Side};
 use crate::rowindex::RowIndex;
 use crate::snapshot::{View, own_writes};
 use crate::versions::NOBODY;
+use crate::windows::places;
 
 /// The numbers of the predicates that may not agree with an order of all transactions, the counted ones first.
 pub(crate) fn doubtful(sources: &Sources<'_>, order: &[u32]) -> Vec<u32> {
@@ -41,10 +42,7 @@ pub(crate) fn doubtful(sources: &Sources<'_>, order: &[u32]) -> Vec<u32> {
 
 /// Whether the versions of every row are in the guessed order, so that what it has reached is a state.
 fn is_along(sources: &Sources<'_>, order: &[u32]) -> bool {
-    let mut place = vec![0_u32; order.len()];
-    for (at, &txn) in order.iter().enumerate() {
-        place[txn as usize] = at as u32;
-    }
+    let place = places(order);
     let mut keys = sources.conditions.tables.iter().flat_map(|it| &it.keys);
     keys.all(|&key| {
         let versions = &sources.versions.all()[sources.versions.of_key(key)];

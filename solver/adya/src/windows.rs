@@ -7,6 +7,15 @@ use std::sync::Arc;
 
 use crate::versions::NOBODY;
 
+/// The place of every transaction in an order of all of them.
+pub(crate) fn places(order: &[u32]) -> Vec<u32> {
+    let mut place = vec![0; order.len()];
+    for (at, &txn) in order.iter().enumerate() {
+        place[txn as usize] = at as u32;
+    }
+    place
+}
+
 pub(crate) struct Windows<'a> {
     order: &'a [u32],
     /// The window of every transaction, or [`NOBODY`].
@@ -16,10 +25,7 @@ pub(crate) struct Windows<'a> {
 impl<'a> Windows<'a> {
     /// The windows that these edges span, all of which run backwards in the order.
     pub(crate) fn new(order: &'a [u32], backwards: impl Iterator<Item = (u32, u32)>) -> Self {
-        let mut place = vec![0_u32; order.len()];
-        for (at, &txn) in order.iter().enumerate() {
-            place[txn as usize] = at as u32;
-        }
+        let place = places(order);
         let mut spans: Vec<(u32, u32)> = backwards
             .map(|(from, to)| (place[to as usize], place[from as usize]))
             .collect();

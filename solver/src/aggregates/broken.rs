@@ -68,11 +68,7 @@ fn judge(
         (row.key, row.cell(version))
     });
     let seen: Vec<(KeyId, Token)> = seen.collect();
-    let tally = Tally {
-        symbols: history.symbols(),
-        function: aggregate.function,
-        result: aggregate.result,
-    };
+    let tally = Tally::of(history, aggregate.function, aggregate.result);
     let cells = seen.iter().map(|it| it.1);
     let partial = tally.over(aggregate.own.iter().copied().chain(cells));
     if partial.is_some_and(|it| tally.is_result(it)) {

@@ -60,11 +60,7 @@ pub(crate) struct Counted {
 
 impl Counting {
     fn tally<'h>(&self, history: &'h History) -> Tally<'h> {
-        Tally {
-            symbols: history.symbols(),
-            function: self.aggregate.function,
-            result: self.aggregate.result,
-        }
+        Tally::of(history, self.aggregate.function, self.aggregate.result)
     }
 
     fn start(&self, history: &History) -> Option<Partial> {

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::model::{Function, Symbols, Token};
+use crate::model::{Function, History, Symbols, Token};
 use kingsnake_graph::{Literal, Logic};
 
 /// Transitions between partial results that are made; beyond them nothing is said.
@@ -21,12 +21,21 @@ pub(crate) struct Partial {
 /// What is asked: the function and its result.
 #[derive(Clone, Copy)]
 pub(crate) struct Tally<'h> {
-    pub(crate) symbols: &'h Symbols,
-    pub(crate) function: Function,
-    pub(crate) result: Token,
+    symbols: &'h Symbols,
+    function: Function,
+    result: Token,
 }
 
-impl Tally<'_> {
+impl<'h> Tally<'h> {
+    /// What an aggregate of a history asks.
+    pub(crate) fn of(history: &'h History, function: Function, result: Token) -> Self {
+        Tally {
+            symbols: history.symbols(),
+            function,
+            result,
+        }
+    }
+
     /// The partial result over these rows; none where there is no such result.
     pub(crate) fn over(self, cells: impl IntoIterator<Item = Token>) -> Option<Partial> {
         let none = Partial {

@@ -1,7 +1,7 @@
 //! Aggregates against the brute-force oracle, and mistakes that the comparison and the checker catch.
 
 use super::{Counted, Reads, count_all};
-use crate::agreement::{Exhaustive, engines, specs};
+use crate::agreement::{Exhaustive, engines, specs, unbroken};
 use crate::budget::Budget;
 use crate::certify::counterexample::check_counterexample;
 use crate::check::{Techniques, check};
@@ -10,7 +10,6 @@ use crate::level::Spec;
 use crate::model::{History, Status, Token, TxnId};
 use crate::phases::{self, Check, Exit};
 use crate::progress::Silent;
-use crate::resolve::resolve_for;
 use crate::uncertain;
 use crate::verdict::{Counterexample, Proof, Verdict};
 use kingsnake_lab::oracle;
@@ -109,10 +108,7 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     };
     let (budget, mut silent) = (Budget::unlimited(), Silent);
     let mut context = Context::new(&budget, &mut silent);
-    let base = resolve_for(history, spec, &budget).ok()?;
-    if !base.broken(history, spec).is_empty() || !base.unreturned().is_empty() {
-        return None;
-    }
+    let base = unbroken(history, spec, &budget)?;
     let (mut counted, mut reads) = (Counted::default(), Reads::new(&base));
     count_all(history, &base, &mut counted, &mut reads).ok()?;
     damage(&mut counted);

@@ -1,7 +1,7 @@
 //! Uncertain reads against the brute-force oracle: repeated values, absent rows, conditions over rows.
 
 use crate::aggregates::Counted;
-use crate::agreement::{Exhaustive, engines, specs};
+use crate::agreement::{Exhaustive, engines, specs, unbroken};
 use crate::budget::Budget;
 use crate::check::{Techniques, check};
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::level::Spec;
 use crate::model::History;
 use crate::phases::{self, Check, Exit, pose};
 use crate::progress::Silent;
-use crate::resolve::{resolve, resolve_for};
+use crate::resolve::resolve;
 use crate::verdict::{Counterexample, Verdict};
 use kingsnake_graph::Logic;
 use kingsnake_lab::oracle;
@@ -153,10 +153,7 @@ fn says_damaged(
     };
     let (budget, mut silent) = (Budget::unlimited(), Silent);
     let mut context = Context::new(&budget, &mut silent);
-    let base = resolve_for(history, spec, &budget).ok()?;
-    if !base.broken(history, spec).is_empty() || !base.unreturned().is_empty() {
-        return None;
-    }
+    let base = unbroken(history, spec, &budget)?;
     let mut posed = super::pose(&check, &base, &Counted::default(), &mut context).ok()?;
     let damaged = damage(&posed.problem().logic)?;
     posed.problem_mut().logic = damaged;

@@ -65,11 +65,7 @@ pub(super) fn counting(
 
 impl Counting {
     fn tally<'h>(&self, history: &'h History) -> Tally<'h> {
-        Tally {
-            symbols: history.symbols(),
-            function: self.function,
-            result: self.result,
-        }
+        Tally::of(history, self.function, self.result)
     }
 
     /// Whether some versions give the result, where these choices are of these versions; yes where that is too much to tell.

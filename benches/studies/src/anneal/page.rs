@@ -3,16 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use kingsnake_encodings::AnnealTrace;
-use kingsnake_text::{Frame, grouped, page as whole};
+use kingsnake_text::grouped;
 use maud::{Markup, PreEscaped, html};
 
 use super::{Course, Subject, name, speeds};
 use crate::error::Result;
 use crate::figure::files::FigureFiles;
 use crate::figure::{Courses, FigureLabels};
-use crate::ledger::put_whole;
-
-const MORE_STYLE: &str = include_str!("../report/report.css");
+use crate::report::put_page;
 
 /// Writes figures and the page, and says where the page is.
 pub fn write(directory: &Path, subjects: &[Subject]) -> Result<PathBuf> {
@@ -42,15 +40,7 @@ pub fn write(directory: &Path, subjects: &[Subject]) -> Result<PathBuf> {
         }
         @for section in &sections { (section) }
     };
-    let frame = Frame {
-        title: "Annealing",
-        mood: "satisfied",
-        style: MORE_STYLE,
-        script: "",
-    };
-    let page = directory.join("report.html");
-    put_whole(&page, whole(frame, &body))?;
-    Ok(page)
+    put_page(directory, "Annealing", "satisfied", &body)
 }
 
 fn size(found: &AnnealTrace) -> String {
@@ -72,6 +62,8 @@ fn courses(
         .collect()
 }
 
+const SINCE: &str = "seconds since the start";
+
 fn violated(at: usize, subject: &Subject) -> String {
     let points = |trace: &AnnealTrace| {
         let moments = trace.moments.iter();
@@ -79,16 +71,14 @@ fn violated(at: usize, subject: &Subject) -> String {
             .map(|it| (it.seconds, it.n_violated as f64))
             .collect()
     };
-    let figure = Courses {
-        labels: FigureLabels {
-            id: &format!("violated-{}", at + 1),
-            title: &format!("Violated constraints, {}", subject.name),
-            y: "Violated constraints; none is drawn as one",
-            x: "seconds since the start",
-        },
-        all: courses(subject, points),
+    let labels = FigureLabels {
+        id: &format!("violated-{}", at + 1),
+        title: &format!("Violated constraints, {}", subject.name),
+        y: "Violated constraints; none is drawn as one",
+        x: SINCE,
     };
-    figure.draw()
+    let all = courses(subject, points);
+    Courses { labels, all }.draw()
 }
 
 fn moves(at: usize, subject: &Subject) -> String {
@@ -101,16 +91,14 @@ fn moves(at: usize, subject: &Subject) -> String {
         });
         speed.collect()
     };
-    let figure = Courses {
-        labels: FigureLabels {
-            id: &format!("moves-{}", at + 1),
-            title: &format!("Moves a second, {}", subject.name),
-            y: "Moves a second",
-            x: "seconds since the start",
-        },
-        all: courses(subject, points),
+    let labels = FigureLabels {
+        id: &format!("moves-{}", at + 1),
+        title: &format!("Moves a second, {}", subject.name),
+        y: "Moves a second",
+        x: SINCE,
     };
-    figure.draw()
+    let all = courses(subject, points);
+    Courses { labels, all }.draw()
 }
 
 const HEADINGS: [&str; 8] = [

@@ -11,11 +11,10 @@ use super::{Copying, ReachRow};
 use crate::figure::files::FigureFiles;
 use crate::figure::{FigureLabels, Lines, Series};
 use crate::ledger::put_whole;
+use crate::report::put_page;
 use crate::summary::Spread;
-use kingsnake_text::{Frame, count, grouped, lasting, page as whole};
+use kingsnake_text::{count, grouped, lasting};
 use maud::{Markup, PreEscaped, html};
-
-const MORE_STYLE: &str = include_str!("../report/report.css");
 
 /// Writes figures, `rows.json` and the page, and says where the page is.
 pub fn write(
@@ -59,15 +58,7 @@ pub fn write(
         (head(copying, about))
         @for section in &sections { (section) }
     };
-    let frame = Frame {
-        title: "Reachability",
-        mood: "satisfied",
-        style: MORE_STYLE,
-        script: "",
-    };
-    let page = directory.join("report.html");
-    put_whole(&page, whole(frame, &body))?;
-    Ok(page)
+    put_page(directory, "Reachability", "satisfied", &body)
 }
 
 fn head(copying: Copying, about: Option<&About>) -> Markup {

@@ -49,16 +49,27 @@ pub fn write(
         @for section in &sections { (section) }
         (setup::section(study, rows))
     };
+    let page = put_page(directory, &study.title, mood(study, problems, rows), &body)?;
+    let summary = format!("{:#}\n", summary(study, &points));
+    put_whole(&directory.join("summary.json"), summary)?;
+    Ok(page)
+}
+
+/// Writes the page of a study or a benchmark, and says where it is.
+pub(crate) fn put_page(
+    directory: &Path,
+    title: &str,
+    mood: &str,
+    body: &Markup,
+) -> Result<PathBuf> {
     let frame = Frame {
-        title: &study.title,
-        mood: mood(study, problems, rows),
+        title,
+        mood,
         style: MORE_STYLE,
         script: "",
     };
     let page = directory.join("report.html");
-    put_whole(&page, whole(frame, &body))?;
-    let summary = format!("{:#}\n", summary(study, &points));
-    put_whole(&directory.join("summary.json"), summary)?;
+    put_whole(&page, whole(frame, body))?;
     Ok(page)
 }
 

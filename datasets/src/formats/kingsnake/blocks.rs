@@ -3,9 +3,12 @@
 //! A plain line is a transaction of whole numbers in the order and the spacing in which our writer writes it. Any other line is left to
 //! the reader of all lines, and so is every error: what is plain here means the same there.
 
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use kingsnake_history::model::{NumberOp, Status};
+
+use crate::split::split;
 
 /// Files smaller than this are read line by line.
 pub(super) const LARGE: usize = 1 << 20;
@@ -16,7 +19,7 @@ const BLOCK: usize = 1 << 18;
 /// How many blocks may be scanned ahead of the one that is interned.
 const AHEAD: usize = 8;
 
-/// The most cores that scan.
+/// The most threads that scan.
 const MAX_SCANNERS: usize = 4;
 
 /// An operation on a list.
@@ -69,8 +72,7 @@ pub(super) struct Block {
 /// The blocks of a file, scanned in any order and handed out in the order of the file.
 struct Blocks<'a> {
     bytes: &'a [u8],
-    /// Where each block starts, and where the last one ends.
-    bounds: Vec<usize>,
+    parts: Vec<Range<usize>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -91,11 +93,11 @@ pub(super) fn for_each<E>(
     from: usize,
     mut take: impl FnMut(Block) -> Result<(), E>,
 ) -> Result<(), E> {
-    let bounds = bounds(bytes, from);
-    let n_blocks = bounds.len() - 1;
+    let parts = parts(bytes, from);
+    let n_blocks = parts.len();
     let blocks = Blocks {
         bytes,
-        bounds,
+        parts,
         state: Mutex::new(State {
             scanned: (0..n_blocks).map(|_| None).collect(),
             next: 0,
@@ -104,9 +106,8 @@ pub(super) fn for_each<E>(
         }),
         changed: Condvar::new(),
     };
-    let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        for _ in 1..n_cores.min(MAX_SCANNERS) {
+        for _ in 1..rayon::current_num_threads().min(MAX_SCANNERS) {
             scope.spawn(|| blocks.scan_all());
         }
         let mut all = (0..n_blocks).map(|at| take(blocks.wait_for(at)));
@@ -116,17 +117,17 @@ pub(super) fn for_each<E>(
     })
 }
 
-/// Where blocks start: at the starts of lines.
-fn bounds(bytes: &[u8], from: usize) -> Vec<usize> {
-    let mut bounds = vec![from];
-    let mut at = from;
-    while at < bytes.len() {
-        let rest = bytes.get(at + BLOCK..).unwrap_or_default();
-        let line = rest.iter().position(|&byte| byte == b'\n');
-        at = line.map_or(bytes.len(), |line| at + BLOCK + line + 1);
-        bounds.push(at);
-    }
-    bounds
+/// Where blocks stand: from a line's start to another's.
+fn parts(bytes: &[u8], from: usize) -> Vec<Range<usize>> {
+    let rest = &bytes[from..];
+    let begins = |at: usize| {
+        let line = rest[at..].iter().position(|&byte| byte == b'\n')?;
+        Some(at + line + 1).filter(|&next| next < rest.len())
+    };
+    let parts = split(rest.len(), BLOCK, begins).into_iter();
+    parts
+        .map(|part| from + part.start..from + part.end)
+        .collect()
 }
 
 impl Blocks<'_> {
@@ -165,7 +166,7 @@ impl Blocks<'_> {
         }
         state.next += 1;
         drop(state);
-        let block = scan(self.bytes, self.bounds[at], self.bounds[at + 1]);
+        let block = scan(self.bytes, self.parts[at].clone());
         self.state().scanned[at] = Some(block);
         self.changed.notify_all();
         true
@@ -194,14 +195,14 @@ impl Blocks<'_> {
 }
 
 /// Scans the lines between two places.
-fn scan(bytes: &[u8], from: usize, to: usize) -> Block {
+fn scan(bytes: &[u8], part: Range<usize>) -> Block {
     let mut block = Block::default();
-    block.numbers.reserve((to - from) / 16);
+    block.numbers.reserve(part.len() / 16);
     let mut scanner = Scanner {
-        bytes: &bytes[..to],
-        at: from,
+        bytes: &bytes[..part.end],
+        at: part.start,
     };
-    while scanner.at < to {
+    while scanner.at < part.end {
         let line = scanner.line(&mut block);
         block.lines.push(line);
     }
@@ -391,7 +392,7 @@ mod tests {
     use super::*;
 
     fn scanned(text: &str) -> Block {
-        scan(text.as_bytes(), 0, text.len())
+        scan(text.as_bytes(), 0..text.len())
     }
 
     #[test]
