@@ -24,7 +24,7 @@ const ALONE: usize = 50_000;
 pub struct Scanned {
     /// Reads of a transaction.
     pub reads: usize,
-    /// Writers of a key.
+    /// Writers of a key that a read can have missed.
     pub writers: usize,
 }
 
@@ -32,7 +32,7 @@ impl Default for Scanned {
     fn default() -> Self {
         Scanned {
             reads: 64,
-            writers: 512,
+            writers: 32,
         }
     }
 }
