@@ -9,14 +9,16 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::quick::{Pair, Plain};
+use super::quick::{Pair, Plain, QuickRules};
 use crate::budget::{Poll, StopReason};
 use crate::model::KeyId;
 use crate::resolve::{NO_NODE, Node};
 
 /// The pairs that causal consistency gives; `None` if something happened before itself, a read returned the initial state although it saw
 /// a writer, or there are too many chains for clocks of this kind.
-pub(super) fn pairs(plain: &Plain<'_>) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
+pub(super) fn pairs(
+    plain: &Plain<'_, impl QuickRules>,
+) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
     if !plain.session_order {
         return Ok(None);
     }
@@ -30,7 +32,9 @@ pub(super) fn pairs(plain: &Plain<'_>) -> Result<Option<Vec<Vec<Pair>>>, StopRea
     }
 }
 
-fn pairs_of<const N: usize>(plain: &Plain<'_>) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
+fn pairs_of<const N: usize>(
+    plain: &Plain<'_, impl QuickRules>,
+) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
     match Clocks::<N>::of(plain)? {
         Some(clocks) => plain.by_reader(|readers, poll| clocks.seen(plain, readers, poll)),
         None => Ok(None),
@@ -55,7 +59,7 @@ struct Clocks<const N: usize> {
 
 impl<const N: usize> Clocks<N> {
     /// The clocks of all transactions; `None` if something happened before itself.
-    fn of(plain: &Plain<'_>) -> Result<Option<Self>, StopReason> {
+    fn of(plain: &Plain<'_, impl QuickRules>) -> Result<Option<Self>, StopReason> {
         let sessions = plain.resolved.sessions();
         let n_nodes = plain.resolved.n_txns();
         let n_versions = plain.versions.all_writers().len();
@@ -94,7 +98,7 @@ impl<const N: usize> Clocks<N> {
     /// What the reads of some transactions see; `None` if one returned the initial state all the same.
     fn seen(
         &self,
-        plain: &Plain<'_>,
+        plain: &Plain<'_, impl QuickRules>,
         readers: Range<Node>,
         poll: &mut Poll<'_>,
     ) -> Result<Option<Vec<Pair>>, StopReason> {
@@ -105,7 +109,10 @@ impl<const N: usize> Clocks<N> {
                 let n_before = pairs.len();
                 self.missing(plain, reader, read, &mut pairs);
                 if plain.writer[read] == NO_NODE && pairs.len() > n_before {
-                    return Ok(None);
+                    if plain.rules.excludes_initial() {
+                        return Ok(None);
+                    }
+                    pairs.truncate(n_before);
                 }
             }
         }
@@ -114,9 +121,16 @@ impl<const N: usize> Clocks<N> {
 
     /// Adds who happened before a reader, wrote what it read, and did not happen before the writer that it read from.
     #[inline]
-    fn missing(&self, plain: &Plain<'_>, reader: Node, read: usize, pairs: &mut Vec<Pair>) {
+    fn missing(
+        &self,
+        plain: &Plain<'_, impl QuickRules>,
+        reader: Node,
+        read: usize,
+        pairs: &mut Vec<Pair>,
+    ) {
         let writer = plain.writer[read];
         let first = self.missed.get(writer as usize).copied().unwrap_or(0);
+        let first = plain.rules.looked_at_from(first);
         let end = self.place[reader as usize];
         let versions = plain.versions.of_key(plain.key[read]);
         let versions = versions.start as usize + 1..versions.end as usize;
@@ -130,16 +144,19 @@ impl<const N: usize> Clocks<N> {
                 pairs.push((seen, writer));
             }
         };
-        if places.get(plain.scanned.writers).is_some_and(|&it| it < end) {
+        if places
+            .get(plain.scanned.writers)
+            .is_some_and(|&it| it < end)
+        {
             let nodes = &plain.versions.all_writers()[versions];
-            self.search(nodes, from, bound, push);
+            self.search(plain.rules, nodes, from, bound, push);
             return;
         }
         let between = places.iter().take_while(|&&place| place < end);
         let nodes = between.map(|&place| self.order[place as usize]);
         let is_missing = |&node: &Node| {
             let session = usize::from(self.session[node as usize]).min(N - 1);
-            node < bound[session] && node >= from[session]
+            plain.rules.is_past(node, bound[session]) && node >= from[session]
         };
         nodes.filter(is_missing).for_each(push);
     }
@@ -147,6 +164,7 @@ impl<const N: usize> Clocks<N> {
     /// Of each session, the last of some nodes between two clocks, looked up.
     fn search(
         &self,
+        rules: impl QuickRules,
         nodes: &[Node],
         from: &[Node; N],
         bound: &[Node; N],
@@ -157,7 +175,7 @@ impl<const N: usize> Clocks<N> {
             if from >= bound {
                 continue;
             }
-            let n_before = nodes.partition_point(|&node| node < bound);
+            let n_before = nodes.partition_point(|&node| rules.is_past(node, bound));
             if let Some(&last) = nodes[..n_before].last().filter(|&&last| last >= from) {
                 push(last);
             }
@@ -175,7 +193,7 @@ fn missed<const N: usize>(sessions: &[Range<Node>], row: &[Node; N], place: &[u3
 }
 
 /// The places of the writers of each key, sorted, where its versions stand.
-fn sorted_places(plain: &Plain<'_>, place: &[u32]) -> Vec<u32> {
+fn sorted_places(plain: &Plain<'_, impl QuickRules>, place: &[u32]) -> Vec<u32> {
     let writers = plain.versions.all_writers().par_iter();
     let places = writers.map(|&it| place.get(it as usize).copied().unwrap_or(0));
     let mut places: Vec<u32> = places.collect();
@@ -184,7 +202,7 @@ fn sorted_places(plain: &Plain<'_>, place: &[u32]) -> Vec<u32> {
 }
 
 /// Sorts the places of each of some keys; the initial version stays first.
-fn sort_keys(plain: &Plain<'_>, keys: Range<u32>, places: &mut [u32]) {
+fn sort_keys(plain: &Plain<'_, impl QuickRules>, keys: Range<u32>, places: &mut [u32]) {
     const ALONE: usize = 50_000;
     let n_of = |key: u32| {
         let versions = plain.versions.of_key(KeyId(key));
@@ -212,7 +230,7 @@ fn sort_keys(plain: &Plain<'_>, keys: Range<u32>, places: &mut [u32]) {
 
 /// The rows of all clocks; a row holds the node itself for its own session.
 fn rows<const N: usize>(
-    plain: &Plain<'_>,
+    plain: &Plain<'_, impl QuickRules>,
     order: &[Node],
     of_node: &[u8],
 ) -> Result<Vec<[Node; N]>, StopReason> {
