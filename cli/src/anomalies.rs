@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::{Result, bail};
 use kingsnake_history::adya::{PlLevel, PlVerdict};
 use kingsnake_refute::{every_cycle, widest_spec};
-use kingsnake_solver::auto::Asked;
+use kingsnake_solver::auto::{Asked, levels};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::{self, Boundary, Names};
@@ -87,8 +87,27 @@ impl Expected {
         self.models.is_empty() && self.anomalies.is_empty()
     }
 
-    /// What was expected and is not so, one a line.
-    pub fn missed(&self, found: &Found, violated: &Names) -> Vec<String> {
+    /// The levels whose answers say which of the expected models are ruled out.
+    pub fn levels(&self) -> Vec<Asked> {
+        let implied = self
+            .models
+            .iter()
+            .copied()
+            .flat_map(lattice::implied_models);
+        let models: Names = implied.collect();
+        let is_wanted = |it: &Asked| model_of(it.level).is_some_and(|model| models.contains(model));
+        let mut asked = levels(None);
+        asked.retain(|it| is_wanted(it) && rules_out(*it));
+        asked
+    }
+
+    /// What was expected and is not so, one a line. `named` is the anomaly that a violated level's counterexample is.
+    pub fn missed(
+        &self,
+        found: &Found,
+        violated: &Names,
+        named: Option<&'static str>,
+    ) -> Vec<String> {
         let mut missed = Vec::new();
         for &model in &self.models {
             let boundary = &found.boundary;
@@ -101,7 +120,7 @@ impl Expected {
         }
         // An anomaly is prohibited together with all that are worse.
         for &name in &self.anomalies {
-            let shown = found.anomalies.names();
+            let shown = found.anomalies.names().chain(named);
             let mut worse =
                 shown.filter(|shown| lattice::implied_anomalies([*shown]).contains(name));
             if let Some(shown) = worse.next() {
@@ -118,10 +137,23 @@ impl Found {
         self.anomalies.classes.iter().zip(&self.stories)
     }
 
-    /// The classes in words, and what they rule out.
-    pub fn words(&self, voice: Voice) -> String {
+    /// Adds models that a violated level rules out, whatever the anomalies show.
+    pub fn rule_out(&mut self, models: &Names) {
+        if !models.is_empty() {
+            let known = self.boundary.not.iter().chain(&self.boundary.also_not);
+            self.boundary = lattice::ruled_out(known.chain(models).copied());
+        }
+    }
+
+    /// The classes in words, and what they rule out; `is_violated` says whether a level is violated.
+    pub fn words(&self, voice: Voice, is_violated: bool) -> String {
         let mut out = String::new();
-        if self.anomalies.classes.is_empty() {
+        if self.anomalies.classes.is_empty() && is_violated {
+            let _ = writeln!(
+                out,
+                "anomalies: none by itself; which one it is depends on an order of versions that the history does not show"
+            );
+        } else if self.anomalies.classes.is_empty() {
             let _ = writeln!(out, "anomalies: none");
         } else {
             let _ = writeln!(out, "anomalies, the worst first:\n");
@@ -240,10 +272,22 @@ fn rules_out(asked: Asked) -> bool {
 
 /// The models that a history breaks which breaks a level.
 pub fn broken_by(asked: Asked) -> Names {
-    match model_of(asked.level).filter(|_| rules_out(asked)) {
+    let is_timeless = asked.spec.session_order && asked.spec.real_time.is_none();
+    let level = match asked.level {
+        level if rules_out(asked) => Some(level),
+        Level::Ser if is_timeless => Some(Level::StrongSessionSer),
+        Level::Si if is_timeless => Some(Level::StrongSessionSi),
+        _ => None,
+    };
+    match level.and_then(model_of) {
         Some(model) => lattice::implying_models([model]),
         None => Names::new(),
     }
+}
+
+/// The models that hold where a level does.
+pub fn implied_by(level: Level) -> Names {
+    model_of(level).map_or(Names::new(), lattice::implied_models)
 }
 
 /// What is known of every model: those that hold, those that are ruled out, and the rest.

@@ -290,7 +290,7 @@ impl Survey {
     fn missed(&self) -> Vec<String> {
         let found = self.found.as_ref();
         found.map_or(Vec::new(), |found| {
-            self.expected.missed(found, &self.models().ruled_out)
+            self.expected.missed(found, &self.models().ruled_out, None)
         })
     }
 
@@ -344,7 +344,9 @@ impl Survey {
         );
         let _ = writeln!(out, "\n{}", self.models().words());
         if let Some(found) = &self.found {
-            out.push_str(&found.words(voice));
+            let mut rows = self.rows();
+            let is_violated = rows.any(|(_, answer)| answer.holds() == Some(false));
+            out.push_str(&found.words(voice, is_violated));
         }
         for line in self.missed() {
             let _ = writeln!(out, "{line}");

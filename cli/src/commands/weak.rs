@@ -119,7 +119,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             }
         }
         if let Some(found) = &found {
-            words.push_str(&format!("\n{}", found.words(voice)));
+            words.push_str(&format!("\n{}", found.words(voice, verdict.is_violated())));
             for line in answer.missed() {
                 words.push_str(&format!("{line}\n"));
             }
@@ -247,7 +247,7 @@ impl Weak<'_> {
     fn missed(&self) -> Vec<String> {
         let found = self.found;
         found.map_or(Vec::new(), |found| {
-            self.expected.missed(found, &Names::new())
+            self.expected.missed(found, &Names::new(), None)
         })
     }
 
