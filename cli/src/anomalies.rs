@@ -12,7 +12,8 @@ use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, Op};
 use kingsnake_solver::resolve::{ResolveError, resolve};
-use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, story_by};
+use kingsnake_solver::verdict::Counterexample;
+use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, name_by, story_by};
 use serde_json::{Map, Value, json};
 
 use crate::voice::{Voice, count, printable};
@@ -26,6 +27,8 @@ pub struct Found {
     pub boundary: Boundary,
     /// The story of each class's example.
     pub stories: Vec<Story>,
+    /// What the counterexample of the level that was checked is, even where no class has it.
+    pub named: Option<&'static str>,
 }
 
 /// Finds every class of anomaly. What the history means is read once, by the caller.
@@ -48,6 +51,7 @@ pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, Stop
         let stories = examples.map(|class| story_by(meaning, spec, &class.example));
         Found {
             boundary: anomalies.boundary(),
+            named: None,
             stories: stories.collect(),
             anomalies,
         }
@@ -101,13 +105,8 @@ impl Expected {
         asked
     }
 
-    /// What was expected and is not so, one a line. `named` is the anomaly that a violated level's counterexample is.
-    pub fn missed(
-        &self,
-        found: &Found,
-        violated: &Names,
-        named: Option<&'static str>,
-    ) -> Vec<String> {
+    /// What was expected and is not so, one a line.
+    pub fn missed(&self, found: &Found, violated: &Names) -> Vec<String> {
         let mut missed = Vec::new();
         for &model in &self.models {
             let boundary = &found.boundary;
@@ -120,7 +119,7 @@ impl Expected {
         }
         // An anomaly is prohibited together with all that are worse.
         for &name in &self.anomalies {
-            let shown = found.anomalies.names().chain(named);
+            let shown = found.anomalies.names().chain(found.named);
             let mut worse =
                 shown.filter(|shown| lattice::implied_anomalies([*shown]).contains(name));
             if let Some(shown) = worse.next() {
@@ -135,6 +134,12 @@ impl Found {
     /// The classes, the worst first, each with the story of its example.
     pub fn classes(&self) -> impl Iterator<Item = (&AnomalyClass, &Story)> {
         self.anomalies.classes.iter().zip(&self.stories)
+    }
+
+    /// Names the counterexample of a violated level.
+    pub fn name(&mut self, meaning: &Meaning<'_>, counterexample: &Counterexample) {
+        let adya = name_by(meaning, counterexample).adya;
+        self.named = adya.and_then(lattice::anomaly).map(|it| it.name);
     }
 
     /// Adds models that a violated level rules out, whatever the anomalies show.

@@ -7,7 +7,7 @@ use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::Checked;
 use kingsnake_solver::auto::Asked;
 use kingsnake_solver::check::{CheckStats, Decider};
-use kingsnake_solver::lattice::{self, Names};
+use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, Status, visible};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
 
@@ -69,12 +69,8 @@ impl Answer {
             Verdict::Violated(_) => broken_by(asked),
             _ => Names::new(),
         };
-        let named = self.telling.as_ref().and_then(|it| it.name.adya);
-        let named = named.and_then(lattice::anomaly).map(|it| it.name);
         let found = self.found.as_ref();
-        found.map_or(Vec::new(), |found| {
-            self.expected.missed(found, &violated, named)
-        })
+        found.map_or(Vec::new(), |found| self.expected.missed(found, &violated))
     }
 
     /// The exit status.

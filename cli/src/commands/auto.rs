@@ -290,7 +290,7 @@ impl Survey {
     fn missed(&self) -> Vec<String> {
         let found = self.found.as_ref();
         found.map_or(Vec::new(), |found| {
-            self.expected.missed(found, &self.models().ruled_out, None)
+            self.expected.missed(found, &self.models().ruled_out)
         })
     }
 

@@ -316,9 +316,13 @@ fn answer(
     }
     let mut found = None;
     if args.wants_anomalies() {
-        match anomalies::find(&Meaning::of(&parsed.history), budget)? {
+        let meaning = Meaning::of(&parsed.history);
+        match anomalies::find(&meaning, budget)? {
             Ok(all) => found = Some(all),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
+        }
+        if let (Some(found), Verdict::Violated(counterexample)) = (&mut found, &report.verdict) {
+            found.name(&meaning, counterexample);
         }
     }
     if let Some(found) = &mut found {

@@ -247,7 +247,7 @@ impl Weak<'_> {
     fn missed(&self) -> Vec<String> {
         let found = self.found;
         found.map_or(Vec::new(), |found| {
-            self.expected.missed(found, &Names::new(), None)
+            self.expected.missed(found, &Names::new())
         })
     }
 
