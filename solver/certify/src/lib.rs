@@ -33,5 +33,5 @@ mod weak_reads;
 mod weak_sees;
 mod weak_writers;
 
-pub use meaning::Meaning;
+pub use meaning::{Meaning, Traces};
 pub use refusal::Refusal;
