@@ -143,7 +143,11 @@ impl Order {
             };
             let is_goal_met = known.iter().copied().chain(linked).any(|other| {
                 let place = self.places[other as usize];
-                let is_within = if FORWARD { place < limit } else { place > limit };
+                let is_within = if FORWARD {
+                    place < limit
+                } else {
+                    place > limit
+                };
                 if is_within && self.seen[other as usize] != self.stamp {
                     self.seen[other as usize] = self.stamp;
                     set.push(other);
