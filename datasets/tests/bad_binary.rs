@@ -79,7 +79,7 @@ fn a_cobra_log_that_fits_no_layout_is_refused_for_that_whatever_else_is_wrong() 
     let twice = cobra(&[(b'S', &[1]), (b'C', &[1]), (b'S', &[1]), (b'C', &[1])]);
     let duplicate = error(Format::Cobra, &twice);
     assert_eq!(duplicate.place(), Place::Offset(18));
-    let cut = error(Format::Cobra, &[&twice[..], b"S12"].concat());
+    let cut = error(Format::Cobra, [&twice, &b"S12"[..]].concat());
     assert_eq!(
         cut.to_string(),
         "history, byte 36: found a record S cut off after 3 bytes, expected 9 bytes"
