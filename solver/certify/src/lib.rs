@@ -26,6 +26,7 @@ mod standing;
 mod table;
 pub mod weak;
 mod weak_absents;
+mod weak_blocks;
 pub mod weak_cycle;
 mod weak_orders;
 mod weak_past;
