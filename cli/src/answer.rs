@@ -6,6 +6,7 @@ use std::time::Duration;
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::Checked;
 use kingsnake_solver::auto::Asked;
+use kingsnake_solver::certify::Traces;
 use kingsnake_solver::check::{CheckStats, Decider};
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, Status, visible};
@@ -27,6 +28,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// Who gave it.
     pub decider: Decider,
+    /// What was traced in the history, if anybody asked.
+    pub traces: Option<Traces>,
     /// What it took, without reading.
     pub stats: CheckStats,
     /// What happened, if the level is violated.
@@ -144,6 +147,9 @@ impl Answer {
             }
             Decider::Zones => {
                 "every value is written once, so sorting the operations decided".to_owned()
+            }
+            Decider::Search if self.plan.refusals_count => {
+                "values are written more than once or a refusal counts, so a search over orders decided".to_owned()
             }
             Decider::Search => {
                 "values are written more than once, so a search over orders decided".to_owned()

@@ -44,7 +44,7 @@ impl From<Token> for Installed {
 pub struct HistoryBuilder {
     pub(super) history: Parts,
     txn_ids: TokenTable,
-    session_ids: FxHashMap<Token, SessionId>,
+    session_ids: TokenTable,
     key_ids: TokenTable,
     value_ids: TokenTable,
     tombstone_ids: FxHashMap<(KeyId, Token), ValueId>,
@@ -149,10 +149,11 @@ impl HistoryBuilder {
     /// The session of this name, made if it is new. Sessions keep the order in which they were first named.
     pub fn session(&mut self, name: Token) -> SessionId {
         let names = &mut self.history.session_names;
-        *self.session_ids.entry(name).or_insert_with(|| {
+        let id = self.session_ids.id(GLOBAL, name, names.len() as u32);
+        if id as usize == names.len() {
             names.push(name);
-            SessionId(names.len() as u32 - 1)
-        })
+        }
+        SessionId(id)
     }
 
     /// Begins the next transaction of a session.
