@@ -426,7 +426,7 @@ mod tests {
             point(0, Moment::Commit),
         ];
         for (model, order) in [(Model::Ser, whole), (Model::Si, halves)] {
-            let certificate = Certificate { order };
+            let certificate = Certificate::from(order);
             let claim = parse(&write(&history, spec(model), &certificate), &history).unwrap();
             assert_eq!(claim.certificate, certificate);
             assert_eq!(claim.spec, spec(model));
@@ -450,10 +450,10 @@ mod tests {
             ..strict
         };
         for spec in [strict, loose] {
-            let text = write(&history, spec, &Certificate { order: Vec::new() });
+            let text = write(&history, spec, &Certificate::from(Vec::new()));
             assert_eq!(parse(&text, &history).unwrap().spec, spec);
         }
-        let text = write(&history, loose, &Certificate { order: Vec::new() });
+        let text = write(&history, loose, &Certificate::from(Vec::new()));
         assert!(parse(&text.replace("older", "odder"), &history).is_err());
     }
 
@@ -461,7 +461,7 @@ mod tests {
     fn a_damaged_line_is_named() {
         let history = history();
         let order = vec![point(0, Moment::Whole), point(1, Moment::Whole)];
-        let good = write(&history, spec(Model::Ser), &Certificate { order });
+        let good = write(&history, spec(Model::Ser), &Certificate::from(order));
         for (from, to, line) in [
             ("-7", "-8", "line 3"),
             ("-7", "-7.5", "line 3"),
@@ -481,11 +481,7 @@ mod tests {
     #[test]
     fn another_history_has_another_fingerprint() {
         let history = history();
-        let good = write(
-            &history,
-            spec(Model::Ser),
-            &Certificate { order: Vec::new() },
-        );
+        let good = write(&history, spec(Model::Ser), &Certificate::from(Vec::new()));
         let mut builder = HistoryBuilder::new();
         let session = builder.session(Token::Int(1));
         builder

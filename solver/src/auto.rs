@@ -246,9 +246,9 @@ fn imply(
         let verdict = match verdict {
             Verdict::Satisfied(order) if own.spec.implies(it.spec) => {
                 let strong = (own.spec, order);
-                let order = order_at(it.spec.model, order);
+                let mut order = order_at(it.spec.model, order);
                 let holds = if needs_sources(it.spec.model) && !needs_sources(own.spec.model) {
-                    replay_weaker(history, strong, it.spec)
+                    replay_weaker(history, strong, it.spec).map(|sources| order.sources = sources)
                 } else {
                     certify::order::replay(history, it.spec, &order)
                 };
@@ -298,6 +298,7 @@ fn order_at(model: Model, certificate: &Certificate) -> Certificate {
     };
     Certificate {
         order: certificate.order.iter().flat_map(halves).collect(),
+        sources: certificate.sources.clone(),
     }
 }
 

@@ -10,6 +10,7 @@ mod agreement;
 #[cfg(test)]
 mod assumptions;
 pub mod auto;
+mod cases;
 pub mod check;
 mod context;
 mod either_way;
@@ -19,6 +20,7 @@ mod mixed;
 #[cfg(test)]
 mod mutants;
 pub mod phases;
+mod proposals;
 mod psi;
 mod report;
 pub mod shared;

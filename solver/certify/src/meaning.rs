@@ -392,6 +392,29 @@ impl<'h> Meaning<'h> {
         self.assumed_reads.borrow().get(&read).copied()
     }
 
+    /// What is assumed of whom one operation read a key from, or all reads of its transaction.
+    pub(super) fn taken_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
+        let assumed = self.assumed_read(read);
+        assumed.or_else(|| self.assumed.borrow().get(&(read.0, read.2)).copied())
+    }
+
+    /// Every version that explains what an operation saw of a key that its transaction had not written itself; `None` if there is no
+    /// such operation.
+    pub(super) fn external_sources(
+        &self,
+        reader: TxnId,
+        op: usize,
+        key: KeyId,
+    ) -> Option<Vec<Version>> {
+        let ops = self.history.ops(reader);
+        let mut before = ops.iter().take(op);
+        let is_own = before.any(|it| it.is_write() && it.key() == Some(key));
+        if op < ops.len() && is_own {
+            return None;
+        }
+        self.sources_of(reader, op, key)
+    }
+
     /// Every version of a register that explains what one operation saw of it; `None` if the operation does not read it.
     pub(super) fn sources_of(&self, reader: TxnId, op: usize, key: KeyId) -> Option<Vec<Version>> {
         let ops = self.history.ops(reader);
@@ -522,6 +545,12 @@ impl<'h> Meaning<'h> {
     pub(super) fn overwrote(&self, txn: TxnId, key: KeyId) -> Option<Version> {
         self.left(txn, key)?;
         self.version_read(txn, key)
+    }
+
+    /// The same where a transaction may read a key twice and differently: what it read first, if that is certain.
+    pub(super) fn overwrote_first(&self, txn: TxnId, key: KeyId) -> Option<Version> {
+        self.left(txn, key)?;
+        self.first_version_read(txn, key)
     }
 
     /// A version and those that it was made from by read-modify-writes, the newest first. Ends early if they form a circle.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 pub use aggregates::{CountedAggregate, CountedRow};
-pub use candidates::Uncertain;
+pub use candidates::{TakenReads, Uncertain};
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
 use reads::Keep;
