@@ -28,8 +28,12 @@ pub(crate) trait Cases {
     fn aggregates(&self) -> &[Counting];
     /// The reads that cannot all be, sorted.
     fn conflicts(&self) -> impl Iterator<Item = &[Taken]>;
-    /// Why these reads cannot all be, where a conflict of this number is met.
-    fn end(&mut self, conflict: usize, taken: &[Taken]) -> Result<Self::Why, Self::Failed>;
+    /// Why these reads cannot all be, where a conflict of this number is met, and the choices that this rests on.
+    fn end(
+        &mut self,
+        conflict: usize,
+        taken: &[Taken],
+    ) -> Result<(Self::Why, Vec<usize>), Self::Failed>;
     /// That an aggregate cannot have its result.
     fn impossible(&self, aggregate: usize) -> Self::Why;
     /// That no case of a choice can be.
@@ -46,12 +50,11 @@ fn within<C: Cases>(of: &mut C, taken: &mut Vec<Taken>) -> Result<(C::Why, Vec<u
     of.budget().check()?;
     let mut conflicts = of.conflicts().enumerate();
     let met = conflicts.find(|(_, blamed)| blamed.iter().all(|it| taken.contains(it)));
-    if let Some((at, blamed)) = met {
-        let rests_on = blamed.iter().map(|it| it.0).collect();
-        drop(conflicts);
-        return Ok((of.end(at, taken)?, rests_on));
-    }
+    let met = met.map(|it| it.0);
     drop(conflicts);
+    if let Some(met) = met {
+        return of.end(met, taken);
+    }
     if let Some((at, rests_on)) = broken_aggregate(of, taken) {
         return Ok((of.impossible(at), rests_on));
     }

@@ -125,6 +125,12 @@ fn settle(
     if phases::needs_proposals(check, polygraph.resolved()) {
         return proposals::settle(check, polygraph.resolved(), engines, context);
     }
+    let mut polygraph = polygraph;
+    if check.spec.model == Model::Mixed && !polygraph.resolved().reads().choices().is_empty() {
+        // What weak transactions see does not depend on these reads, whose versions are not known yet.
+        let resolved = polygraph.resolved().without_program_choices();
+        polygraph = phases::relate(check, resolved, context)?;
+    }
     let (decider, order) = settle_order(check, polygraph, engines, context)?;
     Ok((decider, order.into()))
 }

@@ -99,7 +99,14 @@ impl Gather<'_, '_> {
                     continue;
                 }
                 Op::Read { key, .. } => vec![key],
-                Op::Range { range } => self.wary.within(history.range(range)),
+                Op::Range { range } => {
+                    let query = history.range(range);
+                    let rows = query.rows.iter().map(|&row| history.value_key(row));
+                    let mut keys: Vec<KeyId> = rows.chain(self.wary.within(query)).collect();
+                    keys.sort_unstable();
+                    keys.dedup();
+                    keys
+                }
                 Op::Append { .. } | Op::ReadList { .. } => continue,
             };
             for key in keys.into_iter().filter(|key| !own.contains(key)) {

@@ -78,15 +78,31 @@ pub(crate) fn settle(
     } else {
         resolved
     };
+    let mut search = search(check, base, engines, context.budget)?;
+    if check.techniques.witness
+        && let Some(found) = search.by_stronger_level()?
+    {
+        return Ok(found);
+    }
+    search.run()
+}
+
+/// A search that has proposed nothing yet.
+fn search<'a, 'e>(
+    check: &'a Check<'a>,
+    base: &'a Resolved,
+    engines: Engines<'e>,
+    budget: &'a Budget,
+) -> Result<Search<'a, 'e>, Exit> {
     let reads = open_reads(check, base);
     if let Some(dead) = reads.iter().find(|it| it.candidates.is_empty()) {
         let proof = dead.choice(base, Vec::new());
         return Err(Refuted::Proof(Decider::Resolve, proof).into());
     }
     let place = places(base, &reads);
-    let mut search = Search {
+    Ok(Search {
         check,
-        budget: context.budget,
+        budget,
         engines,
         base,
         of: reads::by_key(&reads),
@@ -95,13 +111,7 @@ pub(crate) fn settle(
         aggregates: counting(check.history, base, |read: Place| place.get(&read).copied()),
         reads,
         conflicts: Vec::new(),
-    };
-    if check.techniques.witness
-        && let Some(found) = search.by_stronger_level()?
-    {
-        return Ok(found);
-    }
-    search.run()
+    })
 }
 
 impl Search<'_, '_> {
@@ -352,9 +362,11 @@ impl Cases for Search<'_, '_> {
         self.conflicts.iter().map(|it| it.blamed.as_slice())
     }
 
-    fn end(&mut self, conflict: usize, taken: &[Taken]) -> Result<Proof, Stop> {
-        if let Some(proof) = &self.conflicts[conflict].proof {
-            return Ok(proof.clone());
+    fn end(&mut self, conflict: usize, taken: &[Taken]) -> Result<(Proof, Vec<usize>), Stop> {
+        let Conflict { blamed, proof } = &self.conflicts[conflict];
+        if let Some(proof) = proof {
+            let rests_on = blamed.iter().map(|it| it.0).collect();
+            return Ok((proof.clone(), rests_on));
         }
         let mut chosen = vec![None; self.reads.len()];
         for &(read, version) in taken {
@@ -364,13 +376,16 @@ impl Cases for Search<'_, '_> {
             Answer::No(_, proof) => proof,
             Answer::Order(decider, _) => return Err(phases::cyclic(decider).into()),
         };
-        // What the graph knows of a read is a case by itself.
+        let mut rests_on = Vec::new();
         for (read, version) in self.blamed(&chosen, &proof) {
-            if chosen[read].is_none() {
+            if chosen[read].is_some() {
+                rests_on.push(read);
+            } else {
+                // What the graph knows of a read is a case by itself.
                 proof = self.choice(read, vec![(version, proof)]);
             }
         }
-        Ok(proof)
+        Ok((proof, rests_on))
     }
 
     fn impossible(&self, aggregate: usize) -> Proof {

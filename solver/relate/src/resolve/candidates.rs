@@ -207,6 +207,15 @@ impl Resolved {
         }
     }
 
+    /// The same where reads in program order that can have been of several versions are left out: the uncertain reads speak for them.
+    #[must_use]
+    pub fn without_program_choices(&self) -> Resolved {
+        Resolved {
+            reads: self.reads.settled(|_| None),
+            ..self.clone()
+        }
+    }
+
     /// The same with some of the uncertain reads, by their numbers, taken to be of these versions. All of them stay listed.
     #[must_use]
     pub fn assuming(&self, assumed: &[(usize, VersionId)]) -> Resolved {
