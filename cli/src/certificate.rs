@@ -14,6 +14,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::commit_certificate::{push_sources, source};
+
 const VERSION: u32 = 1;
 
 /// The model of a certificate whose lines are moments.
@@ -127,6 +129,7 @@ pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String
             text.push(']');
         }
     }
+    push_sources(&mut text, history, &certificate.sources);
     text.push('\n');
     text
 }
@@ -220,6 +223,7 @@ fn parse(text: &str, history: &History) -> Result<CertificateClaim> {
         .map(|txn| (history.txn_token(txn), txn))
         .collect();
     let mut order = Vec::with_capacity(text.len() / 8);
+    let mut sources = Vec::new();
     let mut moments = (header.model == LINEARIZABLE).then(Vec::new);
     for (at, line) in lines {
         if let Some(moments) = &mut moments {
@@ -232,12 +236,25 @@ fn parse(text: &str, history: &History) -> Result<CertificateClaim> {
             });
             continue;
         }
+        if line.matches(',').count() >= 3
+            && let Ok(Value::Array(fields)) = serde_json::from_str(line)
+            && fields.len() == 4
+        {
+            let source = source(&fields, |name| txn(name, history, &by_name).ok());
+            sources.push(source.with_context(|| {
+                format!(
+                    "line {}: expected a read as [reader, operation, key's number, writer or false]",
+                    at + 1
+                )
+            })?);
+            continue;
+        }
         let point = point(line, spec.has_begins(history), history, &by_name)
             .with_context(|| format!("line {}", at + 1))?;
         order.push(point);
     }
     Ok(CertificateClaim {
-        certificate: Certificate { order },
+        certificate: Certificate { order, sources },
         spec,
         moments,
         refusals_count: header.refusals_count,
