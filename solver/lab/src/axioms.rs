@@ -77,6 +77,8 @@ impl Abstract {
         let txns: Vec<TxnId> = history.txns().collect();
         let is_plain = txns.len() <= 7
             && history.version_orders().is_empty()
+            // No row may be what somebody deleted, or never have been.
+            && !history.has_tombstones()
             && txns
                 .iter()
                 .all(|&txn| history.status(txn) == Status::Committed);

@@ -20,6 +20,7 @@ use crate::budget::Budget;
 use crate::cases::{Cases, Taken, cases};
 use crate::check::Engines;
 use crate::context::Context;
+use crate::guess;
 use crate::level::Model;
 use crate::model::{History, KeyId};
 use crate::phases::{self, Check, Evidence, Exit, Refuted, Stop};
@@ -30,7 +31,7 @@ use crate::psi;
 use crate::report::Decider;
 use crate::resolve::{Node, Resolved, TakenReads, Uncertain, VersionId, resolve_reads};
 use crate::uncertain::impossible_sources;
-use crate::verdict::{Certificate, Counterexample, Point, Proof};
+use crate::verdict::{Certificate, Counterexample, Moment, Point, Proof};
 use crate::weak::counting::{Counting, counting};
 use kingsnake_graph::reach::Reach;
 use kingsnake_history::weak::OperationSource;
@@ -116,13 +117,19 @@ fn search<'a, 'e>(
 
 impl Search<'_, '_> {
     fn run(&mut self) -> Result<(Decider, Certificate), Exit> {
+        let nothing = vec![None; self.reads.len()];
+        let first = self.ask(&nothing)?;
+        let guess = match &first {
+            Answer::Order(_, order) => self.guess(order),
+            Answer::No(..) => nothing.clone(),
+        };
         let mut solver = BasicSolver::default();
-        let variables = self.variables(&mut solver);
+        let candidates = self.reads.iter().map(|it| it.candidates.as_slice());
+        let variables = guess::variables(&mut solver, candidates.zip(guess));
         if let Some(wrong) = self.state_aggregates(&mut solver, &variables) {
             return Err(Refuted::Proof(Decider::Resolve, wrong).into());
         }
-        let nothing = vec![None; self.reads.len()];
-        if let Answer::No(decider, proof) = self.ask(&nothing)? {
+        if let Answer::No(decider, proof) = first {
             let blamed = self.blamed(&nothing, &proof);
             if blamed.is_empty() {
                 return Err(Refuted::Proof(decider, proof).into());
@@ -156,17 +163,15 @@ impl Search<'_, '_> {
         }
     }
 
-    /// A variable for each candidate; each read was of one of them.
-    fn variables(&self, solver: &mut BasicSolver) -> Vec<Vec<Var>> {
-        let mut all = Vec::with_capacity(self.reads.len());
-        for read in &self.reads {
-            let candidates = read.candidates.iter();
-            let variables: Vec<Var> = candidates.map(|_| solver.new_var_default()).collect();
-            let mut some = variables.iter().map(|&it| Lit::new(it, true)).collect();
-            solver.add_clause_reuse(&mut some);
-            all.push(variables);
-        }
-        all
+    /// What each read is likely to be of, given an order that explains the certain reads.
+    fn guess(&self, order: &[Point]) -> Vec<Option<VersionId>> {
+        let commits = order.iter().filter(|it| it.moment != Moment::Begin);
+        let commits = commits.filter_map(|it| self.base.node(it.txn));
+        let place = guess::places(self.base.n_txns(), commits);
+        let reads = self.reads.iter();
+        reads
+            .map(|it| guess::newest(self.base, &place, (it.reader, &it.candidates)))
+            .collect()
     }
 
     /// States the aggregates; why not, where one cannot have its result, whatever was read.

@@ -16,6 +16,7 @@ use super::counting::{Counting, counting};
 use super::{commits, cycle};
 use crate::budget::{Budget, StopReason};
 use crate::cases::{Cases, Taken, cases};
+use crate::guess;
 use crate::model::{History, KeyId, TxnId};
 use crate::resolve::{Node, Resolved, VersionId};
 
@@ -132,7 +133,8 @@ pub(super) fn choices(resolved: &Resolved) -> Vec<Choice> {
 impl Search<'_> {
     fn run(mut self) -> Result<WeakVerdict, StopReason> {
         let mut solver = BasicSolver::default();
-        let variables = self.variables(&mut solver);
+        let candidates = self.choices.iter().map(|it| it.candidates.as_slice());
+        let variables = guess::variables(&mut solver, candidates.zip(self.guess()?));
         if let Some(wrong) = self.state_aggregates(&mut solver, &variables) {
             return Ok(wrong);
         }
@@ -201,17 +203,18 @@ impl Search<'_> {
         is_wrong
     }
 
-    /// A variable for each candidate; each read was of one of them.
-    fn variables(&self, solver: &mut BasicSolver) -> Vec<Vec<Var>> {
-        let mut all = Vec::with_capacity(self.choices.len());
-        for choice in &self.choices {
-            let candidates = choice.candidates.iter();
-            let variables: Vec<Var> = candidates.map(|_| solver.new_var_default()).collect();
-            let mut some = variables.iter().map(|&it| Lit::new(it, true)).collect();
-            solver.add_clause_reuse(&mut some);
-            all.push(variables);
-        }
-        all
+    /// What each read is likely to be of: the newest in an order that explains the certain reads, if there is one.
+    fn guess(&self) -> Result<Vec<Option<VersionId>>, StopReason> {
+        let certain = self.resolved.without_program_choices();
+        let edges = commits(self.history, &certain, self.spec, self.budget)?;
+        let n_txns = certain.n_txns();
+        let Ok(order) = cycle::order(n_txns, &edges) else {
+            return Ok(vec![None; self.choices.len()]);
+        };
+        let place = guess::places(n_txns, order);
+        let choices = self.choices.iter();
+        let newest = |it: &Choice| guess::newest(&certain, &place, (it.reader, &it.candidates));
+        Ok(choices.map(newest).collect())
     }
 
     /// Takes the reads to be of what the solver proposes.
