@@ -23,6 +23,7 @@ mod rows;
 mod sorted;
 mod standing;
 mod table;
+mod taken;
 pub mod weak;
 mod weak_absents;
 pub mod weak_cycle;

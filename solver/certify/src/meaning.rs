@@ -29,9 +29,9 @@ pub struct Meaning<'h> {
     left_by: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
     conditions: Option<Conditions>,
     /// What is assumed of whom a transaction read a key from.
-    assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
+    pub(super) assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
     /// The same of single operations.
-    assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
+    pub(super) assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
     /// For each key, the transactions that did not abort and left it without a row, and what they left. Only kept where
     /// range queries or named tombstones make it matter.
     deletes: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
@@ -367,35 +367,6 @@ impl<'h> Meaning<'h> {
             }
         }
         None
-    }
-
-    /// Assumes whom a transaction read a key from; `None` takes that back. Returns what was assumed before.
-    pub fn assume(&self, reader: TxnId, key: KeyId, source: Option<Version>) -> Option<Version> {
-        let mut assumed = self.assumed.borrow_mut();
-        match source {
-            Some(version) => assumed.insert((reader, key), version),
-            None => assumed.remove(&(reader, key)),
-        }
-    }
-
-    /// Assumes whom one operation of a transaction read a key from; `None` takes that back.
-    pub(super) fn assume_read(&self, read: (TxnId, usize, KeyId), source: Option<Version>) {
-        let mut assumed = self.assumed_reads.borrow_mut();
-        match source {
-            Some(version) => assumed.insert(read, version),
-            None => assumed.remove(&read),
-        };
-    }
-
-    /// What is assumed of whom one operation read a key from.
-    pub(super) fn assumed_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
-        self.assumed_reads.borrow().get(&read).copied()
-    }
-
-    /// What is assumed of whom one operation read a key from, or all reads of its transaction.
-    pub(super) fn taken_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
-        let assumed = self.assumed_read(read);
-        assumed.or_else(|| self.assumed.borrow().get(&(read.0, read.2)).copied())
     }
 
     /// Every version that explains what an operation saw of a key that its transaction had not written itself; `None` if there is no
