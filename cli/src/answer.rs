@@ -145,6 +145,9 @@ impl Answer {
             Decider::Zones => {
                 "every value is written once, so sorting the operations decided".to_owned()
             }
+            Decider::Search if self.plan.refusals_count => {
+                "values are written more than once or a refusal counts, so a search over orders decided".to_owned()
+            }
             Decider::Search => {
                 "values are written more than once, so a search over orders decided".to_owned()
             }

@@ -101,12 +101,32 @@ fn workloads_are_recognised_by_their_operations() {
         ("jepsen/set.edn", "set", 0),
         ("knossos/mutex/bad/etcd.edn", "linearizability", 1),
         ("custom/comments.edn", "comments", 1),
+        ("jepsen/counter.edn", "counter", 0),
     ] {
         let path = root.join(path);
         let path = path.to_str().unwrap();
         let words = stdout(&["check", path]);
         assert!(words.lines().next().unwrap().contains(workload), "{words}");
         assert_eq!(status(&["check", path]), code, "{path}");
+    }
+}
+
+#[test]
+fn adds_that_nobody_read_are_recognised_where_only_one_workload_fits() {
+    let log = |values: [&str; 2]| {
+        let event = |value: &str| format!("{{:type :ok :f :add :value {value} :process 0}}\n");
+        values.map(event).concat()
+    };
+    for (values, word, code) in [
+        (["1", "1"], "satisfied: workload counter", 0),
+        (["\"a\"", "\"b\""], "unknown: workload set", 3),
+        (["1", "2"], "", 2),
+        (["[1 1]", "[1 1]"], "", 2),
+    ] {
+        let (_kept, path) = file(&log(values));
+        let args = ["check", &path];
+        assert_eq!(status(&args), code, "{values:?}");
+        assert!(stdout(&args).starts_with(word), "{values:?}");
     }
 }
 

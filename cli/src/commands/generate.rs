@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Format;
 use kingsnake_datasets::store::StoreRun;
 use kingsnake_datasets::workloads::{self, Granularity, Lwt, Parameters};
@@ -33,7 +33,13 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
         expect_apart(&[], &outputs)?;
     }
     if args.workload == "lwt" {
+        if args.fault.is_some() || !args.bug.is_empty() {
+            bail!("lwt runs on no store, so --fault and --bug do not apply; --lwt-fault breaks it");
+        }
         return run_lwt(args, voice, start);
+    }
+    if args.lwt.lwt_fault.is_some() {
+        bail!("--lwt-fault is for the workload lwt; --fault and --bug break the others");
     }
     let parameters = Parameters {
         n_keys: args.keys.map(|it| it as usize),
@@ -158,14 +164,14 @@ fn run_lwt(args: &GenerateArgs, voice: Voice, start: Instant) -> Result<u8> {
     tell_json(args, &history, 0, start)?;
     if !voice.quiet && !fills_stdout(args) {
         let words = format!(
-            "{} ({}): lwt, {}, {}, {}\n",
+            "{} ({}): lwt, {}, {}, {}",
             args.out.display(),
             args.format,
             count(history.n_txns(), "operation"),
             count(history.n_sessions(), "session"),
             count(history.n_keys(), "key")
         );
-        say(&printable(&words)).context("cannot write to stdout")?;
+        say(&format!("{}\n", printable(&words))).context("cannot write to stdout")?;
     }
     Ok(0)
 }

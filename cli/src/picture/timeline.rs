@@ -98,10 +98,17 @@ fn bar(
         .map(|at| op_words(labels, history, txn, at, &keys))
         .collect();
     let text = format!("{}: {}", labels.txn(txn), words.join(", "));
-    let room = ((WIDTH - RIGHT - from) / 6.5).max(12.0) as usize;
+    // Words stand where there is more room: from the begin of a bar to the right, or up to its end.
+    let (on_right, on_left) = (WIDTH - RIGHT - from, to - LEFT);
+    let (x, anchor, room) = if on_right >= on_left || is_open {
+        (from, "start", on_right)
+    } else {
+        (to, "end", on_left)
+    };
+    let room = (room / 6.5).max(12.0) as usize;
     let _ = writeln!(
         out,
-        "<g><title>{}</title><rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"14\" rx=\"3\" fill=\"{fill}\" stroke=\"#456\"{dash}/><text x=\"{from:.1}\" y=\"{:.1}\">{}</text></g>",
+        "<g><title>{}</title><rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"14\" rx=\"3\" fill=\"{fill}\" stroke=\"#456\"{dash}/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text></g>",
         Escaped(&text),
         y + 20.0,
         to - from,

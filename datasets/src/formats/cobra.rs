@@ -7,7 +7,7 @@ use kingsnake_history::model::{HistoryBuilder, NumberOp, Op, SessionId, Status, 
 use rustc_hash::FxHashMap;
 
 use super::cobra_claims::Claims;
-use super::cobra_records::{Layout, Record, find_layout, walk};
+use super::cobra_records::{Layout, Record, in_layout, walk};
 use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 use crate::format::Format;
@@ -41,25 +41,22 @@ pub(crate) fn read(
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<Format, ReadError> {
-    let layout = find_layout(logs)?;
-    for log in logs.iter().filter(|log| log.input.bytes.is_empty()) {
-        warnings.push(format!("session {} is empty", log.session));
-    }
-    let mut by_value = identity == Identity::Value;
-    if !by_value {
-        let ids_repeat = read_by_write_id(logs, layout, builder, warnings)?;
-        if ids_repeat {
+    in_layout(logs, |layout| {
+        for log in logs.iter().filter(|log| log.input.bytes.is_empty()) {
+            warnings.push(format!("session {} is empty", log.session));
+        }
+        if identity == Identity::Detect {
+            let ids_repeat = read_by_write_id(logs, layout, builder, warnings)?;
+            if !ids_repeat {
+                return Ok(Format::Cobra);
+            }
             warnings
                 .push("write ids repeat, so versions are told apart by their values".to_owned());
-            by_value = true;
         }
-    }
-    if !by_value {
-        return Ok(Format::Cobra);
-    }
-    *builder = HistoryBuilder::new();
-    read_by_value(logs, layout, builder)?;
-    Ok(Format::CobraValues)
+        *builder = HistoryBuilder::new();
+        read_by_value(logs, layout, builder)?;
+        Ok(Format::CobraValues)
+    })
 }
 
 /// Reads with write ids for values; tells whether some version was written twice.
@@ -81,7 +78,7 @@ fn read_by_write_id(
                 Record::Start { txn, .. } => feed.txn = txn,
                 Record::Commit { .. } => feed.flush(log.input, builder),
                 Record::Write { id, key, .. } => {
-                    feed.put(true, key, id, OperationOrigin { at, writer: 0 });
+                    feed.put(true, key, id, OperationOrigin { at, claim: None });
                     return Ok(());
                 }
                 Record::Read {
@@ -90,9 +87,10 @@ fn read_by_write_id(
                     key,
                     value,
                 } => {
-                    let origin = OperationOrigin { at, writer };
-                    feed.put(false, key, id, origin);
-                    if is_reserved(id) || is_reserved(writer) {
+                    let is_initial = is_reserved(id) || is_reserved(writer);
+                    let claim = (!is_initial).then_some(writer);
+                    feed.put(false, key, id, OperationOrigin { at, claim });
+                    if is_initial {
                         check_initial(&mut feed.claims, log.input, at, [writer, id, key, value]);
                     }
                     return Ok(());
@@ -120,11 +118,11 @@ pub(crate) fn is_reserved(id: i64) -> bool {
     id == INITIAL || id == ABSENT || COLLECTED.contains(&id)
 }
 
-/// Where an operation stands, and for a read the writer that it names.
+/// Where an operation stands, and the writer that it names if it reads what a transaction wrote.
 #[derive(Clone, Copy)]
 struct OperationOrigin {
     at: usize,
-    writer: i64,
+    claim: Option<i64>,
 }
 
 /// The operations of the open transaction, which go to the builder together.
@@ -159,8 +157,8 @@ impl Feed {
             .zip(&self.origins)
         {
             let id = asked.value;
-            match op {
-                Op::Write { value, .. } => {
+            match (op, origin.claim) {
+                (Op::Write { value, .. }, _) => {
                     if is_reserved(id) {
                         claims.contradict(input, origin.at, || {
                             format!("transaction {txn} writes with id {id}, which is reserved for the initial state")
@@ -168,8 +166,8 @@ impl Feed {
                     }
                     claims.written(value, txn, input, origin.at);
                 }
-                Op::Read { value, .. } if !is_reserved(id) && !is_reserved(origin.writer) => {
-                    claims.claimed(value, origin.writer, input, origin.at);
+                (Op::Read { value, .. }, Some(writer)) => {
+                    claims.claimed(value, writer, input, origin.at);
                 }
                 _ => {}
             }

@@ -35,20 +35,34 @@ pub(super) enum Record {
     },
 }
 
-/// The one layout that fits every log to its end.
-pub(super) fn find_layout(logs: &[SessionLog<'_>]) -> Result<Layout, ReadError> {
-    let fit = |timed| -> Result<Layout, (usize, ReadError)> {
-        let mut n_records = 0;
-        for log in logs {
-            walk(log.input, Layout { timed }, |_, _| {
-                n_records += 1;
-                Ok(())
-            })
-            .map_err(|error| (n_records, error))?;
-        }
-        Ok(Layout { timed })
-    };
-    match (fit(false), fit(true)) {
+/// Reads the logs in the one layout that fits every log to its end.
+pub(super) fn in_layout<T>(
+    logs: &[SessionLog<'_>],
+    read: impl FnOnce(Layout) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
+    if fit(logs, true).is_ok() {
+        return read(find_layout(logs)?);
+    }
+    // Only the layout without times is left, so reading tells whether it fits. Where it does not, what is wrong with the layout
+    // goes before what is wrong with the content.
+    read(Layout { timed: false }).map_err(|error| find_layout(logs).err().unwrap_or(error))
+}
+
+/// Whether a layout fits every log to its end; if not, after how many records it does not.
+fn fit(logs: &[SessionLog<'_>], timed: bool) -> Result<Layout, (usize, ReadError)> {
+    let mut n_records = 0;
+    for log in logs {
+        walk(log.input, Layout { timed }, |_, _| {
+            n_records += 1;
+            Ok(())
+        })
+        .map_err(|error| (n_records, error))?;
+    }
+    Ok(Layout { timed })
+}
+
+fn find_layout(logs: &[SessionLog<'_>]) -> Result<Layout, ReadError> {
+    match (fit(logs, false), fit(logs, true)) {
         (Ok(plain), Err(_)) => Ok(plain),
         (Err(_), Ok(timed)) => Ok(timed),
         // The reading that came further is the likelier one.

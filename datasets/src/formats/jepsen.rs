@@ -14,6 +14,7 @@ mod parts;
 mod predicates;
 mod processes;
 mod skipped;
+mod survey;
 #[cfg(test)]
 mod twin;
 

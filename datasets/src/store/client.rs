@@ -101,7 +101,8 @@ impl<'w> Client<'w> {
     }
 
     fn end(&mut self, store: &mut Store, current: Current) {
-        let committed = if self.rng.chance(self.rollbacks) {
+        let rolls_back = self.rng.chance(self.rollbacks);
+        let committed = if rolls_back || store.wears_out(&current.open, self.workload.kind()) {
             store.abort(self.id, current.open);
             false
         } else {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use kingsnake_history::model::Status;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Key;
 use super::bug::{Bug, Bugs};
@@ -153,7 +153,7 @@ impl Open {
         self.snapshot
     }
 
-    fn own(&self, key: Key) -> impl DoubleEndedIterator<Item = &Pending> {
+    pub(super) fn own(&self, key: Key) -> impl DoubleEndedIterator<Item = &Pending> {
         self.pending.iter().filter(move |write| write.key == key)
     }
 }
@@ -186,8 +186,12 @@ pub(super) struct Store {
     late: Vec<(u64, Pending)>,
     /// After how many writes a key is replaced.
     pub(super) max_writes: Option<u64>,
-    /// How often each key was written, and how often it was replaced.
+    /// How often each key was written since it was replaced, and the key that stands in its place.
     pub(super) written: BTreeMap<Key, (u64, i64)>,
+    /// How many keys below zero stand in the place of others.
+    pub(super) n_beyond: i64,
+    /// How often each key was written by what committed, where that matters.
+    pub(super) n_committed: FxHashMap<Key, u64>,
     /// How often all rows were replaced, where they are asked for by ranges of keys.
     pub(super) epoch: i64,
     /// The rows of tables; the number beside a version is its place here. The first is of what is not there.
@@ -216,6 +220,8 @@ impl Store {
             late: Vec::new(),
             max_writes: None,
             written: BTreeMap::new(),
+            n_beyond: 0,
+            n_committed: FxHashMap::default(),
             epoch: 0,
             rows: vec![[0; 6]],
             met: FxHashSet::default(),
@@ -404,6 +410,7 @@ impl Store {
             self.abort(client, open);
             return false;
         }
+        self.wear(&open);
         let visible = self.what_is_installed(&open);
         self.install(&visible);
         self.record(client, open, Status::Committed);

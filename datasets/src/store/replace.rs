@@ -3,6 +3,11 @@
 //! A register or a list is replaced by an empty one. Rows that are asked for by ranges of keys are about their neighbours, so
 //! all of them are replaced together, by an empty table. A row of a table that conditions choose gets a new key: whoever changes
 //! it next deletes it and inserts it under that key.
+//!
+//! Transactions that run at the same time may have met a key before it was replaced. One whose commit would give a key more
+//! writes than allowed rolls back, and meets the fresh key when it is tried again; each such abort is owed to a commit, so some
+//! transaction always gets on. Only one that by itself writes a key more often than allowed does so, on a key that is all its
+//! own. Rows that conditions choose are met under whatever key they have, so there the bound is not kept by aborts.
 
 use super::engine::{Open, Sort, Store, Versions};
 use super::record::Chosen;
@@ -40,16 +45,17 @@ impl Store {
             | TxnStep::DeleteWhere(..)
             | TxnStep::Aggregate(..) => return step,
         };
-        let (n_writes, n_replaced) = self.written.entry(key).or_default();
+        let (n_writes, newest) = self.written.entry(key).or_insert((0, key));
         let known = open.placed.iter().find(|(asked, _)| *asked == key);
-        let placed = known.map_or(place_of(key, *n_replaced), |(_, placed)| *placed);
+        let placed = known.map_or(*newest, |(_, placed)| *placed);
         if known.is_none() {
             open.placed.push((key, placed));
         }
-        if is_write && placed == place_of(key, *n_replaced) {
+        if is_write && placed == *newest {
             *n_writes += 1;
             if *n_writes >= most {
-                (*n_writes, *n_replaced) = (0, *n_replaced + 1);
+                *n_writes = 0;
+                *newest = next_place(key, *newest, &mut self.n_beyond);
             }
         }
         match step {
@@ -139,11 +145,30 @@ impl Store {
 
     /// Whether a key was written as often as it may be, and there is another one.
     fn is_worn(&self, open: &Open, key: Key) -> bool {
-        let installed = self.keys.get(&key).map_or(0, Versions::n_writes);
-        let own = open.pending.iter();
-        let own = own.filter(|write| write.key == key && write.sort != Sort::Delete);
-        let n_writes = (installed + own.count()) as u64;
+        let installed = self.keys.get(&key).map_or(0, Versions::n_writes) as u64;
+        let n_writes = installed + n_own(open, key);
         self.max_writes.is_some_and(|most| n_writes >= most) && key & GENERATIONS < GENERATIONS
+    }
+
+    /// Whether a commit would give a key more writes than allowed, because others wrote it meanwhile.
+    pub(super) fn wears_out(&self, open: &Open, kind: WorkloadKind) -> bool {
+        let Some(most) = self.max_writes.filter(|_| kind != WorkloadKind::Table) else {
+            return false;
+        };
+        let mut keys = open.pending.iter().map(|write| write.key);
+        keys.any(|key| {
+            let others = self.n_committed.get(&key).copied().unwrap_or(0);
+            others > 0 && others + n_own(open, key) > most
+        })
+    }
+
+    /// Counts the writes of a commit.
+    pub(super) fn wear(&mut self, open: &Open) {
+        if self.max_writes.is_some() {
+            for write in open.pending.iter().filter(|it| it.sort != Sort::Delete) {
+                *self.n_committed.entry(write.key).or_default() += 1;
+            }
+        }
     }
 
     /// Whether a transaction sees a row under a key.
@@ -158,8 +183,19 @@ impl Store {
     }
 }
 
-/// The key that stands in the place of one that was replaced so often.
-fn place_of(key: Key, n_replaced: i64) -> Key {
-    let bits = if key < 1 << 20 { 20 } else { 53 };
-    key + (n_replaced << bits)
+/// How often a transaction has written a key itself; a delete is no write.
+fn n_own(open: &Open, key: Key) -> u64 {
+    let own = open.own(key).filter(|write| write.sort != Sort::Delete);
+    own.count() as u64
+}
+
+/// The key that takes the place of `placed`, which stands for `key`. Where there is no number left above, those below zero are
+/// given out.
+fn next_place(key: Key, placed: Key, n_beyond: &mut i64) -> Key {
+    let step = 1 << if key < 1 << 20 { 20 } else { 53 };
+    let above = placed.checked_add(step).filter(|_| placed >= 0);
+    above.unwrap_or_else(|| {
+        *n_beyond += 1;
+        -*n_beyond
+    })
 }

@@ -1,6 +1,7 @@
 //! Expected orders and the search of a serial order, against every permutation; lists that reveal the version order.
 
 use kingsnake_adya::{AdyaError, Along, Serial, along, check, serial_order};
+use kingsnake_certify::adya::check_order;
 use kingsnake_certify::along::{counted, replay};
 use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
 use kingsnake_history::budget::Budget;
@@ -61,6 +62,27 @@ fn what_the_certificate_shows_at_pl_3_its_order_replays() {
         }
     }
     assert!(n_replayed > 200, "{n_replayed}");
+}
+
+#[test]
+fn no_order_is_accepted_at_pl_3_that_does_not_replay() {
+    let (mut n_accepted, mut n_refused) = (0, 0);
+    for seed in 0..1_500 {
+        let history = small_predicates(&mut Rng::new(seed), Wrong::NOT);
+        for order in permutations(&counted(&history)) {
+            match check_order(&history, PlLevel::Pl3, &order) {
+                Ok(()) => {
+                    assert_eq!(replay(&history, &order), None, "seed {seed}: {order:?}");
+                    n_accepted += 1;
+                }
+                Err(_) => n_refused += 1,
+            }
+        }
+    }
+    assert!(
+        n_accepted > 500 && n_refused > 500,
+        "{n_accepted} and {n_refused}"
+    );
 }
 
 #[test]

@@ -8,13 +8,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A version: who wrote it (`None`: the initial one) and its value, if it has a row.
 type Version = (Option<TxnId>, Option<ValueId>);
 
+/// Nobody wrote a value, a value has no place, a key has no table.
+const NONE: u32 = u32::MAX;
+
 pub(crate) struct Reading<'h> {
     history: &'h History,
     counted: FxHashSet<TxnId>,
-    writer: FxHashMap<ValueId, TxnId>,
+    /// Who wrote each value.
+    writer: Vec<u32>,
     versions: Vec<Vec<Version>>,
-    place: FxHashMap<ValueId, usize>,
+    /// The place of each value among the versions of its key.
+    place: Vec<u32>,
     tables: Vec<Vec<KeyId>>,
+    table_of: Vec<u32>,
     /// `commit_ts` of each key's versions, where all are known.
     times: Vec<Vec<i64>>,
     is_sorted: Vec<bool>,
@@ -29,11 +35,11 @@ pub(crate) enum View<'h> {
 
 impl<'h> Reading<'h> {
     pub(crate) fn new(history: &'h History) -> Result<Self, String> {
-        let mut writer = FxHashMap::default();
+        let mut writer = vec![NONE; history.n_values()];
         for txn in history.txns() {
             for op in history.ops(txn) {
                 if let Op::Write { value, .. } | Op::Append { value, .. } = *op
-                    && writer.insert(value, txn).is_some()
+                    && std::mem::replace(&mut writer[value.index()], txn.0) != NONE
                 {
                     return Err("two writes have one value".to_owned());
                 }
@@ -44,8 +50,9 @@ impl<'h> Reading<'h> {
             counted: count(history),
             writer,
             versions: vec![Vec::new(); history.n_keys()],
-            place: FxHashMap::default(),
+            place: vec![NONE; history.n_values()],
             tables: vec![Vec::new(); history.tables().len()],
+            table_of: vec![NONE; history.n_keys()],
             times: Vec::new(),
             is_sorted: Vec::new(),
         };
@@ -53,6 +60,7 @@ impl<'h> Reading<'h> {
         for key in (0..history.n_keys() as u32).map(KeyId) {
             if let Some(table) = history.table_of(key) {
                 reading.tables[table as usize].push(key);
+                reading.table_of[key.index()] = table;
             }
         }
         let time = |version: &Version| match version.0 {
@@ -68,17 +76,10 @@ impl<'h> Reading<'h> {
 
     fn order(&mut self) {
         let history = self.history;
-        // The last value of each counted transaction for each key.
-        let mut finals: Vec<FxHashMap<TxnId, ValueId>> =
-            vec![FxHashMap::default(); history.n_keys()];
-        let mut sorted: Vec<TxnId> = self.counted.iter().copied().collect();
-        sorted.sort_unstable();
-        for txn in sorted {
-            for op in history.ops(txn) {
-                if let Op::Write { key, value } | Op::Append { key, value } = *op {
-                    finals[key.index()].insert(txn, value);
-                }
-            }
+        let finals = self.finals();
+        let mut is_final = vec![false; history.n_values()];
+        for value in &finals {
+            is_final[value.index()] = true;
         }
         let mut shown: FxHashMap<KeyId, Vec<ValueId>> = FxHashMap::default();
         for txn in history.txns().filter(|txn| self.counted.contains(txn)) {
@@ -104,23 +105,53 @@ impl<'h> Reading<'h> {
             if list.is_empty() {
                 list.push((None, None));
             }
-            let mut left = std::mem::take(&mut finals[key.index()]);
-            for value in shown.get(&key).into_iter().flatten() {
-                if let Some(&txn) = self.writer.get(value)
-                    && left.get(&txn) == Some(value)
-                {
-                    left.remove(&txn);
-                    list.push((Some(txn), Some(*value)));
+            for &value in shown.get(&key).into_iter().flatten() {
+                if is_final[value.index()] {
+                    is_final[value.index()] = false;
+                    list.push((Some(TxnId(self.writer[value.index()])), Some(value)));
                 }
             }
-            list.extend(
-                left.into_iter()
-                    .map(|(txn, value)| (Some(txn), Some(value))),
-            );
+        }
+        for value in finals.into_iter().filter(|it| is_final[it.index()]) {
+            let version = (Some(TxnId(self.writer[value.index()])), Some(value));
+            self.versions[history.value_key(value).index()].push(version);
+        }
+        for list in &self.versions {
             for (at, version) in list.iter().enumerate().skip(1) {
-                self.place.extend(version.1.map(|value| (value, at)));
+                if let Some(value) = version.1 {
+                    self.place[value.index()] = at as u32;
+                }
             }
         }
+    }
+
+    /// The last value of each counted transaction for each key.
+    fn finals(&self) -> Vec<ValueId> {
+        let mut finals = Vec::new();
+        let mut last = vec![NONE; self.history.n_keys()];
+        let txns = self.history.txns();
+        for txn in txns.filter(|txn| self.counted.contains(txn)) {
+            for op in self.history.ops(txn).iter().rev() {
+                if let Op::Write { key, value } | Op::Append { key, value } = *op
+                    && std::mem::replace(&mut last[key.index()], txn.0) != txn.0
+                {
+                    finals.push(value);
+                }
+            }
+        }
+        finals
+    }
+
+    fn writer(&self, value: ValueId) -> Option<TxnId> {
+        Some(self.writer[value.index()])
+            .filter(|&it| it != NONE)
+            .map(TxnId)
+    }
+
+    fn place(&self, value: ValueId) -> Option<usize> {
+        Some(self.place[value.index()])
+            .filter(|&it| it != NONE)
+            .map(|it| it as usize)
     }
 
     pub(crate) fn history(&self) -> &'h History {
@@ -143,6 +174,11 @@ impl<'h> Reading<'h> {
         &self.tables[table as usize]
     }
 
+    /// Whether a key is a row of a table.
+    pub(crate) fn is_in(&self, key: KeyId, table: u32) -> bool {
+        self.table_of[key.index()] == table
+    }
+
     /// The keys of all tables.
     pub(crate) fn rows(&self) -> impl Iterator<Item = KeyId> + '_ {
         self.tables.iter().flatten().copied()
@@ -157,9 +193,7 @@ impl<'h> Reading<'h> {
     pub(crate) fn installed(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, usize)> + '_ {
         let ops = self.history.ops(txn).iter();
         ops.filter_map(|op| match *op {
-            Op::Write { key, value } | Op::Append { key, value } => {
-                Some((key, *self.place.get(&value)?))
-            }
+            Op::Write { key, value } | Op::Append { key, value } => Some((key, self.place(value)?)),
             _ => None,
         })
     }
@@ -192,6 +226,16 @@ impl<'h> Reading<'h> {
                 }
                 _ => None,
             });
+        self.read_after(own, txn, value)
+    }
+
+    /// The same, given the transaction's own last write of the key before.
+    pub(crate) fn read_after(
+        &self,
+        own: Option<ValueId>,
+        txn: TxnId,
+        value: ValueId,
+    ) -> Result<Option<usize>, String> {
         if let Some(own) = own {
             return if own == value {
                 Ok(None)
@@ -199,12 +243,12 @@ impl<'h> Reading<'h> {
                 Err("not its own last write".to_owned())
             };
         }
-        match (self.writer.get(&value), self.place.get(&value)) {
+        match (self.writer(value), self.place(value)) {
             (None, _) if self.history.is_initial(value) => Ok(Some(0)),
             (None, _) => Err("nobody wrote it".to_owned()),
-            (Some(&writer), _) if writer == txn => Err("it writes it only later".to_owned()),
+            (Some(writer), _) if writer == txn => Err("it writes it only later".to_owned()),
             (Some(_), None) => Err("it is no committed version".to_owned()),
-            (Some(_), Some(&place)) => Ok(Some(place)),
+            (Some(_), Some(place)) => Ok(Some(place)),
         }
     }
 
@@ -272,7 +316,7 @@ impl<'h> Reading<'h> {
             }) => View::Postgres(*xmin, *xmax, running),
             Some(Snapshot::Set(values)) => {
                 let placed = values.iter().map(|value| {
-                    let at = self.place.get(value).copied().unwrap_or(0);
+                    let at = self.place(*value).unwrap_or(0);
                     (self.history.value_key(*value), at)
                 });
                 View::Set(placed.collect())
@@ -369,6 +413,36 @@ impl<'h> Reading<'h> {
         Some(match *found {
             Op::Read { value, .. } => Some(value),
             _ => None,
+        })
+    }
+
+    /// Whether a predicate returned each of these rows, with this version where it says which. Rows in the order in which they were
+    /// returned are found at once.
+    pub(crate) fn are_returned(
+        &self,
+        txn: TxnId,
+        predicate: &Predicate,
+        rows: &[(KeyId, ValueId)],
+    ) -> bool {
+        let start = predicate.at as usize;
+        let ops = &self.history.ops(txn)[start..start + predicate.n_ops as usize];
+        let mut next = 0;
+        rows.iter().all(|&(key, value)| {
+            let is_key = |op: &Op| op.key() == Some(key);
+            let later = ops[next..].iter().position(is_key).map(|at| next + at);
+            // A row that was returned is read before it is written.
+            let found = match later.filter(|&at| at == 0 || !is_key(&ops[at - 1])) {
+                Some(at) => Some(at),
+                None => ops.iter().position(is_key),
+            };
+            let Some(at) = found else {
+                return false;
+            };
+            next = at + 1;
+            match ops[at] {
+                Op::Read { value: it, .. } => it == value,
+                _ => true,
+            }
         })
     }
 

@@ -2,6 +2,7 @@
 
 pub mod adya;
 mod adya_reading;
+mod adya_walk;
 mod adya_window;
 pub mod along;
 mod assumed;

@@ -1,6 +1,6 @@
 //! The checkers' own state of rows along an order: what each key holds, and which keys can satisfy a condition now.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use kingsnake_history::model::{Act, Column, History, KeyId, Predicate, Token, TxnId, ValueId};
 
@@ -18,7 +18,7 @@ pub(crate) struct Standing<'h> {
     spans: Vec<Vec<Spans>>,
 }
 
-type Cells = BTreeMap<Token, Vec<KeyId>>;
+type Cells = BTreeSet<(Token, KeyId)>;
 
 impl<'h> Standing<'h> {
     /// The state before any transaction.
@@ -77,11 +77,11 @@ impl<'h> Standing<'h> {
             if before == after {
                 continue;
             }
-            if let Some(keys) = before.and_then(|it| rows.get_mut(&it)) {
-                keys.retain(|it| *it != key);
+            if let Some(before) = before {
+                rows.remove(&(before, key));
             }
             if let Some(after) = after {
-                rows.entry(after).or_default().push(key);
+                rows.insert((after, key));
             }
         }
     }
@@ -91,20 +91,17 @@ impl<'h> Standing<'h> {
         let table = self.history.queries()[query as usize].table as usize;
         let columns = self.spans[query as usize].iter().filter_map(|asked| {
             let known = self.columns[table].iter().find(|it| it.0 == asked.0)?;
-            Some((&known.1, &asked.1))
+            Some(Asked {
+                rows: &known.1,
+                spans: &asked.1,
+            })
         });
-        let within = |(rows, spans): (&'_ Cells, &'_ Vec<(Token, Token)>)| -> Vec<KeyId> {
-            let spans = spans.iter().filter(|span| span.0 <= span.1);
-            let found = spans.flat_map(|span| rows.range(span.0..=span.1));
-            found.flat_map(|it| it.1).copied().collect()
-        };
-        let size = |(rows, spans): &(&Cells, &Vec<(Token, Token)>)| -> usize {
-            let spans = spans.iter().filter(|span| span.0 <= span.1);
-            let found = spans.flat_map(|span| rows.range(span.0..=span.1));
-            found.map(|it| it.1.len()).sum()
-        };
-        match columns.min_by_key(size) {
-            Some(narrowest) => within(narrowest),
+        let mut columns: Vec<Asked<'_>> = columns.collect();
+        if columns.len() > 1 {
+            columns.sort_by_cached_key(|it| it.within().count());
+        }
+        match columns.first() {
+            Some(narrowest) => narrowest.within().collect(),
             None => self.tables[table].clone(),
         }
     }
@@ -161,5 +158,22 @@ impl<'h> Standing<'h> {
             Some(key) => Err(Some(key)),
             None => Ok(()),
         }
+    }
+}
+
+/// A column of the state, and where a query wants it to lie.
+struct Asked<'a> {
+    rows: &'a Cells,
+    spans: &'a [(Token, Token)],
+}
+
+impl Asked<'_> {
+    fn within(&self) -> impl Iterator<Item = KeyId> {
+        let spans = self.spans.iter().filter(|span| span.0 <= span.1);
+        let found = |&(low, high): &(Token, Token)| {
+            let range = (low, KeyId(0))..=(high, KeyId(u32::MAX));
+            self.rows.range(range).map(|it| it.1)
+        };
+        spans.flat_map(found)
     }
 }

@@ -56,6 +56,8 @@ struct Version {
 /// A run: the extremes of all its operations.
 #[derive(Clone, Copy)]
 struct Block {
+    /// Its run, as a place in [`Chains`].
+    run: u32,
     /// The value that the run begins with.
     head: u32,
     first_end: u32,
@@ -70,7 +72,8 @@ pub(crate) fn decide(key: &Key<'_>) -> ZoneAnswer {
     if let Some(conflict) = link(key, &counted, &mut versions) {
         return ZoneAnswer::Conflict(conflict);
     }
-    let (blocks, n_reached) = match runs(key, &counted, &versions) {
+    let chains = Chains::of(key, &counted, &versions);
+    let (blocks, n_reached) = match runs(key, &counted, &versions, &chains) {
         Ok(runs) => runs,
         Err(conflict) => return ZoneAnswer::Conflict(conflict),
     };
@@ -81,7 +84,7 @@ pub(crate) fn decide(key: &Key<'_>) -> ZoneAnswer {
         Ok(blocks) => blocks,
         Err(conflict) => return ZoneAnswer::Conflict(conflict),
     };
-    ZoneAnswer::Ordered(order(key, &counted, &versions, &blocks))
+    ZoneAnswer::Ordered(order(key, &counted, &versions, &chains, &blocks))
 }
 
 /// Who wrote each value, and which operations took effect; `None` if two wrote one.
@@ -194,49 +197,77 @@ fn heads<'a>(key: &'a Key<'_>, counted: &'a [bool]) -> impl Iterator<Item = u32>
     std::iter::once(INITIAL).chain(blind.map(|(op, _)| op.write))
 }
 
+/// The values of all runs, one run behind the other, and where each run ends.
+struct Chains {
+    values: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+impl Chains {
+    /// Follows every run from its head, the initial one first.
+    ///
+    /// Each value of a run is found from the one before it. So that nothing else is waited for, what replaced a value is in an
+    /// array of its own, small enough for a cache; all else that is known of the values is looked up afterwards.
+    fn of(key: &Key<'_>, counted: &[bool], versions: &[Version]) -> Self {
+        let next = |version: &Version| match version.taker {
+            NONE => NONE,
+            taker => key.ops[taker as usize].write,
+        };
+        let next: Vec<u32> = versions.iter().map(next).collect();
+        let mut chains = Chains {
+            values: Vec::with_capacity(key.n_values),
+            ends: Vec::new(),
+        };
+        for head in heads(key, counted) {
+            let mut value = head;
+            while value != NONE {
+                chains.values.push(value);
+                value = next[value as usize];
+            }
+            chains.ends.push(chains.values.len() as u32);
+        }
+        chains
+    }
+
+    /// The values of a run.
+    fn run(&self, at: usize) -> &[u32] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.values[start as usize..self.ends[at] as usize]
+    }
+}
+
 /// The blocks of all runs, the initial one first, and how many operations are in them.
 fn runs(
     key: &Key<'_>,
     counted: &[bool],
     versions: &[Version],
+    chains: &Chains,
 ) -> Result<(Vec<Block>, usize), Conflict> {
-    let ops = key.ops;
-    let mut n_reached = 0;
-    for (at, op) in ops.iter().enumerate() {
-        // Readers are in the block of what they read; whether that is reached is told by its writer.
-        n_reached += usize::from(counted[at] && op.is_read());
-    }
-    let mut blocks = Vec::new();
-    let mut members = Vec::new();
-    for head in heads(key, counted) {
-        members.clear();
-        let mut value = head;
-        loop {
-            members.push(value);
-            n_reached += usize::from(versions[value as usize].writer != NONE);
-            match versions[value as usize].taker {
-                NONE => break,
-                taker => value = ops[taker as usize].write,
-            }
-        }
-        blocks.push(check_run(ops, versions, head, &members)?);
-    }
-    Ok((blocks, n_reached))
+    // Readers are in the block of what they read; whether that is reached is told by its writer.
+    let ops = key.ops.iter().zip(counted);
+    let n_readers = ops.filter(|(op, counts)| **counts && op.is_read()).count();
+    let is_written = |value: &&u32| versions[**value as usize].writer != NONE;
+    let n_written = chains.values.iter().filter(is_written).count();
+    let blocks = (0..chains.ends.len()).map(|run| check_run(key.ops, versions, chains, run));
+    let blocks = blocks.collect::<Result<Vec<Block>, Conflict>>()?;
+    Ok((blocks, n_readers + n_written))
 }
 
 /// Walks a run backwards and looks for an operation that started after the end of one that must come later.
 fn check_run(
     ops: &[Operation],
     versions: &[Version],
-    head: u32,
-    members: &[u32],
+    chains: &Chains,
+    run: usize,
 ) -> Result<Block, Conflict> {
+    let values = chains.run(run);
     let mut block = Block {
-        head,
+        run: run as u32,
+        head: values[0],
         first_end: NONE,
         last_start: NONE,
     };
-    for &value in members.iter().rev() {
+    for &value in values.iter().rev() {
         let version = &versions[value as usize];
         for (first_end, last_start) in [
             (version.first_end, version.last_start),
@@ -344,7 +375,13 @@ fn clash(one: Block, other: Block) -> Conflict {
 }
 
 /// The operations, block by block and group by group.
-fn order(key: &Key<'_>, counted: &[bool], versions: &[Version], blocks: &[Block]) -> Vec<u32> {
+fn order(
+    key: &Key<'_>,
+    counted: &[bool],
+    versions: &[Version],
+    chains: &Chains,
+    blocks: &[Block],
+) -> Vec<u32> {
     let mut starts = vec![0_u32; key.n_values + 1];
     let readers = || {
         let all = key.ops.iter().enumerate();
@@ -369,20 +406,12 @@ fn order(key: &Key<'_>, counted: &[bool], versions: &[Version], blocks: &[Block]
     }
     let mut order = Vec::with_capacity(key.ops.len());
     for block in blocks {
-        let mut value = block.head;
-        loop {
-            let version = &versions[value as usize];
-            if version.writer != NONE {
-                order.push(version.writer);
-            }
-            let value_at = value as usize;
-            order.extend_from_slice(
-                &by_value[starts[value_at] as usize..starts[value_at + 1] as usize],
-            );
-            match version.taker {
-                NONE => break,
-                taker => value = key.ops[taker as usize].write,
-            }
+        for &value in chains.run(block.run as usize) {
+            let value = value as usize;
+            let writer = versions[value].writer;
+            order.extend((writer != NONE).then_some(writer));
+            let readers = starts[value] as usize..starts[value + 1] as usize;
+            order.extend_from_slice(&by_value[readers]);
         }
     }
     order

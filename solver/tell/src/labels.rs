@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{History, KeyId, Op, RangeQuery, SessionId, Token, TxnId, ValueId};
+use crate::model::{
+    CompareAndSet, CompareOutcome, History, KeyId, Op, RangeQuery, SessionId, Status, Token, TxnId,
+    ValueId,
+};
 
 /// Longer numbers are shown as the last digits of their hexadecimal form.
 const LONGEST_NUMBER: usize = 9;
@@ -130,6 +133,14 @@ impl<'h> Labels<'h> {
     /// An operation of a transaction: `read x = 1`, `wrote x = 1`, `inserted x = 1`, `deleted x`, `appended 1 to x`,
     /// `read x = [1, 2]`, `queried [1, 9]: k3 = 1`. Of a query's long answer, these keys are shown.
     pub fn operation(&self, txn: TxnId, at: usize, op: Op, keys: &[KeyId]) -> String {
+        if let Some(refused) = self.refused(txn, at) {
+            return format!(
+                "compare-and-set of {} from {} to {}, which failed",
+                self.key(refused.key),
+                self.value(refused.expected),
+                self.value(refused.new)
+            );
+        }
         match op {
             Op::Read { value, .. } if self.history.is_tombstone(value) => {
                 format!("found {}", self.row(value))
@@ -151,6 +162,16 @@ impl<'h> Labels<'h> {
             }
             Op::Range { range } => self.range(self.history.range(range), keys),
         }
+    }
+
+    /// The failed compare-and-set that would have written here.
+    pub(super) fn refused(&self, txn: TxnId, at: usize) -> Option<&CompareAndSet> {
+        if self.history.status(txn) != Status::Aborted {
+            return None;
+        }
+        let is_here =
+            |it: &&CompareAndSet| it.outcome == CompareOutcome::Refused && it.at as usize == at;
+        self.history.compares(txn).iter().find(is_here)
     }
 
     /// A key with its value, or that it is deleted, and by which delete if that is known.

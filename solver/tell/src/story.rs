@@ -521,7 +521,10 @@ impl Teller<'_> {
                 "In every order of the operations on {key} that fits their times, up to then {key} held one of: {}.",
                 states.join(", ")
             ),
-            "None of these orders lets it see what it saw.".to_owned(),
+            match self.words.labels.refused(stuck.last, 0) {
+                Some(_) => "In none of these orders would it have been refused.".to_owned(),
+                None => "None of these orders lets it see what it saw.".to_owned(),
+            },
         ] {
             self.lines.push(StoryLine { depth: 0, text });
         }

@@ -19,6 +19,7 @@ use std::str::FromStr;
 
 use kingsnake_history::budget::Budget;
 use kingsnake_history::operations::{Operation, Value};
+use rustc_hash::FxHashSet;
 use thiserror::Error;
 
 /// A workload of Jepsen.
@@ -290,7 +291,7 @@ pub fn recognise(log: &[Operation]) -> Option<JepsenWorkload> {
         let reads_number = |op: &Operation| op.f == "read" && op.output.int().is_some();
         return match n_lists {
             0 if log.iter().any(reads_number) => Some(JepsenWorkload::Counter),
-            0 => None,
+            0 => recognise_adds(log),
             1 => Some(JepsenWorkload::Set),
             _ => Some(JepsenWorkload::SetFull),
         };
@@ -301,6 +302,18 @@ pub fn recognise(log: &[Operation]) -> Option<JepsenWorkload> {
     }
     let reads_map = |op: &Operation| op.f == "read" && matches!(op.output, Value::Map(_));
     log.iter().any(reads_map).then_some(JepsenWorkload::Bank)
+}
+
+/// Additions that nobody read: the elements of a set are different, and a counter adds numbers.
+fn recognise_adds(log: &[Operation]) -> Option<JepsenWorkload> {
+    let adds = || log.iter().filter(|op| op.f == "add");
+    if adds().all(|op| matches!(op.input, Value::Text(_))) {
+        return Some(JepsenWorkload::Set);
+    }
+    let numbers: Option<Vec<i64>> = adds().map(|op| op.input.int()).collect();
+    let mut seen = FxHashSet::default();
+    let repeats = numbers?.into_iter().any(|number| !seen.insert(number));
+    repeats.then_some(JepsenWorkload::Counter)
 }
 
 /// A count and its noun.

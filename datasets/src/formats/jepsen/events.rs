@@ -6,6 +6,7 @@
 use std::num::NonZeroU32;
 
 use kingsnake_history::model::{HistoryBuilder, Symbols, Token};
+use rayon::prelude::*;
 
 use super::lists::SharedLists;
 use super::predicates::Asked;
@@ -149,12 +150,11 @@ impl Part {
         &self.steps[event.steps.0 as usize..event.steps.1 as usize]
     }
 
-    /// Gives every text the builder's token for it.
-    fn rename(&mut self, builder: &mut HistoryBuilder) {
-        if self.symbols.texts().next().is_none() {
+    /// Gives every text its token among `names`.
+    fn rename(&mut self, names: &[Token]) {
+        if names.is_empty() {
             return;
         }
-        let names: Vec<Token> = self.symbols.texts().map(|it| builder.text(it)).collect();
         let rename = |token: &mut Token| {
             if let Token::Text(symbol) = *token {
                 *token = names[symbol.index()];
@@ -229,8 +229,17 @@ impl Events {
         let mut initial = Vec::new();
         let mut first_number = Vec::new();
         let mut number = 0;
+        let mut names = |part: &Part| -> Vec<Token> {
+            part.symbols.texts().map(|it| builder.text(it)).collect()
+        };
+        let names: Vec<Vec<Token>> = parts.iter().map(&mut names).collect();
+        if parts.len() == 1 {
+            parts[0].rename(&names[0]);
+        } else {
+            let renamed = parts.par_iter_mut().zip(&names);
+            renamed.for_each(|(part, names)| part.rename(names));
+        }
         for part in &mut parts {
-            part.rename(builder);
             part.place_predicates(&mut asked);
             initial.append(&mut part.initial);
             first_number.push(number);
@@ -242,11 +251,6 @@ impl Events {
             asked,
             initial,
         }
-    }
-
-    /// Every event, in the order of the file.
-    pub(super) fn all(&self) -> impl Iterator<Item = &ClientEvent> {
-        self.parts.iter().flat_map(|part| &part.all)
     }
 
     pub(super) fn n_events(&self) -> usize {

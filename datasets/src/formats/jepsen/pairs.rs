@@ -5,9 +5,10 @@
 
 use kingsnake_history::model::{HistoryBuilder, Status, Token};
 
-use super::events::{Action, Content, EventId, EventKind, Events, MicroOp, numbered};
+use super::events::{EventId, EventKind, Events, MicroOp, numbered};
 use super::feed::Feed;
 use super::processes::{Lanes, Processes, Waiting};
+use super::survey::{Clock, Survey};
 use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 
@@ -47,14 +48,8 @@ impl Txn {
     }
 }
 
-/// Where real time comes from.
-#[derive(Clone, Copy)]
-enum Clock {
-    None,
-    Time,
-    Index,
-    Order,
-}
+/// So many transactions are looked up at once.
+const AHEAD: usize = 32;
 
 /// Makes a history of the events.
 pub(super) fn build(
@@ -64,23 +59,24 @@ pub(super) fn build(
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
     let txns = pair(events);
-    let clock = choose_clock(events);
-    let by_index = events.all().all(|event| event.index.get().is_some());
-    let is_list = is_list_append(events);
-    if !is_list {
+    let survey = Survey::of(events);
+    let clock = survey.clock();
+    if !survey.has_lists {
         builder.initial_everywhere(Token::Nil);
     }
     events.declare(input, builder)?;
-    let mut feed = Feed::new(input, events, is_list);
+    let mut feed = Feed::new(input, events, survey.has_lists);
     let mut lanes = Lanes::default();
-    builder.reserve_ops(events.parts.iter().map(|part| part.steps.len()).sum());
-    let writes = events.all_steps().filter(|step| !step.action.is_read());
-    builder.reserve_txns(txns.len(), writes.count());
+    builder.reserve_ops(survey.n_steps);
+    builder.reserve_txns(txns.len(), survey.n_writes);
     let mut polled = input.polled();
-    for &(txn, process) in &txns {
+    for (place, &(txn, process)) in txns.iter().enumerate() {
         polled.step()?;
+        if place % AHEAD == 0 {
+            touch(events, &txns[place..txns.len().min(place + AHEAD)]);
+        }
         let last = events.event(txn.last());
-        let name = Token::Int(if by_index {
+        let name = Token::Int(if survey.has_index {
             last.index.get().unwrap_or(0)
         } else {
             events.number(txn.last())
@@ -120,6 +116,23 @@ pub(super) fn build(
     Ok(())
 }
 
+/// Loads the completions of some transactions and their steps, all at once: where many clients run side by side, each stands far
+/// from its invocation, and waiting for one after the other would take longer than all the rest.
+fn touch(events: &Events, txns: &[(Txn, u32)]) {
+    let mut touched = 0;
+    for (txn, _) in txns {
+        touched ^= events.event(txn.last()).steps.0;
+    }
+    for (txn, _) in txns {
+        touched ^= events.steps(txn.last()).len() as u32;
+        touched ^= events
+            .steps(txn.last())
+            .first()
+            .map_or(0, |it| it.action as u32);
+    }
+    std::hint::black_box(touched);
+}
+
 /// The transactions, in order of their first events, each with the number of its process.
 fn pair(events: &Events) -> Vec<(Txn, u32)> {
     let mut txns: Vec<(Txn, u32)> = Vec::with_capacity(events.n_events().div_ceil(2));
@@ -154,24 +167,6 @@ fn completes(events: &Events, invoke: EventId, completion: EventId) -> bool {
     !events.event(completion).has_steps || repeats()
 }
 
-/// Invocations give real time: by `:time` where it runs, else by `:index`, else by their order in the file.
-fn choose_clock(events: &Events) -> Clock {
-    let all = || events.all();
-    if !all().any(|event| event.kind == EventKind::Invoke) {
-        return Clock::None;
-    }
-    let has_time = all().all(|event| event.time.get().is_some());
-    let first = all().next().map(|event| event.time);
-    let runs = all().any(|event| Some(event.time) != first);
-    if has_time && runs {
-        Clock::Time
-    } else if all().all(|event| event.index.get().is_some()) {
-        Clock::Index
-    } else {
-        Clock::Order
-    }
-}
-
 fn moment(clock: Clock, events: &Events, id: EventId) -> Option<i64> {
     match clock {
         Clock::None => None,
@@ -179,11 +174,4 @@ fn moment(clock: Clock, events: &Events, id: EventId) -> Option<i64> {
         Clock::Index => events.event(id).index.get(),
         Clock::Order => Some(events.number(id)),
     }
-}
-
-fn is_list_append(events: &Events) -> bool {
-    events.all_steps().any(|step| {
-        step.action == Action::Append
-            || (step.action == Action::Read && matches!(step.content, Content::List(..)))
-    })
 }

@@ -14,7 +14,7 @@ use super::build_error::BuildError;
 use super::compares::CompareAndSet;
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
 use super::ids::{KeyId, SessionId, ValueId};
-use super::intern::TokenTable;
+use super::intern::{TokenTable, Touched};
 use super::lists::LongestList;
 use super::names::{Symbols, Token};
 use super::notes::Notes;
@@ -44,7 +44,7 @@ impl From<Token> for Installed {
 pub struct HistoryBuilder {
     pub(super) history: Parts,
     txn_ids: TokenTable,
-    session_ids: FxHashMap<Token, SessionId>,
+    session_ids: TokenTable,
     key_ids: TokenTable,
     value_ids: TokenTable,
     tombstone_ids: FxHashMap<(KeyId, Token), ValueId>,
@@ -149,10 +149,11 @@ impl HistoryBuilder {
     /// The session of this name, made if it is new. Sessions keep the order in which they were first named.
     pub fn session(&mut self, name: Token) -> SessionId {
         let names = &mut self.history.session_names;
-        *self.session_ids.entry(name).or_insert_with(|| {
+        let id = self.session_ids.id(GLOBAL, name, names.len() as u32);
+        if id as usize == names.len() {
             names.push(name);
-            SessionId(names.len() as u32 - 1)
-        })
+        }
+        SessionId(id)
     }
 
     /// Begins the next transaction of a session.
@@ -309,8 +310,23 @@ impl HistoryBuilder {
 
     #[inline]
     pub(super) fn key(&mut self, name: Token) -> KeyId {
+        let fresh = self.history.key_names.len() as u32;
+        let id = self.key_ids.id(GLOBAL, name, fresh);
+        self.known_key(id, name)
+    }
+
+    /// The key of a number that [`TokenTable::touch`] looked at.
+    #[inline]
+    fn touched_key(&mut self, touched: Touched, number: i64) -> KeyId {
+        let fresh = self.history.key_names.len() as u32;
+        let id = self.key_ids.touched_id(touched, GLOBAL, number, fresh);
+        self.known_key(id, Token::Int(number))
+    }
+
+    /// Keeps the name of a key whose id is new.
+    #[inline]
+    fn known_key(&mut self, id: u32, name: Token) -> KeyId {
         let names = &mut self.history.key_names;
-        let id = self.key_ids.id(GLOBAL, name, names.len() as u32);
         if id as usize == names.len() {
             names.push(name);
         }
@@ -319,8 +335,23 @@ impl HistoryBuilder {
 
     #[inline]
     pub(super) fn value(&mut self, key: KeyId, name: Token) -> ValueId {
+        let fresh = self.history.value_names.len() as u32;
+        let id = self.value_ids.id(key, name, fresh);
+        self.known_value(id, key, name)
+    }
+
+    /// The value of a number that [`TokenTable::touch`] looked at.
+    #[inline]
+    fn touched_value(&mut self, touched: Touched, key: KeyId, number: i64) -> ValueId {
+        let fresh = self.history.value_names.len() as u32;
+        let id = self.value_ids.touched_id(touched, key, number, fresh);
+        self.known_value(id, key, Token::Int(number))
+    }
+
+    /// Keeps the name of a value whose id is new.
+    #[inline]
+    fn known_value(&mut self, id: u32, key: KeyId, name: Token) -> ValueId {
         let parts = &mut self.history;
-        let id = self.value_ids.id(key, name, parts.value_names.len() as u32);
         if id as usize == parts.value_names.len() {
             parts.value_names.push(name);
             parts.value_key.push(key);

@@ -27,14 +27,14 @@ struct NumberTable {
 }
 
 impl NumberTable {
-    /// The id of a pair; `fresh` if the pair is new.
+    /// The id of a pair with this hash; `fresh` if the pair is new.
     #[inline]
-    fn id(&mut self, scope: u32, number: i64, fresh: u32) -> u32 {
+    fn id(&mut self, hash: usize, scope: u32, number: i64, fresh: u32) -> u32 {
         if self.n_used * 4 >= self.slots.len() * 3 {
             self.grow();
         }
         let mask = self.slots.len() - 1;
-        let mut at = hash(scope, number) & mask;
+        let mut at = hash & mask;
         loop {
             let slot = self.slots[at];
             if slot.id == FREE {
@@ -69,12 +69,12 @@ impl NumberTable {
         }
     }
 
-    /// Loads the slot where a pair would be, so that asking for its id soon finds it in the cache.
+    /// Loads the slot where a pair with this hash would be, so that asking for its id soon finds it in the cache.
     #[inline]
-    fn touch(&self, scope: u32, number: i64) -> u32 {
+    fn touch(&self, hash: usize) -> u32 {
         match self.slots.len() {
             0 => 0,
-            size => self.slots[hash(scope, number) & (size - 1)].id,
+            size => self.slots[hash & (size - 1)].id,
         }
     }
 
@@ -108,6 +108,9 @@ fn hash(scope: u32, number: i64) -> usize {
     ((wide >> 64) as u64 ^ wide as u64) as usize
 }
 
+/// Numbers from here on never have a place in a stretch: random ones, hashes, the marks of an initial state.
+const SMALL: u64 = 1 << 28;
+
 /// A scope's stretch has room for at most so many numbers for each that was seen.
 const ROOM_A_NUMBER: u64 = 8;
 
@@ -116,7 +119,7 @@ const ROOM_A_NUMBER: u64 = 8;
 struct Stretch {
     start: u32,
     room: u32,
-    /// How many numbers of the scope were seen that fit 32 bits.
+    /// How many small numbers of the scope were seen.
     n_seen: u32,
 }
 
@@ -129,13 +132,9 @@ struct SmallTable {
 }
 
 impl SmallTable {
-    /// The id of a pair; `fresh` if the pair is new.
+    /// The id of a small number; `fresh` if the pair is new.
     #[inline]
     fn id(&mut self, scope: u32, number: i64, fresh: u32) -> u32 {
-        // Random numbers of 64 bits never have a place in a stretch, so no stretch is looked up for them.
-        if u32::try_from(number).is_err() {
-            return self.others.id(scope, number, fresh);
-        }
         if let Some(stretch) = self.stretches.get_mut(scope as usize)
             && (number as u64) < u64::from(stretch.room)
         {
@@ -150,6 +149,7 @@ impl SmallTable {
     }
 
     /// The id of a number that has no place in a stretch, unless it is given one now.
+    #[inline(never)]
     fn other_id(&mut self, scope: u32, number: i64, fresh: u32) -> u32 {
         if self.stretches.len() <= scope as usize {
             self.stretches
@@ -164,7 +164,7 @@ impl SmallTable {
                 return self.id(scope, number, fresh);
             }
         }
-        let id = self.others.id(scope, number, fresh);
+        let id = self.others.id(hash(scope, number), scope, number, fresh);
         self.stretches[scope as usize].n_seen += u32::from(id == fresh);
         id
     }
@@ -182,17 +182,14 @@ impl SmallTable {
         self.ids.extend(ids);
     }
 
-    /// Loads the place where a pair would be, so that asking for its id soon finds it in the cache.
+    /// Loads the place where a small number would be.
     #[inline]
     fn touch(&self, scope: u32, number: i64) -> u32 {
-        if u32::try_from(number).is_err() {
-            return self.others.touch(scope, number);
-        }
         match self.stretches.get(scope as usize) {
             Some(stretch) if (number as u64) < u64::from(stretch.room) => {
                 self.ids[stretch.start as usize + number as usize]
             }
-            _ => self.others.touch(scope, number),
+            _ => self.others.touch(hash(scope, number)),
         }
     }
 }
@@ -204,20 +201,56 @@ pub(super) struct TokenTable {
     others: FxHashMap<(u32, Token), u32>,
 }
 
+/// What [`TokenTable::touch`] found out of a number, for [`TokenTable::touched_id`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Touched {
+    hash: usize,
+    /// What stood there; it means nothing, but whoever uses it has waited for the memory.
+    pub(super) loaded: u32,
+}
+
 impl TokenTable {
     /// The id of a token; `fresh` if it is new.
     #[inline]
     pub(super) fn id(&mut self, scope: KeyId, token: Token, fresh: u32) -> u32 {
         match token {
-            Token::Int(number) => self.numbers.id(scope.0, number, fresh),
+            Token::Int(number) if (number as u64) < SMALL => {
+                self.numbers.id(scope.0, number, fresh)
+            }
+            Token::Int(number) => {
+                let hash = hash(scope.0, number);
+                self.numbers.others.id(hash, scope.0, number, fresh)
+            }
             other => *self.others.entry((scope.0, other)).or_insert(fresh),
         }
     }
 
-    /// Loads what asking for this number's id will need; the answer means nothing.
+    /// Loads what asking for this number's id will need.
     #[inline]
-    pub(super) fn touch(&self, scope: KeyId, number: i64) -> u32 {
-        self.numbers.touch(scope.0, number)
+    pub(super) fn touch(&self, scope: KeyId, number: i64) -> Touched {
+        if (number as u64) < SMALL {
+            let loaded = self.numbers.touch(scope.0, number);
+            return Touched { hash: 0, loaded };
+        }
+        let hash = hash(scope.0, number);
+        let loaded = self.numbers.others.touch(hash);
+        Touched { hash, loaded }
+    }
+
+    /// The id of a number that was touched; `fresh` if it is new.
+    #[inline]
+    pub(super) fn touched_id(
+        &mut self,
+        touched: Touched,
+        scope: KeyId,
+        number: i64,
+        fresh: u32,
+    ) -> u32 {
+        if (number as u64) < SMALL {
+            return self.numbers.id(scope.0, number, fresh);
+        }
+        let others = &mut self.numbers.others;
+        others.id(touched.hash, scope.0, number, fresh)
     }
 }
 
@@ -274,14 +307,23 @@ mod tests {
             let number = match below(20) {
                 0 => below(1 << 31) as i64,
                 1 => -(below(50) as i64),
-                2 => [i64::MIN, i64::MAX, 1 << 32, u32::MAX.into()][below(4) as usize],
+                2 => {
+                    [i64::MIN, i64::MAX, SMALL as i64 - 1, SMALL as i64, 1 << 32][below(5) as usize]
+                }
                 3..10 => below(2_000) as i64,
                 _ => below(100) as i64,
             };
             let fresh = known.len() as u32;
             let expected = *known.entry((scope, number)).or_insert(fresh);
             n_repeated += usize::from(expected != fresh);
-            assert_eq!(table.id(KeyId(scope), Token::Int(number), fresh), expected);
+            let scope = KeyId(scope);
+            let id = if below(2) == 0 {
+                table.id(scope, Token::Int(number), fresh)
+            } else {
+                let touched = table.touch(scope, number);
+                table.touched_id(touched, scope, number, fresh)
+            };
+            assert_eq!(id, expected);
         }
         assert!(n_repeated > 50_000 && known.len() > 50_000);
     }

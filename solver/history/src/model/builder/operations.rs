@@ -6,6 +6,7 @@ use super::super::build_error::BuildError;
 use super::super::compares::{CompareAndSet, CompareOutcome};
 use super::super::history::Op;
 use super::super::ids::{RangeId, TxnId, ValueId};
+use super::super::intern::Touched;
 use super::super::names::Token;
 use super::super::ranges::{RangeRow, Span};
 use super::{GLOBAL, HistoryBuilder};
@@ -165,17 +166,20 @@ impl HistoryBuilder {
         let start = self.history.ops.len();
         for run in run.chunks(WIDTH) {
             let mut keys = [GLOBAL; WIDTH];
-            let mut touched = 0;
-            for op in run {
-                touched ^= self.key_ids.touch(GLOBAL, op.key);
+            let mut touched = [Touched::default(); WIDTH];
+            let mut loaded = 0;
+            for (op, touched) in run.iter().zip(&mut touched) {
+                *touched = self.key_ids.touch(GLOBAL, op.key);
+                loaded ^= touched.loaded;
             }
-            for (op, key) in run.iter().zip(&mut keys) {
-                *key = self.key(Token::Int(op.key));
-                touched ^= self.value_ids.touch(*key, op.value);
+            for ((op, key), touched) in run.iter().zip(&mut keys).zip(&mut touched) {
+                *key = self.touched_key(*touched, op.key);
+                *touched = self.value_ids.touch(*key, op.value);
+                loaded ^= touched.loaded;
             }
-            std::hint::black_box(touched);
-            for (op, &key) in run.iter().zip(&keys) {
-                let value = self.value(key, Token::Int(op.value));
+            std::hint::black_box(loaded);
+            for ((op, &key), &touched) in run.iter().zip(&keys).zip(&touched) {
+                let value = self.touched_value(touched, key, op.value);
                 self.history.ops.push(if op.is_write {
                     Op::Write { key, value }
                 } else {
