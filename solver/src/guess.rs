@@ -13,9 +13,11 @@ pub(crate) fn newest(
 ) -> Option<VersionId> {
     let versions = base.versions();
     let own = place.get(reader as usize)?;
-    let at = |version: VersionId| match versions.is_initial(version) {
-        true => Some(0),
-        false => place.get(versions.writer(version) as usize).copied(),
+    let at = |version: VersionId| {
+        if versions.is_initial(version) {
+            return Some(0);
+        }
+        place.get(versions.writer(version) as usize).copied()
     };
     let earlier = candidates
         .iter()

@@ -30,6 +30,9 @@ pub fn hold_by_graph(history: &History, session_order: bool) -> Option<bool> {
     Some(is_repeatable(&of) && some_versions(&of, &keys, &mut Vec::new()))
 }
 
+/// All that a transaction read: keys, and who wrote what was read.
+type Way = Vec<(KeyId, Option<usize>)>;
+
 /// The most combinations of what transactions can have read that are tried.
 const MAX_READS: usize = 3_000;
 
@@ -38,15 +41,15 @@ const MAX_READS: usize = 3_000;
 pub fn hold_by_sources(history: &History, session_order: bool) -> Option<bool> {
     for txns in effects(history)? {
         let mut n_tried = 1;
-        let mut all: Vec<Vec<Vec<(KeyId, Option<usize>)>>> = Vec::new();
+        let mut all: Vec<Vec<Way>> = Vec::new();
         for &txn in &txns {
-            let mut repeatable: Vec<Vec<(KeyId, Option<usize>)>> = Vec::new();
+            let mut repeatable: Vec<Way> = Vec::new();
             for way in ways(history, &txns, txn)? {
                 let place = |it: TxnId| txns.iter().position(|&other| other == it);
                 let reads = way
                     .iter()
                     .map(|&(_, key, from)| (key, from.and_then(place)));
-                let mut reads: Vec<(KeyId, Option<usize>)> = reads.collect();
+                let mut reads: Way = reads.collect();
                 reads.sort_unstable();
                 reads.dedup();
                 if !reads.windows(2).any(|pair| pair[0].0 == pair[1].0)
@@ -74,11 +77,7 @@ pub fn hold_by_sources(history: &History, session_order: bool) -> Option<bool> {
 }
 
 /// Tries everything that the transactions can have read.
-fn some_sources(
-    of: &mut Abstract,
-    left: &[Vec<Vec<(KeyId, Option<usize>)>>],
-    keys: &[KeyId],
-) -> bool {
+fn some_sources(of: &mut Abstract, left: &[Vec<Way>], keys: &[KeyId]) -> bool {
     let Some((ways, rest)) = left.split_first() else {
         return some_versions(of, keys, &mut Vec::new());
     };

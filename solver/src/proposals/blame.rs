@@ -74,7 +74,7 @@ impl Blame<'_, '_, '_> {
         let Some(reader) = base.node(reader) else {
             return;
         };
-        let is = |it: &Taken| self.search.reads[it.0].writer(base, it.1) == writer;
+        let is = |it: &Taken| super::reads::writer(base, it.1) == writer;
         let found: Vec<Taken> = self.of(reader, key).filter(is).collect();
         self.blamed.extend(found);
     }

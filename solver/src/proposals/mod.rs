@@ -14,7 +14,7 @@ mod tests;
 use batsat::{BasicSolver, Lit, SolverInterface, Var, lbool};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use reads::{OpenRead, Place, open_reads, places};
+use reads::{OpenRead, Place, open_reads, places, writer};
 
 use crate::budget::Budget;
 use crate::cases::{Cases, Taken, cases};
@@ -332,7 +332,7 @@ impl Search<'_, '_> {
                 reader: self.base.txn(read.reader),
                 op: program.op(it) as usize,
                 key: read.key,
-                writer: read.writer(self.base, version),
+                writer: writer(self.base, version),
             }));
         }
         sources
@@ -405,7 +405,7 @@ impl Cases for Search<'_, '_> {
     fn choice(&self, choice: usize, cases: Vec<(VersionId, Proof)>) -> Proof {
         let read = &self.reads[choice];
         let cases = cases.into_iter();
-        let cases = cases.map(|(it, why)| (read.writer(self.base, it), why));
+        let cases = cases.map(|(it, why)| (writer(self.base, it), why));
         read.choice(self.base, cases.collect())
     }
 }

@@ -26,13 +26,13 @@ pub(super) struct OpenRead {
     pub(super) known: Option<VersionId>,
 }
 
-impl OpenRead {
-    /// Who wrote a version.
-    pub(super) fn writer(&self, base: &Resolved, version: VersionId) -> Option<TxnId> {
-        let versions = base.versions();
-        (!versions.is_initial(version)).then(|| base.txn(versions.writer(version)))
-    }
+/// Who wrote a version; nobody, if it is the initial one.
+pub(super) fn writer(base: &Resolved, version: VersionId) -> Option<TxnId> {
+    let versions = base.versions();
+    (!versions.is_initial(version)).then(|| base.txn(versions.writer(version)))
+}
 
+impl OpenRead {
     /// That none of these cases can be.
     pub(super) fn choice(&self, base: &Resolved, cases: Vec<(Option<TxnId>, Proof)>) -> Proof {
         Proof::Choice {
