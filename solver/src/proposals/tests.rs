@@ -100,7 +100,7 @@ fn agree(n_seeds: u64, drawn: fn(u64) -> History, models: &[Model], witness: boo
     for seed in 0..n_seeds {
         let history = drawn(seed);
         for &model in models {
-            let spec = spec(model, (seed / 2) % 2 == 0);
+            let spec = spec(model, (seed / 2).is_multiple_of(2));
             let Some(truth) = truth(&history, spec) else {
                 counts.n_large += 1;
                 continue;
@@ -111,7 +111,7 @@ fn agree(n_seeds: u64, drawn: fn(u64) -> History, models: &[Model], witness: boo
                     counts.n_sources += usize::from(!certificate.sources.is_empty());
                 }
                 Verdict::Violated(Counterexample::Cyclic(Proof::Choice { .. })) => {
-                    counts.n_cases += 1
+                    counts.n_cases += 1;
                 }
                 Verdict::Violated(_) => {}
                 Verdict::Unknown(reason) => panic!("seed {seed}: {reason}"),
@@ -250,7 +250,8 @@ fn searches_that_leave_something_out_are_caught() {
         ("rc reads a key once", repeat_reads, drawn, [Model::Rc]),
     ];
     for (what, damage, drawn, [model]) in damages {
-        let is_caught = |seed: &u64| is_fooled(&drawn(*seed), spec(model, seed % 2 == 0), damage);
+        let is_caught =
+            |seed: &u64| is_fooled(&drawn(*seed), spec(model, seed.is_multiple_of(2)), damage);
         let seed = (0..20_000).find(is_caught);
         println!("{what}: caught by history {seed:?}");
         assert!(seed.is_some(), "{what}: not caught");
