@@ -211,7 +211,8 @@ fn shares_are_shares_in_the_words_as_in_the_figure() {
             "\"king-cobra-hw\", \"--txns\", \"10000\", \"--keys\", \"10000\"",
             "\"mini\", \"--txns\", \"100\"",
         )
-        .replace("kind = \"bars\"", "kind = \"detection\"");
+        .replace("kind = \"bars\"", "kind = \"detection\"")
+        .replace("series = \"workload\"", "");
     let file = scratch.put("s.toml", study);
     let out = scratch.path("out");
     let said = expect(0, &["ablate", &file, "--out", &out, "--seeds", "2"]);
