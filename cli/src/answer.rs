@@ -6,6 +6,7 @@ use std::time::Duration;
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::Checked;
 use kingsnake_solver::auto::Asked;
+use kingsnake_solver::certify::Traces;
 use kingsnake_solver::check::{CheckStats, Decider};
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, Status, visible};
@@ -27,6 +28,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// Who gave it.
     pub decider: Decider,
+    /// What was traced in the history, if anybody asked.
+    pub traces: Option<Traces>,
     /// What it took, without reading.
     pub stats: CheckStats,
     /// What happened, if the level is violated.

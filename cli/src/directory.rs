@@ -63,7 +63,7 @@ pub fn expect_usable(path: &Path) -> Result<()> {
 }
 
 /// Writes everything.
-pub fn write(path: &Path, history: &History, found: &Found, head: &Head<'_>) -> Result<()> {
+pub fn write(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>) -> Result<()> {
     let trouble = || format!("cannot write {}", path.display());
     let name = path
         .file_name()
@@ -71,7 +71,7 @@ pub fn write(path: &Path, history: &History, found: &Found, head: &Head<'_>) -> 
     let process = std::process::id();
     let aside = path.with_file_name(format!(".{name}.{process}.new"));
     let old = path.with_file_name(format!(".{name}.{process}.old"));
-    let written = fill(&aside, history, found, head);
+    let written = fill(&aside, meaning, found, head);
     if written.is_err() {
         let _ = fs::remove_dir_all(&aside);
     }
@@ -86,18 +86,18 @@ pub fn write(path: &Path, history: &History, found: &Found, head: &Head<'_>) -> 
     Ok(())
 }
 
-fn fill(path: &Path, history: &History, found: &Found, head: &Head<'_>) -> Result<()> {
+fn fill(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>) -> Result<()> {
     fs::create_dir(path)?;
-    let meaning = Meaning::of(history);
+    let history = meaning.history();
     for class in &found.anomalies.classes {
         fs::write(
             path.join(format!("{}.txt", class.name)),
-            class_text(&meaning, class),
+            class_text(meaning, class),
         )?;
         let pictures = path.join(class.name);
         fs::create_dir(&pictures)?;
         for (at, example) in class.examples.iter().enumerate() {
-            let told = story_by(&meaning, widest_spec(history), example);
+            let told = story_by(meaning, widest_spec(history), example);
             let labels = Labels::new(history, &told.txns);
             let scene = picture::scene(history, &labels, example);
             fs::write(

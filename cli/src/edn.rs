@@ -8,12 +8,13 @@ use kingsnake_solver::model::{History, KeyId, Op, Status, Token, TxnId, ValueId}
 use kingsnake_solver::verdict::{Counterexample, Finding, Proof, Step, StepReason};
 
 use crate::anomalies::Found;
+use crate::meaning::TracedHistory;
 
 /// More examples of a class are only counted.
 const MOST_EXAMPLES: usize = 100;
 
 /// The map; `status` is the exit status.
-pub fn document(history: &History, found: Option<&Found>, status: u8) -> String {
+pub fn document(traced: &TracedHistory<'_>, found: Option<&Found>, status: u8) -> String {
     let valid = match status {
         0 => "true",
         1 => "false",
@@ -22,8 +23,8 @@ pub fn document(history: &History, found: Option<&Found>, status: u8) -> String 
     let mut out = format!("{{:valid? {valid}");
     if let Some(found) = found {
         let writer = Writer {
-            meaning: Meaning::of(history),
-            history,
+            meaning: traced.meaning(),
+            history: traced.history(),
         };
         let classes = &found.anomalies.classes;
         let names: Vec<String> = classes.iter().map(|it| format!(":{}", it.name)).collect();
@@ -51,7 +52,7 @@ fn set(names: &Names) -> String {
 }
 
 struct Writer<'h> {
-    meaning: Meaning<'h>,
+    meaning: &'h Meaning<'h>,
     history: &'h History,
 }
 

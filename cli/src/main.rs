@@ -21,6 +21,7 @@ mod isolation;
 mod json;
 mod limits;
 mod many;
+mod meaning;
 mod memory;
 mod ordered;
 mod output;

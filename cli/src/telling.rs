@@ -1,9 +1,10 @@
 //! What happened, in the words of `kingsnake-tell`. Words, page and pictures all take their names from its labels.
 
+use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_solver::verdict::Counterexample;
-use kingsnake_tell::{AnomalyName, LINEARIZABLE, Labels, Story, story};
+use kingsnake_tell::{AnomalyName, LINEARIZABLE, Labels, Story, story_by};
 
 /// A violation, told.
 #[derive(Clone, Debug)]
@@ -18,12 +19,13 @@ pub struct Telling {
 
 /// Tells a counterexample to linearizability: with the times, which the other levels' stories need less.
 pub fn tell_linearizable(
-    history: &History,
+    meaning: &Meaning<'_>,
     spec: Spec,
     promise: &str,
     counterexample: &Counterexample,
 ) -> Telling {
-    let mut telling = tell(history, spec, counterexample);
+    let mut telling = tell(meaning, spec, counterexample);
+    let history = meaning.history();
     let story = &mut telling.story;
     story.headline = story.headline.replace(&spec.to_string(), promise);
     LINEARIZABLE.clone_into(&mut story.definition);
@@ -59,8 +61,8 @@ fn since(time: i64, origin: i64) -> String {
 }
 
 /// Tells a counterexample.
-pub fn tell(history: &History, spec: Spec, counterexample: &Counterexample) -> Telling {
-    let story = story(history, spec, counterexample);
+pub fn tell(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Telling {
+    let story = story_by(meaning, spec, counterexample);
     Telling {
         name: story.name,
         story,

@@ -74,6 +74,19 @@ fn cobra_records_out_of_place_are_refused() {
 }
 
 #[test]
+fn a_cobra_log_that_fits_no_layout_is_refused_for_that_whatever_else_is_wrong() {
+    // The same transaction twice, then a record cut off: the second is what says how far the file can be trusted.
+    let twice = cobra(&[(b'S', &[1]), (b'C', &[1]), (b'S', &[1]), (b'C', &[1])]);
+    let duplicate = error(Format::Cobra, &twice);
+    assert_eq!(duplicate.place(), Place::Offset(18));
+    let cut = error(Format::Cobra, [&twice, &b"S12"[..]].concat());
+    assert_eq!(
+        cut.to_string(),
+        "history, byte 36: found a record S cut off after 3 bytes, expected 9 bytes"
+    );
+}
+
+#[test]
 fn a_cobra_log_that_ends_within_a_transaction_leaves_it_unknown() {
     let bytes = cobra(&[(b'S', &[1]), (b'C', &[1]), (b'S', &[2]), (b'W', &[5, 6, 7])]);
     let history = read(Format::Cobra, bytes).history;

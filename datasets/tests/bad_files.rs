@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use kingsnake_datasets::{Format, InputProblem, ReadOptions, open};
 use kingsnake_history::budget::Budget;
+use kingsnake_history::rng::Rng;
 use refusal::{error, read};
 
 #[test]
@@ -121,13 +122,10 @@ fn much_garbage_is_answered_at_once() {
     const SIZE: usize = 64 << 20;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("garbage");
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut rng = Rng::new(1);
     let mut bytes = Vec::with_capacity(SIZE);
     while bytes.len() < SIZE {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend(state.to_le_bytes());
+        bytes.extend(rng.number().to_le_bytes());
     }
     fs::write(&path, &bytes).unwrap();
     let start = Instant::now();

@@ -10,7 +10,7 @@ use kingsnake_encodings::BackendOptions;
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::auto::{Asked, LevelAnswer, auto, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::certify::Meaning;
+use kingsnake_solver::certify::{Meaning, Traces};
 use kingsnake_solver::check::Engines;
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::Level;
@@ -28,6 +28,7 @@ use crate::assumptions::assumed;
 use crate::directory::Head;
 use crate::input::{load, thinned};
 use crate::limits::{self, is_stdio, within};
+use crate::meaning::TracedHistory;
 use crate::memory;
 use crate::output::put;
 use crate::page::survey as page;
@@ -58,7 +59,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     };
     let surveyed = within(&budget, work);
     drop(drawing);
-    let (survey, parsed, warnings) = match surveyed {
+    let (survey, parsed, traces, warnings) = match surveyed {
         Ok(surveyed) => surveyed,
         Err(error) => match limits::stopped(&error) {
             Some(reason) => return stopped(&survey, reason, files.json.as_deref()),
@@ -92,7 +93,8 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             status: survey.status(),
             command: &survey.command(),
         };
-        write_anomalies(&parsed.history, survey.found.as_ref(), &files, &head)?;
+        let traced = TracedHistory::resumed(&parsed.history, traces);
+        write_anomalies(&traced, survey.found.as_ref(), &files, &head)?;
         if let Some(path) = &report {
             put(path, &survey.page(&parsed, &warnings, start.elapsed()))?;
         }
@@ -206,7 +208,7 @@ impl Survey {
         args: &CheckArgs,
         budget: &Budget,
         mut progress: CheckListener,
-    ) -> Result<(Survey, Parsed, Vec<String>)> {
+    ) -> Result<(Survey, Parsed, Option<Traces>, Vec<String>)> {
         let plan = &self.plan;
         progress.event(ProgressEvent::Phase(Phase::Parse));
         let parsed = thinned(load(&args.history, &args.read, budget)?, plan);
@@ -240,14 +242,16 @@ impl Survey {
         let trouble = troubles.into_iter().next();
         let mut warnings: Vec<String> = parsed.warnings.clone();
         warnings.extend(trouble);
-        let meaning = Meaning::of(&parsed.history);
-        self.whys = self.answers.iter().map(|it| why(&meaning, it)).collect();
-        match anomalies::find(&meaning, budget)? {
+        let traced = TracedHistory::new(&parsed.history);
+        let meaning = traced.meaning();
+        self.whys = self.answers.iter().map(|it| why(meaning, it)).collect();
+        match anomalies::find(meaning, budget)? {
             Ok(found) => self.found = Some(found),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
         self.shown = anomalies::shown(&parsed.history, budget);
-        Ok((self, parsed, warnings))
+        let traces = traced.into_traces();
+        Ok((self, parsed, traces, warnings))
     }
 
     fn rows(&self) -> impl Iterator<Item = (&Asked, &LevelAnswer)> {

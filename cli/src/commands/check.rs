@@ -9,12 +9,11 @@ use kingsnake_encodings::proof::{Checked, Proving, instance_path};
 use kingsnake_encodings::{BackendOptions, CoolerSource};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::certify::Meaning;
+use kingsnake_solver::certify::Traces;
 use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::linearizable::check_linearizable;
-use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 use kingsnake_solver::prune::Device;
 use kingsnake_solver::verdict::Verdict;
@@ -26,6 +25,7 @@ use crate::args::{CheckArgs, FileArgs};
 use crate::assumptions::assumed;
 use crate::input::{self, load, thinned};
 use crate::limits::{self, is_stdio, within};
+use crate::meaning::TracedHistory;
 use crate::ordered;
 use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
@@ -95,8 +95,9 @@ pub fn run(
     let explains = args.explains;
     let writing = limits::for_writing(&budget, bounds);
     let delivered = within(&writing, move || {
-        let answer = told(answer, explains || files.report.is_some());
-        deliver(&answer, &files, voice, words)?;
+        let mut answer = told(answer, explains || files.report.is_some());
+        let traces = answer.traces.take();
+        deliver(&answer, traces, &files, voice, words)?;
         for hint in &answer.hints {
             voice.hint(hint);
         }
@@ -189,6 +190,7 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
     Answer {
         plan,
         parsed: None,
+        traces: None,
         verdict: Verdict::Unknown(reason),
         decider: Decider::Nobody,
         stats: CheckStats::default(),
@@ -313,16 +315,19 @@ fn answer(
     for &(name, time) in &report.stats.phases {
         spend(&mut phases, name, time);
     }
-    let mut found = None;
+    let (mut found, mut traces) = (None, None);
     if args.wants_anomalies() {
-        match anomalies::find(&Meaning::of(&parsed.history), budget)? {
+        let traced = TracedHistory::new(&parsed.history);
+        match anomalies::find(traced.meaning(), budget)? {
             Ok(all) => found = Some(all),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
+        traces = traced.into_traces();
     }
     let answer = Answer {
         plan,
         parsed: Some(parsed),
+        traces,
         verdict: report.verdict,
         decider: report.decider,
         stats: report.stats,
@@ -350,13 +355,15 @@ fn told(mut answer: Answer, orders: bool) -> Answer {
     }
     if let (Verdict::Violated(counterexample), Some(parsed)) = (&answer.verdict, &answer.parsed) {
         let begun = Instant::now();
-        let (history, spec) = (&parsed.history, answer.plan.spec);
+        let traced = TracedHistory::resumed(&parsed.history, answer.traces.take());
+        let (meaning, spec) = (traced.meaning(), answer.plan.spec);
         let telling = if answer.plan.level == Level::Linearizable {
-            tell_linearizable(history, spec, &answer.plan.promise(), counterexample)
+            tell_linearizable(meaning, spec, &answer.plan.promise(), counterexample)
         } else {
-            tell(history, spec, counterexample)
+            tell(meaning, spec, counterexample)
         };
         answer.telling = Some(telling);
+        answer.traces = traced.into_traces();
         spend(&mut answer.phases, Phase::Explain.name(), begun.elapsed());
         answer.time += begun.elapsed();
     }
@@ -409,6 +416,7 @@ fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
 /// Says the verdict first, then writes the files, so that a full disk does not swallow an answer.
 fn deliver(
     answer: &Answer,
+    traces: Option<Traces>,
     files: &FileArgs,
     voice: Voice,
     words: fn(&Answer, Voice) -> String,
@@ -437,7 +445,8 @@ fn deliver(
             status: answer.status(),
             command: &answer.plan.short_command(),
         };
-        write_anomalies(history, answer.found.as_ref(), files, &head)?;
+        let traced = TracedHistory::resumed(history, traces);
+        write_anomalies(&traced, answer.found.as_ref(), files, &head)?;
     }
     if let Some(path) = &files.certificate {
         match (&answer.verdict, answer.history()) {
@@ -484,16 +493,16 @@ fn deliver(
 
 /// Writes Elle's map and the directory of anomalies, where they were asked for.
 pub fn write_anomalies(
-    history: &History,
+    traced: &TracedHistory<'_>,
     found: Option<&Found>,
     files: &FileArgs,
     head: &directory::Head<'_>,
 ) -> Result<()> {
     if let Some(path) = &files.edn {
-        put(path, &edn::document(history, found, head.status))?;
+        put(path, &edn::document(traced, found, head.status))?;
     }
     if let (Some(path), Some(found)) = (&files.directory, found) {
-        directory::write(path, history, found, head)?;
+        directory::write(path, traced.meaning(), found, head)?;
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
-use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
@@ -26,6 +25,7 @@ use crate::commit_certificate::{CommitClaim, write};
 use crate::directory::Head;
 use crate::input::load;
 use crate::limits::{self, within};
+use crate::meaning::TracedHistory;
 use crate::ordered::{Ordered, ordered};
 use crate::output::put;
 use crate::plan::quoted_path;
@@ -76,17 +76,19 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             let parsed = assumed(parsed, &args.assume)?;
             let verdict = check(&parsed.history, spec, &budget)?;
             let found = if args.wants_anomalies() {
-                anomalies::find(&Meaning::of(&parsed.history), &budget)?.ok()
+                let traced = TracedHistory::new(&parsed.history);
+                let found = anomalies::find(traced.meaning(), &budget)?.ok();
+                (found, traced.into_traces())
             } else {
-                None
+                (None, None)
             };
             Ok((parsed, verdict, found))
         }
     };
-    let (parsed, verdict, found) = match within(&budget, work) {
+    let (parsed, verdict, (found, traces)) = match within(&budget, work) {
         Ok((parsed, verdict, found)) => (Some(parsed), verdict, found),
         Err(error) => match limits::stopped(&error) {
-            Some(reason) => (None, WeakVerdict::Unknown(reason.clone()), None),
+            Some(reason) => (None, WeakVerdict::Unknown(reason.clone()), (None, None)),
             None => return Err(error),
         },
     };
@@ -94,10 +96,12 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         voice.warn(warning);
     }
     let history = parsed.as_ref().map(|parsed| &parsed.history);
+    let traced = history.map(|history| TracedHistory::resumed(history, traces));
     let answer = Weak {
         explains: args.explains,
         spec,
         history,
+        traced: traced.as_ref(),
         verdict: &verdict,
         subject: subject(&args.history, history),
         found: found.as_ref(),
@@ -126,7 +130,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         }
         say(&words).context("cannot write to stdout")?;
     }
-    if let Some(history) = history {
+    if let Some(traced) = &traced {
         let name = level.name();
         let head = Head {
             verdict: format!("{}: {}", answer.word(), spec),
@@ -136,7 +140,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
                 quoted_path(&args.history)
             ),
         };
-        write_anomalies(history, found.as_ref(), files, &head)?;
+        write_anomalies(traced, found.as_ref(), files, &head)?;
     }
     if let Some(path) = &files.json {
         put(path, &format!("{:#}\n", answer.json(start)))?;
@@ -227,6 +231,7 @@ struct Weak<'a> {
     explains: bool,
     spec: WeakSpec,
     history: Option<&'a History>,
+    traced: Option<&'a TracedHistory<'a>>,
     verdict: &'a WeakVerdict,
     subject: String,
     /// Every class of anomaly, where they were looked for.
@@ -345,10 +350,11 @@ impl Weak<'_> {
 
     /// What happened; `None` where nothing went wrong.
     fn story(&self) -> Option<Told> {
-        self.story_of(self.history?, self.verdict)
+        self.story_of(self.traced?, self.verdict)
     }
 
-    fn story_of(&self, history: &History, verdict: &WeakVerdict) -> Option<Told> {
+    fn story_of(&self, traced: &TracedHistory<'_>, verdict: &WeakVerdict) -> Option<Told> {
+        let history = traced.history();
         match verdict {
             WeakVerdict::EitherWay {
                 txn,
@@ -356,9 +362,12 @@ impl Weak<'_> {
                 took_effect,
             } => {
                 let who = Labels::new(history, &[*txn]).txn(*txn);
-                let mut told = self.story_of(&history.with_status(*txn, Status::Aborted), lost)?;
-                let history = history.with_status(*txn, Status::Committed);
-                let took_effect = self.story_of(&history, took_effect)?;
+                let of_end = |status, verdict| {
+                    let history = history.with_status(*txn, status);
+                    self.story_of(&TracedHistory::new(&history), verdict)
+                };
+                let mut told = of_end(Status::Aborted, lost)?;
+                let took_effect = of_end(Status::Committed, took_effect)?;
                 let indented =
                     |lines: Vec<String>| lines.into_iter().map(|line| format!("  {line}"));
                 let mut lines = vec![format!("Suppose that {who} did not take effect:")];
@@ -376,9 +385,9 @@ impl Weak<'_> {
                 op,
                 key,
                 cases,
-            } => self.story_of_cases(history, (*reader, *op, *key), cases),
+            } => self.story_of_cases(traced, (*reader, *op, *key), cases),
             WeakVerdict::Aggregate { reader, nth } => {
-                let asked = condition_words(history, *reader, *nth, None)?;
+                let asked = condition_words(traced.meaning(), *reader, *nth, None)?;
                 let name = impossible_result();
                 Some(Told {
                     name: name.short.to_owned(),
@@ -409,7 +418,11 @@ impl Weak<'_> {
                     session_order: self.spec.session_order,
                     real_time: None,
                 };
-                let telling = tell(history, spec, &Counterexample::Local(findings.clone()));
+                let telling = tell(
+                    traced.meaning(),
+                    spec,
+                    &Counterexample::Local(findings.clone()),
+                );
                 let story = telling.story;
                 Some(Told {
                     name: telling.name.short.to_owned(),
@@ -427,16 +440,17 @@ impl Weak<'_> {
     /// What happened, whichever version a read was of.
     fn story_of_cases(
         &self,
-        history: &History,
+        traced: &TracedHistory<'_>,
         (reader, op, key): (TxnId, usize, KeyId),
         cases: &[(Option<TxnId>, WeakVerdict)],
     ) -> Option<Told> {
+        let history = traced.history();
         let sources = cases.iter().filter_map(|case| case.0);
         let labels = Labels::new(history, &sources.chain([reader]).collect::<Vec<TxnId>>());
         let (who, what) = (labels.txn(reader), labels.key(key));
         let mut told: Option<Told> = None;
         let asked = op.checked_sub(history.ops(reader).len());
-        let asked = asked.and_then(|nth| condition_words(history, reader, nth, Some(key)));
+        let asked = asked.and_then(|nth| condition_words(traced.meaning(), reader, nth, Some(key)));
         let mut lines = vec![match asked {
             Some(asked) if cases.is_empty() => format!("{asked}, which no version of it explains."),
             Some(asked) => format!("{asked}, from one of {} sources.", cases.len()),
@@ -447,7 +461,7 @@ impl Weak<'_> {
         }];
         for (source, case) in cases {
             let source = source.map_or("the initial state".to_owned(), |it| labels.txn(it));
-            let case = self.story_of(history, case)?;
+            let case = self.story_of(traced, case)?;
             lines.push(format!("Suppose that {who} read {what} from {source}:"));
             lines.extend(case.lines.iter().map(|line| format!("  {line}")));
             match &mut told {

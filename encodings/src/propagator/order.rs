@@ -86,10 +86,11 @@ impl Order {
             return false;
         }
         if self.places[from as usize] > self.places[to as usize] && !self.frozen {
-            if !self.search_after(to, from) {
+            self.stamp += 1;
+            if !self.search::<true>(to, from) {
                 return false;
             }
-            self.search_before(from, to);
+            self.search::<false>(from, to);
             self.reorder();
         }
         self.link(edge, from, to);
@@ -113,72 +114,51 @@ impl Order {
         self.linked.push(edge as u32);
     }
 
-    /// Collects what follows `start` up to the place of `goal`; false when that is `goal` itself.
-    fn search_after(&mut self, start: u32, goal: u32) -> bool {
-        self.stamp += 1;
+    /// Collects what follows `start` up to the place of `goal`, or what precedes it down to there; false when that is `goal`
+    /// itself. What both directions find for an edge that closes no cycle is disjoint.
+    fn search<const FORWARD: bool>(&mut self, start: u32, goal: u32) -> bool {
+        let (set, first, next) = if FORWARD {
+            (&mut self.after, &self.first_out, &self.next_out)
+        } else {
+            (&mut self.before, &self.first_in, &self.next_in)
+        };
         let limit = self.places[goal as usize];
-        self.after.clear();
-        self.after.push(start);
+        set.clear();
+        set.push(start);
         self.seen[start as usize] = self.stamp;
-        let mut next = 0;
-        while next < self.after.len() {
-            let node = self.after[next];
-            next += 1;
-            for &to in self.known.successors(node) {
-                let place = self.places[to as usize];
-                if place < limit {
-                    if self.seen[to as usize] != self.stamp {
-                        self.seen[to as usize] = self.stamp;
-                        self.after.push(to);
-                    }
-                } else if place == limit {
-                    return false;
+        let mut at = 0;
+        while at < set.len() {
+            let node = set[at];
+            at += 1;
+            let mut edge = first[node as usize];
+            let linked = std::iter::from_fn(|| {
+                let (from, to) = (edge != NONE).then(|| self.sides.ends(edge as usize))?;
+                edge = next[edge as usize];
+                Some(if FORWARD { to } else { from })
+            });
+            let known = if FORWARD {
+                self.known.successors(node)
+            } else {
+                self.known.predecessors(node)
+            };
+            let is_goal_met = known.iter().copied().chain(linked).any(|other| {
+                let place = self.places[other as usize];
+                let is_within = if FORWARD {
+                    place < limit
+                } else {
+                    place > limit
+                };
+                if is_within && self.seen[other as usize] != self.stamp {
+                    self.seen[other as usize] = self.stamp;
+                    set.push(other);
                 }
-            }
-            let mut edge = self.first_out[node as usize];
-            while edge != NONE {
-                let (_, to) = self.sides.ends(edge as usize);
-                let place = self.places[to as usize];
-                if place < limit {
-                    if self.seen[to as usize] != self.stamp {
-                        self.seen[to as usize] = self.stamp;
-                        self.after.push(to);
-                    }
-                } else if place == limit {
-                    return false;
-                }
-                edge = self.next_out[edge as usize];
+                place == limit
+            });
+            if is_goal_met {
+                return false;
             }
         }
         true
-    }
-
-    /// Collects what precedes `start` down to the place of `floor`. It is disjoint from what [`Order::search_after`] found.
-    fn search_before(&mut self, start: u32, floor: u32) {
-        let limit = self.places[floor as usize];
-        self.before.clear();
-        self.before.push(start);
-        self.seen[start as usize] = self.stamp;
-        let mut next = 0;
-        while next < self.before.len() {
-            let node = self.before[next];
-            next += 1;
-            for &from in self.known.predecessors(node) {
-                if self.places[from as usize] > limit && self.seen[from as usize] != self.stamp {
-                    self.seen[from as usize] = self.stamp;
-                    self.before.push(from);
-                }
-            }
-            let mut edge = self.first_in[node as usize];
-            while edge != NONE {
-                let (from, _) = self.sides.ends(edge as usize);
-                if self.places[from as usize] > limit && self.seen[from as usize] != self.stamp {
-                    self.seen[from as usize] = self.stamp;
-                    self.before.push(from);
-                }
-                edge = self.next_in[edge as usize];
-            }
-        }
     }
 
     /// Gives the places of both sets to the earlier set first, each in its old order.

@@ -3,6 +3,7 @@
 //! A side's slack is the least distance that one of its edges runs forward (negative: backward). The side with the larger slack is
 //! tried first; the larger the difference, the surer the guess.
 
+use kingsnake_context::rng::Rng;
 use rustsat::types::Lit;
 
 use super::graph::Sides;
@@ -63,7 +64,7 @@ pub(crate) fn guess(
             })
             .fold(f64::MAX, f64::min)
     };
-    let mut coin = u64::from(seed).wrapping_mul(2) + 1;
+    let mut rng = Rng::new(u64::from(seed));
     let mut first = Vec::with_capacity(sides.n_constraints());
     let mut sureness = Vec::with_capacity(sides.n_constraints());
     for constraint in 0..sides.n_constraints() as u32 {
@@ -72,10 +73,7 @@ pub(crate) fn guess(
         let negated = match phase {
             FirstPhase::Estimate | FirstPhase::Topological => either < or,
             FirstPhase::None => false,
-            FirstPhase::Random => {
-                coin = coin.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                coin >> 63 == 1
-            }
+            FirstPhase::Random => rng.number() >> 63 == 1,
         };
         first.push(Lit::new(constraint, negated));
         sureness.push((either - or).abs());

@@ -63,17 +63,18 @@ impl Ranked {
 mod tests {
     use std::collections::BTreeSet;
 
+    use kingsnake_context::rng::Rng;
+
     use super::*;
 
     #[test]
     fn it_agrees_with_a_tree() {
-        let mut seed = 1u64;
+        let mut rng = Rng::new(1);
         for size in [1, 63, 64, 65, 5000] {
             let (mut ranked, mut tree) = (Ranked::new(size), BTreeSet::new());
             for _ in 0..4000 {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let number = (seed >> 33) as usize % size;
-                if seed >> 63 == 0 {
+                let number = rng.below(size);
+                if rng.below(2) == 0 {
                     ranked.insert(number);
                     tree.insert(number);
                 } else {

@@ -94,17 +94,14 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
+    use kingsnake_context::rng::Rng;
+
     use super::*;
 
     #[test]
     fn components_are_those_of_mutual_reachability() {
-        let mut state = 1u64;
-        let mut below = |n: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % n
-        };
+        let mut rng = Rng::new(1);
+        let mut below = |n: u64| rng.below(n as usize) as u64;
         for _ in 0..200 {
             let n_nodes = 1 + below(9) as usize;
             let edges: Vec<(u32, u32)> = (0..below(16))

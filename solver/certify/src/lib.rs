@@ -26,6 +26,7 @@ mod standing;
 mod table;
 pub mod weak;
 mod weak_absents;
+mod weak_blocks;
 pub mod weak_cycle;
 mod weak_orders;
 mod weak_past;
@@ -34,5 +35,5 @@ mod weak_reads;
 mod weak_sees;
 mod weak_writers;
 
-pub use meaning::Meaning;
+pub use meaning::{Meaning, Traces};
 pub use refusal::Refusal;

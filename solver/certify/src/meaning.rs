@@ -20,6 +20,15 @@ const NOBODY: u32 = u32::MAX;
 /// The history with its values traced to their writers.
 pub struct Meaning<'h> {
     history: &'h History,
+    traces: Traces,
+    /// What is assumed of whom a transaction read a key from.
+    assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
+    /// The same of single operations.
+    assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
+}
+
+/// What was traced, without the history. Who moves a history keeps it meanwhile, and need not trace again.
+pub struct Traces {
     counts: Vec<bool>,
     /// For each value, two transactions that did not abort and left it in its key: wrote it last, or appended it.
     writers: Vec<[u32; 2]>,
@@ -28,35 +37,57 @@ pub struct Meaning<'h> {
     /// For each key, every transaction that did not abort and wrote it, and what it left. Only kept where there are predicates.
     left_by: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
     conditions: Option<Conditions>,
-    /// What is assumed of whom a transaction read a key from.
-    assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
-    /// The same of single operations.
-    assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
     /// For each key, the transactions that did not abort and left it without a row, and what they left. Only kept where
     /// range queries or named tombstones make it matter.
     deletes: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
 }
 
 impl<'h> Meaning<'h> {
+    /// The meaning of a history from what was traced in it before.
+    ///
+    /// # Panics
+    /// If they are of a history of another size.
+    pub fn resumed(history: &'h History, traces: Traces) -> Self {
+        let sizes = (traces.counts.len(), traces.writers.len());
+        assert_eq!(
+            sizes,
+            (history.n_txns(), history.n_values()),
+            "traces of another history"
+        );
+        Meaning {
+            history,
+            traces,
+            assumed: RefCell::default(),
+            assumed_reads: RefCell::default(),
+        }
+    }
+
+    /// What was traced.
+    pub fn into_traces(self) -> Traces {
+        self.traces
+    }
+
     /// Traces every value.
     pub fn of(history: &'h History) -> Self {
         let mut meaning = Meaning {
             history,
-            counts: Vec::with_capacity(history.n_txns()),
-            writers: vec![[NOBODY; 2]; history.n_values()],
-            more: FxHashMap::default(),
-            left_by: FxHashMap::default(),
-            conditions: Conditions::of(history),
+            traces: Traces {
+                counts: Vec::with_capacity(history.n_txns()),
+                writers: vec![[NOBODY; 2]; history.n_values()],
+                more: FxHashMap::default(),
+                left_by: FxHashMap::default(),
+                conditions: Conditions::of(history),
+                deletes: FxHashMap::default(),
+            },
             assumed: RefCell::default(),
             assumed_reads: RefCell::default(),
-            deletes: FxHashMap::default(),
         };
         // Who wrote a key last, among the operations seen so far, from a transaction's last to its first.
         let mut seen = vec![NOBODY; history.n_keys()];
         let mut unsure: FxHashMap<ValueId, Vec<TxnId>> = FxHashMap::default();
         for txn in history.txns() {
             let status = history.status(txn);
-            meaning.counts.push(status == Status::Committed);
+            meaning.traces.counts.push(status == Status::Committed);
             if status != Status::Aborted {
                 meaning.take_writes(txn, &mut seen);
             }
@@ -82,17 +113,25 @@ impl<'h> Meaning<'h> {
             if is_overwritten && matches!(op, Op::Write { .. }) {
                 continue;
             }
-            if self.conditions.is_some() {
-                self.left_by.entry(key).or_default().push((txn, value));
+            if self.traces.conditions.is_some() {
+                self.traces
+                    .left_by
+                    .entry(key)
+                    .or_default()
+                    .push((txn, value));
             }
             if deletes_matter && is_hidden(self.history, value, false) {
-                self.deletes.entry(key).or_default().push((txn, value));
+                self.traces
+                    .deletes
+                    .entry(key)
+                    .or_default()
+                    .push((txn, value));
             }
-            let row = &mut self.writers[value.index()];
+            let row = &mut self.traces.writers[value.index()];
             match row {
                 [NOBODY, _] => row[0] = txn.0,
                 [_, NOBODY] => row[1] = txn.0,
-                _ => self.more.entry(value).or_default().push(txn),
+                _ => self.traces.more.entry(value).or_default().push(txn),
             }
         }
     }
@@ -102,10 +141,10 @@ impl<'h> Meaning<'h> {
     fn count_observed(&mut self, unsure: &FxHashMap<ValueId, Vec<TxnId>>) {
         let history = self.history;
         let is_unsure = |&(txn, _): &(TxnId, ValueId)| history.status(txn) == Status::Unknown;
-        let deleted = self.deletes.iter();
+        let deleted = self.traces.deletes.iter();
         let deleted = deleted.filter(|(_, deletes)| deletes.iter().any(is_unsure));
         let deleted: Vec<KeyId> = deleted.map(|(&key, _)| key).collect();
-        let counted = history.txns().filter(|txn| self.counts[txn.index()]);
+        let counted = history.txns().filter(|txn| self.traces.counts[txn.index()]);
         let mut fresh: Vec<TxnId> = counted.collect();
         for value in history
             .version_orders()
@@ -166,7 +205,7 @@ impl<'h> Meaning<'h> {
     }
 
     fn count(&mut self, txn: TxnId, fresh: &mut Vec<TxnId>) {
-        if !std::mem::replace(&mut self.counts[txn.index()], true) {
+        if !std::mem::replace(&mut self.traces.counts[txn.index()], true) {
             fresh.push(txn);
         }
     }
@@ -178,7 +217,11 @@ impl<'h> Meaning<'h> {
 
     /// Whether a transaction took effect.
     pub fn counts(&self, txn: TxnId) -> bool {
-        self.counts.get(txn.index()).copied().unwrap_or(false)
+        self.traces
+            .counts
+            .get(txn.index())
+            .copied()
+            .unwrap_or(false)
     }
 
     /// The value that a transaction left in a key.
@@ -222,10 +265,10 @@ impl<'h> Meaning<'h> {
     /// The transaction other than `reader` that left a value, if any did; `None` if several did.
     #[allow(clippy::option_option)] // Nobody, one, or it is not certain.
     fn others(&self, reader: TxnId, value: ValueId) -> Option<Option<TxnId>> {
-        if self.more.contains_key(&value) {
+        if self.traces.more.contains_key(&value) {
             return None;
         }
-        let left = self.writers[value.index()].into_iter();
+        let left = self.traces.writers[value.index()].into_iter();
         let mut others = left.filter(|&txn| txn != NOBODY && txn != reader.0);
         match (others.next(), others.next()) {
             (_, Some(_)) => None,
@@ -235,7 +278,7 @@ impl<'h> Meaning<'h> {
 
     /// The keys that some transaction that did not abort left without a row.
     pub(super) fn deleted(&self) -> impl Iterator<Item = KeyId> + '_ {
-        self.deletes.keys().copied()
+        self.traces.deletes.keys().copied()
     }
 
     /// The transactions other than `reader` that did not abort and left a key so that it seemed to have no row.
@@ -245,7 +288,7 @@ impl<'h> Meaning<'h> {
         key: KeyId,
         shows_deleted: bool,
     ) -> impl Iterator<Item = TxnId> + '_ {
-        let deletes = self.deletes.get(&key).into_iter().flatten();
+        let deletes = self.traces.deletes.get(&key).into_iter().flatten();
         deletes
             .filter(move |&&(txn, left)| {
                 txn != reader && is_hidden(self.history, left, shows_deleted)
@@ -321,13 +364,13 @@ impl<'h> Meaning<'h> {
 
     /// Whether exactly one transaction left a value. (What the initial state held has no place in an order but its head.)
     pub fn is_unique(&self, value: ValueId) -> bool {
-        let [one, other] = self.writers[value.index()];
+        let [one, other] = self.traces.writers[value.index()];
         one != NOBODY && other == NOBODY
     }
 
     /// Whether a transaction other than `reader` that did not abort left a value.
     pub fn is_left(&self, reader: TxnId, value: ValueId) -> bool {
-        let mut left = self.writers[value.index()].into_iter();
+        let mut left = self.traces.writers[value.index()].into_iter();
         left.any(|txn| txn != NOBODY && txn != reader.0)
     }
 
@@ -471,7 +514,7 @@ impl<'h> Meaning<'h> {
     }
 
     pub(super) fn conditions(&self) -> Option<&Conditions> {
-        self.conditions.as_ref()
+        self.traces.conditions.as_ref()
     }
 
     /// Every version of a row that satisfies a condition, or does not.
@@ -483,10 +526,14 @@ impl<'h> Meaning<'h> {
         is: bool,
     ) -> Vec<Version> {
         let history = self.history;
-        let initial = self.conditions.as_ref().and_then(|it| it.initial(key));
+        let initial = self
+            .traces
+            .conditions
+            .as_ref()
+            .and_then(|it| it.initial(key));
         let satisfies = |row: ValueId| history.satisfies(query, row);
         let initial = (initial.is_some_and(satisfies) == is).then_some(None);
-        let left = self.left_by.get(&key).into_iter().flatten();
+        let left = self.traces.left_by.get(&key).into_iter().flatten();
         let others = left.filter(|it| it.0 != reader && satisfies(it.1) == is);
         others.map(|it| Some(it.0)).chain(initial).collect()
     }
@@ -501,9 +548,9 @@ impl<'h> Meaning<'h> {
                 if rest.iter().any(|&other| other != value) {
                     return Vec::new();
                 }
-                let two = self.writers[value.index()].into_iter();
+                let two = self.traces.writers[value.index()].into_iter();
                 let two = two.filter(|&txn| txn != NOBODY).map(TxnId);
-                let more = self.more.get(&value).into_iter().flatten().copied();
+                let more = self.traces.more.get(&value).into_iter().flatten().copied();
                 let others = two.chain(more).filter(|&txn| txn != reader).map(Some);
                 let initial = self.history.is_initial(value).then_some(None);
                 others.chain(initial).collect()

@@ -11,6 +11,7 @@ use super::Refusal;
 use super::meaning::{Meaning, Version};
 use super::sorted::SortedKeys;
 use super::weak_absents::PastKeys;
+use super::weak_blocks::{Blocks, PlacedRead};
 use super::weak_orders::check_lists;
 use super::weak_past::Pasts;
 use super::weak_plain::Prepared;
@@ -111,6 +112,8 @@ fn replay_settled(
     let has_clock = |model: Model| matches!(model, Model::Cc | Model::Psi);
     let mut txns = history.txns();
     let has_pasts = txns.any(|txn| has_clock(spec.model_of(history, txn)));
+    // A range query asks for all keys of a past.
+    let in_blocks = !spec.session_order && history.n_ranges() == 0;
     let n_queried = if history.n_ranges() > 0 {
         history.n_sessions()
     } else {
@@ -123,7 +126,8 @@ fn replay_settled(
         wary: Wary::of(&meaning),
         writers: KeyWriters::of(history, numbered),
         by_number: None,
-        pasts: has_pasts.then(|| Pasts::new(history, spec.session_order)),
+        pasts: (has_pasts && !in_blocks).then(|| Pasts::new(history, spec.session_order)),
+        blocks: (has_pasts && in_blocks).then(Blocks::default),
         last_writer: FxHashMap::default(),
         newest: vec![(NOBODY, 0); history.n_keys()],
         seen_by: vec![NOBODY; history.n_txns()],
@@ -136,6 +140,7 @@ fn replay_settled(
     for &txn in order {
         replay.transaction(txn)?;
     }
+    replay.blocks()?;
     check_lists(history, order)?;
     replay.version_orders()?;
     replay.assumptions()
@@ -194,6 +199,8 @@ pub(super) struct Replay<'h> {
     by_number: Option<KeyWriters>,
     /// For causal consistency and parallel snapshot isolation.
     pub(super) pasts: Option<Pasts<'h>>,
+    /// In their place where sessions have no order, so that pasts are sets.
+    blocks: Option<Blocks>,
     /// For parallel snapshot isolation, the last writer of each key so far.
     last_writer: FxHashMap<KeyId, TxnId>,
     /// For each key, who last read from a writer of it, and the latest place of these writers.
@@ -233,7 +240,7 @@ impl Replay<'_> {
         if model.is_weak() || model == Model::Psi {
             self.aggregates(txn)?;
         }
-        if self.pasts.is_some() {
+        if self.pasts.is_some() || self.blocks.is_some() {
             self.keep_past(txn, model, &reads);
         }
         if model.is_weak() || model == Model::Psi {
@@ -286,6 +293,9 @@ impl Replay<'_> {
         if let Some(pasts) = &mut self.pasts {
             pasts.take(txn, &self.sources);
         }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.take(self.sources.iter().map(|source| self.place[source.index()]));
+        }
     }
 
     /// Checks that the reads of a transaction missed nothing that they saw.
@@ -310,16 +320,40 @@ impl Replay<'_> {
                 Model::RcSo | Model::Ra => self.spec.session_order,
                 _ => true,
             };
-            if has_newer || looks_back && self.happened_between(txn, model, read.key, from) {
-                let key = self.history.key_name(read.key);
-                return Err(format!(
-                    "operation {} of {} read key {key} although it saw a newer version",
-                    read.op,
-                    self.name(txn)
-                ));
+            let past = match model {
+                Model::Cc | Model::Psi => self.blocks.as_mut(),
+                _ => None,
+            };
+            if let Some(blocks) = past {
+                blocks.ask(PlacedRead {
+                    place: self.place[txn.index()],
+                    op: read.op,
+                    key: read.key,
+                    from,
+                });
+            } else if has_newer || looks_back && self.happened_between(txn, model, read.key, from) {
+                return Err(self.stale(txn, read.op, read.key));
             }
         }
         Ok(())
+    }
+
+    /// Checks the reads whose pasts are asked for in blocks.
+    fn blocks(&self) -> Result<(), String> {
+        let stale = self.blocks.as_ref();
+        stale
+            .and_then(|it| it.stale_read(&self.writers))
+            .map_or(Ok(()), |read| {
+                Err(self.stale(self.order[read.place as usize - 1], read.op, read.key))
+            })
+    }
+
+    fn stale(&self, txn: TxnId, op: usize, key: KeyId) -> String {
+        format!(
+            "operation {op} of {} read key {} although it saw a newer version",
+            self.name(txn),
+            self.history.key_name(key)
+        )
     }
 
     /// Notes that a transaction saw another, for the keys that it reads.

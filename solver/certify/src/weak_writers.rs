@@ -31,6 +31,15 @@ impl KeyWriters {
         KeyWriters { start, writers }
     }
 
+    /// The writers of the only key.
+    #[cfg(test)]
+    pub(super) fn of_one_key(writers: &[u32]) -> Self {
+        KeyWriters {
+            start: vec![0, writers.len() as u32],
+            writers: writers.to_vec(),
+        }
+    }
+
     /// The same with other numbers, by which each key's are sorted.
     pub(super) fn renumbered(&self, number: &[u32]) -> Self {
         let mut writers: Vec<u32> = self.writers.clone();

@@ -35,24 +35,7 @@ struct Lab<'h> {
 
 /// Judges every level; `with_times` says whether `pl-si` is among them.
 pub fn judge(history: &History, with_times: bool) -> Naive {
-    let n = history.n_txns();
-    let empty = || vec![vec![false; n]; n];
-    let mut lab = Lab {
-        history,
-        versions: versions(history),
-        edges: [empty(), empty(), empty(), empty(), empty()],
-        n_mismatches: 0,
-        n_findings: 0,
-    };
-    lab.ww();
-    for txn in history.txns() {
-        if history.status(txn) == Status::Committed {
-            lab.reads(txn);
-            for predicate in history.predicates(txn) {
-                lab.predicate(txn, predicate);
-            }
-        }
-    }
+    let lab = Lab::of(history);
     let levels = PlLevel::ALL.into_iter();
     let levels = levels.filter(|&level| level != PlLevel::PlSi || with_times);
     let holds = levels.filter(|&level| lab.holds(level)).collect();
@@ -61,6 +44,17 @@ pub fn judge(history: &History, with_times: bool) -> Naive {
         n_mismatches: lab.n_mismatches,
         n_findings: lab.n_findings,
     }
+}
+
+/// Whether nothing is wrong by itself, and every dependency runs forwards in an order of all transactions.
+pub fn is_along(history: &History, order: &[TxnId]) -> bool {
+    let lab = Lab::of(history);
+    let place = |txn: usize| order.iter().position(|it| it.index() == txn);
+    let forwards = |edges: &Matrix| {
+        (0..edges.len())
+            .all(|from| (0..edges.len()).all(|to| !edges[from][to] || place(from) < place(to)))
+    };
+    lab.n_mismatches == 0 && lab.n_findings == 0 && lab.edges.iter().all(forwards)
 }
 
 /// The last write of each committed transaction to each key, in the given order.
@@ -107,7 +101,30 @@ fn last_write(history: &History, txn: TxnId, key: KeyId, before: usize) -> Optio
     written.next_back()
 }
 
-impl Lab<'_> {
+impl<'h> Lab<'h> {
+    /// Every dependency of a history.
+    fn of(history: &'h History) -> Self {
+        let n = history.n_txns();
+        let empty = || vec![vec![false; n]; n];
+        let mut lab = Lab {
+            history,
+            versions: versions(history),
+            edges: [empty(), empty(), empty(), empty(), empty()],
+            n_mismatches: 0,
+            n_findings: 0,
+        };
+        lab.ww();
+        for txn in history.txns() {
+            if history.status(txn) == Status::Committed {
+                lab.reads(txn);
+                for predicate in history.predicates(txn) {
+                    lab.predicate(txn, predicate);
+                }
+            }
+        }
+        lab
+    }
+
     fn add(&mut self, kind: Dependency, from: Option<TxnId>, to: Option<TxnId>) {
         if let (Some(from), Some(to)) = (from, to)
             && from != to

@@ -1,6 +1,6 @@
 //! Aggregates in words: what a transaction asked for, what it was told, and what the rows that it can have counted give.
 
-use kingsnake_history::model::{Act, Condition, History, KeyId, Predicate, Token, TxnId};
+use kingsnake_history::model::{Act, Condition, KeyId, Predicate, Token, TxnId};
 
 use crate::certify::Meaning;
 use crate::story::Teller;
@@ -12,14 +12,13 @@ const LISTED: usize = 4;
 
 /// What a condition or aggregate of a transaction, by its place among them, says of a row; or, without a row, what it returned.
 pub fn condition_words(
-    history: &History,
+    meaning: &Meaning<'_>,
     txn: TxnId,
     nth: usize,
     key: Option<KeyId>,
 ) -> Option<String> {
-    let predicate = history.predicates(txn).nth(nth)?;
-    let meaning = Meaning::of(history);
-    let words = Words::new(&meaning, &[txn]);
+    let predicate = meaning.history().predicates(txn).nth(nth)?;
+    let words = Words::new(meaning, &[txn]);
     match (predicate.act, key) {
         (Act::Aggregate { .. }, None) => Some(words.counted(txn, predicate)),
         (Act::Aggregate { .. }, Some(key)) => {

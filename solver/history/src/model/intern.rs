@@ -256,6 +256,8 @@ impl TokenTable {
 
 #[cfg(test)]
 mod tests {
+    use kingsnake_context::rng::Rng;
+
     use super::*;
 
     #[test]
@@ -293,13 +295,8 @@ mod tests {
     fn numbers_keep_their_ids_whatever_the_order_in_which_they_come() {
         let mut known: FxHashMap<(u32, i64), u32> = FxHashMap::default();
         let mut table = TokenTable::default();
-        let mut state = 1_u64;
-        let mut below = |bound: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % bound
-        };
+        let mut rng = Rng::new(1);
+        let mut below = |bound: u64| rng.below(bound as usize) as u64;
         let mut n_repeated = 0;
         for _ in 0..200_000 {
             let scope = below(300) as u32;

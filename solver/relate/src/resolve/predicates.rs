@@ -3,7 +3,10 @@
 //!
 //! A row no version of which satisfies the condition says nothing: whichever version was there, it was not returned.
 
-use rustc_hash::FxHashMap;
+use std::iter::Peekable;
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ResolveError;
 use super::attribute::Writers;
@@ -21,6 +24,8 @@ use crate::model::{
 pub(super) struct Matching {
     /// Sorted by key; the versions of each are sorted.
     of_query: Vec<Vec<(KeyId, Vec<VersionId>)>>,
+    /// The table of each key.
+    table_of: Vec<Option<u32>>,
     /// What transactions of unknown end that nobody observed left in each key.
     pub(super) unsure: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
 }
@@ -65,17 +70,27 @@ impl Matching {
                     .push((txn, write.value));
             }
         }
-        let mut index = Index {
-            history,
-            rows,
-            columns: FxHashMap::default(),
-        };
-        let mut of_query = Vec::with_capacity(history.queries().len());
-        for query in 0..history.queries().len() as u32 {
-            budget.check()?;
-            of_query.push(index.matching(query));
-        }
-        Ok(Some(Matching { of_query, unsure }))
+        let keys = (0..history.n_keys() as u32).map(KeyId);
+        let table_of: Vec<Option<u32>> = keys.map(|key| history.table_of(key)).collect();
+        let index = Index::new(history, &table_of, rows);
+        let queries = (0..history.queries().len() as u32).into_par_iter();
+        let of_query: Result<Vec<_>, StopReason> = queries
+            .map(|query| {
+                budget.check()?;
+                Ok(index.matching(query))
+            })
+            .collect();
+        Ok(Some(Matching {
+            of_query: of_query?,
+            table_of,
+            unsure,
+        }))
+    }
+
+    /// The most rows that conditions did not choose, and may have read.
+    pub(super) fn n_looked_at(&self, history: &History) -> usize {
+        let all = history.all_predicates().iter();
+        all.map(|it| self.of_query(it.1.query).len()).sum()
     }
 
     pub(super) fn of_query(&self, query: u32) -> &[(KeyId, Vec<VersionId>)] {
@@ -94,61 +109,70 @@ impl Matching {
 /// Rows by the cells of the columns that conditions ask for.
 struct Index<'h> {
     history: &'h History,
-    rows: Vec<VersionRow>,
+    /// The rows of each table that are there.
+    tables: Vec<Vec<VersionRow>>,
     /// For each table and column, the rows by their cells, sorted: numbers by size, texts by symbol.
     columns: FxHashMap<(u32, Column), Vec<(Token, u32)>>,
 }
 
-impl Index<'_> {
-    fn matching(&mut self, query: u32) -> Vec<(KeyId, Vec<VersionId>)> {
-        let history = self.history;
-        let asked = &history.queries()[query as usize];
-        let mut bounds = Vec::new();
-        collect_bounds(&asked.condition, &mut bounds);
-        let mut fewest: Option<(usize, Bounds)> = None;
-        for (column, intervals) in bounds {
-            let sorted = self.column(asked.table, column);
-            let n_rows = intervals.iter().map(|it| within(sorted, *it).len()).sum();
-            if fewest.as_ref().is_none_or(|it| n_rows < it.0) {
-                fewest = Some((n_rows, (column, intervals)));
+impl<'h> Index<'h> {
+    fn new(history: &'h History, table_of: &[Option<u32>], rows: Vec<VersionRow>) -> Self {
+        let mut tables = vec![Vec::new(); history.tables().len()];
+        for row in rows.into_iter().filter(|it| !history.is_absence(it.2)) {
+            if let Some(table) = table_of[row.0.index()] {
+                tables[table as usize].push(row);
             }
         }
-        let places: Vec<u32> = match fewest {
-            None => (0..self.rows.len() as u32).collect(),
-            Some((_, (column, intervals))) => {
-                let sorted = self.column(asked.table, column);
-                let found = intervals.iter().flat_map(|it| within(sorted, *it));
-                found.map(|it| it.1).collect()
+        let mut asked = Vec::new();
+        for query in history.queries() {
+            let mut bounds = Vec::new();
+            collect_bounds(&query.condition, &mut bounds);
+            asked.extend(bounds.iter().map(|it| (query.table, it.0)));
+        }
+        let asked: FxHashSet<(u32, Column)> = asked.into_iter().collect();
+        let columns = asked.into_par_iter().map(|(table, column)| {
+            let rows = tables[table as usize].iter().enumerate();
+            let cells = rows.map(|(place, row)| (history.cell(row.2, column), place as u32));
+            let mut cells: Vec<(Token, u32)> = cells.collect();
+            cells.sort_unstable();
+            ((table, column), cells)
+        });
+        let columns = columns.collect::<Vec<_>>().into_iter().collect();
+        Index {
+            history,
+            tables,
+            columns,
+        }
+    }
+
+    fn matching(&self, query: u32) -> Vec<(KeyId, Vec<VersionId>)> {
+        let asked = &self.history.queries()[query as usize];
+        let rows = &self.tables[asked.table as usize];
+        let mut bounds = Vec::new();
+        collect_bounds(&asked.condition, &mut bounds);
+        let spans = bounds.iter().map(|(column, intervals)| {
+            let sorted = &self.columns[&(asked.table, *column)];
+            let spans = intervals.iter().map(|it| within(sorted, *it));
+            spans.collect::<Vec<_>>()
+        });
+        let fewest = spans.min_by_key(|spans| spans.iter().map(|it| it.len()).sum::<usize>());
+        let is = |row: &VersionRow| self.history.satisfies(query, row.2);
+        let mut matching: Vec<(KeyId, VersionId)> = match fewest {
+            None => {
+                let found = rows.iter().filter(|&it| is(it));
+                found.map(|it| (it.0, it.1)).collect()
+            }
+            Some(spans) => {
+                let found = spans.into_iter().flatten();
+                let found = found.map(|it| rows[it.1 as usize]).filter(is);
+                found.map(|it| (it.0, it.1)).collect()
             }
         };
-        let mut matching: Vec<(KeyId, VersionId)> = places
-            .into_iter()
-            .map(|place| self.rows[place as usize])
-            .filter(|&(key, _, value)| {
-                history.table_of(key) == Some(asked.table) && history.satisfies(query, value)
-            })
-            .map(|(key, version, _)| (key, version))
-            .collect();
         matching.sort_unstable();
         let by_key = matching.chunk_by(|one, other| one.0 == other.0);
         by_key
             .map(|rows| (rows[0].0, rows.iter().map(|row| row.1).collect()))
             .collect()
-    }
-
-    fn column(&mut self, table: u32, column: Column) -> &[(Token, u32)] {
-        let (history, rows) = (self.history, &self.rows);
-        self.columns.entry((table, column)).or_insert_with(|| {
-            let cells = rows.iter().enumerate();
-            let cells = cells.filter(|(_, row)| {
-                history.table_of(row.0) == Some(table) && !history.is_absence(row.2)
-            });
-            let mut cells: Vec<(Token, u32)> = cells
-                .map(|(place, row)| (history.cell(row.2, column), place as u32))
-                .collect();
-            cells.sort_unstable();
-            cells
-        })
     }
 }
 
@@ -199,12 +223,14 @@ fn collect_bounds(condition: &Condition, bounds: &mut Vec<Bounds>) {
 
 impl Walk<'_> {
     /// Takes what the conditions say that a transaction asked before an operation.
-    pub(super) fn ask(&mut self, node: Node, txn: TxnId, at: usize) -> Result<(), ResolveError> {
-        let history = self.history;
-        for (nth, predicate) in history.predicates(txn).enumerate() {
-            if predicate.at as usize != at {
-                continue;
-            }
+    pub(super) fn ask<'p>(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        left: &mut Peekable<impl Iterator<Item = (usize, &'p Predicate)>>,
+    ) -> Result<(), ResolveError> {
+        while let Some((nth, predicate)) = left.next_if(|it| it.1.at as usize <= at) {
             self.asking = Some(nth);
             if !matches!(predicate.act, Act::Aggregate { .. }) {
                 self.predicate(node, txn, predicate)?;
@@ -231,7 +257,7 @@ impl Walk<'_> {
         for (&key, unsure) in &matching.unsure {
             let mut others = unsure.iter().filter(|it| it.0 != txn);
             let counts = !matching.of_key(query, key).is_empty();
-            if history.table_of(key) == table
+            if matching.table_of[key.index()] == table
                 && let Some(&(writer, _)) =
                     others.find(|it| counts || history.satisfies(query, it.1))
             {
@@ -292,16 +318,16 @@ impl Walk<'_> {
                 continue;
             };
             chosen.push(key);
-            if history.table_of(key) == table {
+            if matching.table_of[key.index()] == table {
                 self.see(node, txn, at, key, query, false)?;
             }
         }
         chosen.sort_unstable();
-        for (key, _) in matching.of_query(query) {
+        for (key, matched) in matching.of_query(query) {
             self.poll.step()?;
             if chosen.binary_search(key).is_err() {
                 self.touch(txn, *key, false)?;
-                self.see(node, txn, at, *key, query, false)?;
+                self.see_among(node, txn, at, (*key, matched), query, false)?;
             }
         }
         Ok(())
@@ -314,6 +340,20 @@ impl Walk<'_> {
         txn: TxnId,
         at: usize,
         key: KeyId,
+        query: u32,
+        satisfies: bool,
+    ) -> Result<(), ResolveError> {
+        let matched = self.matching.map_or(&[][..], |it| it.of_key(query, key));
+        self.see_among(node, txn, at, (key, matched), query, satisfies)
+    }
+
+    /// The same, given the versions of the row that satisfy the condition.
+    fn see_among(
+        &mut self,
+        node: Node,
+        txn: TxnId,
+        at: usize,
+        (key, matched): (KeyId, &[VersionId]),
         query: u32,
         satisfies: bool,
     ) -> Result<(), ResolveError> {
@@ -331,11 +371,11 @@ impl Walk<'_> {
         if let Some(&(writer, _)) = unsure.find(|it| it.0 != txn) {
             return Err(self.unknown_delete(txn, key, writer));
         }
-        let matched = matching.of_key(query, key);
-        let mut candidates: Vec<VersionId> = self.numbering.of_key(key).collect();
-        candidates.retain(|version| matched.binary_search(version).is_ok() == satisfies);
-        candidates.retain(|&version| self.numbering.writer(version) != node);
-        self.see_one_of(node, at, key, candidates);
+        let candidates = self.numbering.of_key(key).filter(|version| {
+            matched.binary_search(version).is_ok() == satisfies
+                && self.numbering.writer(*version) != node
+        });
+        self.see_one_of(node, at, key, candidates.collect());
         Ok(())
     }
 

@@ -46,6 +46,9 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
+/// The most uncertain reads that memory is reserved for before they are known.
+const MOST_RESERVED: usize = 1 << 22;
+
 /// Resolves a history.
 pub(super) fn resolve(
     history: &History,
@@ -67,6 +70,10 @@ pub(super) fn resolve(
     }
     let mut walk = Walk::new(history, &writers, &absences, &numbering, &node_txn, budget);
     walk.matching = matching.as_ref();
+    if let Some(matching) = &matching {
+        let n_more = matching.n_looked_at(history);
+        walk.uncertain.reserve(n_more.min(MOST_RESERVED));
+    }
     walk.keep_reads = matches!(keep, Keep::All | Keep::Program);
     if walk.keep_reads {
         walk.program.reserve(history.n_ops());
@@ -239,9 +246,10 @@ impl<'h> Walk<'h> {
         if self.matching.is_some() && self.keep_reads {
             self.statements = history.statements(txn);
         }
+        let mut predicates = history.predicates(txn).enumerate().peekable();
         for (at, &op) in history.ops(txn).iter().enumerate() {
             if self.matching.is_some() {
-                self.ask(node, txn, at)?;
+                self.ask(node, txn, at, &mut predicates)?;
             }
             let (key, is_list) = match op {
                 Op::Read { key, .. } | Op::Write { key, .. } => (key, false),
@@ -270,7 +278,7 @@ impl<'h> Walk<'h> {
             }
         }
         if self.matching.is_some() {
-            self.ask(node, txn, history.ops(txn).len())?;
+            self.ask(node, txn, history.ops(txn).len(), &mut predicates)?;
         }
         self.link_own_writes(node, txn);
         if self.has_ranges {
