@@ -183,8 +183,6 @@ pub(super) struct Walk<'h> {
     pub(super) first_candidates: FxHashMap<u32, Vec<VersionId>>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
-    /// Whether there are range queries at all.
-    has_ranges: bool,
     /// The transaction under way, and what its range queries spanned so far.
     node: Node,
     pub(super) under: Under,
@@ -237,12 +235,17 @@ impl<'h> Walk<'h> {
             uncertain: Vec::new(),
             first_candidates: FxHashMap::default(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
-            has_ranges: history.n_ranges() > 0,
             node: 0,
             under: Under::default(),
             gaps: Vec::new(),
             program_gaps: Vec::new(),
         }
+    }
+
+    /// Whether there are range queries at all.
+    #[inline]
+    fn has_ranges(&self) -> bool {
+        self.history.n_ranges() > 0
     }
 
     fn transaction(&mut self, node: Node, txn: TxnId) -> Result<(), ResolveError> {
@@ -293,7 +296,7 @@ impl<'h> Walk<'h> {
         } else {
             self.link_own_writes(node, txn);
         }
-        if self.has_ranges {
+        if self.has_ranges() {
             let gaps = self.under.gaps().into_iter();
             self.gaps.extend(gaps.map(|places| Gap {
                 reader: node,
@@ -320,7 +323,7 @@ impl<'h> Walk<'h> {
                 own: None,
                 read: FirstRead::None,
             };
-            if self.has_ranges {
+            if self.has_ranges() {
                 self.take_out_of_gap(key);
             }
         }

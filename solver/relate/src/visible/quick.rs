@@ -292,9 +292,8 @@ impl<'a, R: QuickRules> Plain<'a, R> {
                 let below = keys.iter().zip(writers).skip(first);
                 let mut others = below.filter(|&(&it, &writer)| it == key && writer != seen);
                 match others.next() {
-                    None => {}
                     Some((_, &NO_NODE)) if self.rules.excludes_initial() => return false,
-                    Some((_, &NO_NODE)) => {}
+                    None | Some((_, &NO_NODE)) => {}
                     Some((_, &writer)) => pairs.push((seen, writer)),
                 }
             }
