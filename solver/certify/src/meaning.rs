@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::conditions::{Conditions, Look, look};
 use super::rows::{Sight, is_hidden, is_nothing, sight};
-use kingsnake_history::model::{History, KeyId, Op, Predicate, Status, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// A version of a key: who installed it, or nobody.
 pub type Version = Option<TxnId>;
@@ -412,56 +412,6 @@ impl<'h> Meaning<'h> {
         None
     }
 
-    /// Every version that explains what an operation saw of a key that its transaction had not written itself; `None` if there is no
-    /// such operation.
-    pub(super) fn external_sources(
-        &self,
-        reader: TxnId,
-        op: usize,
-        key: KeyId,
-    ) -> Option<Vec<Version>> {
-        let ops = self.history.ops(reader);
-        let mut before = ops.iter().take(op);
-        let is_own = before.any(|it| it.is_write() && it.key() == Some(key));
-        if op < ops.len() && is_own {
-            return None;
-        }
-        self.sources_of(reader, op, key)
-    }
-
-    /// Every version of a register that explains what one operation saw of it; `None` if the operation does not read it.
-    pub(super) fn sources_of(&self, reader: TxnId, op: usize, key: KeyId) -> Option<Vec<Version>> {
-        let ops = self.history.ops(reader);
-        if let Some(nth) = op.checked_sub(ops.len()) {
-            let predicate = self.history.predicates(reader).nth(nth)?;
-            return self.sources_by(reader, predicate, key);
-        }
-        let op = ops[op];
-        let seen = sight(self.history, op, key)?;
-        Some(self.possible(reader, key, &seen))
-    }
-
-    /// Every version of a row that explains what a condition said of it; none where what the transaction itself left, or was
-    /// returned, does not. `None` if the condition says nothing of it, or what the transaction left explains it.
-    fn sources_by(&self, reader: TxnId, predicate: &Predicate, key: KeyId) -> Option<Vec<Version>> {
-        let before = &self.history.ops(reader)[..predicate.at as usize];
-        let own = before.iter().rev().filter(|op| op.key() == Some(key));
-        let own = own.copied().find_map(written_by);
-        match (look(self.history, reader, predicate, key)?, own) {
-            (Look::Never, _) => Some(Vec::new()),
-            (Look::Satisfies(is), Some(own)) => {
-                (self.history.satisfies(predicate.query, own) != is).then(Vec::new)
-            }
-            (Look::Satisfies(is), None) => Some(self.satisfying(reader, key, predicate.query, is)),
-            (Look::Anything, Some(_)) => None,
-            (Look::Anything, None) => {
-                let mut any = self.satisfying(reader, key, predicate.query, true);
-                any.extend(self.satisfying(reader, key, predicate.query, false));
-                Some(any)
-            }
-        }
-    }
-
     /// Every version of a register that explains all that a transaction saw of it before it wrote it, and none if what it saw then
     /// is not what it wrote; `None` if it saw nothing.
     pub fn sources(&self, reader: TxnId, key: KeyId) -> Option<Vec<Version>> {
@@ -533,7 +483,7 @@ impl<'h> Meaning<'h> {
     }
 
     /// Every version of a register that explains what an operation saw of it.
-    fn possible(&self, reader: TxnId, key: KeyId, seen: &Sight) -> Vec<Version> {
+    pub(super) fn possible(&self, reader: TxnId, key: KeyId, seen: &Sight) -> Vec<Version> {
         match *seen {
             Sight::Values(ref values) => {
                 let Some((&value, rest)) = values.split_first() else {
