@@ -14,6 +14,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::commit_certificate::{push_sources, source};
+
 const VERSION: u32 = 1;
 
 /// The model of a certificate whose lines are moments.
@@ -127,6 +129,7 @@ pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String
             text.push(']');
         }
     }
+    push_sources(&mut text, history, &certificate.sources);
     text.push('\n');
     text
 }
@@ -220,6 +223,7 @@ fn parse(text: &str, history: &History) -> Result<CertificateClaim> {
         .map(|txn| (history.txn_token(txn), txn))
         .collect();
     let mut order = Vec::with_capacity(text.len() / 8);
+    let mut sources = Vec::new();
     let mut moments = (header.model == LINEARIZABLE).then(Vec::new);
     for (at, line) in lines {
         if let Some(moments) = &mut moments {
@@ -232,12 +236,25 @@ fn parse(text: &str, history: &History) -> Result<CertificateClaim> {
             });
             continue;
         }
+        if line.matches(',').count() >= 3
+            && let Ok(Value::Array(fields)) = serde_json::from_str(line)
+            && fields.len() == 4
+        {
+            let source = source(&fields, |name| txn(name, history, &by_name).ok());
+            sources.push(source.with_context(|| {
+                format!(
+                    "line {}: expected a read as [reader, operation, key's number, writer or false]",
+                    at + 1
+                )
+            })?);
+            continue;
+        }
         let point = point(line, spec.has_begins(history), history, &by_name)
             .with_context(|| format!("line {}", at + 1))?;
         order.push(point);
     }
     Ok(CertificateClaim {
-        certificate: Certificate { order },
+        certificate: Certificate { order, sources },
         spec,
         moments,
         refusals_count: header.refusals_count,
@@ -426,7 +443,7 @@ mod tests {
             point(0, Moment::Commit),
         ];
         for (model, order) in [(Model::Ser, whole), (Model::Si, halves)] {
-            let certificate = Certificate { order };
+            let certificate = Certificate::from(order);
             let claim = parse(&write(&history, spec(model), &certificate), &history).unwrap();
             assert_eq!(claim.certificate, certificate);
             assert_eq!(claim.spec, spec(model));
@@ -450,10 +467,10 @@ mod tests {
             ..strict
         };
         for spec in [strict, loose] {
-            let text = write(&history, spec, &Certificate { order: Vec::new() });
+            let text = write(&history, spec, &Certificate::from(Vec::new()));
             assert_eq!(parse(&text, &history).unwrap().spec, spec);
         }
-        let text = write(&history, loose, &Certificate { order: Vec::new() });
+        let text = write(&history, loose, &Certificate::from(Vec::new()));
         assert!(parse(&text.replace("older", "odder"), &history).is_err());
     }
 
@@ -461,7 +478,7 @@ mod tests {
     fn a_damaged_line_is_named() {
         let history = history();
         let order = vec![point(0, Moment::Whole), point(1, Moment::Whole)];
-        let good = write(&history, spec(Model::Ser), &Certificate { order });
+        let good = write(&history, spec(Model::Ser), &Certificate::from(order));
         for (from, to, line) in [
             ("-7", "-8", "line 3"),
             ("-7", "-7.5", "line 3"),
@@ -481,11 +498,7 @@ mod tests {
     #[test]
     fn another_history_has_another_fingerprint() {
         let history = history();
-        let good = write(
-            &history,
-            spec(Model::Ser),
-            &Certificate { order: Vec::new() },
-        );
+        let good = write(&history, spec(Model::Ser), &Certificate::from(Vec::new()));
         let mut builder = HistoryBuilder::new();
         let session = builder.session(Token::Int(1));
         builder

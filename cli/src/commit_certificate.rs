@@ -60,13 +60,18 @@ pub fn write(
     for &txn in order {
         let _ = write!(text, "\n{}", name(history, txn));
     }
+    push_sources(&mut text, history, sources);
+    text.push('\n');
+    text
+}
+
+/// Writes a line for each read that several can explain.
+pub fn push_sources(text: &mut String, history: &History, sources: &[OperationSource]) {
     for it in sources {
         let (reader, key) = (name(history, it.reader), it.key.0);
         let writer = it.writer.map_or("false".to_owned(), |it| name(history, it));
         let _ = write!(text, "\n[{reader},{},{key},{writer}]", it.op);
     }
-    text.push('\n');
-    text
 }
 
 /// Reads a certificate of commits for this history; `None` if the file is of another kind.
@@ -100,7 +105,8 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Commi
             bail!("{shown}: line {}: expected a transaction's name", at + 1);
         };
         if let Value::Array(fields) = &value {
-            let Some(source) = source(fields, &by_name) else {
+            let txn = |name: &Value| by_name.get(&name.to_string()).copied();
+            let Some(source) = source(fields, txn) else {
                 bail!(
                     "{shown}: line {}: expected a read as [reader, operation, key's number, writer or false]",
                     at + 1
@@ -130,11 +136,11 @@ pub fn read(path: &Path, bytes: &[u8], history: &History) -> Result<Option<Commi
     }))
 }
 
-fn source(fields: &[Value], by_name: &FxHashMap<String, TxnId>) -> Option<OperationSource> {
+/// Reads a line of a read that several can explain; `txn` is the transaction of a name.
+pub fn source(fields: &[Value], txn: impl Fn(&Value) -> Option<TxnId>) -> Option<OperationSource> {
     let [reader, op, key, writer] = fields else {
         return None;
     };
-    let txn = |name: &Value| by_name.get(&name.to_string()).copied();
     Some(OperationSource {
         reader: txn(reader)?,
         op: usize::try_from(op.as_u64()?).ok()?,

@@ -188,11 +188,61 @@ fn a_check_that_ran_out_of_time_is_left_out_on_the_other_histories_where_asked()
         assert!(said.stdout.contains("2 runs left out"), "{}", said.stdout);
         assert!(said.stdout.contains("n = 1 a check"), "{}", said.stdout);
         assert_eq!(cells(&scratch, "out").len(), 1);
+        let page = std::fs::read_to_string(scratch.path("out/report.html")).expect("a page");
+        assert!(
+            page.contains("2 runs were left out") && page.contains("✓ 1 cell, 2 runs left out")
+        );
     }
     line.pop();
     let said = expect(0, &line);
     assert!(!said.stdout.contains("left out"), "{}", said.stdout);
+    let page = std::fs::read_to_string(scratch.path("out/report.html")).expect("a page");
+    assert!(!page.contains("left out"));
     assert_eq!(cells(&scratch, "out").len(), 3);
+}
+
+#[test]
+fn shares_are_shares_in_the_words_as_in_the_figure() {
+    let scratch = Scratch::new();
+    let study = SLOW
+        .replace("values = [1, 2, 3, 4, 5, 6]", "values = [1]")
+        .replace("timeout = 0.4", "timeout = 20")
+        .replace(
+            "\"king-cobra-hw\", \"--txns\", \"10000\", \"--keys\", \"10000\"",
+            "\"mini\", \"--txns\", \"100\"",
+        )
+        .replace("kind = \"bars\"", "kind = \"detection\"")
+        .replace("series = \"workload\"", "");
+    let file = scratch.put("s.toml", study);
+    let out = scratch.path("out");
+    let said = expect(0, &["ablate", &file, "--out", &out, "--seeds", "2"]);
+    assert!(said.stdout.contains("0 of 2 (0–66 %)"), "{}", said.stdout);
+    let figure = std::fs::read_to_string(scratch.path("out/seeds.svg")).expect("a figure");
+    assert!(figure.contains("0 %"), "{figure}");
+}
+
+#[test]
+fn annealing_is_drawn_over_time_serial_and_coloured() {
+    let scratch = Scratch::new();
+    let (history, out) = (scratch.path("hw.jsonl"), scratch.path("anneal"));
+    let line = "generate king-cobra-hw --txns 400 --keys 200 --seed 1 --out";
+    let mut line: Vec<&str> = line.split(' ').collect();
+    line.push(&history);
+    expect(0, &line);
+    let options = "--session-order off --no-version-order --device cpu --out";
+    let mut line = vec!["bench", "anneal", &history];
+    line.extend(options.split(' '));
+    line.push(&out);
+    let said = expect(0, &line);
+    for way in ["serial", "coloured"] {
+        assert!(said.stdout.contains(way), "{}", said.stdout);
+    }
+    for name in ["rows.csv", "report.html", "violated-1.svg", "moves-1.svg"] {
+        let text = std::fs::read_to_string(scratch.path(&format!("anneal/{name}")));
+        assert!(text.is_ok_and(|it| it.contains("serial")), "{name}");
+    }
+    line[2] = "absent.jsonl";
+    expect(2, &line);
 }
 
 #[cfg(unix)]

@@ -213,9 +213,7 @@ fn some_order(
 fn expected(history: &History, spec: Spec, assumed: &Assumed) -> bool {
     let has_begins = matches!(spec.model, Model::Si | Model::Pc);
     some_order(history, has_begins, &mut Vec::new(), &|order| {
-        let order = Certificate {
-            order: order.to_vec(),
-        };
+        let order = Certificate::from(order.to_vec());
         assumed.is_kept(history, &order.order) && replay(history, spec, &order).is_ok()
     })
 }
@@ -234,7 +232,7 @@ fn answer(history: &History, spec: Spec) -> Result<Verdict, CheckError> {
         };
         let order = Vec::new();
         return weak::check(history, spec, &Budget::unlimited()).map(|verdict| match verdict {
-            WeakVerdict::Satisfied(..) => Verdict::Satisfied(Certificate { order }),
+            WeakVerdict::Satisfied(..) => Verdict::Satisfied(Certificate::from(order)),
             _ => Verdict::Violated(crate::verdict::Counterexample::Local(Vec::new())),
         });
     }

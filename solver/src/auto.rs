@@ -13,11 +13,9 @@ use crate::level::{Level, Model, Spec};
 use crate::model::{History, Status};
 use crate::phases::{self, Stop};
 use crate::progress::Progress;
-use crate::resolve::ResolveError;
 use crate::verdict::{
     Certificate, Counterexample, Finding, Moment, Point, Proof, Step, StepReason, Verdict,
 };
-use crate::weak::{self, WeakLevel, WeakSpec, WeakVerdict};
 
 /// A level that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +38,8 @@ pub enum LevelAnswer {
         /// The verdict, checked again at this level.
         verdict: Verdict,
     },
-    /// It was checked as a weak level whose reads can be of several versions.
-    Weak(Box<WeakVerdict>),
     /// It looks at the clock, and the history has no times.
     NoTimes,
-    /// It is not decided for this history, and why.
-    Refused(String),
 }
 
 impl LevelAnswer {
@@ -54,16 +48,12 @@ impl LevelAnswer {
         match self {
             LevelAnswer::Checked(report) => Some(&report.verdict),
             LevelAnswer::Implied { verdict, .. } => Some(verdict),
-            LevelAnswer::NoTimes | LevelAnswer::Weak(_) | LevelAnswer::Refused(_) => None,
+            LevelAnswer::NoTimes => None,
         }
     }
 
     /// Whether the level holds, where that is known.
     pub fn holds(&self) -> Option<bool> {
-        if let LevelAnswer::Weak(verdict) = self {
-            let is_known = !matches!(**verdict, WeakVerdict::Unknown(_));
-            return is_known.then(|| !verdict.is_violated());
-        }
         match self.verdict()? {
             Verdict::Satisfied(_) => Some(true),
             Verdict::Violated(_) => Some(false),
@@ -139,14 +129,7 @@ pub fn auto(
             budget,
             progress,
         );
-        let report = match report {
-            Ok(report) => report,
-            Err(CheckError::Resolve(error @ ResolveError::Uncertain { .. })) => {
-                answers[at] = Some(uncertain(history, spec, &error, budget)?);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
+        let report = report?;
         imply(history, asked, at, &report.verdict, &mut answers)?;
         answers[at] = Some(LevelAnswer::Checked(Box::new(report)));
         let kind = |spec: Spec| (spec.model, spec.session_order);
@@ -157,52 +140,7 @@ pub fn auto(
             shared.forget(spec);
         }
     }
-    let mut answers: Vec<LevelAnswer> = answers.into_iter().flatten().collect();
-    refute_refused(asked, &mut answers);
-    Ok(answers)
-}
-
-/// A level whose reads can be of several versions: the weak ones are decided by themselves.
-fn uncertain(
-    history: &History,
-    spec: Spec,
-    error: &ResolveError,
-    budget: &Budget,
-) -> Result<LevelAnswer, CheckError> {
-    let mut levels = WeakLevel::ALL.into_iter();
-    let Some(level) = levels.find(|&it| Model::from(it) == spec.model) else {
-        return Ok(LevelAnswer::Refused(error.to_string()));
-    };
-    let session_order = spec.session_order;
-    let spec = WeakSpec {
-        level,
-        session_order,
-    };
-    let verdict = weak::check(history, spec, budget)?;
-    Ok(LevelAnswer::Weak(Box::new(verdict)))
-}
-
-/// What breaks a weak level breaks a level that implies it and is not decided.
-fn refute_refused(asked: &[Asked], answers: &mut [LevelAnswer]) {
-    for at in 0..answers.len() {
-        if !matches!(answers[at], LevelAnswer::Refused(_)) {
-            continue;
-        }
-        let weaker = asked
-            .iter()
-            .zip(&*answers)
-            .find_map(|(it, answer)| match answer {
-                LevelAnswer::Weak(verdict)
-                    if asked[at].spec.implies(it.spec) && verdict.is_violated() =>
-                {
-                    Some(verdict.clone())
-                }
-                _ => None,
-            });
-        if let Some(verdict) = weaker {
-            answers[at] = LevelAnswer::Weak(verdict);
-        }
-    }
+    Ok(answers.into_iter().flatten().collect())
 }
 
 /// What a check comes to that had no time to begin.
@@ -246,9 +184,9 @@ fn imply(
         let verdict = match verdict {
             Verdict::Satisfied(order) if own.spec.implies(it.spec) => {
                 let strong = (own.spec, order);
-                let order = order_at(it.spec.model, order);
+                let mut order = order_at(it.spec.model, order);
                 let holds = if needs_sources(it.spec.model) && !needs_sources(own.spec.model) {
-                    replay_weaker(history, strong, it.spec)
+                    replay_weaker(history, strong, it.spec).map(|sources| order.sources = sources)
                 } else {
                     certify::order::replay(history, it.spec, &order)
                 };
@@ -298,6 +236,7 @@ fn order_at(model: Model, certificate: &Certificate) -> Certificate {
     };
     Certificate {
         order: certificate.order.iter().flat_map(halves).collect(),
+        sources: certificate.sources.clone(),
     }
 }
 

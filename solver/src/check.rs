@@ -9,6 +9,7 @@ use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::phases::{self, Check, Decided, Exit, Stop};
 use crate::progress::Progress;
+use crate::proposals;
 use crate::prune::Device;
 use crate::psi;
 use crate::relate::Polygraph;
@@ -17,7 +18,7 @@ use crate::shared::Shared;
 pub use crate::techniques::Techniques;
 use crate::uncertain;
 use crate::unreturned;
-use crate::verdict::{Point, Verdict};
+use crate::verdict::{Certificate, Point, Verdict};
 
 /// Who computes besides this crate.
 pub struct Engines<'e> {
@@ -106,7 +107,7 @@ fn search(
     shared: Option<&mut Shared>,
     engines: Engines<'_>,
     context: &mut Context<'_>,
-) -> Result<(Decider, Vec<Point>), Exit> {
+) -> Result<(Decider, Certificate), Exit> {
     let polygraph = match shared {
         Some(shared) => phases::relate_shared(check, shared, context)?,
         None => phases::relate(check, phases::resolve(check, context)?, context)?,
@@ -120,8 +121,27 @@ fn settle(
     polygraph: Polygraph,
     engines: Engines<'_>,
     context: &mut Context<'_>,
+) -> Result<(Decider, Certificate), Exit> {
+    if phases::needs_proposals(check, polygraph.resolved()) {
+        return proposals::settle(check, polygraph.resolved(), engines, context);
+    }
+    let mut polygraph = polygraph;
+    if check.spec.model == Model::Mixed && !polygraph.resolved().reads().choices().is_empty() {
+        // What weak transactions see does not depend on these reads, whose versions are not known yet.
+        let resolved = polygraph.resolved().without_program_choices();
+        polygraph = phases::relate(check, resolved, context)?;
+    }
+    let (decider, order) = settle_order(check, polygraph, engines, context)?;
+    Ok((decider, order.into()))
+}
+
+/// From the graph to an order that tells what was read.
+fn settle_order(
+    check: &Check<'_>,
+    polygraph: Polygraph,
+    engines: Engines<'_>,
+    context: &mut Context<'_>,
 ) -> Result<(Decider, Vec<Point>), Exit> {
-    phases::expect_decidable(check, &polygraph)?;
     if check.spec.model == Model::Psi {
         return psi::settle(check, &polygraph, engines.backend, context);
     }
@@ -172,7 +192,7 @@ pub(crate) fn settle_reads(
 /// From an order, or the reason why there is none, to a verdict.
 fn conclude(
     check: &Check<'_>,
-    found: Result<(Decider, Vec<Point>), Exit>,
+    found: Result<(Decider, Certificate), Exit>,
     context: &mut Context<'_>,
 ) -> Result<(Decider, Verdict), CheckError> {
     let explained = phases::explain(check, found, context);

@@ -10,15 +10,18 @@ mod agreement;
 #[cfg(test)]
 mod assumptions;
 pub mod auto;
+mod cases;
 pub mod check;
 mod context;
 mod either_way;
+mod guess;
 pub mod linearizable;
 #[cfg(test)]
 mod mixed;
 #[cfg(test)]
 mod mutants;
 pub mod phases;
+mod proposals;
 mod psi;
 mod report;
 pub mod shared;

@@ -57,9 +57,8 @@ pub fn check_linearizable(
                 txn,
                 moment: Moment::Whole,
             };
-            Verdict::Satisfied(Certificate {
-                order: order.iter().map(|moment| point(moment.txn)).collect(),
-            })
+            let order = order.iter().map(|moment| point(moment.txn));
+            Verdict::Satisfied(Certificate::from(order.collect::<Vec<_>>()))
         }
         RegisterAnswer::Violated(violation) => violated(history, spec, demand, decider, violation)?,
     };

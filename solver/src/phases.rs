@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::decide::{Backend, Decision, Side};
 use crate::heuristic::{self, Heuristic};
 use crate::level::{Model, Spec};
-use crate::model::History;
+use crate::model::{History, TxnId};
 use crate::progress::Phase;
 use crate::prune::{Contradiction, Cyclic, Device, Outcome, Pruned, prune_on};
 use crate::relate::{Polygraph, construct_within};
@@ -102,7 +102,7 @@ impl From<CheckError> for Stop {
 /// An answer that is not checked again yet.
 pub enum Evidence {
     /// This order explains the history.
-    Order(Vec<Point>),
+    Order(Certificate),
     /// Nothing does, and this is why.
     Violated(Counterexample),
 }
@@ -163,16 +163,45 @@ fn note_graph(polygraph: &Polygraph, context: &mut Context<'_>) {
     stats.n_pairs = polygraph.runs().n_pairs();
 }
 
-/// Uncertain reads and conditions over rows are decided only where the level is searched.
-pub(crate) fn expect_decidable(check: &Check<'_>, polygraph: &Polygraph) -> Result<(), Exit> {
+/// Whether what reads can have been of is proposed to the level's engine, which needs to know it; else it is part of the question.
+pub(crate) fn needs_proposals(check: &Check<'_>, resolved: &Resolved) -> bool {
+    let is_certain = n_uncertain(resolved) == 0 && check.history.n_predicates() == 0;
+    !is_certain
+        && match check.spec.model {
+            Model::Ser | Model::Si | Model::Pc => false,
+            Model::Mixed => !reads_newest(check.history, resolved),
+            _ => true,
+        }
+}
+
+/// How many reads can have been of several versions. Weak transactions may read a key several times: each read counts.
+fn n_uncertain(resolved: &Resolved) -> usize {
+    let first = resolved.uncertain().len();
+    first.max(resolved.reads().choices().len())
+}
+
+/// Whether all uncertain reads of a history of mixed levels are of transactions that read the newest version, and matter to no other's
+/// reads: what a causal transaction sees depends on what others read.
+fn reads_newest(history: &History, resolved: &Resolved) -> bool {
+    let has_causal = history.models().contains(&Model::Cc);
+    let is_weak = |txn: TxnId| history.model(txn).is_weak();
+    let mut asked = history.all_predicates().iter();
+    let (reads, choices) = (resolved.reads(), resolved.reads().choices());
+    let mut weak = (0..resolved.n_txns() as u32).filter(|&node| is_weak(resolved.txn(node)));
+    let is_open = |node: u32| {
+        let of = reads.of(node);
+        let first = choices.partition_point(|it| (it.0 as usize) < of.start);
+        let first = choices.get(first);
+        first.is_some_and(|it| (it.0 as usize) < of.end)
+    };
+    !has_causal && !asked.any(|it| is_weak(it.0)) && !weak.any(is_open)
+}
+
+/// Uncertain reads and conditions over rows are a question only where the level needs no proposals.
+fn expect_question(check: &Check<'_>, polygraph: &Polygraph) -> Result<(), Exit> {
     let resolved = polygraph.resolved();
-    // Weak transactions may read a key several times: each read counts.
-    let n_reads = resolved
-        .uncertain()
-        .len()
-        .max(resolved.reads().choices().len());
-    let is_searched = matches!(check.spec.model, Model::Ser | Model::Si | Model::Pc);
-    if !is_searched && (n_reads > 0 || check.history.n_predicates() > 0) {
+    if needs_proposals(check, resolved) {
+        let n_reads = n_uncertain(resolved);
         return Err(ResolveError::Uncertain { n_reads }.into());
     }
     Ok(())
@@ -215,7 +244,7 @@ fn by_pruning(check: &Check<'_>, polygraph: &Polygraph) -> Decider {
 /// The question that a back end is asked about a history: the line up to there.
 pub fn pose(check: &Check<'_>, context: &mut Context<'_>) -> Result<Pruned, Exit> {
     let mut polygraph = relate(check, resolve(check, context)?, context)?;
-    expect_decidable(check, &polygraph)?;
+    expect_question(check, &polygraph)?;
     if !polygraph.resolved().unreturned().is_empty() {
         polygraph = unreturned::all(check, polygraph.resolved(), context)?;
     }
@@ -317,7 +346,7 @@ pub fn cyclic(decider: Decider) -> CheckError {
 /// What was found, with a proof in place of the reasons of the phase that refuted.
 pub fn explain(
     check: &Check<'_>,
-    found: Result<(Decider, Vec<Point>), Exit>,
+    found: Result<(Decider, Certificate), Exit>,
     context: &mut Context<'_>,
 ) -> Result<(Decider, Evidence), Stop> {
     let refuted = match found {
@@ -362,7 +391,7 @@ pub fn certify(
 ) -> Result<Verdict, Stop> {
     context.go_on(Phase::Certify);
     match evidence {
-        Evidence::Order(order) => replay(check, decider, Certificate { order }),
+        Evidence::Order(order) => replay(check, decider, order),
         Evidence::Violated(counterexample) => {
             let (history, spec) = (check.history, check.spec);
             match check_counterexample(history, spec, &counterexample, context.budget) {

@@ -62,9 +62,7 @@ fn serial_orders(history: &History, spec: Spec, txns: &[TxnId]) -> Vec<Vec<TxnId
             txn,
             moment: Moment::Whole,
         };
-        let certificate = Certificate {
-            order: order.iter().map(whole).collect(),
-        };
+        let certificate = Certificate::from(order.iter().map(whole).collect::<Vec<_>>());
         if order::replay(history, spec, &certificate).is_ok() {
             orders.push(order.to_vec());
         }

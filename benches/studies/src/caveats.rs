@@ -1,5 +1,5 @@
 //! What a reader must know before comparing the numbers of an experiment: unlike machines, runs far from the others, and cells
-//! that asked for a device and did not get it.
+//! that asked for a device and did not get it, and runs that were left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,21 @@ use crate::row::Row;
 use crate::summary::spread;
 
 /// The caveats of an experiment, a sentence each.
-pub fn caveats(shown: &SettledExperiment, points: &[Vec<&Row>], measure: Measure) -> Vec<String> {
+pub fn caveats(
+    shown: &SettledExperiment,
+    points: &[Vec<&Row>],
+    left_out: &[usize],
+    measure: Measure,
+) -> Vec<String> {
     let rows: Vec<&Row> = rows(shown, points);
     let mut all = Vec::new();
+    let n_left_out: usize = distinct(shown).iter().map(|&point| left_out[point]).sum();
+    if n_left_out > 0 {
+        all.push(format!(
+            "{} left out: the same check had run out of time on another history, and --skip-after-timeout was given. What is shown of these checks is of fewer histories.",
+            if n_left_out == 1 { "1 run was".to_owned() } else { format!("{n_left_out} runs were") }
+        ));
+    }
     all.extend(unlike(&rows, "processors", |row| row.processor.clone()));
     all.extend(unlike(&rows, "adapters", Row::adapter));
     let without = rows.iter().filter(|row| row.lacks_device()).count();
@@ -141,10 +153,10 @@ mod tests {
     #[test]
     fn unlike_machines_are_told_and_like_ones_are_not() {
         let (a, b) = (row("Xeon", "cpu", ""), row("EPYC", "cpu", ""));
-        let told = caveats(&shown(), &[vec![&a, &b]], Measure::Seconds);
+        let told = caveats(&shown(), &[vec![&a, &b]], &[0], Measure::Seconds);
         assert_eq!(told.len(), 1);
         assert!(told[0].contains("EPYC: 1 run; Xeon: 1 run"), "{told:?}");
-        assert!(caveats(&shown(), &[vec![&a, &a]], Measure::Seconds).is_empty());
+        assert!(caveats(&shown(), &[vec![&a, &a]], &[0], Measure::Seconds).is_empty());
         assert_eq!(
             caption(&shown(), &[vec![&a, &b]]),
             "n = 2 a check, 1,000 transactions, 7 keys"
@@ -154,8 +166,16 @@ mod tests {
     #[test]
     fn a_run_that_asked_for_a_device_and_got_none_is_marked() {
         let (asked, got) = (row("Xeon", "gpu", ""), row("Xeon", "gpu", "V100"));
-        let told = caveats(&shown(), &[vec![&asked, &got]], Measure::Seconds);
+        let told = caveats(&shown(), &[vec![&asked, &got]], &[0], Measure::Seconds);
         assert!(told[0].contains("1 run asked for a device"), "{told:?}");
         assert!(told[0].contains("no adapter was found"), "{told:?}");
+    }
+
+    #[test]
+    fn runs_that_were_left_out_are_told() {
+        let a = row("p", "cpu", "");
+        let told = caveats(&shown(), &[vec![&a]], &[2], Measure::Seconds);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].starts_with("2 runs were left out"), "{told:?}");
     }
 }

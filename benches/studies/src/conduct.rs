@@ -57,15 +57,16 @@ pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -
     };
     finished?;
     let rows = runner.ordered(ledger.rows());
-    let n_skipped = runner.n_skipped(&rows);
-    let stopped = rows.len() + n_skipped < study.cells.len();
+    let left_out = runner.left_out(&rows);
+    let n_left_out: usize = left_out.iter().sum();
+    let stopped = rows.len() + n_left_out < study.cells.len();
     let found = problems(study, &rows);
-    let page = report::write(&options.directory, study, &rows, &found)?;
-    let mut text = words::ending(study, &rows, &found, &page, stopped, caller.paint);
-    if n_skipped > 0 {
+    let page = report::write(&options.directory, study, &rows, &found, &left_out)?;
+    let mut text = words::ending(study, &rows, &found, &page, &left_out, caller.paint);
+    if n_left_out > 0 {
         text += &format!(
             "{} left out, because the check ran out of time on another history\n",
-            count(n_skipped, "run")
+            count(n_left_out, "run")
         );
     }
     let event = StudyEvent::Text {
@@ -162,17 +163,18 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// How many cells without a row were left out.
-    fn n_skipped(&self, rows: &[(Cell, Row)]) -> usize {
+    /// How many cells of each point were left out.
+    fn left_out(&self, rows: &[(Cell, Row)]) -> Vec<usize> {
         let done: BTreeSet<(usize, u32, u32)> = rows
             .iter()
             .map(|(cell, _)| (cell.point, cell.seed, cell.repeat))
             .collect();
-        let cells = self.study.cells.iter();
-        cells
-            .filter(|cell| !done.contains(&(cell.point, cell.seed, cell.repeat)))
-            .filter(|&&cell| self.is_skipped(cell))
-            .count()
+        let mut left_out = vec![0; self.study.points.len()];
+        for cell in &self.study.cells {
+            let is_done = done.contains(&(cell.point, cell.seed, cell.repeat));
+            left_out[cell.point] += usize::from(!is_done && self.is_skipped(*cell));
+        }
+        left_out
     }
 
     /// What is known of a cell before it runs.

@@ -7,8 +7,8 @@ use crate::caveats::{caption, caveats};
 use crate::claims::{judge, seconds};
 use crate::design::{Cell, Study};
 use crate::problems::StudyProblem;
-use crate::recipe::Measure;
-use crate::report::matrix;
+use crate::recipe::{FigureKind, Measure};
+use crate::report::{matrix, tables};
 use crate::row::{Row, RowOutcome};
 use crate::summary::{by_point, spread};
 use kingsnake_text::{Paint, count, printable};
@@ -29,7 +29,7 @@ pub fn ending(
     rows: &[(Cell, Row)],
     problems: &[StudyProblem],
     page: &Path,
-    stopped: bool,
+    left_out: &[usize],
     paint: Paint,
 ) -> String {
     let points = by_point(study, rows);
@@ -51,8 +51,15 @@ pub fn ending(
                 name
             }];
             line.extend(along.iter().map(|&point| {
+                let rows = &points[point];
+                match shown.figure.as_ref().map(|drawn| drawn.figure.kind) {
+                    Some(FigureKind::Detection) => return tables::detection(rows),
+                    Some(FigureKind::Aborts) => return tables::aborts(rows),
+                    Some(FigureKind::Making) => return tables::making(rows),
+                    _ => {}
+                }
                 let limit = study.timeout.as_secs_f64();
-                match spread(&points[point], measure) {
+                match spread(rows, measure) {
                     Some(spread) => seconds(spread.median, limit),
                     None => "–".to_owned(),
                 }
@@ -64,7 +71,7 @@ pub fn ending(
         if !caption.is_empty() {
             let _ = writeln!(out, "  {}", printable(&caption));
         }
-        for caveat in caveats(shown, &points, measure) {
+        for caveat in caveats(shown, &points, left_out, measure) {
             let _ = writeln!(out, "  warning: {}", printable(&caveat));
         }
         for stated in &shown.claims {
@@ -87,7 +94,7 @@ pub fn ending(
             let _ = writeln!(out, "  {}", printable(command));
         }
     }
-    if stopped {
+    if rows.len() + left_out.iter().sum::<usize>() < study.cells.len() {
         let _ = writeln!(
             out,
             "stopped: {} of {} done; the same command goes on",

@@ -267,12 +267,7 @@ impl Survey {
                 Some(found) => 3 * u8::from(!found.anomalies.is_complete),
             };
         }
-        let holds = || {
-            let is_asked = |answer: &LevelAnswer| {
-                answer.verdict().is_some() || matches!(answer, LevelAnswer::Weak(_))
-            };
-            self.rows().filter(move |(_, answer)| is_asked(answer))
-        };
+        let holds = || self.rows().filter(|(_, answer)| answer.verdict().is_some());
         let mut known = holds().map(|(_, answer)| answer.holds());
         if holds().any(|(_, answer)| answer.holds() == Some(false)) {
             1
@@ -340,7 +335,7 @@ impl Survey {
         }
         let n_checked = self
             .rows()
-            .filter(|row| matches!(row.1, LevelAnswer::Checked(_) | LevelAnswer::Weak(_)));
+            .filter(|row| matches!(row.1, LevelAnswer::Checked(_)));
         let how = format!(
             "{} checked, the others follow · {}",
             count(n_checked.count(), "level"),
@@ -396,8 +391,7 @@ impl Survey {
                 let (implied_by, decider) = match answer {
                     LevelAnswer::Implied { by, .. } => (Some(by.name()), None),
                     LevelAnswer::Checked(report) => (None, Some(report.decider.name())),
-                    LevelAnswer::Weak(_) => (None, Some("weak")),
-                    LevelAnswer::NoTimes | LevelAnswer::Refused(_) => (None, None),
+                    LevelAnswer::NoTimes => (None, None),
                 };
                 json!({
                     "name": it.level.name(),
@@ -436,13 +430,6 @@ impl Survey {
 }
 
 fn word(answer: &LevelAnswer) -> &'static str {
-    match (answer, answer.holds()) {
-        (LevelAnswer::Refused(_), _) => return "not decided",
-        (LevelAnswer::Weak(_), Some(true)) => return "satisfied",
-        (LevelAnswer::Weak(_), Some(false)) => return "violated",
-        (LevelAnswer::Weak(_), None) => return "unknown",
-        _ => {}
-    }
     match answer.verdict() {
         Some(Verdict::Satisfied(_)) => "satisfied",
         Some(Verdict::Violated(_)) => "violated",
@@ -464,8 +451,6 @@ fn why(meaning: &Meaning<'_>, answer: &LevelAnswer) -> String {
         } => format!("found at {by} already"),
         LevelAnswer::Implied { by, .. } => format!("implied by {by}"),
         LevelAnswer::Checked(report) => format!("checked: {}", report.decider.name()),
-        LevelAnswer::Weak(_) => return "checked: weak".to_owned(),
-        LevelAnswer::Refused(why) => return why.clone(),
         LevelAnswer::NoTimes => {
             return "it looks at the clock, and the history has no times".to_owned();
         }

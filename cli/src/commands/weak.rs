@@ -342,9 +342,7 @@ impl Weak<'_> {
             txn,
             moment: Moment::Whole,
         });
-        let certificate = Certificate {
-            order: order.collect(),
-        };
+        let certificate = Certificate::from(order.collect::<Vec<_>>());
         Some(ordered(history, self.ingredients(), &certificate))
     }
 

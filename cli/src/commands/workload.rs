@@ -139,18 +139,13 @@ impl RuleAnswer<'_> {
     }
 
     fn page(&self) -> String {
-        let told = self.report.violations.iter().take(TOLD * 10);
+        let told = self.report.violations.iter().take(TOLD);
+        let n_more = self.report.violations.len().saturating_sub(TOLD);
         let body = html! {
             header {
                 p.verdict { (self.word()) }
                 h1 { (self.subject()) }
                 p.how { (self.report.rule) }
-            }
-            @if !self.report.violations.is_empty() {
-                section {
-                    h2 { "What happened" }
-                    ol.story { @for violation in told { li { (violation.words) } } }
-                }
             }
             @if let Some(plot) = &self.report.plot {
                 section {
@@ -158,6 +153,13 @@ impl RuleAnswer<'_> {
                     div.scroller {
                         div.wide.drawing tabindex="0" role="region" aria-label=(plot.title) { (PreEscaped(plot::document(plot))) }
                     }
+                }
+            }
+            @if !self.report.violations.is_empty() {
+                section {
+                    h2 { "What happened" }
+                    ol.story { @for violation in told { li { (violation.words) } } }
+                    @if n_more > 0 { p.soft { "And " (count(n_more, "more violation")) "; --json lists them all." } }
                 }
             }
             section {

@@ -181,7 +181,7 @@ fn proof_view(history: &History, proof: &Proof) -> Value {
                 "other_first": other_first,
             })
         },
-        |reader, key, cases| {
+        |reader, op, key, cases| {
             let cases: Vec<Value> = cases
                 .into_iter()
                 .map(|(writer, proof)| {
@@ -189,12 +189,16 @@ fn proof_view(history: &History, proof: &Proof) -> Value {
                     json!({"writer": writer, "proof": proof})
                 })
                 .collect();
-            json!({
+            let mut choice = json!({
                 "kind": "choice",
                 "reader": txn_name(history, reader),
                 "key": token(history, history.key_token(key)),
                 "cases": cases,
-            })
+            });
+            if let Some(op) = op {
+                choice["operation"] = json!(op);
+            }
+            choice
         },
         |reader, nth, ruled_out| {
             let ruled_out: Vec<Value> = ruled_out

@@ -1,6 +1,7 @@
 //! The checkers' own reading of conditions over rows: which keys can ever satisfy one, and what a transaction saw of a key by what a
 //! condition did and did not choose.
 
+use kingsnake_history::level::Model;
 use kingsnake_history::model::{
     Act, Column, Comparison, Condition, History, KeyId, Op, Operand, Predicate, Token, TxnId,
     ValueId,
@@ -50,6 +51,8 @@ impl Conditions {
                 tables[table as usize].push(key);
             }
         }
+        // What a transaction read of any row, chosen or not, happened before those that it comes before.
+        let has_causal = history.models().contains(&Model::Cc);
         let mut n_uses = vec![0_usize; history.queries().len()];
         for (_, predicate) in history.all_predicates() {
             n_uses[predicate.query as usize] += 1;
@@ -82,7 +85,7 @@ impl Conditions {
             };
             let narrowest = slices.min_by_key(size);
             let n_versions = narrowest.as_ref().map_or(all.len(), size);
-            if n_uses[at] * tables[query.table as usize].len() <= n_versions {
+            if has_causal || n_uses[at] * tables[query.table as usize].len() <= n_versions {
                 queries.push(Satisfying::AnyOf(query.table));
                 continue;
             }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::assumed::is_founded;
 use super::meaning::{Meaning, Version};
+use kingsnake_history::level::Model;
 use kingsnake_history::model::{KeyId, TxnId, ValueId, VersionOrder};
 
 /// The versions of one key.
@@ -35,19 +36,19 @@ struct ShownPlaces {
 
 impl Families {
     /// Reads a key: the counted transactions that wrote it, and what was shown of it. A transaction whose update may overwrite
-    /// another's (`is_atomic` is false) begins a family of its own.
+    /// another's (its level is not atomic) begins a family of its own.
     pub(super) fn of(
         meaning: &Meaning<'_>,
         key: KeyId,
         writers: &[TxnId],
         lists: &[&[ValueId]],
-        is_atomic: impl Fn(TxnId) -> bool,
+        model: impl Fn(TxnId) -> Model,
     ) -> Self {
         let mut families = Families {
             places: FxHashMap::default(),
             shown: Vec::new(),
         };
-        families.plant(meaning, key, writers, &is_atomic);
+        families.plant(meaning, key, writers, &model);
         let installed = |&txn: &TxnId| (txn, meaning.installed(txn, key));
         let installed: Vec<(TxnId, Vec<ValueId>)> = writers.iter().map(installed).collect();
         let orders = meaning.history().version_orders().iter();
@@ -68,12 +69,16 @@ impl Families {
         meaning: &Meaning<'_>,
         key: KeyId,
         writers: &[TxnId],
-        is_atomic: &dyn Fn(TxnId) -> bool,
+        model: &dyn Fn(TxnId) -> Model,
     ) {
         let mut children: FxHashMap<Version, Vec<Version>> = FxHashMap::default();
         let mut roots: Vec<Version> = vec![None];
         for &txn in writers {
-            match meaning.overwrote(txn, key) {
+            let before = match model(txn) {
+                Model::Rc | Model::RcSo => meaning.overwrote_first(txn, key),
+                _ => meaning.overwrote(txn, key),
+            };
+            match before {
                 Some(before) => children.entry(before).or_default().push(Some(txn)),
                 None => roots.push(Some(txn)),
             }
@@ -95,7 +100,7 @@ impl Families {
                 let made = children.get(&version).map_or(&[][..], Vec::as_slice);
                 if let Some(&child) = made.get(*next) {
                     *next += 1;
-                    let continues = child.is_some_and(is_atomic);
+                    let continues = child.is_some_and(|it| model(it).is_atomic());
                     stack.push((child, 0, if continues { root } else { child }));
                     continue;
                 }

@@ -24,6 +24,7 @@ mod rows;
 mod sorted;
 mod standing;
 mod table;
+mod taken;
 pub mod weak;
 mod weak_absents;
 mod weak_blocks;

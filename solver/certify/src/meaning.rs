@@ -24,9 +24,9 @@ pub struct Meaning<'h> {
     history: &'h History,
     traces: Traces,
     /// What is assumed of whom a transaction read a key from.
-    assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
+    pub(super) assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
     /// The same of single operations.
-    assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
+    pub(super) assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
 }
 
 /// What was traced, without the history. Who moves a history keeps it meanwhile, and need not trace again.
@@ -340,27 +340,21 @@ impl<'h> Meaning<'h> {
         None
     }
 
-    /// Assumes whom a transaction read a key from; `None` takes that back. Returns what was assumed before.
-    pub fn assume(&self, reader: TxnId, key: KeyId, source: Option<Version>) -> Option<Version> {
-        let mut assumed = self.assumed.borrow_mut();
-        match source {
-            Some(version) => assumed.insert((reader, key), version),
-            None => assumed.remove(&(reader, key)),
+    /// Every version that explains what an operation saw of a key that its transaction had not written itself; `None` if there is no
+    /// such operation.
+    pub(super) fn external_sources(
+        &self,
+        reader: TxnId,
+        op: usize,
+        key: KeyId,
+    ) -> Option<Vec<Version>> {
+        let ops = self.history.ops(reader);
+        let mut before = ops.iter().take(op);
+        let is_own = before.any(|it| it.is_write() && it.key() == Some(key));
+        if op < ops.len() && is_own {
+            return None;
         }
-    }
-
-    /// Assumes whom one operation of a transaction read a key from; `None` takes that back.
-    pub(super) fn assume_read(&self, read: (TxnId, usize, KeyId), source: Option<Version>) {
-        let mut assumed = self.assumed_reads.borrow_mut();
-        match source {
-            Some(version) => assumed.insert(read, version),
-            None => assumed.remove(&read),
-        };
-    }
-
-    /// What is assumed of whom one operation read a key from.
-    pub(super) fn assumed_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
-        self.assumed_reads.borrow().get(&read).copied()
+        self.sources_of(reader, op, key)
     }
 
     /// Every version of a register that explains what one operation saw of it; `None` if the operation does not read it.
@@ -497,6 +491,12 @@ impl<'h> Meaning<'h> {
     pub(super) fn overwrote(&self, txn: TxnId, key: KeyId) -> Option<Version> {
         self.left(txn, key)?;
         self.version_read(txn, key)
+    }
+
+    /// The same where a transaction may read a key twice and differently: what it read first, if that is certain.
+    pub(super) fn overwrote_first(&self, txn: TxnId, key: KeyId) -> Option<Version> {
+        self.left(txn, key)?;
+        self.first_version_read(txn, key)
     }
 
     /// A version and those that it was made from by read-modify-writes, the newest first. Ends early if they form a circle.

@@ -10,9 +10,10 @@ use super::Refusal;
 use super::assumed::{check_edges, check_keys};
 use super::clock::window;
 use super::dependencies;
+use super::order_sources::replay_mixed;
 use super::standing::Standing;
 use super::table::LiveRows;
-use super::weak::replay_commits;
+use super::weak::replay_from;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Certificate, Moment, Point};
@@ -52,13 +53,11 @@ fn replay_with(
     aggregates: bool,
 ) -> Result<(), String> {
     if spec.model.is_weak() || spec.model == Model::Psi {
-        return replay_commits(history, spec, &commits(certificate)?);
+        let order = commits(certificate)?;
+        return replay_from(history, spec, &order, &certificate.sources);
     }
     if spec.model == Model::Mixed && history.models().iter().any(|it| it.is_weak()) {
-        let is_commit = |point: &&Point| point.moment != Moment::Begin;
-        let commits = certificate.order.iter().filter(is_commit);
-        let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
-        replay_commits(history, spec, &commits)?;
+        replay_mixed(history, spec, certificate)?;
     }
     let mut replay = Replay::new(history, spec);
     replay.aggregates = aggregates;

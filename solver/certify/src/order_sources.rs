@@ -13,20 +13,45 @@ use kingsnake_history::verdict::{Certificate, Moment};
 use kingsnake_history::weak::OperationSource;
 
 /// Checks that an order that explains the history at a stronger level explains it at a weak level, or at parallel snapshot isolation, by
-/// the same reads.
+/// the same reads, which are returned.
 pub fn replay_weaker(
     history: &History,
     (stronger, order): (Spec, &Certificate),
     weaker: Spec,
-) -> Result<(), Refusal> {
+) -> Result<Vec<OperationSource>, Refusal> {
     let sources = sources_in(history, stronger, order);
     let commits = order.order.iter().filter(|it| it.moment != Moment::Begin);
     let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
-    replay_from(history, weaker, &commits, &sources).map_err(Refusal::Order)
+    replay_from(history, weaker, &commits, &sources).map_err(Refusal::Order)?;
+    Ok(sources)
+}
+
+/// Checks the commits of an order at levels of their own: what weak transactions read is named beside the order, what the others read the
+/// order tells.
+pub(super) fn replay_mixed(
+    history: &History,
+    spec: Spec,
+    certificate: &Certificate,
+) -> Result<(), String> {
+    let commits = certificate.order.iter();
+    let commits = commits.filter(|it| it.moment != Moment::Begin);
+    let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
+    let is_plain = certificate.sources.is_empty() && history.n_predicates() == 0;
+    if is_plain && replay_from(history, spec, &commits, &[]).is_ok() {
+        return Ok(());
+    }
+    let is_weak = |it: &OperationSource| {
+        let is_known = it.reader.index() < history.n_txns();
+        is_known && spec.model_of(history, it.reader).is_weak()
+    };
+    let mut sources = sources_in(history, spec, certificate);
+    sources.retain(|it| !is_weak(it));
+    sources.extend(certificate.sources.iter().filter(|it| is_weak(it)));
+    replay_from(history, spec, &commits, &sources)
 }
 
 /// What the reads are of in an order.
-fn sources_in(history: &History, spec: Spec, order: &Certificate) -> Vec<OperationSource> {
+pub fn sources_in(history: &History, spec: Spec, order: &Certificate) -> Vec<OperationSource> {
     let named: FxHashSet<TxnId> = order.order.iter().map(|point| point.txn).collect();
     let settled = history.with_effects_of(|txn| named.contains(&txn));
     let meaning = Meaning::of(&settled);
@@ -74,7 +99,14 @@ impl Gather<'_, '_> {
                     continue;
                 }
                 Op::Read { key, .. } => vec![key],
-                Op::Range { range } => self.wary.within(history.range(range)),
+                Op::Range { range } => {
+                    let query = history.range(range);
+                    let rows = query.rows.iter().map(|&row| history.value_key(row));
+                    let mut keys: Vec<KeyId> = rows.chain(self.wary.within(query)).collect();
+                    keys.sort_unstable();
+                    keys.dedup();
+                    keys
+                }
                 Op::Append { .. } | Op::ReadList { .. } => continue,
             };
             for key in keys.into_iter().filter(|key| !own.contains(key)) {

@@ -88,7 +88,7 @@ impl<'h> Checker<'h> {
             (
                 key,
                 Families::of(&meaning, key, writers, lists, |txn| {
-                    spec.model_of(history, txn).is_atomic()
+                    spec.model_of(history, txn)
                 }),
             )
         });
@@ -108,8 +108,7 @@ impl<'h> Checker<'h> {
     /// Checks that a transaction can have read a key from nobody but those that have a case.
     fn check_choice(
         &self,
-        reader: TxnId,
-        key: KeyId,
+        (reader, op, key): (TxnId, Option<usize>, KeyId),
         cases: &[(Version, Proof)],
     ) -> Result<(), String> {
         let history = self.meaning.history();
@@ -120,10 +119,14 @@ impl<'h> Checker<'h> {
             return Err("a choice of a transaction that does not count".to_owned());
         }
         let (who, what) = (self.txn(reader), history.key_name(key));
-        if matches!(self.model(reader), Model::Rc | Model::RcSo) {
-            return Err(format!("{who} may read {what} twice and differently"));
-        }
-        let Some(sources) = self.meaning.sources(reader, key) else {
+        let sources = match op {
+            None if self.may_differ(reader) => {
+                return Err(format!("{who} may read {what} twice and differently"));
+            }
+            None => self.meaning.sources(reader, key),
+            Some(op) => self.meaning.external_sources(reader, op, key),
+        };
+        let Some(sources) = sources else {
             return Err(format!("{who} read nothing of {what}"));
         };
         for source in sources {
@@ -150,15 +153,21 @@ impl<'h> Checker<'h> {
         if reader.index() >= history.n_txns() || !self.meaning.counts(reader) {
             return Err("an aggregate of a transaction that does not count".to_owned());
         }
-        if self.model(reader).is_weak() {
-            return Err("a weak transaction may read a row twice and differently".to_owned());
-        }
         let predicate = history.predicates(reader).nth(nth);
         let Some(Act::Aggregate { result, .. }) = predicate.map(|it| it.act) else {
             return Err(format!("{} has no such aggregate", self.txn(reader)));
         };
         let is_ruled_out = |key, version| ruled_out.iter().any(|it| (it.0, it.1) == (key, version));
-        let Some(results) = self.meaning.results(reader, nth, is_ruled_out) else {
+        let results = if self.may_differ(reader) {
+            if !ruled_out.is_empty() {
+                return Err("a transaction may read a row twice and differently".to_owned());
+            }
+            let results = self.meaning.statement_results(reader, nth);
+            results.map(|it| it.0)
+        } else {
+            self.meaning.results(reader, nth, is_ruled_out)
+        };
+        let Some(results) = results else {
             return Err("an aggregate of too many results".to_owned());
         };
         if results.contains(&result) {
@@ -174,9 +183,21 @@ impl<'h> Checker<'h> {
     fn assume(&mut self, source: ReadSource, is_taken_back: bool) {
         let ReadSource {
             reader,
+            op,
             key,
             writer,
         } = source;
+        if let Some(op) = op {
+            let read = (reader, op, key);
+            if is_taken_back {
+                let before = self.before.pop().flatten();
+                self.meaning.assume_read(read, before);
+            } else {
+                self.before.push(self.meaning.assumed_read(read));
+                self.meaning.assume_read(read, Some(writer));
+            }
+            return;
+        }
         if is_taken_back {
             let before = self.before.pop().flatten();
             self.meaning.assume(reader, key, before);
@@ -190,8 +211,8 @@ impl<'h> Checker<'h> {
         {
             let lists = self.lists.get(&key).map_or(&[][..], Vec::as_slice);
             let (spec, history) = (self.spec, self.meaning.history());
-            let is_atomic = |txn| spec.model_of(history, txn).is_atomic();
-            let families = Families::of(&self.meaning, key, writers, lists, is_atomic);
+            let model = |txn| spec.model_of(history, txn);
+            let families = Families::of(&self.meaning, key, writers, lists, model);
             self.families.insert(key, families);
         }
     }
@@ -199,7 +220,7 @@ impl<'h> Checker<'h> {
     fn visit(&mut self, visit: Visit<'_>) -> Result<(), String> {
         match visit {
             Visit::Cycle(steps) => self.check_cycle(steps),
-            Visit::Choice(reader, key, cases) => self.check_choice(reader, key, cases),
+            Visit::Choice(reader, op, key, cases) => self.check_choice((reader, op, key), cases),
             Visit::Aggregate(reader, nth, ruled_out) => {
                 self.check_aggregate(reader, nth, ruled_out)
             }
@@ -343,6 +364,11 @@ impl<'h> Checker<'h> {
             return reads_from(&self.meaning, &self.wary, reader, (key, writer));
         }
         self.meaning.version_read(reader, key) == Some(Some(writer))
+    }
+
+    /// Whether a transaction may read a key twice and differently.
+    fn may_differ(&self, txn: TxnId) -> bool {
+        matches!(self.model(txn), Model::Rc | Model::RcSo)
     }
 
     fn model(&self, txn: TxnId) -> Model {

@@ -43,7 +43,7 @@ impl Meaning<'_> {
         };
         let read = history.statements(reader).read_by(nth);
         let results = self.results_of(reader, predicate, |key| {
-            match self.assumed_read((reader, read, key)) {
+            match self.taken_read((reader, read, key)) {
                 Some(version) => vec![version],
                 None => self.sources_of(reader, read, key).unwrap_or_default(),
             }

@@ -56,11 +56,7 @@ pub fn replay_in_order(
 }
 
 /// Checks that an order of commits gives the reads of every weak transaction, and of every transaction at parallel snapshot isolation,
-/// what they may see.
-pub(super) fn replay_commits(history: &History, spec: Spec, order: &[TxnId]) -> Result<(), String> {
-    replay_from(history, spec, order, &[])
-}
-
+/// what they may see, where reads that several can explain are of these sources.
 pub(super) fn replay_from(
     history: &History,
     spec: Spec,

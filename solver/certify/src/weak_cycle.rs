@@ -102,13 +102,8 @@ impl<'h> Scene<'h> {
         if !is_known || !self.meaning.counts(reader) {
             return Err("a choice of a transaction that does not count".to_owned());
         }
-        let ops = self.history.ops(reader);
-        let mut before = ops.iter().take(op);
-        if op < ops.len() && before.any(|it| it.is_write() && it.key() == Some(key)) {
-            return Err("a choice of what a transaction wrote itself".to_owned());
-        }
-        let sources = self.meaning.sources_of(reader, op, key);
-        sources.ok_or_else(|| "a choice of what was not read".to_owned())
+        let sources = self.meaning.external_sources(reader, op, key);
+        sources.ok_or_else(|| "a choice of what was not read from another".to_owned())
     }
 
     /// Checks that the steps of a cycle follow from the history and the level.

@@ -282,7 +282,7 @@ impl<'h> Reading<'_, 'h> {
         if let Some(mine) = self.own.last(key) {
             return self.meaning.shows_as(mine, seen).then_some(());
         }
-        if let Some(from) = self.meaning.assumed_read((self.txn, at, key)) {
+        if let Some(from) = self.meaning.taken_read((self.txn, at, key)) {
             self.reads.externals.push(External { op, key, from });
             return Some(());
         }
@@ -344,7 +344,7 @@ impl<'h> Reading<'_, 'h> {
     /// Takes the rows that an aggregate counted, where it is assumed of whom it read them.
     fn aggregate(&mut self, keys: &[KeyId], (read, op): (usize, usize)) {
         for &key in keys.iter().filter(|&&key| self.own.last(key).is_none()) {
-            if let Some(from) = self.meaning.assumed_read((self.txn, read, key)) {
+            if let Some(from) = self.meaning.taken_read((self.txn, read, key)) {
                 self.reads.externals.push(External { op, key, from });
             }
         }
@@ -370,7 +370,7 @@ impl<'h> Reading<'_, 'h> {
         if is && is_read_by(history, txn, predicate, key) {
             return Some(());
         }
-        if let Some(from) = meaning.assumed_read((txn, read, key)) {
+        if let Some(from) = meaning.taken_read((txn, read, key)) {
             self.reads.externals.push(External { op, key, from });
             return Some(());
         }

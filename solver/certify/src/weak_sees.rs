@@ -1,7 +1,7 @@
 //! Whether the reads of a weak transaction saw another transaction, for proofs that mix levels.
 
 use super::meaning::{Meaning, Version};
-use super::weak_reads::{External, ReadsOf, Wary, externals};
+use super::weak_reads::{External, ReadsOf, Wary, certain_externals};
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{KeyId, TxnId};
 
@@ -12,7 +12,7 @@ pub(super) fn reads_from(
     reader: TxnId,
     (key, writer): (KeyId, TxnId),
 ) -> bool {
-    let reads = externals(meaning, wary, reader).unwrap_or_default();
+    let reads = certain_externals(meaning, wary, reader);
     let mut reads = reads.externals.iter();
     reads.any(|read| read.key == key && read.from == Some(writer))
 }
@@ -33,7 +33,7 @@ pub(super) fn sees(
     let ReadsOf {
         externals: reads,
         absents,
-    } = externals(meaning, wary, reader).unwrap_or_default();
+    } = certain_externals(meaning, wary, reader);
     let of = |read: &&External| read.key == key && read.from == version;
     let absents = absents.iter().filter(|_| version.is_none());
     let absents = absents.filter(|absent| absent.tells(wary, key));
@@ -64,7 +64,7 @@ fn happened_before(
     let mut is_met = vec![false; history.n_txns()];
     let mut open = vec![to];
     while let Some(txn) = open.pop() {
-        let reads = externals(meaning, wary, txn).unwrap_or_default();
+        let reads = certain_externals(meaning, wary, txn);
         let sources = reads.externals.iter().filter_map(|read| read.from);
         let mut before: Vec<TxnId> = sources.collect();
         if spec.session_order {

@@ -7,6 +7,7 @@ pub use proof::{Proof, ReadSource, Split, Visit, Visits};
 use crate::budget::StopReason;
 use crate::level::Model;
 use crate::model::{KeyId, TxnId, ValueId};
+use crate::weak::OperationSource;
 
 /// A moment of a transaction in an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -232,6 +233,18 @@ pub struct Stuck {
 pub struct Certificate {
     /// The points, earliest first. Every counted transaction is there.
     pub order: Vec<Point>,
+    /// Whom the reads are of that several can explain, where the order does not tell it.
+    pub sources: Vec<OperationSource>,
+}
+
+impl From<Vec<Point>> for Certificate {
+    /// An order that tells what every read is of.
+    fn from(order: Vec<Point>) -> Self {
+        Certificate {
+            order,
+            sources: Vec::new(),
+        }
+    }
 }
 
 /// The answer.

@@ -51,10 +51,34 @@ pub fn hold(
 }
 
 impl Abstract {
+    /// Transactions without reads, in the order of sessions.
+    pub(crate) fn without_reads(
+        history: &History,
+        txns: &[TxnId],
+        session_order: bool,
+        wrote: impl Fn(TxnId, KeyId) -> bool,
+    ) -> Abstract {
+        let keys = || (0..history.n_keys() as u32).map(KeyId);
+        let writes = |&txn: &TxnId| keys().filter(|&key| wrote(txn, key)).collect();
+        let pairs = (0..txns.len()).flat_map(|at| (0..at).map(move |earlier| (earlier, at)));
+        let session = |at: usize| history.session(txns[at]);
+        let in_session =
+            pairs.filter(|&(one, other)| session_order && session(one) == session(other));
+        Abstract {
+            n_txns: txns.len(),
+            before: Vec::new(),
+            session: in_session.collect(),
+            writes: txns.iter().map(writes).collect(),
+            reads: vec![Vec::new(); txns.len()],
+        }
+    }
+
     pub(crate) fn of(history: &History, session_order: bool) -> Option<Abstract> {
         let txns: Vec<TxnId> = history.txns().collect();
         let is_plain = txns.len() <= 7
             && history.version_orders().is_empty()
+            // No row may be what somebody deleted, or never have been.
+            && !history.has_tombstones()
             && txns
                 .iter()
                 .all(|&txn| history.status(txn) == Status::Committed);

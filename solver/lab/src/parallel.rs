@@ -8,6 +8,7 @@
 use kingsnake_history::model::{History, KeyId, TxnId};
 
 use super::axioms::Abstract;
+use super::oracle::weak::{effects, left, ways};
 
 /// Whether parallel snapshot isolation holds; `None` for histories that the axioms do not speak of, or of more than four
 /// transactions.
@@ -27,6 +28,64 @@ pub fn hold_by_graph(history: &History, session_order: bool) -> Option<bool> {
     keys.sort_unstable();
     keys.dedup();
     Some(is_repeatable(&of) && some_versions(&of, &keys, &mut Vec::new()))
+}
+
+/// All that a transaction read: keys, and who wrote what was read.
+type Way = Vec<(KeyId, Option<usize>)>;
+
+/// The most combinations of what transactions can have read that are tried.
+const MAX_READS: usize = 3_000;
+
+/// The same by the graph, whatever the reads can have been of and whatever took effect: repeated values, deleted rows, conditions and
+/// aggregates. `None` for lists, version orders, and where there is too much to try.
+pub fn hold_by_sources(history: &History, session_order: bool) -> Option<bool> {
+    for txns in effects(history)? {
+        let mut n_tried = 1;
+        let mut all: Vec<Vec<Way>> = Vec::new();
+        for &txn in &txns {
+            let mut repeatable: Vec<Way> = Vec::new();
+            for way in ways(history, &txns, txn)? {
+                let place = |it: TxnId| txns.iter().position(|&other| other == it);
+                let reads = way
+                    .iter()
+                    .map(|&(_, key, from)| (key, from.and_then(place)));
+                let mut reads: Way = reads.collect();
+                reads.sort_unstable();
+                reads.dedup();
+                if !reads.windows(2).any(|pair| pair[0].0 == pair[1].0)
+                    && !repeatable.contains(&reads)
+                {
+                    repeatable.push(reads);
+                }
+            }
+            n_tried *= repeatable.len();
+            if n_tried > MAX_READS {
+                return None;
+            }
+            all.push(repeatable);
+        }
+        let wrote = |txn: TxnId, key: KeyId| left(history, txn, key).is_some();
+        let mut of = Abstract::without_reads(history, &txns, session_order, wrote);
+        let mut keys: Vec<KeyId> = of.writes.iter().flatten().copied().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if some_sources(&mut of, &all, &keys) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// Tries everything that the transactions can have read.
+fn some_sources(of: &mut Abstract, left: &[Vec<Way>], keys: &[KeyId]) -> bool {
+    let Some((ways, rest)) = left.split_first() else {
+        return some_versions(of, keys, &mut Vec::new());
+    };
+    let at = of.n_txns - left.len();
+    ways.iter().any(|way| {
+        of.reads[at].clone_from(way);
+        some_sources(of, rest, keys)
+    })
 }
 
 /// Whether nobody reads a key twice and differently.

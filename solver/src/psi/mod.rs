@@ -14,7 +14,7 @@ use known::Known;
 use rustc_hash::FxHashMap;
 use search::Found;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, StopReason};
 use crate::context::Context;
 use crate::decide::Backend;
 use crate::level::{Model, Spec};
@@ -23,6 +23,7 @@ use crate::progress::Phase;
 use crate::relate::Polygraph;
 use crate::report::Decider;
 use crate::verdict::{Moment, Point};
+use kingsnake_graph::reach::Reach;
 use kingsnake_refute::NoProof;
 
 /// What is checked, and within which limits.
@@ -71,6 +72,15 @@ pub(crate) fn settle(
         Err(NoProof::Stopped(reason)) => reason.into(),
         Err(NoProof::NotFound) => Refuted::NoProof(decider).into(),
     })
+}
+
+/// Reachability in D, once what it forces is added; `None` where it contradicts itself.
+pub(crate) fn reach(polygraph: &Polygraph, budget: &Budget) -> Result<Option<Reach>, StopReason> {
+    let mut known = Known::new(polygraph, budget)?;
+    if !known.prune(None, budget)? {
+        return Ok(None);
+    }
+    Ok(known.reach(budget)?.map(|it| it.1))
 }
 
 /// The commits of an order that explains the history at snapshot isolation, if there is one.

@@ -8,6 +8,7 @@ mod prove;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use narrow::impossible_sources;
 use narrow::{Narrowed, State, narrow};
 
 use crate::aggregates::Counted;
@@ -15,7 +16,7 @@ use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Decision, Origin, Side};
 use crate::phases::{Check, Decided, Exit, Refuted, Stop};
-use crate::progress::{Phase, Progress};
+use crate::progress::{Phase, Progress, Silent};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
 use crate::relate::{Candidates, Polygraph, add_choices};
 use crate::report::{CheckError, Decider};
@@ -77,6 +78,37 @@ pub(crate) fn settle(
     Err(refuted.into())
 }
 
+/// Looks for an order of a history with uncertain reads, without explaining why there is none.
+pub(crate) fn find(
+    check: &Check<'_>,
+    base: &Resolved,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Option<Decided>, Stop> {
+    let counted = &Counted::default();
+    let scene = Scene {
+        check,
+        counted,
+        budget,
+    };
+    let mut state = State::new(base);
+    let Narrowed::Open(pruned, reach) = narrow(&scene, base, &mut state)? else {
+        return Ok(None);
+    };
+    let found = search(
+        &scene,
+        base,
+        &state,
+        (&pruned, &reach),
+        backend,
+        &mut Silent,
+    )?;
+    Ok(match found {
+        Found::Order(decided) => Some(decided),
+        Found::No(..) => None,
+    })
+}
+
 /// Refuses a back end that states the rules of snapshot isolation: they say nothing of what a read may choose.
 fn expect_taken(backend: &dyn Backend) -> Result<(), Stop> {
     let Some(what) = backend.refuses(Origin::Other) else {
@@ -119,6 +151,7 @@ fn expect_candidates(base: &Resolved) -> Result<(), Exit> {
         Some(read) => {
             let proof = Proof::Choice {
                 reader: base.txn(read.reader),
+                op: None,
                 key: read.key,
                 cases: Vec::new(),
             };

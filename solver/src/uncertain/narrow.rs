@@ -159,6 +159,25 @@ fn rule_out(
     Ok(None)
 }
 
+/// The candidates of a read that reachability rules out.
+pub(crate) fn impossible_sources(
+    versions: &Versions,
+    places: &Places,
+    reach: &Reach,
+    read: &Uncertain,
+) -> Vec<VersionId> {
+    let rules = Rules {
+        versions,
+        places,
+        reach,
+        read,
+    };
+    let mut left = read.candidates.clone();
+    rules.narrow(&mut left);
+    let all = read.candidates.iter().copied();
+    all.filter(|it| !left.contains(it)).collect()
+}
+
 struct Rules<'a> {
     versions: &'a Versions,
     places: &'a Places,

@@ -160,6 +160,7 @@ impl Prover<'_> {
         }
         Ok(Proof::Choice {
             reader: base.txn(uncertain.reader),
+            op: None,
             key: uncertain.key,
             cases,
         })

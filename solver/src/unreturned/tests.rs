@@ -69,7 +69,7 @@ fn first_order(check: &Check<'_>) -> Option<(usize, bool)> {
     let decided = settle_reads(check, polygraph, engines, &mut context).ok()?;
     let tried = schedule(check.history, &base, &decided, 4, &budget).ok()?;
     assert!(relate(check, &base, &tried.missed, &mut context).is_ok());
-    let order = Certificate { order: tried.order };
+    let order = Certificate::from(tried.order);
     let holds = replay_without_aggregates(check.history, check.spec, &order).is_ok();
     Some((tried.missed.len(), holds))
 }

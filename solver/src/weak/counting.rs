@@ -1,45 +1,39 @@
-//! Aggregates at the weak levels: which of the choices each one counts, and clauses that say what they give.
+//! Aggregates where a search proposes what was read: which of the choices each one counts, and clauses that say what they give.
 //!
-//! Each aggregate is a statement of its own, so its rows are choices of their own.
+//! At the weak levels each aggregate is a statement of its own, so its rows are choices of their own.
 
-use batsat::{BasicSolver, Lit, SolverInterface, Var};
-use rustc_hash::FxHashMap;
-
-use super::uncertain::Choice;
 use crate::aggregates::has_aggregates;
 use crate::aggregates::tally::Tally;
 use crate::model::{Function, History, KeyId, Token};
 use crate::resolve::{CountedRow, Node, Resolved, VersionId};
+use batsat::{BasicSolver, Lit, SolverInterface, Var};
 use kingsnake_graph::{Literal, Logic};
 
 /// An aggregate, and the choices that it counts.
-pub(super) struct Counting {
-    pub(super) reader: Node,
-    pub(super) nth: usize,
+pub(crate) struct Counting {
+    pub(crate) reader: Node,
+    pub(crate) nth: usize,
     function: Function,
     result: Token,
     own: Vec<Token>,
-    pub(super) rows: Vec<CountedChoice>,
+    pub(crate) rows: Vec<CountedChoice>,
 }
 
 /// A row that an aggregate counts.
-pub(super) struct CountedChoice {
-    pub(super) choice: usize,
+pub(crate) struct CountedChoice {
+    pub(crate) choice: usize,
     row: CountedRow,
 }
 
-/// Every aggregate of a history, and the choices that it counts.
-pub(super) fn counting(
+/// Every aggregate of a history, and the choices that it counts; `place` is the choice of a transaction's read of a key, by the read's name.
+pub(crate) fn counting(
     history: &History,
     resolved: &Resolved,
-    choices: &[Choice],
+    place: impl Fn((Node, usize, KeyId)) -> Option<usize>,
 ) -> Vec<Counting> {
     if !has_aggregates(history) {
         return Vec::new();
     }
-    let places = choices.iter().enumerate();
-    let places = places.map(|(at, it)| ((it.reader, it.op, it.key), at));
-    let place: FxHashMap<(Node, usize, KeyId), usize> = places.collect();
     let mut all = Vec::new();
     for reader in 0..resolved.n_txns() as Node {
         let statements = history.statements(resolved.txn(reader));
@@ -47,7 +41,7 @@ pub(super) fn counting(
             let op = statements.read_by(aggregate.nth);
             let rows = resolved.counted_rows(history, &aggregate).into_iter();
             let rows = rows.filter_map(|row| {
-                let choice = *place.get(&(reader, op, row.key))?;
+                let choice = place((reader, op, row.key))?;
                 Some(CountedChoice { choice, row })
             });
             all.push(Counting {
@@ -69,10 +63,10 @@ impl Counting {
     }
 
     /// Whether some versions give the result, where these choices are of these versions; yes where that is too much to tell.
-    pub(super) fn is_possible(
+    pub(crate) fn is_possible<'c>(
         &self,
         history: &History,
-        choices: &[Choice],
+        candidates: impl Fn(usize) -> &'c [VersionId],
         taken: impl Fn(usize) -> Option<VersionId>,
     ) -> bool {
         let tally = self.tally(history);
@@ -80,7 +74,7 @@ impl Counting {
             let taken = taken(it.choice);
             let versions = match &taken {
                 Some(version) => std::slice::from_ref(version),
-                None => choices[it.choice].candidates.as_slice(),
+                None => candidates(it.choice),
             };
             let cells = versions.iter().map(|&version| it.row.cell(version));
             let mut cells: Vec<Token> = cells.collect();
@@ -93,10 +87,10 @@ impl Counting {
     }
 
     /// States the result, where there are not too many partial results.
-    pub(super) fn state(
+    pub(crate) fn state<'c>(
         &self,
         history: &History,
-        choices: &[Choice],
+        candidates: impl Fn(usize) -> &'c [VersionId],
         variables: &[Vec<Var>],
         solver: &mut BasicSolver,
     ) {
@@ -108,11 +102,7 @@ impl Counting {
         let mut rows: Vec<Vec<(Token, Vec<Literal>)>> = Vec::new();
         for it in &self.rows {
             let mut cells: Vec<(Token, Vec<Literal>)> = Vec::new();
-            for (&version, &variable) in choices[it.choice]
-                .candidates
-                .iter()
-                .zip(&variables[it.choice])
-            {
+            for (&version, &variable) in candidates(it.choice).iter().zip(&variables[it.choice]) {
                 let literal = Literal::Variable(logic.variable(), true);
                 known.push(variable);
                 let cell = it.row.cell(version);

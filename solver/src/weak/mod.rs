@@ -4,7 +4,7 @@
 //! AWDIT's bounds). The history satisfies the level iff they form no cycle with session order and reads-from, and any
 //! topological order is then the certificate. Nothing is searched, unless reads can have been of several versions (`uncertain`).
 
-mod counting;
+pub(crate) mod counting;
 mod cycle;
 mod either_way;
 #[cfg(test)]

@@ -15,6 +15,8 @@ use kingsnake_relate::visible::{Commits, Sight, Why};
 use super::counting::{Counting, counting};
 use super::{commits, cycle};
 use crate::budget::{Budget, StopReason};
+use crate::cases::{Cases, Taken, cases};
+use crate::guess;
 use crate::model::{History, KeyId, TxnId};
 use crate::resolve::{Node, Resolved, VersionId};
 
@@ -31,9 +33,6 @@ pub(super) struct Choice {
     /// Sorted.
     pub(super) candidates: Vec<VersionId>,
 }
-
-/// That a read was of a version, by the number of the choice.
-type Taken = (usize, VersionId);
 
 /// Reads that cannot all be, and the cycle that they make.
 struct Conflict {
@@ -92,7 +91,10 @@ pub(super) fn decide_among(
     for (at, choice) in choices.iter().enumerate() {
         of.entry((choice.reader, choice.key)).or_default().push(at);
     }
-    let aggregates = counting(history, &resolved, &choices);
+    let places = choices.iter().enumerate();
+    let places = places.map(|(at, it)| ((it.reader, it.op, it.key), at));
+    let place: FxHashMap<(Node, usize, KeyId), usize> = places.collect();
+    let aggregates = counting(history, &resolved, |read| place.get(&read).copied());
     let search = Search {
         history,
         aggregates,
@@ -131,14 +133,15 @@ pub(super) fn choices(resolved: &Resolved) -> Vec<Choice> {
 impl Search<'_> {
     fn run(mut self) -> Result<WeakVerdict, StopReason> {
         let mut solver = BasicSolver::default();
-        let variables = self.variables(&mut solver);
+        let candidates = self.choices.iter().map(|it| it.candidates.as_slice());
+        let variables = guess::variables(&mut solver, candidates.zip(self.guess()?));
         if let Some(wrong) = self.state_aggregates(&mut solver, &variables) {
             return Ok(wrong);
         }
         loop {
             self.budget.check()?;
             if solver.solve_limited(&[]) != lbool::TRUE {
-                return self.prove();
+                return cases(&mut self);
             }
             self.take(&solver, &variables);
             if self.refuse_results(&mut solver, &variables) {
@@ -171,11 +174,12 @@ impl Search<'_> {
         variables: &[Vec<Var>],
     ) -> Option<WeakVerdict> {
         let all = |_: usize| None;
-        for counting in &self.aggregates {
-            if !counting.is_possible(self.history, &self.choices, all) {
-                return Some(self.impossible(counting));
+        let candidates = |choice: usize| self.candidates(choice);
+        for (at, counting) in self.aggregates.iter().enumerate() {
+            if !counting.is_possible(self.history, candidates, all) {
+                return Some(self.impossible(at));
             }
-            counting.state(self.history, &self.choices, variables, solver);
+            counting.state(self.history, candidates, variables, solver);
         }
         None
     }
@@ -185,7 +189,7 @@ impl Search<'_> {
         let chosen = |choice: usize| Some(self.chosen[choice]);
         let mut is_wrong = false;
         for counting in &self.aggregates {
-            if counting.is_possible(self.history, &self.choices, chosen) {
+            if counting.is_possible(self.history, |it| self.candidates(it), chosen) {
                 continue;
             }
             is_wrong = true;
@@ -199,24 +203,18 @@ impl Search<'_> {
         is_wrong
     }
 
-    fn impossible(&self, counting: &Counting) -> WeakVerdict {
-        WeakVerdict::Aggregate {
-            reader: self.resolved.txn(counting.reader),
-            nth: counting.nth,
-        }
-    }
-
-    /// A variable for each candidate; each read was of one of them.
-    fn variables(&self, solver: &mut BasicSolver) -> Vec<Vec<Var>> {
-        let mut all = Vec::with_capacity(self.choices.len());
-        for choice in &self.choices {
-            let candidates = choice.candidates.iter();
-            let variables: Vec<Var> = candidates.map(|_| solver.new_var_default()).collect();
-            let mut some = variables.iter().map(|&it| Lit::new(it, true)).collect();
-            solver.add_clause_reuse(&mut some);
-            all.push(variables);
-        }
-        all
+    /// What each read is likely to be of: the newest in an order that explains the certain reads, if there is one.
+    fn guess(&self) -> Result<Vec<Option<VersionId>>, StopReason> {
+        let certain = self.resolved.without_program_choices();
+        let edges = commits(self.history, &certain, self.spec, self.budget)?;
+        let n_txns = certain.n_txns();
+        let Ok(order) = cycle::order(n_txns, &edges) else {
+            return Ok(vec![None; self.choices.len()]);
+        };
+        let place = guess::places(n_txns, order);
+        let choices = self.choices.iter();
+        let newest = |it: &Choice| guess::newest(&certain, &place, (it.reader, &it.candidates));
+        Ok(choices.map(newest).collect())
     }
 
     /// Takes the reads to be of what the solver proposes.
@@ -358,86 +356,63 @@ impl Search<'_> {
         });
         WeakVerdict::Satisfied(order, sources.collect())
     }
+}
 
-    /// The cases of why nothing that the reads can have been of leaves an order.
-    fn prove(&self) -> Result<WeakVerdict, StopReason> {
-        Ok(self.cases(&mut Vec::new())?.0)
+impl Cases for Search<'_> {
+    type Why = WeakVerdict;
+    type Failed = StopReason;
+
+    fn history(&self) -> &History {
+        self.history
     }
 
-    /// Why not where these reads are taken, and the choices that the reason rests on.
-    fn cases(&self, taken: &mut Vec<Taken>) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
-        self.budget.check()?;
-        let is_met = |conflict: &&Conflict| conflict.blamed.iter().all(|it| taken.contains(it));
-        if let Some(conflict) = self.conflicts.iter().find(is_met) {
-            let rests_on = conflict.blamed.iter().map(|it| it.0).collect();
-            return Ok((WeakVerdict::Cycle(conflict.steps.clone()), rests_on));
+    fn budget(&self) -> &Budget {
+        self.budget
+    }
+
+    fn n_choices(&self) -> usize {
+        self.choices.len()
+    }
+
+    fn candidates(&self, choice: usize) -> &[VersionId] {
+        &self.choices[choice].candidates
+    }
+
+    fn aggregates(&self) -> &[Counting] {
+        &self.aggregates
+    }
+
+    fn conflicts(&self) -> impl Iterator<Item = &[Taken]> {
+        self.conflicts.iter().map(|it| it.blamed.as_slice())
+    }
+
+    fn end(
+        &mut self,
+        conflict: usize,
+        _: &[Taken],
+    ) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
+        let Conflict { blamed, steps } = &self.conflicts[conflict];
+        let rests_on = blamed.iter().map(|it| it.0).collect();
+        Ok((WeakVerdict::Cycle(steps.clone()), rests_on))
+    }
+
+    fn impossible(&self, aggregate: usize) -> WeakVerdict {
+        let counting = &self.aggregates[aggregate];
+        WeakVerdict::Aggregate {
+            reader: self.resolved.txn(counting.reader),
+            nth: counting.nth,
         }
-        let of = |choice: usize| taken.iter().find(|it| it.0 == choice).map(|it| it.1);
-        let wrong = self.aggregates.iter().find(|counting| {
-            let mut rows = counting.rows.iter();
-            rows.any(|row| of(row.choice).is_some())
-                && !counting.is_possible(self.history, &self.choices, of)
-        });
-        if let Some(counting) = wrong {
-            let rows = counting.rows.iter().map(|row| row.choice);
-            let rests_on = rows.filter(|&it| of(it).is_some()).collect();
-            return Ok((self.impossible(counting), rests_on));
-        }
-        let split = self.split(taken);
-        let choice = &self.choices[split];
-        let (mut cases, mut rests_on) = (Vec::new(), Vec::new());
-        for &version in &choice.candidates {
-            taken.push((split, version));
-            let (why, used) = self.cases(taken)?;
-            taken.pop();
-            if !used.contains(&split) {
-                return Ok((why, used));
-            }
-            cases.push((self.writer(version), why));
-            rests_on.extend(used.into_iter().filter(|&it| it != split));
-        }
-        rests_on.sort_unstable();
-        rests_on.dedup();
-        let verdict = WeakVerdict::Choice {
+    }
+
+    fn choice(&self, choice: usize, cases: Vec<(VersionId, WeakVerdict)>) -> WeakVerdict {
+        let choice = &self.choices[choice];
+        let cases = cases.into_iter();
+        WeakVerdict::Choice {
             reader: self.resolved.txn(choice.reader),
             op: choice.op,
             key: choice.key,
-            cases,
-        };
-        Ok((verdict, rests_on))
-    }
-
-    /// The choice to split on: that with the fewest candidates that no cycle rules out at once.
-    fn split(&self, taken: &[Taken]) -> usize {
-        let mut left: FxHashMap<usize, Vec<VersionId>> = FxHashMap::default();
-        for conflict in &self.conflicts {
-            let mut open = conflict.blamed.iter().filter(|it| !taken.contains(it));
-            let is_taken = |choice: usize| taken.iter().any(|it| it.0 == choice);
-            if open.clone().any(|it| is_taken(it.0)) {
-                continue;
-            }
-            let (first, second) = (open.next(), open.next());
-            for &(choice, version) in first.into_iter().chain(second) {
-                let ruled_out = left.entry(choice).or_default();
-                if second.is_none() && !ruled_out.contains(&version) {
-                    ruled_out.push(version);
-                }
-            }
+            cases: cases.map(|(it, why)| (self.writer(it), why)).collect(),
         }
-        let n_left = |choice: usize, ruled_out: &Vec<VersionId>| {
-            self.choices[choice].candidates.len() - ruled_out.len()
-        };
-        let all = left
-            .iter()
-            .map(|(&choice, ruled_out)| (n_left(choice, ruled_out), choice));
-        let is_taken = |choice: &usize| taken.iter().any(|it| it.0 == *choice);
-        let counted = self.aggregates.iter().flat_map(|it| &it.rows);
-        let mut counted = counted.map(|row| row.choice);
-        let mut any = || {
-            let counted = counted.find(|it| !is_taken(it));
-            counted.or_else(|| (0..self.choices.len()).find(|it| !is_taken(it)))
-        };
-        all.min().map(|it| it.1).or_else(&mut any).unwrap_or(0)
     }
 }
 

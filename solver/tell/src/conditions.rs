@@ -25,6 +25,27 @@ impl<'h> Words<'h> {
         })
     }
 
+    /// What one operation, or one condition, saw of a key: `T1 read x = 1 in operation 3`.
+    pub(super) fn sight_by(&self, txn: TxnId, op: usize, key: KeyId) -> String {
+        let history = self.meaning.history();
+        let (who, ops) = (self.labels.txn(txn), history.ops(txn));
+        let asked = op.checked_sub(ops.len());
+        let asked = asked.and_then(|nth| history.predicates(txn).nth(nth));
+        match asked {
+            Some(predicate) if matches!(predicate.act, Act::Aggregate { .. }) => {
+                let (asked, row) = (self.counted(txn, predicate), self.labels.key(key));
+                format!("{asked}, for which it read row {row}")
+            }
+            Some(predicate) => self.asked(txn, predicate, key),
+            None => match ops.get(op) {
+                Some(&Op::Read { value, .. }) if !history.is_tombstone(value) => {
+                    format!("{who} read {} in operation {op}", self.labels.row(value))
+                }
+                _ => format!("{who} read {} in operation {op}", self.labels.key(key)),
+            },
+        }
+    }
+
     /// `T5 asked for rows with c1 between 3 and 9 and did not get row 17`.
     pub(super) fn asked(&self, txn: TxnId, predicate: &Predicate, key: KeyId) -> String {
         let history = self.meaning.history();

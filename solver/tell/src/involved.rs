@@ -79,7 +79,7 @@ impl Cast<'_, '_> {
                 self.txns.extend(ruled_out.iter().filter_map(|it| it.1));
                 self.keys.extend(ruled_out.iter().map(|it| it.0));
             }
-            if let Visit::Choice(reader, key, cases) = visit {
+            if let Visit::Choice(reader, _, key, cases) = visit {
                 self.keys.insert(key);
                 self.txns.insert(reader);
                 self.txns.extend(cases.iter().filter_map(|case| case.0));

@@ -162,7 +162,7 @@ pub(super) fn leaves(proof: &Proof) -> Vec<&[Step]> {
             }
             (None, leaves)
         },
-        |_, _, cases| {
+        |_, _, _, cases| {
             let leaves = cases.into_iter().flat_map(|(_, (_, leaves))| leaves);
             (None, leaves.collect())
         },

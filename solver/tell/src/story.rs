@@ -229,7 +229,12 @@ impl Teller<'_> {
                 one_first,
                 other_first,
             } => self.tell_split((*key, *one, *other), one_first, other_first, depth),
-            Proof::Choice { reader, key, cases } => self.tell_choice(*reader, *key, cases, depth),
+            Proof::Choice {
+                reader,
+                op,
+                key,
+                cases,
+            } => self.tell_choice((*reader, *op, *key), cases, depth),
             Proof::Aggregate {
                 reader,
                 nth,
@@ -241,12 +246,14 @@ impl Teller<'_> {
     /// `T7 read x = 3, which it can have read from T1 or from T4.` Then each case.
     fn tell_choice(
         &mut self,
-        reader: TxnId,
-        key: KeyId,
+        (reader, op, key): (TxnId, Option<usize>, KeyId),
         cases: &[(Option<TxnId>, Proof)],
         depth: usize,
     ) {
-        let seen = self.words.sight(reader, key);
+        let seen = match op {
+            None => self.words.sight(reader, key),
+            Some(op) => self.words.sight_by(reader, op, key),
+        };
         let words = &self.words;
         let name = |writer: Option<TxnId>| match writer {
             None => "the initial state".to_owned(),

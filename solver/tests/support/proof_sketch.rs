@@ -40,7 +40,7 @@ pub fn sketch(history: &History, counterexample: &Counterexample) -> String {
                         depth += 1;
                         format!("{indent}case {}", case(history, it))
                     }
-                    Visit::Choice(reader, key, cases) => format!(
+                    Visit::Choice(reader, _, key, cases) => format!(
                         "{indent}choice of what {} read of {}: {} cases",
                         history.txn_name(reader),
                         history.key_name(key),

@@ -6,7 +6,7 @@ mod figures;
 pub mod matrix;
 mod paper;
 mod setup;
-mod tables;
+pub mod tables;
 
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,7 @@ pub fn write(
     study: &Study,
     rows: &[(Cell, Row)],
     problems: &[StudyProblem],
+    left_out: &[usize],
 ) -> Result<PathBuf> {
     let points = by_point(study, rows);
     let files = FigureFiles::new(directory);
@@ -42,14 +43,20 @@ pub fn write(
             files.put(&name, &svg)?;
             drawn.push((name, svg));
         }
-        sections.push(section(study, experiment, &points, drawn));
+        sections.push(section(study, experiment, &points, left_out, drawn));
     }
+    let n_left_out = left_out.iter().sum();
     let body = html! {
-        (head(study, rows, problems))
+        (head(study, rows, problems, n_left_out))
         @for section in &sections { (section) }
         (setup::section(study, rows))
     };
-    let page = put_page(directory, &study.title, mood(study, problems, rows), &body)?;
+    let page = put_page(
+        directory,
+        &study.title,
+        mood(study, problems, rows.len() + n_left_out),
+        &body,
+    )?;
     let summary = format!("{:#}\n", summary(study, &points));
     put_whole(&directory.join("summary.json"), summary)?;
     Ok(page)
@@ -78,6 +85,7 @@ fn section(
     study: &Study,
     experiment: &SettledExperiment,
     points: &[Vec<&Row>],
+    left_out: &[usize],
     drawn: Vec<(String, String)>,
 ) -> Markup {
     let caption = caption(experiment, points);
@@ -85,7 +93,7 @@ fn section(
         section {
             h2 { (experiment.title) }
             @if !experiment.about.is_empty() { p.soft { (experiment.about) } }
-            @for caveat in caveats(experiment, points, measure(experiment)) { p.caveat { (caveat) } }
+            @for caveat in caveats(experiment, points, left_out, measure(experiment)) { p.caveat { (caveat) } }
             @for (name, svg) in drawn {
                 div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
                 p.soft.files {
@@ -99,18 +107,23 @@ fn section(
     }
 }
 
-fn mood(study: &Study, problems: &[StudyProblem], rows: &[(Cell, Row)]) -> &'static str {
+fn mood(study: &Study, problems: &[StudyProblem], n_done: usize) -> &'static str {
     if !problems.is_empty() {
         "violated"
-    } else if rows.len() < study.cells.len() {
+    } else if n_done < study.cells.len() {
         "unknown"
     } else {
         "satisfied"
     }
 }
 
-fn head(study: &Study, rows: &[(Cell, Row)], problems: &[StudyProblem]) -> Markup {
-    let done = if rows.len() < study.cells.len() {
+fn head(
+    study: &Study,
+    rows: &[(Cell, Row)],
+    problems: &[StudyProblem],
+    n_left_out: usize,
+) -> Markup {
+    let done = if rows.len() + n_left_out < study.cells.len() {
         let cells = count(study.cells.len(), "cell");
         format!("? {} of {cells} done", rows.len())
     } else {
@@ -120,6 +133,7 @@ fn head(study: &Study, rows: &[(Cell, Row)], problems: &[StudyProblem]) -> Marku
         header {
             p.verdict {
                 (done)
+                @if n_left_out > 0 { ", " (count(n_left_out, "run")) " left out after a time-out" }
                 @if !problems.is_empty() { " ✗ " (count(problems.len(), "problem")) }
             }
             h1 { (study.title) }

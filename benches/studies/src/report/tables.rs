@@ -78,7 +78,7 @@ fn each(
 }
 
 /// How many of the runs found a violation.
-fn detection(rows: &[&Row]) -> String {
+pub fn detection(rows: &[&Row]) -> String {
     if rows.is_empty() {
         return NOTHING.to_owned();
     }
@@ -98,12 +98,14 @@ fn positions(rows: &[&Row]) -> String {
     }
 }
 
-fn aborts(rows: &[&Row]) -> String {
+/// The share of attempts that aborted.
+pub fn aborts(rows: &[&Row]) -> String {
     let rate = middle(rows, |row| row.made.map(|it| 100.0 * it.abort_rate()));
     rate.map_or(NOTHING.to_owned(), |it| format!("{it:.1} %"))
 }
 
-fn making(rows: &[&Row]) -> String {
+/// How long it took to make the history and to check it.
+pub fn making(rows: &[&Row]) -> String {
     let made = middle(rows, |row| row.made.map(|it| it.seconds));
     let checked = middle(rows, |row| Some(row.stats.seconds));
     match (made, checked) {

@@ -14,6 +14,7 @@ pub(super) enum Clock {
 }
 
 /// What a log, or a part of it, has.
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Survey {
     has_invocations: bool,

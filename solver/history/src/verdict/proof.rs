@@ -26,6 +26,9 @@ pub enum Proof {
     Choice {
         /// Who read.
         reader: TxnId,
+        /// The operation, or the condition as [`crate::model::Statements`] names it, where the transaction may read the key twice and
+        /// differently; nothing where all its reads of the key are of one version.
+        op: Option<usize>,
         /// The key.
         key: KeyId,
         /// Everybody that it can have read from, and the contradiction.
@@ -44,7 +47,7 @@ pub enum Proof {
 }
 
 /// What a choice comes to, from what its cases come to.
-type OfChoice<'a, T> = dyn FnMut(TxnId, KeyId, Vec<(Option<TxnId>, T)>) -> T + 'a;
+type OfChoice<'a, T> = dyn FnMut(TxnId, Option<usize>, KeyId, Vec<(Option<TxnId>, T)>) -> T + 'a;
 /// What an aggregate comes to, from what the versions come to that cannot have been read.
 type OfAggregate<'a, T> = dyn FnMut(TxnId, usize, Vec<(KeyId, Option<TxnId>, T)>) -> T + 'a;
 
@@ -53,6 +56,8 @@ type OfAggregate<'a, T> = dyn FnMut(TxnId, usize, Vec<(KeyId, Option<TxnId>, T)>
 pub struct ReadSource {
     /// Who read.
     pub reader: TxnId,
+    /// The operation, where only one is meant.
+    pub op: Option<usize>,
     /// The key.
     pub key: KeyId,
     /// Who wrote what was read.
@@ -82,7 +87,7 @@ pub enum Visit<'p> {
     /// It ends.
     EndOfCase(Split),
     /// A choice of whom a transaction read a key from; so many cases follow.
-    Choice(TxnId, KeyId, &'p [(Option<TxnId>, Proof)]),
+    Choice(TxnId, Option<usize>, KeyId, &'p [(Option<TxnId>, Proof)]),
     /// An aggregate, by its transaction and its place among the predicates; the versions that are ruled out follow, like cases of a choice.
     Aggregate(TxnId, usize, &'p [(KeyId, Option<TxnId>, Proof)]),
     /// A case of it begins.
@@ -133,11 +138,17 @@ impl<'p> Iterator for Visits<'p> {
                 }
                 Some(Visit::Split(split))
             }
-            Next::Proof(Proof::Choice { reader, key, cases }) => {
-                let (reader, key) = (*reader, *key);
+            Next::Proof(Proof::Choice {
+                reader,
+                op,
+                key,
+                cases,
+            }) => {
+                let (reader, op, key) = (*reader, *op, *key);
                 for (writer, proof) in cases.iter().rev() {
                     let source = ReadSource {
                         reader,
+                        op,
                         key,
                         writer: *writer,
                     };
@@ -147,7 +158,7 @@ impl<'p> Iterator for Visits<'p> {
                         Next::Visit(Visit::Source(source)),
                     ]);
                 }
-                Some(Visit::Choice(reader, key, cases))
+                Some(Visit::Choice(reader, op, key, cases))
             }
             Next::Proof(Proof::Aggregate {
                 reader,
@@ -157,6 +168,7 @@ impl<'p> Iterator for Visits<'p> {
                 for (key, writer, proof) in ruled_out.iter().rev() {
                     let source = ReadSource {
                         reader: *reader,
+                        op: None,
                         key: *key,
                         writer: *writer,
                     };
@@ -204,7 +216,7 @@ impl Proof {
     /// The choices of whom a transaction read a key from, the outer ones before the inner ones.
     pub fn choices(&self) -> impl Iterator<Item = (TxnId, KeyId)> {
         self.visits().filter_map(|visit| match visit {
-            Visit::Choice(reader, key, _) => Some((reader, key)),
+            Visit::Choice(reader, _, key, _) => Some((reader, key)),
             _ => None,
         })
     }
@@ -242,7 +254,7 @@ impl Proof {
         &'p self,
         mut of_cycle: impl FnMut(&'p [Step]) -> T,
         mut of_split: impl FnMut(Split, T, T) -> T,
-        mut of_choice: impl FnMut(TxnId, KeyId, Vec<(Option<TxnId>, T)>) -> T,
+        mut of_choice: impl FnMut(TxnId, Option<usize>, KeyId, Vec<(Option<TxnId>, T)>) -> T,
         mut of_aggregate: impl FnMut(TxnId, usize, Vec<(KeyId, Option<TxnId>, T)>) -> T,
     ) -> T {
         self.fold_with(
@@ -269,11 +281,16 @@ impl Proof {
             )
         };
         match self {
-            Proof::Choice { reader, key, cases } => {
+            Proof::Choice {
+                reader,
+                op,
+                key,
+                cases,
+            } => {
                 let cases = cases.iter();
                 let cases = cases.map(|(writer, proof)| (*writer, inner(proof)));
                 let cases = cases.collect();
-                return of_choice(*reader, *key, cases);
+                return of_choice(*reader, *op, *key, cases);
             }
             Proof::Aggregate {
                 reader,
@@ -316,7 +333,12 @@ impl Proof {
     /// The same proof with other cycles.
     #[must_use]
     pub fn map_cycles(&self, mut map: impl FnMut(&[Step]) -> Vec<Step>) -> Proof {
-        let of_choice = |reader, key, cases| Proof::Choice { reader, key, cases };
+        let of_choice = |reader, op, key, cases| Proof::Choice {
+            reader,
+            op,
+            key,
+            cases,
+        };
         let of_aggregate = |reader, nth, ruled_out| Proof::Aggregate {
             reader,
             nth,
@@ -358,7 +380,7 @@ mod tests {
         proof.fold(
             |_| "c".to_owned(),
             of_split,
-            |it, _, _| other(it),
+            |it, _, _, _| other(it),
             |it, _, _| other(it),
         )
     }
@@ -380,7 +402,12 @@ mod tests {
         let leaf = || Proof::Cycle(Vec::new());
         let deep = (0..100_000).fold(leaf(), |inner, _| split(1, inner, leaf()));
         assert_eq!(
-            deep.fold(|_| 1, |_, one, other| one + other, |_, _, _| 0, |_, _, _| 0),
+            deep.fold(
+                |_| 1,
+                |_, one, other| one + other,
+                |_, _, _, _| 0,
+                |_, _, _| 0
+            ),
             100_001
         );
         std::mem::forget(deep); // Dropping it is recursive.

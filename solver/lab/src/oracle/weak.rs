@@ -19,7 +19,7 @@ pub const MAX_TXNS: usize = 7;
 const MAX_WAYS: usize = 3_000;
 
 /// A read of another's write: its statement, its key, and who wrote what it returned; `None` is the initial state.
-type Read = (usize, KeyId, Option<TxnId>);
+pub(crate) type Read = (usize, KeyId, Option<TxnId>);
 
 /// Whether a history satisfies a weak level; `None` if it is too large, or not of registers alone.
 pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
@@ -36,26 +36,7 @@ pub fn holds_each(
         session_order,
         model,
     };
-    let alive = |txn: &TxnId| history.status(*txn) != Status::Aborted;
-    let all: Vec<TxnId> = history.txns().filter(alive).collect();
-    let is_register = |op: &Op| !matches!(op, Op::Append { .. } | Op::ReadList { .. });
-    let are_registers = history
-        .txns()
-        .all(|txn| history.ops(txn).iter().all(is_register));
-    if all.len() > MAX_TXNS || !are_registers || !history.version_orders().is_empty() {
-        return None;
-    }
-    let unknown: Vec<TxnId> = all
-        .iter()
-        .copied()
-        .filter(|&txn| history.status(txn) == Status::Unknown)
-        .collect();
-    for subset in 0..1_u32 << unknown.len() {
-        let takes_part = |txn: &TxnId| {
-            let place = unknown.iter().position(|it| it == txn);
-            place.is_none_or(|place| subset & (1 << place) != 0)
-        };
-        let txns: Vec<TxnId> = all.iter().copied().filter(takes_part).collect();
+    for txns in effects(history)? {
         let ways = txns.iter().map(|&txn| ways(history, &txns, txn));
         let mut scene = Scene {
             history,
@@ -72,6 +53,32 @@ pub fn holds_each(
     Some(false)
 }
 
+/// Every set of transactions that can have taken effect; `None` as [`holds`] says.
+pub(crate) fn effects(history: &History) -> Option<Vec<Vec<TxnId>>> {
+    let alive = |txn: &TxnId| history.status(*txn) != Status::Aborted;
+    let all: Vec<TxnId> = history.txns().filter(alive).collect();
+    let is_register = |op: &Op| !matches!(op, Op::Append { .. } | Op::ReadList { .. });
+    let are_registers = history
+        .txns()
+        .all(|txn| history.ops(txn).iter().all(is_register));
+    if all.len() > MAX_TXNS || !are_registers || !history.version_orders().is_empty() {
+        return None;
+    }
+    let unknown: Vec<TxnId> = all
+        .iter()
+        .copied()
+        .filter(|&txn| history.status(txn) == Status::Unknown)
+        .collect();
+    let subsets = (0..1_u32 << unknown.len()).map(|subset| {
+        let takes_part = |txn: &TxnId| {
+            let place = unknown.iter().position(|it| it == txn);
+            place.is_none_or(|place| subset & (1 << place) != 0)
+        };
+        all.iter().copied().filter(takes_part).collect()
+    });
+    Some(subsets.collect())
+}
+
 /// What is asked of each transaction.
 #[derive(Clone, Copy)]
 struct Levels<'l> {
@@ -80,7 +87,7 @@ struct Levels<'l> {
 }
 
 /// Everything that a transaction can have read, in each way; `None` where there are too many ways.
-fn ways(history: &History, txns: &[TxnId], txn: TxnId) -> Option<Vec<Vec<Read>>> {
+pub(crate) fn ways(history: &History, txns: &[TxnId], txn: TxnId) -> Option<Vec<Vec<Read>>> {
     let mut ways: Vec<Vec<Read>> = vec![Vec::new()];
     for look in looks(history, txn) {
         let before = history.ops(txn)[..look.before].iter().rev();
@@ -258,7 +265,7 @@ fn shows(history: &History, op: Op, key: KeyId, held: Option<ValueId>) -> bool {
 }
 
 /// What a transaction left in a key.
-fn left(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
+pub(crate) fn left(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
     let ops = history.ops(txn).iter().rev();
     let mut writes = ops.filter_map(|&op| match op {
         Op::Write { key: it, value } if it == key => Some(value),

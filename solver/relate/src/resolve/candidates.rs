@@ -3,11 +3,26 @@
 //! A transaction's reads of one key are of one version, so all of them together leave one list of candidates. Where one candidate is
 //! left the read is like any other.
 
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::numbering::{Numbering, Read};
 use super::reads::{FirstRead, Walk};
 use super::versions::{Node, VersionId, Versions};
 use super::{ResolveError, Resolved};
 use crate::model::{KeyId, TxnId, ValueId};
+
+/// What is taken of the reads that can have been of several versions.
+#[derive(Clone, Debug, Default)]
+pub struct TakenReads {
+    /// What reads in program order are of, by their numbers; those that are not listed are left out.
+    pub program: FxHashMap<usize, VersionId>,
+    /// What transactions that read a key in one version read of it.
+    pub first: Vec<(VersionId, Node)>,
+    /// The transactions and keys whose reads may differ: only the reads in program order say what was read.
+    pub loose: FxHashSet<(Node, KeyId)>,
+}
 
 /// The least that an uncertain read takes: itself, and its candidates twice.
 const BYTES: u64 = size_of::<Uncertain>() as u64 + 2 * 24;
@@ -179,6 +194,28 @@ impl Resolved {
         self.reads.assign(read, version);
     }
 
+    /// The same without uncertain reads: all are of what is taken, or left out.
+    #[must_use]
+    pub fn settled(&self, mut taken: TakenReads) -> Resolved {
+        taken.first.sort_unstable();
+        Resolved {
+            versions: self.versions.settled(&taken),
+            reads: self.reads.settled(|it| taken.program.get(&it).copied()),
+            uncertain: Arc::default(),
+            uncertain_keys: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The same where reads in program order that can have been of several versions are left out: the uncertain reads speak for them.
+    #[must_use]
+    pub fn without_program_choices(&self) -> Resolved {
+        Resolved {
+            reads: self.reads.settled(|_| None),
+            ..self.clone()
+        }
+    }
+
     /// The same with some of the uncertain reads, by their numbers, taken to be of these versions. All of them stay listed.
     #[must_use]
     pub fn assuming(&self, assumed: &[(usize, VersionId)]) -> Resolved {
@@ -195,6 +232,37 @@ impl Resolved {
 }
 
 impl Versions {
+    /// The same with the reads that are taken, and without those that may differ.
+    fn settled(&self, taken: &TakenReads) -> Versions {
+        let mut settled = self.clone();
+        settled.readers.clear();
+        settled.reader_start.clear();
+        settled.predecessor.fill(u32::MAX);
+        settled.successor.fill(u32::MAX);
+        let mut extra = taken.first.iter().copied().peekable();
+        for version in (0..self.len() as u32).map(VersionId) {
+            let (start, key) = (settled.readers.len(), self.key(version));
+            settled.reader_start.push(start as u32);
+            let known = self.readers(version).iter().copied();
+            let known = known.filter(|&it| !taken.loose.contains(&(it, key)));
+            settled.readers.extend(known);
+            while let Some((_, reader)) = extra.next_if(|it| it.0 == version) {
+                settled.readers.push(reader);
+            }
+            settled.readers[start..].sort_unstable();
+            for at in start..settled.readers.len() {
+                let Some(own) = self.of_writer(key, settled.readers[at]) else {
+                    continue;
+                };
+                settled.predecessor[own.index()] = version.0;
+                let next = &mut settled.successor[version.index()];
+                *next = (*next).min(own.0);
+            }
+        }
+        settled.reader_start.push(settled.readers.len() as u32);
+        settled
+    }
+
     /// The same with more reads, sorted.
     pub(super) fn with_reads(&self, extra: &[(VersionId, Node)]) -> Versions {
         let mut more = self.clone();

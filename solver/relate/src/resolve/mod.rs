@@ -24,7 +24,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 pub use aggregates::{CountedAggregate, CountedRow};
-pub use candidates::Uncertain;
+pub use candidates::{TakenReads, Uncertain};
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
 use reads::Keep;
@@ -174,10 +174,10 @@ pub enum ResolveError {
         /// The same.
         txn: TxnId,
     },
-    /// A read can have been of several versions, which this level does not search.
+    /// A read can have been of several versions, and the level asks a back end once for every proposal.
     #[error(
         "{} can have been of several versions, because values repeat, rows were deleted or conditions chose rows: \
-         this level needs values that tell who wrote them",
+         `check` decides this level by many questions, so there is no single one to write; ser, si and pc have one",
         reads_in_words(*n_reads)
     )]
     Uncertain {

@@ -15,6 +15,7 @@ use super::numbering::Numbering;
 use super::reads::{FirstRead, Walk};
 use super::versions::{Node, VersionId};
 use crate::budget::{Budget, StopReason};
+use crate::level::Model;
 use crate::model::{
     Act, Column, Comparison, Condition, History, KeyId, Op, Operand, Predicate, Status, Token,
     TxnId, ValueId,
@@ -24,6 +25,8 @@ use crate::model::{
 pub(super) struct Matching {
     /// Sorted by key; the versions of each are sorted.
     of_query: Vec<Vec<(KeyId, Vec<VersionId>)>>,
+    /// Whether some transaction sees what happened before it: then it matters what others read of rows that no condition can choose.
+    has_causal: bool,
     /// The table of each key.
     table_of: Vec<Option<u32>>,
     /// What transactions of unknown end that nobody observed left in each key.
@@ -82,6 +85,7 @@ impl Matching {
             .collect();
         Ok(Some(Matching {
             of_query: of_query?,
+            has_causal: history.models().contains(&Model::Cc),
             table_of,
             unsure,
         }))
@@ -264,16 +268,33 @@ impl Walk<'_> {
                 return Err(self.unknown_delete(txn, key, writer));
             }
         }
-        for (key, _) in matching.of_query(query) {
+        let counted = matching.of_query(query).iter().map(|it| it.0);
+        for key in counted.chain(self.never_chosen(txn, query)) {
             self.poll.step()?;
-            self.touch(txn, *key, false)?;
+            self.touch(txn, key, false)?;
             if self.state[key.index()].own.is_none() {
-                let mut any: Vec<VersionId> = self.numbering.of_key(*key).collect();
+                let mut any: Vec<VersionId> = self.numbering.of_key(key).collect();
                 any.retain(|&version| self.numbering.writer(version) != node);
-                self.keep_choice(node, at, *key, &any);
+                self.keep_choice(node, at, key, &any);
             }
         }
         Ok(())
+    }
+
+    /// The rows that no version of which satisfies a condition, where it matters in which version a transaction read them: it read the
+    /// newest, which happened before whatever comes after it.
+    fn never_chosen(&self, txn: TxnId, query: u32) -> Vec<KeyId> {
+        let (history, Some(matching)) = (self.history, self.matching) else {
+            return Vec::new();
+        };
+        if !matching.has_causal || history.model(txn).is_weak() {
+            return Vec::new();
+        }
+        let table = Some(history.queries()[query as usize].table);
+        let keys = (0..history.n_keys() as u32).map(KeyId);
+        let keys = keys.filter(|&key| history.table_of(key) == table);
+        keys.filter(|&key| matching.of_key(query, key).is_empty())
+            .collect()
     }
 
     fn unknown_delete(&self, reader: TxnId, key: KeyId, writer: TxnId) -> ResolveError {
@@ -328,6 +349,12 @@ impl Walk<'_> {
             if chosen.binary_search(key).is_err() {
                 self.touch(txn, *key, false)?;
                 self.see_among(node, txn, at, (*key, matched), query, false)?;
+            }
+        }
+        for key in self.never_chosen(txn, query) {
+            if chosen.binary_search(&key).is_err() {
+                self.touch(txn, key, false)?;
+                self.see(node, txn, at, key, query, false)?;
             }
         }
         Ok(())

@@ -106,6 +106,24 @@ impl ProgramReads {
         self.reads[read].version
     }
 
+    /// The same without reads of several versions: each is of the version that is given, or left out. The numbers of reads change.
+    pub(super) fn settled(&self, version_of: impl Fn(usize) -> Option<VersionId>) -> Self {
+        let mut choices = self.choices.iter().map(|it| it.0 as usize).peekable();
+        let mut kept: Kept = (Vec::new(), Vec::new(), Vec::new());
+        for (at, &read) in self.reads.iter().enumerate() {
+            let version = match choices.next_if_eq(&at) {
+                Some(_) => version_of(at),
+                None => Some(read.version),
+            };
+            if let Some(version) = version {
+                kept.0.push(ProgramRead { version, ..read });
+                kept.1.extend(self.statement.get(at));
+            }
+        }
+        let n_nodes = self.node_start.len().saturating_sub(1);
+        ProgramReads::new(n_nodes, kept, self.gaps.clone())
+    }
+
     /// Takes a read to be of a version.
     pub(super) fn assign(&mut self, read: usize, version: VersionId) {
         self.reads[read].version = version;

@@ -1,0 +1,259 @@
+//! Levels that need proposals against their axioms by brute force, over everything that reads can have been of, and mutants.
+
+use kingsnake_lab::oracle::weak::holds_each;
+use kingsnake_lab::parallel;
+use kingsnake_lab::random::{
+    Rng, Wrong, sketch, small_mixed_rows, small_predicates, small_repeats, small_rows,
+};
+
+use super::{OpenRead, Search, search};
+use crate::agreement::Exhaustive;
+use crate::budget::Budget;
+use crate::check::{Engines, Report, Techniques, check};
+use crate::level::{Model, Spec};
+use crate::model::History;
+use crate::phases::{Check, Exit};
+use crate::progress::Silent;
+use crate::resolve::resolve_reads;
+use crate::verdict::{Counterexample, Proof, Verdict};
+
+/// Repeated values, deleted rows, conditions and aggregates, right and wrong.
+fn drawn(seed: u64) -> History {
+    let mut rng = Rng::new(seed);
+    let mut history = match rng.below(10) {
+        0..5 => {
+            let wrong = [Wrong::NOT, Wrong::OFTEN][rng.below(2)];
+            small_predicates(&mut rng, wrong)
+        }
+        5 => small_rows(seed),
+        6 => small_mixed_rows(seed),
+        _ => small_repeats(seed),
+    };
+    history.retain_versions(|_| false);
+    history
+}
+
+/// The same at levels of their own, drawn from up to three.
+fn mixed(seed: u64) -> History {
+    let mut history = drawn(seed);
+    let mut rng = Rng::new(seed ^ 0x6d69_7865);
+    let pool: Vec<Model> = (0..rng.between(2, 3))
+        .map(|_| Model::MIXED[rng.below(Model::MIXED.len())])
+        .collect();
+    let set: Result<(), ()> = history.set_models(|_, _| Ok(pool[rng.below(pool.len())]));
+    set.expect("every level is one");
+    history
+}
+
+fn spec(model: Model, session_order: bool) -> Spec {
+    Spec {
+        model,
+        session_order,
+        real_time: None,
+    }
+}
+
+fn truth(history: &History, spec: Spec) -> Option<bool> {
+    match spec.model {
+        Model::Psi => parallel::hold_by_sources(history, spec.session_order),
+        _ => holds_each(history, spec.session_order, &|txn| {
+            spec.model_of(history, txn)
+        }),
+    }
+}
+
+fn told(history: &History) -> String {
+    format!("{}\n{:?}", sketch(history), history.models())
+}
+
+fn answer(history: &History, spec: Spec, techniques: &Techniques) -> Report {
+    let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
+    match check(history, spec, techniques, backend, &budget, &mut Silent) {
+        Ok(report) => report,
+        Err(error) => panic!("{spec}: {error}\n{}", told(history)),
+    }
+}
+
+/// How many histories are tried.
+fn n_seeds(few: u64) -> u64 {
+    match std::env::var_os("KINGSNAKE_LONG") {
+        Some(_) => 100_000,
+        None => few,
+    }
+}
+
+/// What was counted: violated, satisfied, decided by cases of reads, with sources in the certificate, too large.
+#[derive(Debug, Default)]
+struct Counts {
+    answers: [usize; 2],
+    n_cases: usize,
+    n_sources: usize,
+    n_large: usize,
+}
+
+fn agree(n_seeds: u64, drawn: fn(u64) -> History, models: &[Model], witness: bool) -> Counts {
+    let mut counts = Counts::default();
+    let techniques = Techniques {
+        witness,
+        ..Techniques::default()
+    };
+    for seed in 0..n_seeds {
+        let history = drawn(seed);
+        for &model in models {
+            let spec = spec(model, (seed / 2).is_multiple_of(2));
+            let Some(truth) = truth(&history, spec) else {
+                counts.n_large += 1;
+                continue;
+            };
+            let report = answer(&history, spec, &techniques);
+            match &report.verdict {
+                Verdict::Satisfied(certificate) => {
+                    counts.n_sources += usize::from(!certificate.sources.is_empty());
+                }
+                Verdict::Violated(Counterexample::Cyclic(Proof::Choice { .. })) => {
+                    counts.n_cases += 1;
+                }
+                Verdict::Violated(_) => {}
+                Verdict::Unknown(reason) => panic!("seed {seed}: {reason}"),
+            }
+            let said = matches!(report.verdict, Verdict::Satisfied(_));
+            let verdict = &report.verdict;
+            assert_eq!(
+                said,
+                truth,
+                "seed {seed}, {spec}: {verdict:?}\n{}",
+                told(&history)
+            );
+            counts.answers[usize::from(truth)] += 1;
+        }
+    }
+    println!("{counts:?}");
+    counts
+}
+
+fn expect(counts: &Counts, least: usize) {
+    let Counts {
+        answers: [no, yes],
+        n_cases,
+        n_sources,
+        ..
+    } = *counts;
+    assert!(
+        [no, yes, n_cases, n_sources].iter().all(|&it| it > least),
+        "{counts:?}"
+    );
+}
+
+#[test]
+fn psi_agrees_with_its_axioms_whatever_the_reads_are_of() {
+    expect(&agree(n_seeds(4_000), drawn, &[Model::Psi], true), 100);
+    expect(&agree(n_seeds(1_500), drawn, &[Model::Psi], false), 30);
+}
+
+#[test]
+fn mixed_levels_agree_with_their_axioms_whatever_the_reads_are_of() {
+    expect(&agree(n_seeds(6_000), mixed, &[Model::Mixed], true), 100);
+    expect(&agree(n_seeds(2_000), mixed, &[Model::Mixed], false), 30);
+}
+
+#[test]
+fn weak_levels_agree_with_their_axioms_on_the_same_line_whatever_the_reads_are_of() {
+    let models = [Model::Rc, Model::RcSo, Model::Ra, Model::Cc];
+    expect(&agree(n_seeds(1_000), drawn, &models, true), 50);
+    expect(&agree(n_seeds(500), drawn, &models, false), 20);
+}
+
+/// Whether a search that is damaged before it begins answers wrongly.
+fn is_fooled(history: &History, spec: Spec, damage: fn(&mut Search<'_, '_>)) -> bool {
+    let (budget, techniques) = (Budget::unlimited(), Techniques::default());
+    let check = Check {
+        history,
+        spec,
+        techniques: &techniques,
+    };
+    let (Some(truth), Ok(base)) = (truth(history, spec), resolve_reads(history, &budget)) else {
+        return false;
+    };
+    if !base.broken(history, spec).is_empty() {
+        return false;
+    }
+    let engines = Engines {
+        device: None,
+        backend: &mut Exhaustive::default(),
+    };
+    let Ok(mut search) = search(&check, &base, engines, &budget) else {
+        return false;
+    };
+    damage(&mut search);
+    match search.run() {
+        Ok(_) => !truth,
+        Err(Exit::Refuted(_)) => truth,
+        Err(Exit::Stop(_)) => false,
+    }
+}
+
+fn take_the_first(search: &mut Search<'_, '_>) {
+    search
+        .reads
+        .iter_mut()
+        .for_each(|it| it.candidates.truncate(1));
+}
+
+fn forget_aggregates(search: &mut Search<'_, '_>) {
+    search.aggregates.clear();
+}
+
+/// What one of several reads that may differ is of does not matter.
+fn forget_reads(search: &mut Search<'_, '_>) {
+    search.reads.iter_mut().for_each(|it| it.reads.clear());
+}
+
+/// All reads of a key are of what the first of them is of, whatever the level.
+fn repeat_reads(search: &mut Search<'_, '_>) {
+    for at in 0..search.reads.len() {
+        let (before, rest) = search.reads.split_at_mut(at);
+        let same = |it: &&OpenRead| (it.reader, it.key) == (rest[0].reader, rest[0].key);
+        if let Some(first) = before.iter().find(same) {
+            let shared = first.candidates.clone();
+            rest[0].candidates.retain(|it| shared.contains(it));
+            let shared = rest[0].candidates.clone();
+            rest[0].candidates.truncate(1);
+            if shared.is_empty() {
+                rest[0].candidates = first.candidates.clone();
+            }
+        }
+    }
+}
+
+#[test]
+fn searches_that_leave_something_out_are_caught() {
+    type Damage = fn(&mut Search<'_, '_>);
+    type Drawn = fn(u64) -> History;
+    let psi = [Model::Psi];
+    let each = [Model::Mixed];
+    let damages: [(&str, Damage, Drawn, [Model; 1]); 6] = [
+        ("psi, the first candidate alone", take_the_first, drawn, psi),
+        (
+            "mixed, the first candidate alone",
+            take_the_first,
+            mixed,
+            each,
+        ),
+        ("psi without aggregates", forget_aggregates, drawn, psi),
+        ("mixed without aggregates", forget_aggregates, mixed, each),
+        (
+            "mixed without reads in program order",
+            forget_reads,
+            mixed,
+            each,
+        ),
+        ("rc reads a key once", repeat_reads, drawn, [Model::Rc]),
+    ];
+    for (what, damage, drawn, [model]) in damages {
+        let is_caught =
+            |seed: &u64| is_fooled(&drawn(*seed), spec(model, seed.is_multiple_of(2)), damage);
+        let seed = (0..20_000).find(is_caught);
+        println!("{what}: caught by history {seed:?}");
+        assert!(seed.is_some(), "{what}: not caught");
+    }
+}
