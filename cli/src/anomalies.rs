@@ -5,14 +5,15 @@ use std::fmt::Write;
 use anyhow::{Result, bail};
 use kingsnake_history::adya::{PlLevel, PlVerdict};
 use kingsnake_refute::{every_cycle, widest_spec};
-use kingsnake_solver::auto::Asked;
+use kingsnake_solver::auto::{Asked, levels};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::Level;
 use kingsnake_solver::model::{History, Op};
 use kingsnake_solver::resolve::{ResolveError, resolve};
-use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, story_by};
+use kingsnake_solver::verdict::Counterexample;
+use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, name_by, story_by};
 use serde_json::{Map, Value, json};
 
 use crate::voice::{Voice, count, printable};
@@ -26,6 +27,8 @@ pub struct Found {
     pub boundary: Boundary,
     /// The story of each class's example.
     pub stories: Vec<Story>,
+    /// What the counterexample of the level that was checked is, even where no class has it.
+    pub named: Option<&'static str>,
 }
 
 /// Finds every class of anomaly. What the history means is read once, by the caller.
@@ -48,6 +51,7 @@ pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, Stop
         let stories = examples.map(|class| story_by(meaning, spec, &class.example));
         Found {
             boundary: anomalies.boundary(),
+            named: None,
             stories: stories.collect(),
             anomalies,
         }
@@ -87,6 +91,20 @@ impl Expected {
         self.models.is_empty() && self.anomalies.is_empty()
     }
 
+    /// The levels whose answers say which of the expected models are ruled out.
+    pub fn levels(&self) -> Vec<Asked> {
+        let implied = self
+            .models
+            .iter()
+            .copied()
+            .flat_map(lattice::implied_models);
+        let models: Names = implied.collect();
+        let is_wanted = |it: &Asked| model_of(it.level).is_some_and(|model| models.contains(model));
+        let mut asked = levels(None);
+        asked.retain(|it| is_wanted(it) && rules_out(*it));
+        asked
+    }
+
     /// What was expected and is not so, one a line.
     pub fn missed(&self, found: &Found, violated: &Names) -> Vec<String> {
         let mut missed = Vec::new();
@@ -101,7 +119,7 @@ impl Expected {
         }
         // An anomaly is prohibited together with all that are worse.
         for &name in &self.anomalies {
-            let shown = found.anomalies.names();
+            let shown = found.anomalies.names().chain(found.named);
             let mut worse =
                 shown.filter(|shown| lattice::implied_anomalies([*shown]).contains(name));
             if let Some(shown) = worse.next() {
@@ -118,10 +136,29 @@ impl Found {
         self.anomalies.classes.iter().zip(&self.stories)
     }
 
-    /// The classes in words, and what they rule out.
-    pub fn words(&self, voice: Voice) -> String {
+    /// Names the counterexample of a violated level.
+    pub fn name(&mut self, meaning: &Meaning<'_>, counterexample: &Counterexample) {
+        let adya = name_by(meaning, counterexample).adya;
+        self.named = adya.and_then(lattice::anomaly).map(|it| it.name);
+    }
+
+    /// Adds models that a violated level rules out, whatever the anomalies show.
+    pub fn rule_out(&mut self, models: &Names) {
+        if !models.is_empty() {
+            let known = self.boundary.not.iter().chain(&self.boundary.also_not);
+            self.boundary = lattice::ruled_out(known.chain(models).copied());
+        }
+    }
+
+    /// The classes in words, and what they rule out; `is_violated` says whether a level is violated.
+    pub fn words(&self, voice: Voice, is_violated: bool) -> String {
         let mut out = String::new();
-        if self.anomalies.classes.is_empty() {
+        if self.anomalies.classes.is_empty() && is_violated {
+            let _ = writeln!(
+                out,
+                "anomalies: none by itself; which one it is depends on an order of versions that the history does not show"
+            );
+        } else if self.anomalies.classes.is_empty() {
             let _ = writeln!(out, "anomalies: none");
         } else {
             let _ = writeln!(out, "anomalies, the worst first:\n");
@@ -240,10 +277,22 @@ fn rules_out(asked: Asked) -> bool {
 
 /// The models that a history breaks which breaks a level.
 pub fn broken_by(asked: Asked) -> Names {
-    match model_of(asked.level).filter(|_| rules_out(asked)) {
+    let is_timeless = asked.spec.session_order && asked.spec.real_time.is_none();
+    let level = match asked.level {
+        level if rules_out(asked) => Some(level),
+        Level::Ser if is_timeless => Some(Level::StrongSessionSer),
+        Level::Si if is_timeless => Some(Level::StrongSessionSi),
+        _ => None,
+    };
+    match level.and_then(model_of) {
         Some(model) => lattice::implying_models([model]),
         None => Names::new(),
     }
+}
+
+/// The models that hold where a level does.
+pub fn implied_by(level: Level) -> Names {
+    model_of(level).map_or(Names::new(), lattice::implied_models)
 }
 
 /// What is known of every model: those that hold, those that are ruled out, and the rest.

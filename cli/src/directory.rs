@@ -150,7 +150,7 @@ fn class_text(meaning: &Meaning<'_>, class: &AnomalyClass) -> String {
         for operations in &told.operations {
             let _ = writeln!(text, "    {operations}");
         }
-        for (label, full) in &told.legend {
+        for (label, full) in told.legend_of_words() {
             let _ = writeln!(text, "    {label}: {full}");
         }
         out.push_str(&printable_lines(&text));

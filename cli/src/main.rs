@@ -33,6 +33,7 @@ mod profile;
 mod progress;
 mod question;
 mod remarks;
+mod ruled_out;
 mod study_bar;
 mod study_rules;
 mod switches;

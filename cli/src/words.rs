@@ -165,9 +165,10 @@ fn story(out: &mut String, answer: &Answer, voice: Voice) {
             let _ = writeln!(out, "  {}", printable(event));
         }
     }
-    if !story.legend.is_empty() {
+    let legend = story.legend_of_words();
+    if !legend.is_empty() {
         out.push_str("\nShortened names:\n");
-        for (label, full) in &story.legend {
+        for (label, full) in legend {
             let _ = writeln!(out, "  {} is {}", printable(label), printable(full));
         }
     }

@@ -77,6 +77,45 @@ fn what_was_expected_sets_the_exit_status() {
     assert!(said.stderr.contains("docs/levels.md"), "{}", said.stderr);
 }
 
+/// A reader of two writers, one key from each: whichever wrote last, one of them was missed.
+const TORN: &str = r#"{"kingsnake":1}
+{"id":1,"session":1,"ops":[["w","x",1],["w","y",1]]}
+{"id":2,"session":2,"ops":[["w","x",2],["w","y",2]]}
+{"id":3,"session":3,"ops":[["r","x",1],["r","y",2]]}
+"#;
+
+#[test]
+fn a_model_that_no_certain_cycle_rules_out_is_asked_for() {
+    let scratch = Scratch::new();
+    let torn = scratch.put("torn.jsonl", TORN);
+    for model in [
+        "serializable",
+        "SI",
+        "strong-session-serializable",
+        "psi",
+        "ra",
+    ] {
+        expect(1, &["check", "-q", &torn, "--expect", model]);
+    }
+    for model in ["read-committed", "READ UNCOMMITTED"] {
+        expect(0, &["check", "-q", &torn, "--expect", model]);
+    }
+    expect(
+        1,
+        &["check", "-q", &torn, "--level", "rc", "--expect", "ser"],
+    );
+    for anomaly in ["G-single", "read skew", "A5A", "G2"] {
+        expect(1, &["check", "-q", &torn, "--anomalies", anomaly]);
+    }
+    expect(0, &["check", "-q", &torn, "--anomalies", "G1,P4"]);
+    let said = expect(1, &["check", "--all", &torn]);
+    assert!(said.stdout.contains("anomalies: none by itself"));
+    assert!(
+        said.stdout
+            .contains("ruled out: strong-session-serializable")
+    );
+}
+
 #[test]
 fn auto_says_of_every_model_what_is_known() {
     let skew = corpus("strong-session-si/two-write-skews.jsonl");

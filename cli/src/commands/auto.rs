@@ -343,7 +343,9 @@ impl Survey {
         );
         let _ = writeln!(out, "\n{}", self.models().words());
         if let Some(found) = &self.found {
-            out.push_str(&found.words(voice));
+            let mut rows = self.rows();
+            let is_violated = rows.any(|(_, answer)| answer.holds() == Some(false));
+            out.push_str(&found.words(voice, is_violated));
         }
         for line in self.missed() {
             let _ = writeln!(out, "{line}");

@@ -33,6 +33,7 @@ use crate::plan::{Plan, questioned_level, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{CheckListener, Drawing};
 use crate::remarks::hints;
+use crate::ruled_out::broken_models;
 use crate::telling::{tell, tell_linearizable};
 use crate::voice::{Voice, complain, say};
 use crate::{certificate, directory, edn, json, page};
@@ -322,7 +323,14 @@ fn answer(
             Ok(all) => found = Some(all),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
+        if let (Some(found), Verdict::Violated(counterexample)) = (&mut found, &report.verdict) {
+            found.name(traced.meaning(), counterexample);
+        }
         traces = traced.into_traces();
+    }
+    if let Some(found) = &mut found {
+        let broken = broken_models(&parsed.history, &plan, &report.verdict, args, budget)?;
+        found.rule_out(&broken);
     }
     let answer = Answer {
         plan,
@@ -425,7 +433,8 @@ fn deliver(
     if !outputs(files).any(|it| is_stdio(it.path)) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
         if let Some(found) = &answer.found {
-            let mut text = format!("\n{}", found.words(voice));
+            let is_violated = matches!(answer.verdict, Verdict::Violated(_));
+            let mut text = format!("\n{}", found.words(voice, is_violated));
             for line in answer.missed() {
                 text.push_str(&line);
                 text.push('\n');

@@ -123,7 +123,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             }
         }
         if let Some(found) = &found {
-            words.push_str(&format!("\n{}", found.words(voice)));
+            words.push_str(&format!("\n{}", found.words(voice, verdict.is_violated())));
             for line in answer.missed() {
                 words.push_str(&format!("{line}\n"));
             }

@@ -24,6 +24,45 @@ const MAX_PARTS: usize = 4;
 
 const NOBODY: u32 = u32::MAX;
 
+/// What a replay compares. The tests of the replay put mistakes in the place of [`ExactReplay`].
+pub trait ReplayRules: Copy + Sync {
+    /// Whether one at a place may read from one at another.
+    fn is_before(self, from: u32, place: u32) -> bool {
+        (1..place).contains(&from)
+    }
+
+    /// At read committed, whether an operation sees what another read.
+    fn sees(self, seen: u32, op: u32) -> bool {
+        seen <= op
+    }
+
+    /// Whether a writer is newer than the one that was read from, by their places.
+    fn is_newer(self, latest: u32, from: u32) -> bool {
+        latest > from
+    }
+
+    /// Whether reads see what came before in their session.
+    fn looks_back(self) -> bool {
+        true
+    }
+
+    /// Up to how many writers between two places are looked at one by one.
+    fn max_between(self) -> usize {
+        MAX_BETWEEN
+    }
+
+    /// Whether somebody before a place of a session is in a past that ends there.
+    fn is_past(self, writer: u32, end: u32) -> bool {
+        writer < end
+    }
+}
+
+/// What the definitions say.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactReplay;
+
+impl ReplayRules for ExactReplay {}
+
 /// A read of another's write, or of the initial state.
 #[derive(Clone, Copy)]
 struct PlainRead {
@@ -95,10 +134,15 @@ impl<'h> Prepared<'h> {
 
     /// Checks that an order of commits explains the history.
     pub fn replay(&self, order: &[TxnId]) -> Result<(), Refusal> {
-        self.check(order).map_err(Refusal::Order)
+        self.replay_by(ExactReplay, order)
     }
 
-    fn check(&self, order: &[TxnId]) -> Result<(), String> {
+    /// The same by rules that may be mistaken.
+    pub fn replay_by(&self, rules: impl ReplayRules, order: &[TxnId]) -> Result<(), Refusal> {
+        self.check(rules, order).map_err(Refusal::Order)
+    }
+
+    fn check(&self, rules: impl ReplayRules, order: &[TxnId]) -> Result<(), String> {
         let counts = |txn: TxnId| self.history.status(txn) == Status::Committed;
         let place = places(self.history, counts, self.spec, order)?;
         let by_place = self
@@ -108,6 +152,7 @@ impl<'h> Prepared<'h> {
         let part = |sessions: &[Range<u32>]| {
             let history = self.history;
             let mut part = Part {
+                rules,
                 prepared: self,
                 order,
                 place: &place,
@@ -239,7 +284,8 @@ fn parts(history: &History) -> Vec<Vec<Range<u32>>> {
 }
 
 /// A check of some sessions.
-struct Part<'p, 'h> {
+struct Part<'p, 'h, R> {
+    rules: R,
     prepared: &'p Prepared<'h>,
     order: &'p [TxnId],
     place: &'p [u32],
@@ -253,10 +299,12 @@ struct Part<'p, 'h> {
     seen_by: Vec<u32>,
 }
 
-impl Part<'_, '_> {
+impl<R: ReplayRules> Part<'_, '_, R> {
     fn session(&mut self, txns: Range<u32>) -> Result<(), String> {
         let &Prepared { history, spec, .. } = self.prepared;
-        let looks_back = spec.session_order && matches!(spec.model, Model::RcSo | Model::Ra);
+        let looks_back = spec.session_order
+            && self.rules.looks_back()
+            && matches!(spec.model, Model::RcSo | Model::Ra);
         let session = txns.start;
         for txn in txns.map(TxnId) {
             let place = self.place[txn.index()];
@@ -264,7 +312,7 @@ impl Part<'_, '_> {
                 continue;
             }
             let reads = self.prepared.reads.of(txn);
-            let is_before = |from: u32| (1..place).contains(&self.place[from as usize]);
+            let is_before = |from: u32| self.rules.is_before(self.place[from as usize], place);
             if !reads
                 .iter()
                 .all(|it| it.from == NOBODY || is_before(it.from))
@@ -287,12 +335,12 @@ impl Part<'_, '_> {
 
     /// Checks that the reads of a transaction missed nothing that they saw.
     fn reads(&mut self, txn: TxnId, session: u32) -> Result<(), String> {
-        let model = self.prepared.spec.model;
+        let (rules, model) = (self.rules, self.prepared.spec.model);
         let reads = self.prepared.reads.of(txn);
         let mut n_seen = 0;
         for read in reads {
             let sees = |it: &PlainRead| match model {
-                Model::Rc | Model::RcSo => it.op <= read.op,
+                Model::Rc | Model::RcSo => rules.sees(it.op, read.op),
                 Model::Ra => true,
                 _ => false,
             };
@@ -306,7 +354,8 @@ impl Part<'_, '_> {
             };
             let (by, latest) = self.newest[read.key.index()];
             let (of, last) = self.own[read.key.index()];
-            let has_newer = by == txn.0 && latest > from || of == session && last > from;
+            let has_newer = by == txn.0 && rules.is_newer(latest, from)
+                || of == session && rules.is_newer(last, from);
             if has_newer || self.happened_between(txn, read.key, from) {
                 let history = self.prepared.history;
                 let (key, name) = (history.key_name(read.key), history.txn_name(txn));
@@ -352,13 +401,19 @@ impl Part<'_, '_> {
         };
         let writers = by_place.of_key(key);
         let first = writers.partition_point(|&it| it <= from);
-        let n_between = writers[first..].partition_point(|&it| it < self.place[txn.index()]);
-        if n_between <= MAX_BETWEEN {
-            let between = writers[first..first + n_between].iter();
-            let mut between = between.map(|&place| self.order[place as usize - 1]);
-            return between.any(|writer| pasts.has(txn, writer));
+        let end = self.place[txn.index()];
+        let between = writers[first..].iter().take_while(|&&it| it < end);
+        for (nth, &place) in between.enumerate() {
+            if nth == self.rules.max_between() {
+                return self.newest_before(pasts, txn, key) > from;
+            }
+            let writer = self.order[place as usize - 1];
+            let end = pasts.end(txn, self.prepared.history.session(writer));
+            if self.rules.is_past(writer.0, end) {
+                return true;
+            }
         }
-        self.newest_before(pasts, txn, key) > from
+        false
     }
 
     /// The latest place of a writer of a key in the past of a transaction. Session by session: the last of a session's writers in the
@@ -369,7 +424,8 @@ impl Part<'_, '_> {
         let (mut at, mut newest) = (0, 0);
         while let Some(&first) = writers.get(at) {
             let session = history.session(TxnId(first));
-            let n_before = writers.partition_point(|&it| it < pasts.end(txn, session));
+            let n_before =
+                writers.partition_point(|&it| self.rules.is_past(it, pasts.end(txn, session)));
             if let Some(&last) = writers[at..n_before.max(at)].last() {
                 newest = newest.max(self.place[last as usize]);
             }

@@ -181,20 +181,54 @@ pub struct Boundary {
     pub also_not: Names,
 }
 
-/// A model by any of its names, in any case.
+/// Names of anomalies in SQL's critique and in papers, and the anomaly that each is: its class, where the name is of a shape of cycle.
+pub const ANOMALY_ALIASES: &[(&str, &str)] = &[
+    ("P0", "G0"),
+    ("dirty-write", "G0"),
+    ("P1", "G1"),
+    ("dirty-read", "G1"),
+    ("aborted-read", "G1a"),
+    ("intermediate-read", "G1b"),
+    ("circular-information-flow", "G1c"),
+    ("P2", "G2-item"),
+    ("P3", "G2"),
+    ("phantom", "G2"),
+    ("P4", "lost-update"),
+    ("A5A", "G-single"),
+    ("read-skew", "G-single"),
+    ("A5B", "write-skew"),
+    ("fractured", "G-single-item"),
+    ("fractured-read", "G-single-item"),
+    ("non-monotonic", "G-single-item"),
+    ("non-monotonic-read", "G-single-item"),
+    ("causality-violation", "G-single-item"),
+    ("long-fork", "G-nonadjacent-item"),
+];
+
+/// A name as the tables have it, in small letters: SQL puts spaces between words.
+fn hyphenated(name: &str) -> String {
+    let words: Vec<&str> = name.split([' ', '_']).filter(|it| !it.is_empty()).collect();
+    words.join("-").to_ascii_lowercase()
+}
+
+/// A model by any of its names, in any case and with spaces or hyphens.
 pub fn model(name: &str) -> Option<&'static ConsistencyModel> {
-    let is_it = |it: &&str| it.eq_ignore_ascii_case(name);
+    let name = hyphenated(name);
+    let is_it = |it: &&str| it.eq_ignore_ascii_case(&name);
     MODELS
         .iter()
         .find(|model| is_it(&model.name) || model.aliases.iter().any(is_it))
 }
 
-/// An anomaly by its name, in any case; `-session` is as good as `-process`.
+/// An anomaly by any of its names, in any case and with spaces or hyphens; `-session` is as good as `-process`.
 pub fn anomaly(name: &str) -> Option<&'static Anomaly> {
-    let name = name.to_ascii_lowercase().replace("-session", "-process");
+    let name = hyphenated(name).replace("-session", "-process");
+    let mut aliases = ANOMALY_ALIASES.iter();
+    let alias = aliases.find(|(alias, _)| alias.eq_ignore_ascii_case(&name));
+    let name = alias.map_or(name.as_str(), |(_, of)| of);
     ANOMALIES
         .iter()
-        .find(|anomaly| anomaly.name.to_ascii_lowercase() == name)
+        .find(|anomaly| anomaly.name.eq_ignore_ascii_case(name))
 }
 
 fn closure(start: impl IntoIterator<Item = &'static str>, next: impl Fn(&str) -> Names) -> Names {
@@ -359,5 +393,17 @@ mod tests {
             Some("G2-item-process")
         );
         assert_eq!(model("nonsense"), None);
+        let read_committed = model("Read Committed").map(|it| it.name);
+        assert_eq!(read_committed, Some("read-committed"));
+        let repeatable_read = model("REPEATABLE READ").map(|it| it.name);
+        assert_eq!(repeatable_read, Some("repeatable-read"));
+        for (alias, name) in ANOMALY_ALIASES {
+            assert!(ANOMALIES.iter().all(|it| it.name != *alias));
+            assert_eq!(anomaly(alias).map(|it| it.name), Some(*name));
+        }
+        assert_eq!(
+            anomaly("lost update").map(|it| it.name),
+            Some("lost-update")
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kingsnake_history::lattice::{ANOMALIES, MODELS, boundary};
+use kingsnake_history::lattice::{ANOMALIES, ANOMALY_ALIASES, MODELS, boundary};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/levels.md");
 
@@ -13,7 +13,8 @@ and `--level auto` list every class of anomaly that a history shows, and from th
 the weakest ones (`not`), and the stronger ones that imply them (`also_not`). `--expect MODEL,…` and `--anomalies A,…`
 set the exit status: 1 if an expected model is ruled out, or if one of the anomalies or a worse one is there.
 
-Names are Elle's. Adya's and SQL's names, and this program's levels, are aliases; case does not matter.
+Names are Elle's. Adya's and SQL's names, and this program's levels, are aliases; case does not matter, and
+spaces are as good as hyphens.
 
 ## Models
 ";
@@ -29,15 +30,18 @@ fn document() -> String {
         "\n## Anomalies\n\nA cycle's class follows from its edges: `G0` is ww only, `G1c` has wr as well, `G-single` exactly one rw,\n\
          `G-nonadjacent` several rw but no two in a row, `G2` two in a row. `-item` says that no rw edge rests on a range query,\n\
          `-process` that the cycle needs session order, `-realtime` that it needs the clock.\n\n\
-         | anomaly | implies | weakest models ruled out | stronger ones |\n| --- | --- | --- | --- |\n",
+         | anomaly | also called | implies | weakest models ruled out | stronger ones |\n| --- | --- | --- | --- | --- |\n",
     );
     for anomaly in ANOMALIES {
         let found = boundary([anomaly.name]);
+        let aliases = ANOMALY_ALIASES.iter().filter(|it| it.1 == anomaly.name);
+        let aliases: Vec<&str> = aliases.map(|it| it.0).collect();
         let not: Vec<&str> = found.not.iter().copied().collect();
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} |",
             anomaly.name,
+            aliases.join(", "),
             anomaly.implies.join(", "),
             not.join(", "),
             found.also_not.len()

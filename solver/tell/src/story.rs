@@ -152,6 +152,15 @@ fn rests_on_given(history: &History, proof: &Proof) -> bool {
 }
 
 impl Story {
+    /// The shortened names that the words show. Operations that are only counted have names too, which pages list.
+    pub fn legend_of_words(&self) -> Vec<&(String, String)> {
+        let lines = self.lines.iter().map(|line| &line.text);
+        let told = [&self.headline, &self.about, &self.noticed].into_iter();
+        let told: Vec<&String> = told.chain(lines).chain(&self.operations).collect();
+        let shows = |label: &str| told.iter().any(|text| text.contains(label));
+        self.legend.iter().filter(|it| shows(&it.0)).collect()
+    }
+
     /// The story as text, with a line feed at the end of each line.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n{}\n{}\n\n", self.headline, self.about, self.noticed);
@@ -168,9 +177,10 @@ impl Story {
                 let _ = writeln!(text, "  {event}");
             }
         }
-        if !self.legend.is_empty() {
+        let legend = self.legend_of_words();
+        if !legend.is_empty() {
             text.push_str("\nShortened names:\n");
-            for (label, full) in &self.legend {
+            for (label, full) in legend {
                 let _ = writeln!(text, "  {label} is {full}");
             }
         }

@@ -75,8 +75,12 @@ pub(super) fn resolve(
         walk.uncertain.reserve(n_more.min(MOST_RESERVED));
     }
     walk.keep_reads = matches!(keep, Keep::All | Keep::Program);
+    walk.forgets_first = keep == Keep::Program && matching.is_none();
     if walk.keep_reads {
         walk.program.reserve(history.n_ops());
+    }
+    if !walk.forgets_first {
+        walk.reads.reserve(history.n_ops());
     }
     walk.keep_queries = keep_queries;
     for (node, &txn) in node_txn.iter().enumerate() {
@@ -85,6 +89,7 @@ pub(super) fn resolve(
     }
     let given = given_orders(&mut walk)?;
     let unreturned = walk.unreturned();
+    let forgets_first = walk.forgets_first;
     let program = (walk.program, walk.statement, walk.choices);
     let (mut reads, mut findings) = (walk.reads, walk.findings);
     let uncertain = settle(&numbering, &mut reads, walk.uncertain);
@@ -93,7 +98,7 @@ pub(super) fn resolve(
     findings.dedup();
     Ok(Resolved {
         sessions: session_ranges(history, &node_txn),
-        versions: if keep == Keep::Program && program.1.is_empty() {
+        versions: if forgets_first {
             numbering.without_readers(history)
         } else {
             numbering.versions(history, &reads)
@@ -152,6 +157,8 @@ pub(super) struct Walk<'h> {
     pub(super) poll: Poll<'h>,
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
+    /// Whether a transaction's first reads are forgotten after it: nobody asks a version for its readers.
+    forgets_first: bool,
     /// Whether deleted rows that queries did not return stay queries.
     pub(super) keep_queries: bool,
     /// Then the queries, and the keys that the transaction under way touches anywhere.
@@ -213,6 +220,7 @@ impl<'h> Walk<'h> {
             matching: None,
             poll: budget.poll(),
             keep_reads: false,
+            forgets_first: false,
             keep_queries: false,
             asked: Vec::new(),
             touched: Vec::new(),
@@ -225,7 +233,7 @@ impl<'h> Walk<'h> {
             n_findings: FxHashMap::default(),
             lists: ListReads::new(history.n_keys()),
             state: vec![fresh; history.n_keys()],
-            reads: Vec::with_capacity(history.n_ops()),
+            reads: Vec::new(),
             uncertain: Vec::new(),
             first_candidates: FxHashMap::default(),
             returned_by: vec![RangeId(u32::MAX); n_ranged],
@@ -280,7 +288,11 @@ impl<'h> Walk<'h> {
         if self.matching.is_some() {
             self.ask(node, txn, history.ops(txn).len(), &mut predicates)?;
         }
-        self.link_own_writes(node, txn);
+        if self.forgets_first {
+            self.reads.clear();
+        } else {
+            self.link_own_writes(node, txn);
+        }
         if self.has_ranges {
             let gaps = self.under.gaps().into_iter();
             self.gaps.extend(gaps.map(|places| Gap {

@@ -24,7 +24,7 @@ const ALONE: usize = 50_000;
 pub struct Scanned {
     /// Reads of a transaction.
     pub reads: usize,
-    /// Writers of a key.
+    /// Writers of a key that a read can have missed.
     pub writers: usize,
 }
 
@@ -32,16 +32,51 @@ impl Default for Scanned {
     fn default() -> Self {
         Scanned {
             reads: 64,
-            writers: 512,
+            writers: 32,
         }
     }
 }
+
+/// What the search compares. The tests of the search put mistakes in the place of [`ExactRules`].
+pub trait QuickRules: Copy + Sync {
+    /// The first read that sees what a read was from, where the level says that it is this one.
+    fn first_seeing(self, first: usize) -> usize {
+        first
+    }
+
+    /// Whether reads see what came before in their session.
+    fn looks_back(self) -> bool {
+        true
+    }
+
+    /// Whether a read that saw a writer of its key may not have returned the initial state.
+    fn excludes_initial(self) -> bool {
+        true
+    }
+
+    /// Whether a node of a session is in a past that ends there.
+    fn is_past(self, node: Node, end: Node) -> bool {
+        node < end
+    }
+
+    /// From where on an order is looked at, if this is its first place that is not in a past.
+    fn looked_at_from(self, place: u32) -> u32 {
+        place
+    }
+}
+
+/// What the definitions say.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactRules;
+
+impl QuickRules for ExactRules {}
 
 /// What a part of the search found: pairs, or that some transaction would have to commit before the initial state.
 type Found = Result<Option<Vec<Pair>>, StopReason>;
 
 /// The reads of a history where each is of one version, with what they ask for most often beside them.
-pub(super) struct Plain<'a> {
+pub(super) struct Plain<'a, R> {
+    pub(super) rules: R,
     pub(super) resolved: &'a Resolved,
     pub(super) versions: &'a Versions,
     pub(super) budget: &'a Budget,
@@ -66,10 +101,31 @@ pub fn order(
     scanned: Scanned,
     budget: &Budget,
 ) -> Result<Option<Vec<Node>>, StopReason> {
+    order_by(
+        ExactRules,
+        resolved,
+        model,
+        session_order,
+        stated,
+        scanned,
+        budget,
+    )
+}
+
+/// The same by rules that may be mistaken.
+pub fn order_by(
+    rules: impl QuickRules,
+    resolved: &Resolved,
+    model: Model,
+    session_order: bool,
+    stated: Vec<Pair>,
+    scanned: Scanned,
+    budget: &Budget,
+) -> Result<Option<Vec<Node>>, StopReason> {
     if !resolved.reads().gaps().is_empty() {
         return Ok(None);
     }
-    let plain = Plain::of(resolved, session_order, scanned, budget);
+    let plain = Plain::of(rules, resolved, session_order, scanned, budget);
     let mut pairs = vec![stated];
     pairs.push(
         resolved
@@ -79,7 +135,7 @@ pub fn order(
             .collect(),
     );
     let is_ra = model == Model::Ra;
-    if session_order && matches!(model, Model::RcSo | Model::Ra) {
+    if session_order && rules.looks_back() && matches!(model, Model::RcSo | Model::Ra) {
         let Some(found) = plain.by_session()? else {
             return Ok(None);
         };
@@ -97,8 +153,9 @@ pub fn order(
     Ok(plain.sorted(&pairs))
 }
 
-impl<'a> Plain<'a> {
+impl<'a, R: QuickRules> Plain<'a, R> {
     fn of(
+        rules: R,
         resolved: &'a Resolved,
         session_order: bool,
         scanned: Scanned,
@@ -124,6 +181,7 @@ impl<'a> Plain<'a> {
             }
         }
         Plain {
+            rules,
             resolved,
             versions,
             budget,
@@ -204,14 +262,14 @@ impl<'a> Plain<'a> {
     /// The first read that sees what a read was from.
     fn first_seeing(&self, reads: &Range<usize>, read: usize, is_ra: bool) -> usize {
         if is_ra {
-            return reads.start;
+            return self.rules.first_seeing(reads.start);
         }
         let all = self.resolved.reads();
         let mut first = read;
         while first > reads.start && all.statement(first - 1) == all.statement(read) {
             first -= 1;
         }
-        first
+        self.rules.first_seeing(first)
     }
 
     /// Adds what the reads of a transaction see; false if one returned the initial state all the same.
@@ -231,11 +289,12 @@ impl<'a> Plain<'a> {
                 let first = *first.get_or_insert_with(|| {
                     self.first_seeing(&reads, reads.start + at, is_ra) - reads.start
                 });
-                let below = keys[first..].iter().zip(&writers[first..]);
+                let below = keys.iter().zip(writers).skip(first);
                 let mut others = below.filter(|&(&it, &writer)| it == key && writer != seen);
                 match others.next() {
                     None => {}
-                    Some((_, &NO_NODE)) => return false,
+                    Some((_, &NO_NODE)) if self.rules.excludes_initial() => return false,
+                    Some((_, &NO_NODE)) => {}
                     Some((_, &writer)) => pairs.push((seen, writer)),
                 }
             }
@@ -266,7 +325,7 @@ impl<'a> Plain<'a> {
                 let mut others = of_key.filter(|it| self.writer[it.1] != seen);
                 match others.next().map(|it| self.writer[it.1]) {
                     None => true,
-                    Some(NO_NODE) => false,
+                    Some(NO_NODE) => !self.rules.excludes_initial(),
                     Some(writer) => {
                         pairs.push((seen, writer));
                         true
@@ -328,10 +387,11 @@ impl<'a> Plain<'a> {
                     let seen = last[self.key[read].index()];
                     let writer = self.writer[read];
                     if nodes.contains(&seen) && seen != writer {
-                        if writer == NO_NODE {
-                            return Ok(None);
+                        match writer {
+                            NO_NODE if self.rules.excludes_initial() => return Ok(None),
+                            NO_NODE => {}
+                            writer => pairs.push((seen, writer)),
                         }
-                        pairs.push((seen, writer));
                     }
                 }
                 for key in self.written(reader) {
