@@ -4,13 +4,15 @@
 //! did it, so that a mistake there cannot excuse itself here. A version of a key is named by its writer; `None` is the
 //! initial state.
 
+mod observed;
+
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
 use super::conditions::{Conditions, Look, look};
 use super::rows::{Sight, is_hidden, is_nothing, sight};
-use kingsnake_history::model::{History, KeyId, Op, Predicate, Status, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
 /// A version of a key: who installed it, or nobody.
 pub type Version = Option<TxnId>;
@@ -133,80 +135,6 @@ impl<'h> Meaning<'h> {
                 [_, NOBODY] => row[1] = txn.0,
                 _ => self.traces.more.entry(value).or_default().push(txn),
             }
-        }
-    }
-
-    /// A transaction of unknown end counts once a version order shows a value of its, or a counted one read, from another,
-    /// what only it can have left: a value, or a key without a row.
-    fn count_observed(&mut self, unsure: &FxHashMap<ValueId, Vec<TxnId>>) {
-        let history = self.history;
-        let is_unsure = |&(txn, _): &(TxnId, ValueId)| history.status(txn) == Status::Unknown;
-        let deleted = self.traces.deletes.iter();
-        let deleted = deleted.filter(|(_, deletes)| deletes.iter().any(is_unsure));
-        let deleted: Vec<KeyId> = deleted.map(|(&key, _)| key).collect();
-        let counted = history.txns().filter(|txn| self.traces.counts[txn.index()]);
-        let mut fresh: Vec<TxnId> = counted.collect();
-        for value in history
-            .version_orders()
-            .iter()
-            .flat_map(|order| &order.values)
-        {
-            for &txn in unsure.get(value).into_iter().flatten() {
-                self.count(txn, &mut fresh);
-            }
-        }
-        while let Some(txn) = fresh.pop() {
-            for writer in self.shown_by(txn, unsure, &deleted) {
-                if history.status(writer) == Status::Unknown {
-                    self.count(writer, &mut fresh);
-                }
-            }
-        }
-    }
-
-    /// The transactions that one's external reads leave no doubt about.
-    fn shown_by(
-        &self,
-        reader: TxnId,
-        unsure: &FxHashMap<ValueId, Vec<TxnId>>,
-        deleted: &[KeyId],
-    ) -> Vec<TxnId> {
-        let history = self.history;
-        let mut own: Vec<KeyId> = Vec::new();
-        let mut shown = Vec::new();
-        for &op in history.ops(reader) {
-            if let (true, Some(key)) = (op.is_write(), op.key()) {
-                own.push(key);
-                continue;
-            }
-            if let Op::ReadList { list, .. } = op {
-                for item in history.list(list) {
-                    let unsure = unsure.get(item).map_or(&[][..], Vec::as_slice);
-                    let mut others = unsure.iter().filter(|&&txn| txn != reader);
-                    shown.extend(others.next().filter(|_| others.next().is_none()));
-                }
-                continue;
-            }
-            let is_external = |key: KeyId| !own.contains(&key);
-            for value in read_by(history, &op) {
-                let key = history.value_key(value);
-                let seen = sight(history, op, key).filter(|_| is_external(key));
-                if let Some(seen @ Sight::Values(_)) = seen {
-                    shown.extend(self.version_seen(reader, key, &seen).flatten());
-                }
-            }
-            for &key in deleted.iter().filter(|&&key| is_external(key)) {
-                if let Some(seen @ Sight::Nothing { .. }) = sight(history, op, key) {
-                    shown.extend(self.version_seen(reader, key, &seen).flatten());
-                }
-            }
-        }
-        shown
-    }
-
-    fn count(&mut self, txn: TxnId, fresh: &mut Vec<TxnId>) {
-        if !std::mem::replace(&mut self.traces.counts[txn.index()], true) {
-            fresh.push(txn);
         }
     }
 
@@ -412,56 +340,6 @@ impl<'h> Meaning<'h> {
         None
     }
 
-    /// Every version that explains what an operation saw of a key that its transaction had not written itself; `None` if there is no
-    /// such operation.
-    pub(super) fn external_sources(
-        &self,
-        reader: TxnId,
-        op: usize,
-        key: KeyId,
-    ) -> Option<Vec<Version>> {
-        let ops = self.history.ops(reader);
-        let mut before = ops.iter().take(op);
-        let is_own = before.any(|it| it.is_write() && it.key() == Some(key));
-        if op < ops.len() && is_own {
-            return None;
-        }
-        self.sources_of(reader, op, key)
-    }
-
-    /// Every version of a register that explains what one operation saw of it; `None` if the operation does not read it.
-    pub(super) fn sources_of(&self, reader: TxnId, op: usize, key: KeyId) -> Option<Vec<Version>> {
-        let ops = self.history.ops(reader);
-        if let Some(nth) = op.checked_sub(ops.len()) {
-            let predicate = self.history.predicates(reader).nth(nth)?;
-            return self.sources_by(reader, predicate, key);
-        }
-        let op = ops[op];
-        let seen = sight(self.history, op, key)?;
-        Some(self.possible(reader, key, &seen))
-    }
-
-    /// Every version of a row that explains what a condition said of it; none where what the transaction itself left, or was
-    /// returned, does not. `None` if the condition says nothing of it, or what the transaction left explains it.
-    fn sources_by(&self, reader: TxnId, predicate: &Predicate, key: KeyId) -> Option<Vec<Version>> {
-        let before = &self.history.ops(reader)[..predicate.at as usize];
-        let own = before.iter().rev().filter(|op| op.key() == Some(key));
-        let own = own.copied().find_map(written_by);
-        match (look(self.history, reader, predicate, key)?, own) {
-            (Look::Never, _) => Some(Vec::new()),
-            (Look::Satisfies(is), Some(own)) => {
-                (self.history.satisfies(predicate.query, own) != is).then(Vec::new)
-            }
-            (Look::Satisfies(is), None) => Some(self.satisfying(reader, key, predicate.query, is)),
-            (Look::Anything, Some(_)) => None,
-            (Look::Anything, None) => {
-                let mut any = self.satisfying(reader, key, predicate.query, true);
-                any.extend(self.satisfying(reader, key, predicate.query, false));
-                Some(any)
-            }
-        }
-    }
-
     /// Every version of a register that explains all that a transaction saw of it before it wrote it, and none if what it saw then
     /// is not what it wrote; `None` if it saw nothing.
     pub fn sources(&self, reader: TxnId, key: KeyId) -> Option<Vec<Version>> {
@@ -533,7 +411,7 @@ impl<'h> Meaning<'h> {
     }
 
     /// Every version of a register that explains what an operation saw of it.
-    fn possible(&self, reader: TxnId, key: KeyId, seen: &Sight) -> Vec<Version> {
+    pub(super) fn possible(&self, reader: TxnId, key: KeyId, seen: &Sight) -> Vec<Version> {
         match *seen {
             Sight::Values(ref values) => {
                 let Some((&value, rest)) = values.split_first() else {

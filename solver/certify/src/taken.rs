@@ -1,7 +1,9 @@
-//! What a case of a proof, or a certificate, takes reads to be of: all reads of a key by a transaction, or one of them.
+//! What a case of a proof, or a certificate, takes reads to be of, all reads of a key by a transaction or one of them, and what one can be of.
 
-use super::meaning::{Meaning, Version};
-use kingsnake_history::model::{KeyId, TxnId};
+use super::conditions::{Look, look};
+use super::meaning::{Meaning, Version, written_by};
+use super::rows::sight;
+use kingsnake_history::model::{KeyId, Predicate, TxnId};
 
 impl Meaning<'_> {
     /// Assumes whom a transaction read a key from; `None` takes that back. Returns what was assumed before.
@@ -31,5 +33,55 @@ impl Meaning<'_> {
     pub(super) fn taken_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
         let assumed = self.assumed_read(read);
         assumed.or_else(|| self.assumed.borrow().get(&(read.0, read.2)).copied())
+    }
+
+    /// Every version that explains what an operation saw of a key that its transaction had not written itself; `None` if there is no
+    /// such operation.
+    pub(super) fn external_sources(
+        &self,
+        reader: TxnId,
+        op: usize,
+        key: KeyId,
+    ) -> Option<Vec<Version>> {
+        let ops = self.history().ops(reader);
+        let mut before = ops.iter().take(op);
+        let is_own = before.any(|it| it.is_write() && it.key() == Some(key));
+        if op < ops.len() && is_own {
+            return None;
+        }
+        self.sources_of(reader, op, key)
+    }
+
+    /// Every version of a register that explains what one operation saw of it; `None` if the operation does not read it.
+    pub(super) fn sources_of(&self, reader: TxnId, op: usize, key: KeyId) -> Option<Vec<Version>> {
+        let ops = self.history().ops(reader);
+        if let Some(nth) = op.checked_sub(ops.len()) {
+            let predicate = self.history().predicates(reader).nth(nth)?;
+            return self.sources_by(reader, predicate, key);
+        }
+        let op = ops[op];
+        let seen = sight(self.history(), op, key)?;
+        Some(self.possible(reader, key, &seen))
+    }
+
+    /// Every version of a row that explains what a condition said of it; none where what the transaction itself left, or was
+    /// returned, does not. `None` if the condition says nothing of it, or what the transaction left explains it.
+    fn sources_by(&self, reader: TxnId, predicate: &Predicate, key: KeyId) -> Option<Vec<Version>> {
+        let before = &self.history().ops(reader)[..predicate.at as usize];
+        let own = before.iter().rev().filter(|op| op.key() == Some(key));
+        let own = own.copied().find_map(written_by);
+        match (look(self.history(), reader, predicate, key)?, own) {
+            (Look::Never, _) => Some(Vec::new()),
+            (Look::Satisfies(is), Some(own)) => {
+                (self.history().satisfies(predicate.query, own) != is).then(Vec::new)
+            }
+            (Look::Satisfies(is), None) => Some(self.satisfying(reader, key, predicate.query, is)),
+            (Look::Anything, Some(_)) => None,
+            (Look::Anything, None) => {
+                let mut any = self.satisfying(reader, key, predicate.query, true);
+                any.extend(self.satisfying(reader, key, predicate.query, false));
+                Some(any)
+            }
+        }
     }
 }
