@@ -324,8 +324,8 @@ impl Walk<'_> {
     }
 }
 
-/// What an aggregate of these rows is, where it is not what was returned; for others whether the rows differ (then null).
 impl Reading<'_> {
+    /// What an aggregate of these rows is, where it is not what was returned; for others whether the rows differ (then null).
     pub(crate) fn difference(
         &self,
         txn: TxnId,

@@ -102,29 +102,15 @@ mod tests {
 
     const N: u32 = 2 * WIDTH as u32 + 700;
 
-    /// The next number of a sequence that looks random.
-    fn draw(state: &mut u64, below: u32) -> u32 {
-        *state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((*state >> 33) % u64::from(below)) as u32
-    }
-
     #[test]
     fn pasts_in_blocks_are_the_sets_of_all_that_happened_before() {
-        let mut state = 7;
         let mut blocks = Blocks::default();
         let mut pasts: Vec<BTreeSet<u32>> = Vec::new();
         for place in 1..=N {
-            // Few sources, so that many transactions are not in each other's past.
-            let n_sources = if place == 1 {
-                0
-            } else {
-                draw(&mut state, 3) % 2
-            };
-            let sources: Vec<u32> = (0..n_sources)
-                .map(|_| 1 + draw(&mut state, place - 1))
-                .collect();
+            // Some sources are far and some near, and many transactions are not in each other's past.
+            let far = (place % 3 == 0).then_some(place / 2);
+            let near = (place % 4 == 0).then(|| place.saturating_sub(1 + place % 50));
+            let sources: Vec<u32> = far.into_iter().chain(near).filter(|&it| it > 0).collect();
             let mut past: BTreeSet<u32> = sources.iter().copied().collect();
             for source in &sources {
                 past.extend(&pasts[*source as usize - 1]);

@@ -23,7 +23,7 @@ use kingsnake_certify::Refusal;
 use kingsnake_certify::weak_cycle::check_violation;
 use kingsnake_certify::weak_plain::Prepared;
 
-use kingsnake_relate::visible::quick::{self, Scanned};
+use kingsnake_relate::visible::quick::{self, ExactRules, Scanned};
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use crate::aggregates::has_aggregates;
@@ -142,6 +142,7 @@ fn quick_order(
         }
     }
     quick::order(
+        ExactRules,
         resolved,
         spec.level.into(),
         spec.session_order,

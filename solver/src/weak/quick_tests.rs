@@ -94,7 +94,7 @@ fn compared(n_seeds: u64, rules: impl QuickRules, all: &[Scanned]) -> Option<[us
             for &scanned in all {
                 let (model, session_order) = (spec.level.into(), spec.session_order);
                 let stated = Vec::new();
-                let order = quick::order_by(
+                let order = quick::order(
                     rules,
                     &resolved,
                     model,

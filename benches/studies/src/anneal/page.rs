@@ -62,8 +62,6 @@ fn courses(
         .collect()
 }
 
-const SINCE: &str = "seconds since the start";
-
 fn violated(at: usize, subject: &Subject) -> String {
     let points = |trace: &AnnealTrace| {
         let moments = trace.moments.iter();
@@ -71,14 +69,8 @@ fn violated(at: usize, subject: &Subject) -> String {
             .map(|it| (it.seconds, it.n_violated as f64))
             .collect()
     };
-    let labels = FigureLabels {
-        id: &format!("violated-{}", at + 1),
-        title: &format!("Violated constraints, {}", subject.name),
-        y: "Violated constraints; none is drawn as one",
-        x: SINCE,
-    };
-    let all = courses(subject, points);
-    Courses { labels, all }.draw()
+    let y = "Violated constraints; none is drawn as one";
+    over_time(at, subject, ["violated", "Violated constraints", y], points)
 }
 
 fn moves(at: usize, subject: &Subject) -> String {
@@ -91,11 +83,22 @@ fn moves(at: usize, subject: &Subject) -> String {
         });
         speed.collect()
     };
+    let y = "Moves a second";
+    over_time(at, subject, ["moves", y, y], points)
+}
+
+/// Draws what each way has at each moment.
+fn over_time(
+    at: usize,
+    subject: &Subject,
+    [id, title, y]: [&str; 3],
+    points: impl Fn(&AnnealTrace) -> Vec<(f64, f64)>,
+) -> String {
     let labels = FigureLabels {
-        id: &format!("moves-{}", at + 1),
-        title: &format!("Moves a second, {}", subject.name),
-        y: "Moves a second",
-        x: SINCE,
+        id: &format!("{id}-{}", at + 1),
+        title: &format!("{title}, {}", subject.name),
+        y,
+        x: "seconds since the start",
     };
     let all = courses(subject, points);
     Courses { labels, all }.draw()

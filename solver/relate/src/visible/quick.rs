@@ -91,29 +91,9 @@ pub(super) struct Plain<'a, R> {
     written: Vec<KeyId>,
 }
 
-/// An order of commits that a weak level allows. `None` if there is none, or if the history has range queries, which are not looked at
-/// here. `stated` are further pairs that must be kept.
+/// An order of commits that a weak level allows, by rules that tests replace by mistaken ones. `None` if there is none, or if the
+/// history has range queries, which are not looked at here. `stated` are further pairs that must be kept.
 pub fn order(
-    resolved: &Resolved,
-    model: Model,
-    session_order: bool,
-    stated: Vec<Pair>,
-    scanned: Scanned,
-    budget: &Budget,
-) -> Result<Option<Vec<Node>>, StopReason> {
-    order_by(
-        ExactRules,
-        resolved,
-        model,
-        session_order,
-        stated,
-        scanned,
-        budget,
-    )
-}
-
-/// The same by rules that may be mistaken.
-pub fn order_by(
     rules: impl QuickRules,
     resolved: &Resolved,
     model: Model,
