@@ -13,8 +13,8 @@ and `--level auto` list every class of anomaly that a history shows, and from th
 the weakest ones (`not`), and the stronger ones that imply them (`also_not`). `--expect MODEL,…` and `--anomalies A,…`
 set the exit status: 1 if an expected model is ruled out, or if one of the anomalies or a worse one is there.
 
-Names are Elle's. Adya's and SQL's names, and this program's levels, are aliases; case does not matter, and
-spaces are as good as hyphens.
+Names are Elle's. Adya's and SQL's names, and this program's levels, are aliases; case does not matter, and spaces are
+as good as hyphens.
 
 ## Models
 ";
