@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use kingsnake_encodings::{BackendOptions, backend};
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
-use kingsnake_solver::weak::{WeakLevel, WeakSpec, WeakVerdict, check, replay};
+use kingsnake_solver::weak::{WeakLevel, WeakSpec, WeakVerdict, check_on, replay};
 use kingsnake_tell::{
     Labels, causes, commit_story, condition_words, definition, impossible_result,
 };
@@ -74,7 +75,14 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         move || {
             let parsed = load(&args.history, &args.read, &budget)?;
             let parsed = assumed(parsed, &args.assume)?;
-            let verdict = check(&parsed.history, spec, &budget)?;
+            let mut backend = backend(
+                &args.techniques.backend,
+                &BackendOptions {
+                    seed: args.techniques.seed,
+                    ..BackendOptions::default()
+                },
+            )?;
+            let verdict = check_on(&parsed.history, spec, Some(&mut *backend), &budget)?;
             let found = if args.wants_anomalies() {
                 let traced = TracedHistory::new(&parsed.history);
                 let found = anomalies::find(traced.meaning(), &budget)?.ok();

@@ -6,7 +6,7 @@ use super::tally::Tally;
 use crate::level::Spec;
 use crate::model::{Act, History, KeyId, Op, Token};
 use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, VersionId};
-use crate::verdict::{Moment, Point};
+use crate::verdict::Moment;
 
 /// An aggregate that has another result in an order, and what the rows added to it there.
 pub(super) struct Wrong {
@@ -21,29 +21,27 @@ pub(super) fn broken(
     history: &History,
     spec: Spec,
     base: &Resolved,
-    order: &[Point],
+    order: impl IntoIterator<Item = (Node, Moment)>,
 ) -> Vec<Wrong> {
     let mut held: FxHashMap<KeyId, VersionId> = FxHashMap::default();
     let mut wrong = Vec::new();
-    for point in order {
-        let Some(node) = base.node(point.txn) else {
-            continue;
-        };
-        let at_begin = spec.model_of(history, point.txn).reads_at_begin();
-        let reads = match point.moment {
+    for (node, moment) in order {
+        let txn = base.txn(node);
+        let at_begin = spec.model_of(history, txn).reads_at_begin();
+        let reads = match moment {
             Moment::Whole => true,
             Moment::Begin => at_begin,
             Moment::Commit => !at_begin,
         };
         if reads {
-            let mut predicates = history.predicates(point.txn);
+            let mut predicates = history.predicates(txn);
             if predicates.any(|it| matches!(it.act, Act::Aggregate { .. })) {
                 let aggregates = base.aggregates_of(history, node).into_iter();
                 wrong.extend(aggregates.filter_map(|it| judge(history, base, &it, &held)));
             }
         }
-        if point.moment != Moment::Begin {
-            for &op in history.ops(point.txn) {
+        if moment != Moment::Begin {
+            for &op in history.ops(txn) {
                 if let Op::Write { key, .. } = op
                     && let Some(version) = base.versions().of_writer(key, node)
                 {

@@ -11,6 +11,7 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
+use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::Backend;
 use crate::model::{Act, History, Token};
@@ -19,7 +20,7 @@ use crate::relate::Polygraph;
 use crate::report::Decider;
 use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, Uncertain, VersionId};
 use crate::uncertain;
-use crate::verdict::Point;
+use crate::verdict::{Moment, Point};
 use broken::broken;
 use kingsnake_graph::Literal;
 use tally::{Partial, Tally};
@@ -231,28 +232,70 @@ pub(crate) fn settle(
     let (mut counted, mut reads) = (Counted::default(), Reads::new(base));
     loop {
         context.budget.check()?;
-        let wrong = broken(history, check.spec, base, &order);
+        let nodes = order.iter();
+        let nodes = nodes.filter_map(|it| Some((base.node(it.txn)?, it.moment)));
+        let wrong = broken(history, check.spec, base, nodes);
         if wrong.is_empty() {
             return Ok((decider, order));
         }
-        let n_before = counted.all.len();
-        for wrong in &wrong {
-            if counted.has(wrong.reader, wrong.nth).is_none() {
-                let aggregates = base.aggregates_of(history, wrong.reader);
-                if let Some(it) = aggregates.into_iter().find(|it| it.nth == wrong.nth) {
-                    counted.count(history, base, it, &mut reads)?;
-                }
-            }
-        }
-        if counted.all.len() == n_before {
-            refuse(&mut counted, &wrong, decider)?;
-        } else if n_before > 0 && reads.added.len() <= FEW {
-            count_all(history, base, &mut counted, &mut reads)?;
-        }
+        count_wrong(history, base, &wrong, &mut counted, &mut reads, decider)?;
         let with_reads = base.counting(reads.added.clone());
         let decided = uncertain::settle(check, &with_reads, &counted, backend, context)?;
         (decider, order) = (decided.decider, phases::order(&decided)?);
     }
+}
+
+/// Looks for an order that explains the uncertain reads and the aggregates, without explaining why there is none. The nodes may be parts of
+/// transactions.
+pub(crate) fn find(
+    check: &Check<'_>,
+    base: &Resolved,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Option<Vec<(Node, Moment)>>, Stop> {
+    let history = check.history;
+    let (mut counted, mut reads) = (Counted::default(), Reads::new(base));
+    loop {
+        budget.check()?;
+        let with_reads = base.counting(reads.added.clone());
+        let found = uncertain::find(check, &with_reads, &counted, backend, budget)?;
+        let Some(decided) = found else {
+            return Ok(None);
+        };
+        let order = phases::node_order(&decided)?;
+        let wrong = broken(history, check.spec, base, order.iter().copied());
+        if wrong.is_empty() {
+            return Ok(Some(order));
+        }
+        let decider = decided.decider;
+        count_wrong(history, base, &wrong, &mut counted, &mut reads, decider)?;
+    }
+}
+
+/// Counts the aggregates that have another result in an order, and after the second order all of them.
+fn count_wrong(
+    history: &History,
+    base: &Resolved,
+    wrong: &[broken::Wrong],
+    counted: &mut Counted,
+    reads: &mut Reads,
+    decider: Decider,
+) -> Result<(), Stop> {
+    let n_before = counted.all.len();
+    for wrong in wrong {
+        if counted.has(wrong.reader, wrong.nth).is_none() {
+            let aggregates = base.aggregates_of(history, wrong.reader);
+            if let Some(it) = aggregates.into_iter().find(|it| it.nth == wrong.nth) {
+                counted.count(history, base, it, reads)?;
+            }
+        }
+    }
+    if counted.all.len() == n_before {
+        refuse(counted, wrong, decider)?;
+    } else if n_before > 0 && reads.added.len() <= FEW {
+        count_all(history, base, counted, reads)?;
+    }
+    Ok(())
 }
 
 /// Counts every aggregate of a history.

@@ -116,8 +116,8 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     let backend = &mut Exhaustive::default();
     match uncertain::settle(&check, &base, &counted, backend, &mut context) {
         Ok(decided) => {
-            let order = phases::order(&decided).ok()?;
-            Some(super::broken(history, spec, &base, &order).is_empty())
+            let order = phases::node_order(&decided).ok()?;
+            Some(super::broken(history, spec, &base, order).is_empty())
         }
         Err(Exit::Refuted(_)) => Some(false),
         Err(Exit::Stop(_)) => None,

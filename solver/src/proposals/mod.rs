@@ -20,6 +20,7 @@ use crate::budget::Budget;
 use crate::cases::{Cases, Taken, cases};
 use crate::check::Engines;
 use crate::context::Context;
+use crate::decide::Backend;
 use crate::guess;
 use crate::level::Model;
 use crate::model::{History, KeyId};
@@ -86,6 +87,25 @@ pub(crate) fn settle(
         return Ok(found);
     }
     search.run()
+}
+
+/// An order that explains a history at a stronger level than its own, if there is one, with what was read in it.
+pub(crate) fn explain(
+    check: &Check<'_>,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Option<Certificate>, Stop> {
+    let base = resolve_reads(check.history, budget)?;
+    let engines = Engines {
+        device: None,
+        backend,
+    };
+    let found = search(check, &base, engines, budget);
+    match found.and_then(|mut search| search.by_stronger_level()) {
+        Ok(found) => Ok(found.map(|it| it.1)),
+        Err(Exit::Refuted(_)) => Ok(None),
+        Err(Exit::Stop(stop)) => Err(stop),
+    }
 }
 
 /// A search that has proposed nothing yet.
