@@ -16,7 +16,8 @@ pub(super) struct Wrong {
     pub(super) seen: Vec<(KeyId, Token)>,
 }
 
-/// The aggregates that have another result in an order of transactions, or of begins and commits; each reads where its level says.
+/// The aggregates that have another result in an order of transactions, or of begins and commits; each reads where its level says. Of
+/// weak transactions the order does not tell what they read.
 pub(super) fn broken(
     history: &History,
     spec: Spec,
@@ -27,8 +28,10 @@ pub(super) fn broken(
     let mut wrong = Vec::new();
     for (node, moment) in order {
         let txn = base.txn(node);
-        let at_begin = spec.model_of(history, txn).reads_at_begin();
+        let model = spec.model_of(history, txn);
+        let at_begin = model.reads_at_begin();
         let reads = match moment {
+            _ if model.is_weak() => false,
             Moment::Whole => true,
             Moment::Begin => at_begin,
             Moment::Commit => !at_begin,

@@ -238,7 +238,7 @@ pub(crate) fn settle(
         if wrong.is_empty() {
             return Ok((decider, order));
         }
-        count_wrong(history, base, &wrong, &mut counted, &mut reads, decider)?;
+        count_wrong(check, base, &wrong, &mut counted, &mut reads, decider)?;
         let with_reads = base.counting(reads.added.clone());
         let decided = uncertain::settle(check, &with_reads, &counted, backend, context)?;
         (decider, order) = (decided.decider, phases::order(&decided)?);
@@ -268,13 +268,13 @@ pub(crate) fn find(
             return Ok(Some(order));
         }
         let decider = decided.decider;
-        count_wrong(history, base, &wrong, &mut counted, &mut reads, decider)?;
+        count_wrong(check, base, &wrong, &mut counted, &mut reads, decider)?;
     }
 }
 
 /// Counts the aggregates that have another result in an order, and after the second order all of them.
 fn count_wrong(
-    history: &History,
+    check: &Check<'_>,
     base: &Resolved,
     wrong: &[broken::Wrong],
     counted: &mut Counted,
@@ -284,28 +284,30 @@ fn count_wrong(
     let n_before = counted.all.len();
     for wrong in wrong {
         if counted.has(wrong.reader, wrong.nth).is_none() {
-            let aggregates = base.aggregates_of(history, wrong.reader);
+            let aggregates = base.aggregates_of(check.history, wrong.reader);
             if let Some(it) = aggregates.into_iter().find(|it| it.nth == wrong.nth) {
-                counted.count(history, base, it, reads)?;
+                counted.count(check.history, base, it, reads)?;
             }
         }
     }
     if counted.all.len() == n_before {
         refuse(counted, wrong, decider)?;
     } else if n_before > 0 && reads.added.len() <= FEW {
-        count_all(history, base, counted, reads)?;
+        count_all(check, base, counted, reads)?;
     }
     Ok(())
 }
 
-/// Counts every aggregate of a history.
+/// Counts every aggregate of a history, besides those of weak transactions.
 fn count_all(
-    history: &History,
+    check: &Check<'_>,
     base: &Resolved,
     counted: &mut Counted,
     reads: &mut Reads,
 ) -> Result<(), Stop> {
-    for reader in 0..base.n_txns() as Node {
+    let history = check.history;
+    let is_weak = |node: Node| check.spec.model_of(history, base.txn(node)).is_weak();
+    for reader in (0..base.n_txns() as Node).filter(|&it| !is_weak(it)) {
         for aggregate in base.aggregates_of(history, reader) {
             if counted.has(reader, aggregate.nth).is_none() {
                 counted.count(history, base, aggregate, reads)?;
@@ -343,7 +345,7 @@ pub(crate) fn pose(
     context: &mut Context<'_>,
 ) -> Result<Polygraph, Exit> {
     let (mut counted, mut reads) = (Counted::default(), Reads::new(base));
-    count_all(check.history, base, &mut counted, &mut reads)?;
+    count_all(check, base, &mut counted, &mut reads)?;
     let with_reads = base.counting(reads.added);
     uncertain::pose(check, &with_reads, &counted, context)
 }

@@ -110,7 +110,7 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     let mut context = Context::new(&budget, &mut silent);
     let base = unbroken(history, spec, &budget)?;
     let (mut counted, mut reads) = (Counted::default(), Reads::new(&base));
-    count_all(history, &base, &mut counted, &mut reads).ok()?;
+    count_all(&check, &base, &mut counted, &mut reads).ok()?;
     damage(&mut counted);
     let base = base.counting(reads.added);
     let backend = &mut Exhaustive::default();

@@ -6,6 +6,7 @@
 //! T4") whose ends are the engine's proofs.
 
 mod blame;
+mod families;
 mod reads;
 mod stronger;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use reads::{OpenRead, Place, open_reads, places, writer};
 
 use crate::budget::Budget;
 use crate::cases::{Cases, Taken, cases};
-use crate::check::Engines;
+use crate::check::{Engines, settle_order};
 use crate::context::Context;
 use crate::decide::Backend;
 use crate::guess;
@@ -47,6 +48,8 @@ struct Conflict {
 enum Answer {
     Order(Decider, Vec<Point>),
     No(Decider, Proof),
+    /// No, and of so many reads the reasons are not found again.
+    Unproved(Decider),
 }
 
 struct Search<'a, 'e> {
@@ -85,6 +88,9 @@ pub(crate) fn settle(
         && let Some(found) = search.by_stronger_level()?
     {
         return Ok(found);
+    }
+    if check.spec.model == Model::Mixed {
+        search.expect_order_of_strong(context)?;
     }
     search.run()
 }
@@ -136,18 +142,36 @@ fn search<'a, 'e>(
 }
 
 impl Search<'_, '_> {
+    /// Asks whether what transactions at pc, si and ser read can be explained, whatever the others read: one question with all
+    /// candidates. A history that is violated without some of its reads is violated.
+    fn expect_order_of_strong(&mut self, context: &mut Context<'_>) -> Result<(), Exit> {
+        let check = self.check;
+        let is_weak = |node: Node| {
+            let model = check.spec.model_of(check.history, self.base.txn(node));
+            model.is_weak()
+        };
+        let strong = self.base.without_choices_of(is_weak);
+        let polygraph = phases::relate(check, strong, context)?;
+        settle_order(check, polygraph, self.engines.lend(), context)?;
+        context.begin(Phase::Decide)?;
+        Ok(())
+    }
+
     fn run(&mut self) -> Result<(Decider, Certificate), Exit> {
         let nothing = vec![None; self.reads.len()];
         let first = self.ask(&nothing)?;
         let guess = match &first {
             Answer::Order(_, order) => self.guess(order),
-            Answer::No(..) => nothing.clone(),
+            Answer::No(..) | Answer::Unproved(_) => nothing.clone(),
         };
         let mut solver = BasicSolver::default();
         let candidates = self.reads.iter().map(|it| it.candidates.as_slice());
         let variables = guess::variables(&mut solver, candidates.zip(guess));
         if let Some(wrong) = self.state_aggregates(&mut solver, &variables) {
             return Err(Refuted::Proof(Decider::Resolve, wrong).into());
+        }
+        if let Answer::Unproved(decider) = first {
+            return Err(Refuted::NoProof(decider).into());
         }
         if let Answer::No(decider, proof) = first {
             let blamed = self.blamed(&nothing, &proof);
@@ -167,7 +191,15 @@ impl Search<'_, '_> {
             if self.refuse_results(&chosen, &mut solver, &variables) {
                 continue;
             }
-            match self.ask(&chosen)? {
+            let torn = self.torn_families(&chosen);
+            if !torn.is_empty() {
+                for blamed in torn {
+                    self.learn(&mut solver, &variables, blamed, None);
+                }
+                continue;
+            }
+            match self.ask_for_proof(&chosen)? {
+                Answer::Unproved(decider) => return Err(Refuted::NoProof(decider).into()),
                 Answer::Order(decider, order) => {
                     let sources = self.sources(|read| chosen[read]);
                     return Ok((decider, Certificate { order, sources }));
@@ -293,12 +325,41 @@ impl Search<'_, '_> {
             Ok((decided.decider, phases::order(&decided)?))
         });
         let found = found.map(|(decider, order)| (decider, Certificate::from(order)));
+        if let Err(Exit::Refuted(refuted)) = &found
+            && let Refuted::NoProof(decider) = **refuted
+        {
+            return Ok(Answer::Unproved(decider));
+        }
         let (decider, evidence) = phases::explain(check, found, &mut context)?;
         Ok(match evidence {
             Evidence::Order(certificate) => Answer::Order(decider, certificate.order),
             Evidence::Violated(Counterexample::Cyclic(proof)) => Answer::No(decider, proof),
             Evidence::Violated(_) => return Err(phases::cyclic(decider).into()),
         })
+    }
+
+    /// The same; where a no has no proof, of fewer reads, until it has one.
+    fn ask_for_proof(&mut self, chosen: &[Option<VersionId>]) -> Result<Answer, Stop> {
+        let mut answer = self.ask(chosen)?;
+        let mut left = chosen.to_vec();
+        let mut size = left.len().div_ceil(2);
+        while matches!(answer, Answer::Unproved(_)) && size > 0 {
+            for start in (0..left.len()).step_by(size) {
+                let end = left.len().min(start + size);
+                if left[start..end].iter().all(Option::is_none) {
+                    continue;
+                }
+                let mut fewer = left.clone();
+                fewer[start..end].fill(None);
+                match self.ask(&fewer)? {
+                    Answer::Order(..) => {}
+                    no @ Answer::No(..) => return Ok(no),
+                    unproved @ Answer::Unproved(_) => (answer, left) = (unproved, fewer),
+                }
+            }
+            size /= 2;
+        }
+        Ok(answer)
     }
 
     /// Rules out candidates that come after the read, or that a newer version hides from it, whatever the other reads are of.
@@ -387,19 +448,21 @@ impl Cases for Search<'_, '_> {
         self.conflicts.iter().map(|it| it.blamed.as_slice())
     }
 
-    fn end(&mut self, conflict: usize, taken: &[Taken]) -> Result<(Proof, Vec<usize>), Stop> {
+    fn end(&mut self, conflict: usize) -> Result<(Proof, Vec<usize>), Stop> {
         let Conflict { blamed, proof } = &self.conflicts[conflict];
         if let Some(proof) = proof {
             let rests_on = blamed.iter().map(|it| it.0).collect();
             return Ok((proof.clone(), rests_on));
         }
         let mut chosen = vec![None; self.reads.len()];
-        for &(read, version) in taken {
+        for &(read, version) in blamed {
             chosen[read] = Some(version);
         }
         let mut proof = match self.ask(&chosen)? {
             Answer::No(_, proof) => proof,
-            Answer::Order(decider, _) => return Err(phases::cyclic(decider).into()),
+            Answer::Order(decider, _) | Answer::Unproved(decider) => {
+                return Err(phases::cyclic(decider).into());
+            }
         };
         let mut rests_on = Vec::new();
         for (read, version) in self.blamed(&chosen, &proof) {

@@ -14,8 +14,26 @@ use crate::resolve::{Node, Part, Resolved, Uncertain, VersionId};
 use crate::verdict::{Certificate, Moment, Point};
 
 impl Search<'_, '_> {
-    /// An order that explains the history at a stronger level, as one at its own; `None` if there is none.
+    /// An order that explains the history at a stronger level, as one at its own; `None` if there is none. Whole transactions are tried
+    /// before statements.
     pub(super) fn by_stronger_level(&mut self) -> Result<Option<(Decider, Certificate)>, Exit> {
+        let (own, base) = (self.check, self.base);
+        let model_of = |node: Node| own.spec.model_of(own.history, base.txn(node));
+        let is_split = |node: Node| matches!(model_of(node), Model::Rc | Model::RcSo);
+        if let Some(found) = self.raised(|_| false)? {
+            return Ok(Some(found));
+        }
+        if !(0..base.n_txns() as Node).any(is_split) {
+            return Ok(None);
+        }
+        self.raised(is_split)
+    }
+
+    /// The same, where the statements of some transactions are apart.
+    fn raised(
+        &mut self,
+        is_split: impl Fn(Node) -> bool,
+    ) -> Result<Option<(Decider, Certificate)>, Exit> {
         let own = self.check;
         let raised;
         let history = if own.spec.model == Model::Mixed {
@@ -24,14 +42,12 @@ impl Search<'_, '_> {
         } else {
             own.history
         };
-        let model_of = |node: Node| own.spec.model_of(own.history, self.base.txn(node));
-        let is_split = |node: Node| matches!(model_of(node), Model::Rc | Model::RcSo);
-        let has_split = (0..self.base.n_txns() as Node).any(is_split);
+        let has_split = (0..self.base.n_txns() as Node).any(&is_split);
         let spec = Spec {
             model: match own.spec.model {
                 Model::Mixed => Model::Mixed,
                 Model::Psi => Model::Si,
-                Model::Rc | Model::RcSo => Model::Ser,
+                _ if has_split => Model::Ser,
                 _ => Model::Pc,
             },
             // The parts of a transaction are a session.
@@ -46,7 +62,7 @@ impl Search<'_, '_> {
         let split;
         let base = if has_split {
             let by_session = own.spec.session_order;
-            match self.base.by_statement(own.history, by_session, is_split) {
+            match self.base.by_statement(own.history, by_session, &is_split) {
                 Some(parts) if spec.real_time.is_none() => split = parts,
                 _ => return Ok(None),
             }
@@ -55,7 +71,7 @@ impl Search<'_, '_> {
             self.base
         };
         let mut findings = self.base.broken(history, spec).into_iter();
-        let is_whole = |it| !self.base.node(it).is_some_and(is_split);
+        let is_whole = |it| !self.base.node(it).is_some_and(&is_split);
         let is_dead = |read: &Uncertain| read.candidates.is_empty();
         if findings.any(|it| is_whole(it.txn)) || base.uncertain().iter().any(is_dead) {
             return Ok(None);

@@ -34,7 +34,10 @@ pub(super) fn check_case(
     let decided = match decided {
         Ok(Decided::Verdict(verdict)) => Ok(verdict),
         Ok(Decided::Uncertain(resolved)) => {
-            let backend = cases.backend.as_mut().map(|it| &mut **it as &mut dyn Backend);
+            let backend = cases
+                .backend
+                .as_mut()
+                .map(|it| &mut **it as &mut dyn Backend);
             decide_uncertain(history, *resolved, spec, backend, budget)
         }
         Err(ResolveError::Stopped(reason)) => Err(reason.into()),

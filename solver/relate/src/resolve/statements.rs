@@ -182,7 +182,11 @@ impl Resolved {
                 (None, _) => uncertain.push(read),
             }
         }
-        certain.extend(known.into_iter().map(|((part, _), version)| (version, part)));
+        certain.extend(
+            known
+                .into_iter()
+                .map(|((part, _), version)| (version, part)),
+        );
         certain.sort_unstable();
         certain.dedup();
         uncertain.sort_unstable_by_key(|it| (it.reader, it.op, it.key));
