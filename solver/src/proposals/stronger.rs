@@ -30,7 +30,7 @@ impl Search<'_, '_> {
     }
 
     /// The same, where the statements of some transactions are apart.
-    fn raised(
+    pub(super) fn raised(
         &mut self,
         is_split: impl Fn(Node) -> bool,
     ) -> Result<Option<(Decider, Certificate)>, Exit> {
