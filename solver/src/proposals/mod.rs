@@ -89,10 +89,12 @@ pub(crate) fn settle(
     {
         return Ok(found);
     }
-    if check.spec.model == Model::Mixed {
-        search.expect_order_of_strong(context)?;
-    }
-    search.run()
+    let strong = if check.spec.model == Model::Mixed {
+        Some(search.order_of_strong(context)?)
+    } else {
+        None
+    };
+    search.run(strong.as_deref())
 }
 
 /// An order that explains a history at a stronger level than its own, if there is one, with what was read in it.
@@ -142,9 +144,9 @@ fn search<'a, 'e>(
 }
 
 impl Search<'_, '_> {
-    /// Asks whether what transactions at pc, si and ser read can be explained, whatever the others read: one question with all
-    /// candidates. A history that is violated without some of its reads is violated.
-    fn expect_order_of_strong(&mut self, context: &mut Context<'_>) -> Result<(), Exit> {
+    /// An order that explains what transactions at pc, si and ser read, whatever the others read: one question with all candidates. A
+    /// history that is violated without some of its reads is violated.
+    fn order_of_strong(&mut self, context: &mut Context<'_>) -> Result<Vec<Point>, Exit> {
         let check = self.check;
         let is_weak = |node: Node| {
             let model = check.spec.model_of(check.history, self.base.txn(node));
@@ -152,16 +154,17 @@ impl Search<'_, '_> {
         };
         let strong = self.base.without_choices_of(is_weak);
         let polygraph = phases::relate(check, strong, context)?;
-        settle_order(check, polygraph, self.engines.lend(), context)?;
+        let (_, order) = settle_order(check, polygraph, self.engines.lend(), context)?;
         context.begin(Phase::Decide)?;
-        Ok(())
+        Ok(order)
     }
 
-    fn run(&mut self) -> Result<(Decider, Certificate), Exit> {
+    /// Proposes, first what the reads are likely to be of in an order, if one is given.
+    fn run(&mut self, likely: Option<&[Point]>) -> Result<(Decider, Certificate), Exit> {
         let nothing = vec![None; self.reads.len()];
         let first = self.ask(&nothing)?;
         let guess = match &first {
-            Answer::Order(_, order) => self.guess(order),
+            Answer::Order(_, order) => self.guess(likely.unwrap_or(order)),
             Answer::No(..) | Answer::Unproved(_) => nothing.clone(),
         };
         let mut solver = BasicSolver::default();
@@ -215,14 +218,33 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What each read is likely to be of, given an order that explains the certain reads.
+    /// What each read is likely to be of, given an order that explains some of the reads.
     fn guess(&self, order: &[Point]) -> Vec<Option<VersionId>> {
+        let check = self.check;
         let commits = order.iter().filter(|it| it.moment != Moment::Begin);
         let commits = commits.filter_map(|it| self.base.node(it.txn));
         let place = guess::places(self.base.n_txns(), commits);
+        // How many had committed where each transaction reads.
+        let (mut reads_at, mut n_committed) = (place.clone(), 1);
+        for point in order {
+            let model = check.spec.model_of(check.history, point.txn);
+            let node = self.base.node(point.txn);
+            match point.moment {
+                Moment::Begin if model.reads_at_begin() => {
+                    if let Some(node) = node {
+                        reads_at[node as usize] = n_committed;
+                    }
+                }
+                Moment::Begin => {}
+                Moment::Commit | Moment::Whole => n_committed += u32::from(node.is_some()),
+            }
+        }
         let reads = self.reads.iter();
         reads
-            .map(|it| guess::newest(self.base, &place, (it.reader, &it.candidates)))
+            .map(|it| {
+                let at = reads_at[it.reader as usize];
+                guess::newest(self.base, &place, at, &it.candidates)
+            })
             .collect()
     }
 

@@ -232,7 +232,7 @@ fn is_fooled(history: &History, spec: Spec, damage: fn(&mut Search<'_, '_>)) -> 
         return false;
     };
     damage(&mut search);
-    match search.run() {
+    match search.run(None) {
         Ok(_) => !truth,
         Err(Exit::Refuted(_)) => truth,
         Err(Exit::Stop(_)) => false,

@@ -213,7 +213,10 @@ impl Search<'_> {
         };
         let place = guess::places(n_txns, order);
         let choices = self.choices.iter();
-        let newest = |it: &Choice| guess::newest(&certain, &place, (it.reader, &it.candidates));
+        let newest = |it: &Choice| {
+            let read_at = place[it.reader as usize];
+            guess::newest(&certain, &place, read_at, &it.candidates)
+        };
         Ok(choices.map(newest).collect())
     }
 
