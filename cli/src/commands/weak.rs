@@ -16,7 +16,7 @@ use kingsnake_tell::{
 use serde_json::{Value, json};
 
 use super::check::{expect_outputs, write_anomalies};
-use super::weak_evidence::{evidence_json, source_json};
+use super::weak_evidence::{counterexample_json, evidence_json, source_json};
 use crate::anomalies::{self, Expected, Found};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, OnOff, VerifyArgs};
@@ -34,7 +34,8 @@ use crate::voice::{Voice, count, lasting, printable, say};
 use crate::words::advice;
 use crate::{memory, processor};
 
-fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
+/// The level's ingredients; an error where a switch means nothing to it.
+pub fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(OnOff::On) || args.clock_drift.is_some() || args.times.is_some() {
         bail!("--level {} does not look at the clock", level.name());
     }
@@ -524,6 +525,7 @@ impl Weak<'_> {
                 None if !evidence.is_null() => document["cases"] = evidence,
                 None => {}
             }
+            document["counterexample"] = counterexample_json(history, self.verdict).into();
         }
         if let (WeakVerdict::Satisfied(_, sources), Some(history)) = (self.verdict, self.history)
             && !sources.is_empty()

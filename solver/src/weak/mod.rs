@@ -43,7 +43,7 @@ pub fn check(
 }
 
 /// Histories of fewer operations than this are decided and read again one after the other.
-const ALONE: usize = 100_000;
+const ALONE: usize = 20_000;
 
 /// Decides a history, and meanwhile reads it a second time for checking the answer.
 fn decide_and_prepare<'h>(
@@ -54,10 +54,14 @@ fn decide_and_prepare<'h>(
     if history.n_ops() < ALONE {
         return (decide(history, spec, budget), None);
     }
-    rayon::join(
-        || decide(history, spec, budget),
-        || Prepared::of(history, spec),
-    )
+    // A thread of its own starts sooner than a pool of them, which small histories do not need.
+    std::thread::scope(|scope| {
+        let prepared = scope.spawn(|| Prepared::of(history, spec));
+        let decided = decide(history, spec, budget);
+        let prepared = prepared.join();
+        let prepared = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (decided, prepared)
+    })
 }
 
 /// Checks an answer again.
