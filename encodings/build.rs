@@ -6,11 +6,6 @@ use std::path::Path;
 fn main() {
     println!("cargo::rerun-if-changed=../encodings/build.rs");
     println!("cargo::rerun-if-env-changed=Z3_LIBRARY_PATH_OVERRIDE");
-    // A program at a fixed place has no addresses to adjust when it starts, which takes longer than many a check.
-    let is_program = env::var("CARGO_PKG_NAME").is_ok_and(|name| name == "kingsnake-cli");
-    if is_program && env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
-        println!("cargo::rustc-link-arg-bins=-no-pie");
-    }
     let Ok(directory) = env::var("Z3_LIBRARY_PATH_OVERRIDE") else {
         return;
     };

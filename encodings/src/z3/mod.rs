@@ -7,8 +7,6 @@ mod asi;
 mod difference;
 mod gsi;
 mod hints;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod loaded;
 #[cfg(test)]
 mod mutants;
 mod order;
