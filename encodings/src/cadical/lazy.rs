@@ -16,7 +16,7 @@ use rustsat::types::{Lit, TernaryVal};
 
 use super::core::shrink;
 use super::solver::Cadical;
-use super::watched::{Said, reduced, solve, telling, watch};
+use super::watched::{Said, search_reduced, solve, watch};
 use crate::BackendOptions;
 use crate::cnf::{Sink, share};
 use crate::reduce::{Arena, Failed, Graph, reduce};
@@ -225,21 +225,17 @@ impl Lazy {
 
     fn search(
         self,
-        question: &Question<'_>,
+        arena: &Arena,
+        started: Instant,
         budget: &Budget,
         events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
-        let started = Instant::now();
-        let arena = match reduced(question, budget, stats)? {
-            Ok(arena) => arena,
-            Err(reason) => return Ok(Decision::Unknown(reason)),
-        };
         stats.variables = arena.constraints.len() as u64;
         stats.clauses = arena.impossible.len() as u64;
         stats.encode = started.elapsed();
         let started = Instant::now();
-        let decision = match self.rounds(&arena, budget, Some(events), stats)? {
+        let decision = match self.rounds(arena, budget, Some(events), stats)? {
             RoundsEnd::Met(sides) => {
                 let side = |at: u32| {
                     if sides[at as usize].is_pos() {
@@ -251,7 +247,7 @@ impl Lazy {
                 Decision::Choices(arena.choices(side))
             }
             RoundsEnd::Refuted(forbidden) => {
-                Decision::Core(self.core(&arena, &forbidden, budget, events, stats)?)
+                Decision::Core(self.core(arena, &forbidden, budget, events, stats)?)
             }
             RoundsEnd::Stopped(reason) => Decision::Unknown(reason),
         };
@@ -389,18 +385,13 @@ impl Backend for Lazy {
         budget: &Budget,
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError> {
-        let mut stats = DecideStats {
-            backend: NAME.to_owned(),
-            ..DecideStats::default()
-        };
-        let (this, asked, counted) = (*self, &question, &mut stats);
-        telling(progress, move |events| {
-            this.search(asked, budget, &events, counted)
-        })
-        .map(|decision| (decision, stats))
-        .map_err(|what| DecideError {
-            backend: NAME.to_owned(),
-            what,
-        })
+        let this = *self;
+        search_reduced(
+            NAME,
+            &question,
+            budget,
+            progress,
+            move |arena, started, events, stats| this.search(arena, started, budget, events, stats),
+        )
     }
 }

@@ -8,3 +8,4 @@ pub(crate) mod solver;
 mod watched;
 
 pub use lazy::Lazy;
+pub(crate) use watched::search_apart;

@@ -13,7 +13,7 @@ use rustsat::types::{Lit, TernaryVal};
 
 use super::core::shrink;
 use super::solver::Cadical;
-use super::watched::{Said, reduced, solve, telling, watch};
+use super::watched::{Said, search_reduced, solve, watch};
 use crate::BackendOptions;
 use crate::cnf::{Encoding, Meaning, Sink, share, shared_size};
 use crate::reduce::Arena;
@@ -39,20 +39,16 @@ impl<E: Encoding> Plain<E> {
 
     fn search(
         &self,
-        question: &Question<'_>,
+        arena: &Arena,
+        started: Instant,
         budget: &Budget,
         events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
-        let started = Instant::now();
-        let arena = match reduced(question, budget, stats)? {
-            Ok(arena) => arena,
-            Err(reason) => return Ok(Decision::Unknown(reason)),
-        };
         let mut solver = Cadical::new(self.seed);
         watch(&mut solver, budget, Some(events), arena.constraints.len());
-        let built = E::plan(&arena, budget).and_then(|plan| {
-            let meaning = self.build(&arena, &plan, false, &mut solver, budget, stats)?;
+        let built = E::plan(arena, budget).and_then(|plan| {
+            let meaning = self.build(arena, &plan, false, &mut solver, budget, stats)?;
             Ok((plan, meaning))
         });
         stats.encode = started.elapsed();
@@ -62,10 +58,10 @@ impl<E: Encoding> Plain<E> {
         };
         let started = Instant::now();
         let decision = match solve(&mut solver, &[], budget, stats)? {
-            Said::Sat => Decision::Choices(choices(&arena, &meaning, &solver)?),
+            Said::Sat => Decision::Choices(choices(arena, &meaning, &solver)?),
             Said::Unsat => {
                 drop(solver);
-                Decision::Core(self.core(&arena, &plan, budget, events, stats)?)
+                Decision::Core(self.core(arena, &plan, budget, events, stats)?)
             }
             Said::Stopped(reason) => Decision::Unknown(reason),
             Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
@@ -159,18 +155,13 @@ impl<E: Encoding + Sync> Backend for Plain<E> {
         budget: &Budget,
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError> {
-        let mut stats = DecideStats {
-            backend: E::NAME.to_owned(),
-            ..DecideStats::default()
-        };
-        let (this, asked, counted) = (&*self, &question, &mut stats);
-        telling(progress, move |events| {
-            this.search(asked, budget, &events, counted)
-        })
-        .map(|decision| (decision, stats))
-        .map_err(|what| DecideError {
-            backend: E::NAME.to_owned(),
-            what,
-        })
+        let this = &*self;
+        search_reduced(
+            E::NAME,
+            &question,
+            budget,
+            progress,
+            move |arena, started, events, stats| this.search(arena, started, budget, events, stats),
+        )
     }
 }
