@@ -175,7 +175,9 @@ fn z3() -> Option<PathBuf> {
 #[test]
 fn z3_decides_the_smt_lib_as_enumeration_does() {
     let Some(z3) = z3() else {
-        eprintln!("SKIPPED: there is no z3, neither fetched by scripts/setup nor on the path");
+        eprintln!(
+            "SKIPPED: SMT-LIB, there is no z3, neither fetched by scripts/setup nor on the path"
+        );
         return;
     };
     // One file for all, because z3 takes long to start.
