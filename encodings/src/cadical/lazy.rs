@@ -5,6 +5,7 @@
 //! in sides, since they are the clause's literals, then in arcs.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::marker::PhantomData;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
@@ -23,13 +24,27 @@ use crate::reduce::{Arena, Failed, Graph, reduce};
 
 pub(crate) const NAME: &str = "cadical/lazy";
 
-/// The back end.
+/// The back end, and what it forbids.
 #[derive(Clone, Copy, Debug)]
-pub struct Lazy {
+pub(crate) struct Lazy<F = WholeCycle> {
     seed: u32,
-    /// A mutant's mistake: a long cycle's clause misses a literal.
-    #[cfg(test)]
-    pub(crate) short: bool,
+    forbids: PhantomData<F>,
+}
+
+/// What is forbidden of a cycle that was met. Tests forbid too much.
+pub(crate) trait Forbid: Copy + Send {
+    /// The sides that may not be taken together.
+    fn of(cycle: Vec<Lit>) -> Vec<Lit>;
+}
+
+/// All sides of the cycle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeCycle;
+
+impl Forbid for WholeCycle {
+    fn of(cycle: Vec<Lit>) -> Vec<Lit> {
+        cycle
+    }
 }
 
 const NONE: u32 = u32::MAX;
@@ -216,10 +231,15 @@ fn cycles(arena: &Arena, sides: &[Lit], budget: &Budget) -> Result<Cycles, StopR
 impl Lazy {
     /// With these options.
     pub fn new(options: &BackendOptions) -> Lazy {
+        Lazy::forbidding(options)
+    }
+}
+
+impl<F: Forbid> Lazy<F> {
+    pub(crate) fn forbidding(options: &BackendOptions) -> Lazy<F> {
         Lazy {
             seed: options.seed,
-            #[cfg(test)]
-            short: false,
+            forbids: PhantomData,
         }
     }
 
@@ -294,12 +314,7 @@ impl Lazy {
             if found.is_empty() {
                 return Ok(RoundsEnd::Met(sides));
             }
-            for cycle in found {
-                #[cfg(test)]
-                let cycle = match cycle.split_last() {
-                    Some((_, rest @ [_, _, ..])) if self.short => rest.to_vec(),
-                    _ => cycle,
-                };
+            for cycle in found.into_iter().map(F::of) {
                 forbid(&mut solver, &first, &cycle)?;
                 stats.cycles += 1;
                 if !forbidden.insert(cycle) {
@@ -374,7 +389,7 @@ fn sides(arena: &Arena, first: &[Lit], solver: &Cadical) -> Result<Vec<Lit>, Str
         .collect()
 }
 
-impl Backend for Lazy {
+impl<F: Forbid> Backend for Lazy<F> {
     fn name(&self) -> &str {
         NAME
     }

@@ -22,9 +22,6 @@ use crate::reduce::Arena;
 pub(crate) struct Plain<E> {
     seed: u32,
     encoding: PhantomData<E>,
-    /// A mutant's mistake, as in [`Sink`].
-    #[cfg(test)]
-    pub lost: Option<u64>,
 }
 
 impl<E: Encoding> Plain<E> {
@@ -32,8 +29,6 @@ impl<E: Encoding> Plain<E> {
         Plain {
             seed: options.seed,
             encoding: PhantomData,
-            #[cfg(test)]
-            lost: None,
         }
     }
 
@@ -48,7 +43,7 @@ impl<E: Encoding> Plain<E> {
         let mut solver = Cadical::new(self.seed);
         watch(&mut solver, budget, Some(events), arena.constraints.len());
         let built = E::plan(arena, budget).and_then(|plan| {
-            let meaning = self.build(arena, &plan, false, &mut solver, budget, stats)?;
+            let meaning = Self::build(arena, &plan, false, &mut solver, budget, stats)?;
             Ok((plan, meaning))
         });
         stats.encode = started.elapsed();
@@ -83,7 +78,7 @@ impl<E: Encoding> Plain<E> {
         watch(&mut solver, budget, Some(events), arena.constraints.len());
         let mut unused = DecideStats::default();
         Ok(
-            match self.build(arena, plan, true, &mut solver, budget, &mut unused) {
+            match Self::build(arena, plan, true, &mut solver, budget, &mut unused) {
                 Ok(meaning) => shrink(&mut solver, &meaning.selectors, budget, stats)?
                     .into_iter()
                     .map(|at| arena.constraints[at as usize])
@@ -94,9 +89,7 @@ impl<E: Encoding> Plain<E> {
     }
 
     /// Hands the formula over, if it fits.
-    #[cfg_attr(not(test), allow(clippy::unused_self))] // Only mutants differ.
     fn build(
-        &self,
         arena: &Arena,
         plan: &E,
         selected: bool,
@@ -110,10 +103,6 @@ impl<E: Encoding> Plain<E> {
         budget.reserve(E::NAME, size.bytes())?;
         let mut sink = Sink::new(solver, budget);
         let meaning = share(arena, selected, &mut sink)?;
-        #[cfg(test)]
-        {
-            sink.lost = self.lost;
-        }
         plan.encode(arena, &meaning.arcs, &mut sink)?;
         debug_assert!(
             selected || sink.size() == size,
