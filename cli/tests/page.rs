@@ -9,7 +9,7 @@ use browser::{Browser, PageLook};
 use run::{Scratch, corpus, run};
 
 /// A page about each kind of answer, and what its story must say.
-const PAGES: [(&str, &[&str], &str); 6] = [
+const PAGES: [(&str, &[&str], &str); 8] = [
     (
         "strong-session-si/write-skew.jsonl",
         &[],
@@ -28,6 +28,16 @@ const PAGES: [(&str, &[&str], &str); 6] = [
         "write skew",
     ),
     ("none/lost-update.jsonl", &["--all"], "is lost"),
+    (
+        "../certified/figure-1.jsonl",
+        &["--level", "pl-3", "--certificate-from", "history"],
+        "PL-3 promises",
+    ),
+    (
+        "../certified/figure-3.jsonl",
+        &["--along", "commit-ts"],
+        "The expected order promises",
+    ),
 ];
 
 fn page(scratch: &Scratch, number: usize) -> PathBuf {
@@ -228,6 +238,10 @@ fn the_terms_of_a_story_are_explained_by_keyboard_too() {
     for _ in 0..50 {
         tab.press("Tab");
         if tab.holds("document.activeElement.classList.contains('term')") {
+            let shown = "document.activeElement.querySelector('.tip').getBoundingClientRect()";
+            assert!(tab.holds(&format!(
+                "{shown}.width > 0 && {shown}.right <= window.innerWidth"
+            )));
             return;
         }
     }
