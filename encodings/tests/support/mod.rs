@@ -186,9 +186,9 @@ pub fn chosen(seed: u64) -> Option<(Owned, bool)> {
         ..PruneOptions::default()
     };
     let (mut stats, budget) = (PruneStats::default(), Budget::unlimited());
-    let pruned = match prune(problem, options, &mut stats, &budget, &mut Silent) {
-        Ok(Outcome::Pruned(pruned)) => pruned,
-        _ => return None,
+    let outcome = prune(problem, options, &mut stats, &budget, &mut Silent);
+    let Ok(Outcome::Pruned(pruned)) = outcome else {
+        return None;
     };
     if pruned.constraints.len() > 12 {
         return None;

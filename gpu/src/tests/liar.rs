@@ -53,8 +53,9 @@ impl Lie {
             }
             Lie::PruneForgetsReaders => {
                 let runs: &mut [Run] = bytemuck::cast_slice_mut(&mut bound[2]);
-                runs.iter_mut()
-                    .for_each(|run| run.readers_end = run.readers);
+                for run in runs {
+                    run.readers_end = run.readers;
+                }
             }
             Lie::PruneForcesWhatIsImplied => bound[0].iter_mut().for_each(|word| *word = !*word),
             Lie::EstimateLosesTheLastBit => {
@@ -62,11 +63,15 @@ impl Lie {
             }
             Lie::ProbeSwapsTheEnds => {
                 let (pairs, _) = bound[2].as_chunks_mut::<2>();
-                pairs.iter_mut().for_each(|pair| pair.reverse());
+                for pair in pairs {
+                    pair.reverse();
+                }
             }
             Lie::AnnealLeavesBounds => {
                 let reads: &mut [Reads] = bytemuck::cast_slice_mut(&mut bound[2]);
-                reads.iter_mut().for_each(|own| own.between = own.after);
+                for own in reads {
+                    own.between = own.after;
+                }
             }
             // Sides without edges hold everywhere.
             Lie::AnnealForgetsTheRest => bound[4].fill(0),
@@ -74,8 +79,9 @@ impl Lie {
                 let starts = bound[1].clone();
                 let (sides, _) = bound[2].as_chunks_mut::<2>();
                 for ends in starts.windows(2).skip(1).step_by(2) {
-                    let second = &mut sides[ends[0] as usize..ends[1] as usize];
-                    second.iter_mut().for_each(|edge| edge[1] = edge[0]);
+                    for edge in &mut sides[ends[0] as usize..ends[1] as usize] {
+                        edge[1] = edge[0];
+                    }
                 }
             }
         }
@@ -90,7 +96,9 @@ impl Lie {
             }
             Lie::JudgeRowsSwapsTheWay => {
                 let (ways, _) = bound[4].as_chunks_mut::<2>();
-                ways.iter_mut().for_each(|way| way.reverse());
+                for way in ways {
+                    way.reverse();
+                }
             }
             _ => {}
         }
