@@ -49,10 +49,10 @@ fn page(scratch: &Scratch, number: usize) -> PathBuf {
 }
 
 #[allow(clippy::print_stderr)] // The summary counts what is skipped.
-fn browser() -> Option<Browser> {
+fn browser(skipped: &str) -> Option<Browser> {
     let browser = Browser::start();
     if browser.is_none() {
-        eprintln!("SKIPPED: the tests of pages need chromium, which is not installed");
+        eprintln!("SKIPPED: {skipped}, because chromium is not installed");
     }
     browser
 }
@@ -75,7 +75,9 @@ fn the_program_of_a_page_is_small() {
 
 #[test]
 fn every_page_is_whole_at_two_widths_light_and_dark_with_and_without_its_program() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("the look of every page") else {
+        return;
+    };
     let scratch = Scratch::new();
     for (number, (_, _, words)) in PAGES.iter().enumerate() {
         let file = page(&scratch, number);
@@ -110,7 +112,9 @@ fn every_page_is_whole_at_two_widths_light_and_dark_with_and_without_its_program
 
 #[test]
 fn a_page_without_its_program_tells_the_whole_story() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("pages without their program") else {
+        return;
+    };
     let scratch = Scratch::new();
     let file = page(&scratch, 1);
     let look = PageLook {
@@ -138,7 +142,9 @@ fn a_page_without_its_program_tells_the_whole_story() {
 
 #[test]
 fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("the keys of the timeline") else {
+        return;
+    };
     let scratch = Scratch::new();
     let mut lines = vec!["{\"kingsnake\":1,\"initial\":0}".to_owned()];
     for id in 1..=12 {
@@ -218,7 +224,9 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
 
 #[test]
 fn the_terms_of_a_story_are_explained_by_keyboard_too() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("the explained terms of a story") else {
+        return;
+    };
     let scratch = Scratch::new();
     let look = PageLook {
         width: 390,

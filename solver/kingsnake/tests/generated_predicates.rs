@@ -63,7 +63,7 @@ fn run(seed: u64) -> (&'static str, StoreRun) {
     let run = StoreRun {
         n_txns: 10 + (seed as usize * 37) % most,
         n_clients: 2 + seed as usize % 9,
-        isolation: Isolation::ALL[seed as usize / 3 % 3],
+        isolation: Isolation::ALL[seed as usize / 3 % 4],
         predicate_locks: !seed.is_multiple_of(5),
         seed,
         ..StoreRun::default()
@@ -95,6 +95,7 @@ fn is_promised(run: &StoreRun, history: &History, level: Level) -> bool {
     let promised = match run.isolation {
         Isolation::Serializable if run.predicate_locks => Level::StrictSer,
         Isolation::Snapshot => Level::Si,
+        Isolation::PrefixConsistent => Level::Pc,
         Isolation::Serializable | Isolation::ReadCommitted => Level::Rc,
     };
     let promised = promised.spec(None).expect("it has a default");

@@ -5,8 +5,9 @@ use rustc_hash::FxHashMap;
 use super::tally::Tally;
 use crate::level::Spec;
 use crate::model::{Act, History, KeyId, Op, Token};
+use crate::relate::reads_at;
 use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, VersionId};
-use crate::verdict::Moment;
+use crate::verdict::{Moment, Point};
 
 /// An aggregate that has another result in an order, and what the rows added to it there.
 pub(super) struct Wrong {
@@ -28,15 +29,8 @@ pub(super) fn broken(
     let mut wrong = Vec::new();
     for (node, moment) in order {
         let txn = base.txn(node);
-        let model = spec.model_of(history, txn);
-        let at_begin = model.reads_at_begin();
-        let reads = match moment {
-            _ if model.is_weak() => false,
-            Moment::Whole => true,
-            Moment::Begin => at_begin,
-            Moment::Commit => !at_begin,
-        };
-        if reads {
+        let is_weak = spec.model_of(history, txn).is_weak();
+        if !is_weak && reads_at(history, spec, Point { txn, moment }) {
             let mut predicates = history.predicates(txn);
             if predicates.any(|it| matches!(it.act, Act::Aggregate { .. })) {
                 let aggregates = base.aggregates_of(history, node).into_iter();

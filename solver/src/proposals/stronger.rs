@@ -9,6 +9,7 @@ use crate::aggregates;
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId};
 use crate::phases::{Check, Exit};
+use crate::relate::reads_at;
 use crate::report::Decider;
 use crate::resolve::{Node, Part, Resolved, Uncertain, VersionId};
 use crate::verdict::{Certificate, Moment, Point};
@@ -108,12 +109,7 @@ impl Search<'_, '_> {
         for &(part, moment) in order {
             let txn = base.txn(part);
             let node = self.base.node(txn)?;
-            let at_begin = check.spec.model_of(check.history, txn).reads_at_begin();
-            let reads = match moment {
-                Moment::Whole => true,
-                Moment::Begin => at_begin,
-                Moment::Commit => !at_begin,
-            };
+            let reads = reads_at(check.history, check.spec, Point { txn, moment });
             let is_of_part = |read: usize| match base.part(part) {
                 Part::Whole => true,
                 Part::Commit => false,

@@ -1,6 +1,8 @@
 //! Weak levels where a transaction of unknown end is in doubt: checked as if it had taken effect and as if it had not, as
 //! `crate::either_way` does at the other levels.
 
+use std::time::{Duration, Instant};
+
 use super::{
     Decided, WeakSpec, WeakVerdict, certify, certify_prepared, decide_and_prepare,
     decide_uncertain, holds,
@@ -21,7 +23,10 @@ pub(super) struct Cases<'a, 'b> {
     pub(super) backend: Option<&'a mut (dyn Backend + 'b)>,
     pub(super) budget: &'a Budget,
     /// What other cases learned, which is tried first where the history is split.
-    pub(super) learned: &'a mut Vec<WeakVerdict>,
+    pub(super) learned: Vec<WeakVerdict>,
+    /// How long deciding took, and checking again.
+    pub(super) decide: Duration,
+    pub(super) certify: Duration,
 }
 
 /// Checks a history, which may be a case of what took effect in another.
@@ -30,6 +35,7 @@ pub(super) fn check_case(
     cases: &mut Cases<'_, '_>,
 ) -> Result<WeakVerdict, CheckError> {
     let (spec, budget) = (cases.spec, cases.budget);
+    let start = Instant::now();
     let (decided, prepared) = decide_and_prepare(history, spec, budget);
     let decided = match decided {
         Ok(Decided::Verdict(verdict)) => Ok(verdict),
@@ -43,6 +49,7 @@ pub(super) fn check_case(
         Err(ResolveError::Stopped(reason)) => Err(reason.into()),
         Err(error) => Err(CheckError::from(error).into()),
     };
+    cases.decide += start.elapsed();
     let verdict = match decided {
         Ok(verdict) => verdict,
         Err(Stop::Budget(reason)) => WeakVerdict::Unknown(reason),
@@ -51,7 +58,9 @@ pub(super) fn check_case(
         }
         Err(Stop::Error(error)) => return Err(error),
     };
+    let start = Instant::now();
     certify_prepared(history, spec, &verdict, prepared.as_ref())?;
+    cases.certify += start.elapsed();
     Ok(verdict)
 }
 

@@ -19,6 +19,8 @@ pub use kingsnake_history::weak::{
     WeakVerdict,
 };
 
+use std::time::Duration;
+
 use kingsnake_certify::Refusal;
 use kingsnake_certify::weak_cycle::check_violation;
 use kingsnake_certify::weak_plain::Prepared;
@@ -33,6 +35,7 @@ use crate::decide::Backend;
 use crate::level::Spec;
 use crate::model::History;
 use crate::phases::{Check, Stop};
+use crate::progress::Phase;
 use crate::proposals;
 use crate::resolve::{Node, ResolveError, Resolved, resolve_program};
 use crate::verdict::Certificate;
@@ -43,24 +46,31 @@ pub fn check(
     spec: WeakSpec,
     budget: &Budget,
 ) -> Result<WeakVerdict, CheckError> {
-    check_on(history, spec, None, budget)
+    check_timed(history, spec, None, budget).map(|(verdict, _)| verdict)
 }
 
-/// The same with a back end, which looks for an order that explains uncertain reads at a stronger level first.
-pub fn check_on(
+/// The same with a back end, which looks for an order that explains uncertain reads at a stronger level first, and how long each phase
+/// took. Where two cores read a history at a time, both are in the first.
+pub fn check_timed(
     history: &History,
     spec: WeakSpec,
     backend: Option<&mut dyn Backend>,
     budget: &Budget,
-) -> Result<WeakVerdict, CheckError> {
-    let mut learned = Vec::new();
+) -> Result<(WeakVerdict, [(Phase, Duration); 2]), CheckError> {
     let mut cases = either_way::Cases {
         spec,
         backend,
         budget,
-        learned: &mut learned,
+        learned: Vec::new(),
+        decide: Duration::ZERO,
+        certify: Duration::ZERO,
     };
-    either_way::check_case(history, &mut cases)
+    let verdict = either_way::check_case(history, &mut cases)?;
+    let phases = [
+        (Phase::Decide, cases.decide),
+        (Phase::Certify, cases.certify),
+    ];
+    Ok((verdict, phases))
 }
 
 /// What one sort says of a history.
@@ -71,7 +81,7 @@ enum Decided {
 }
 
 /// Histories of fewer operations than this are decided and read again one after the other.
-const ALONE: usize = 100_000;
+const ALONE: usize = 20_000;
 
 /// Decides a history, and meanwhile reads it a second time for checking the answer.
 fn decide_and_prepare<'h>(
@@ -82,10 +92,14 @@ fn decide_and_prepare<'h>(
     if history.n_ops() < ALONE {
         return (decide(history, spec, budget), None);
     }
-    rayon::join(
-        || decide(history, spec, budget),
-        || Prepared::of(history, spec),
-    )
+    // A thread of its own starts sooner than a pool of them, which small histories do not need.
+    std::thread::scope(|scope| {
+        let prepared = scope.spawn(|| Prepared::of(history, spec));
+        let decided = decide(history, spec, budget);
+        let prepared = prepared.join();
+        let prepared = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (decided, prepared)
+    })
 }
 
 /// Checks an answer again.

@@ -10,7 +10,7 @@ use kingsnake_lab::random::{
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use super::uncertain::{choices, decide_among};
-use super::{check, check_on, cycle, holds};
+use super::{check, check_timed, cycle, holds};
 use crate::agreement::Exhaustive;
 use crate::budget::Budget;
 use crate::check::CheckError;
@@ -79,7 +79,8 @@ fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
             // Every other history is searched without a stronger level.
             let mut exhaustive = Exhaustive::default();
             let backend = (seed % 2 == 0).then_some(&mut exhaustive as &mut dyn Backend);
-            match check_on(&history, spec, backend, &Budget::unlimited()) {
+            let checked = check_timed(&history, spec, backend, &Budget::unlimited());
+            match checked.map(|it| it.0) {
                 Ok(verdict) => {
                     let same = says(&verdict) == truth;
                     assert!(
