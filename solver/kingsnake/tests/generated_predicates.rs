@@ -56,8 +56,9 @@ fn n_histories() -> u64 {
 fn run(seed: u64) -> (&'static str, StoreRun) {
     let workload = WORKLOADS[seed as usize % 3];
     let most = match workload {
-        // Every condition looks at all of its hundred rows.
-        "emme-predicates" => 70,
+        // Every condition looks at all of its hundred rows. Of larger ones at levels of their own some end at the time limit
+        // (docs/uncertain-reads.md).
+        "emme-predicates" => 36,
         _ => 200,
     };
     let run = StoreRun {
