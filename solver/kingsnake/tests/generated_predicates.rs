@@ -23,15 +23,16 @@ const LEVELS: [Level; 10] = [
 
 const WORKLOADS: [&str; 3] = ["tpcc-predicates", "twitter-predicates", "emme-predicates"];
 
-/// The levels of transactions that have their own.
+/// The levels of transactions that have their own. The last two are left out of Emme's table, where some such histories end at the time
+/// limit (docs/uncertain-reads.md).
 const MODELS: [Model; 7] = [
     Model::Ser,
     Model::Si,
     Model::Pc,
-    Model::Cc,
-    Model::Ra,
     Model::RcSo,
     Model::Rc,
+    Model::Cc,
+    Model::Ra,
 ];
 
 /// No check takes nearly as long: one that does is counted as unknown.
@@ -56,8 +57,7 @@ fn n_histories() -> u64 {
 fn run(seed: u64) -> (&'static str, StoreRun) {
     let workload = WORKLOADS[seed as usize % 3];
     let most = match workload {
-        // Every condition looks at all of its hundred rows. Of larger ones at levels of their own some end at the time limit
-        // (docs/uncertain-reads.md).
+        // Every condition looks at all of its hundred rows.
         "emme-predicates" => 36,
         _ => 200,
     };
@@ -83,7 +83,11 @@ fn history(seed: u64) -> (&'static str, StoreRun, History) {
     let recorded = run.run(&*made).expect("there are clients");
     let mut history = recorded.history(false, true).expect("it is a history");
     assert!(history.n_predicates() > 0 && history.has_times());
-    let drawn = |txn: usize| MODELS[(seed as usize / 9 + txn * 5) % MODELS.len()];
+    let n_models = match workload {
+        "emme-predicates" => MODELS.len() - 2,
+        _ => MODELS.len(),
+    };
+    let drawn = |txn: usize| MODELS[(seed as usize / 9 + txn * 3) % n_models];
     let set: Result<(), std::convert::Infallible> =
         history.set_models(|_, txn| Ok(drawn(txn.index())));
     match set {

@@ -24,6 +24,9 @@ pub enum Part {
     Commit,
 }
 
+/// The certain reads of the parts, sorted, and the uncertain ones.
+type ReadsOfParts = (Vec<(VersionId, Node)>, Vec<Uncertain>);
+
 /// The parts as they are numbered.
 #[derive(Default)]
 struct Numbered {
@@ -62,7 +65,7 @@ impl Resolved {
         let numbered = self.numbered(history, session_order, &is_split);
         let (reads, uncertain) = self.reads_of_parts(history, &numbered, &is_split)?;
         Some(Resolved {
-            versions: self.versions.of_parts(&numbered.last, reads, is_split),
+            versions: self.versions.of_parts(&numbered.last, &reads, is_split),
             node_txn: numbered.txns,
             sessions: numbered.sessions,
             parts: numbered.parts.into(),
@@ -126,7 +129,7 @@ impl Resolved {
         history: &History,
         numbered: &Numbered,
         is_split: &impl Fn(Node) -> bool,
-    ) -> Option<(Vec<(VersionId, Node)>, Vec<Uncertain>)> {
+    ) -> Option<ReadsOfParts> {
         let versions = &self.versions;
         let mut certain: Vec<(VersionId, Node)> = Vec::new();
         for version in (0..versions.len() as u32).map(VersionId) {
@@ -215,7 +218,7 @@ impl Versions {
     fn of_parts(
         &self,
         last: &[Node],
-        reads: Vec<(VersionId, Node)>,
+        reads: &[(VersionId, Node)],
         is_split: impl Fn(Node) -> bool,
     ) -> Versions {
         let mut of_parts = self.clone();
