@@ -47,7 +47,7 @@ fn certificates_of_conditions_are_verified_at_every_level() {
             .collect();
         let (first, last) = (places[0], places[places.len() - 1]);
         lines.swap(first, last);
-        let damaged = scratch.put("damaged", &format!("{}\n", lines.join("\n")));
+        let damaged = scratch.put("damaged", format!("{}\n", lines.join("\n")));
         let said = expect(1, &["verify", &history, &damaged]).stdout;
         assert!(said.contains("does not hold"), "{level}: {said}");
         std::fs::remove_file(&order).expect("it was written");

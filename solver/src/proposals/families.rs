@@ -20,8 +20,8 @@ impl Search<'_, '_> {
         let mut torn = Vec::new();
         for key in keys {
             let made: Vec<Made> = self.made(key, chosen);
-            torn.extend(self.forks(&made));
-            torn.extend(self.circle(&made));
+            torn.extend(forks(&made));
+            torn.extend(circle(&made));
         }
         torn.retain(|it| !it.is_empty());
         torn
@@ -50,52 +50,52 @@ impl Search<'_, '_> {
         let (check, txn) = (self.check, self.base.txn(node));
         check.spec.model_of(check.history, txn).is_atomic()
     }
+}
 
-    /// Two versions made of one.
-    fn forks(&self, made: &[Made]) -> Vec<Vec<Taken>> {
-        let mut first: FxHashMap<VersionId, Option<usize>> = FxHashMap::default();
-        let mut forks = Vec::new();
-        for &(_, (read, of)) in made {
-            match first.get(&of) {
-                None => {
-                    first.insert(of, read);
-                }
-                Some(&other) => forks.push(self.blaming([other, read], of)),
+/// Two versions made of one.
+fn forks(made: &[Made]) -> Vec<Vec<Taken>> {
+    let mut first: FxHashMap<VersionId, Option<usize>> = FxHashMap::default();
+    let mut forks = Vec::new();
+    for &(_, (read, of)) in made {
+        match first.get(&of) {
+            None => {
+                first.insert(of, read);
             }
+            Some(&other) => forks.push(blaming([other, read], of)),
         }
-        forks
     }
+    forks
+}
 
-    fn blaming(&self, reads: [Option<usize>; 2], of: VersionId) -> Vec<Taken> {
-        let open = reads.into_iter().flatten();
-        let mut blamed: Vec<Taken> = open.map(|read| (read, of)).collect();
-        blamed.sort_unstable();
-        blamed
-    }
+fn blaming(reads: [Option<usize>; 2], of: VersionId) -> Vec<Taken> {
+    let open = reads.into_iter().flatten();
+    let mut blamed: Vec<Taken> = open.map(|read| (read, of)).collect();
+    blamed.sort_unstable();
+    blamed
+}
 
-    /// Versions that were made of each other in a circle.
-    fn circle(&self, made: &[Made]) -> Option<Vec<Taken>> {
-        let of: FxHashMap<VersionId, (Option<usize>, VersionId)> = made.iter().copied().collect();
-        let mut done: FxHashSet<VersionId> = FxHashSet::default();
-        for &(start, _) in made {
-            let mut path: Vec<VersionId> = Vec::new();
-            let mut at = start;
-            while !done.contains(&at) {
-                if let Some(first) = path.iter().position(|&it| it == at) {
-                    let circle = path[first..].iter().map(|it| of[it]);
-                    let open = circle.filter_map(|(read, of)| Some((read?, of)));
-                    let mut blamed: Vec<Taken> = open.collect();
-                    blamed.sort_unstable();
-                    return Some(blamed);
-                }
-                let Some(&(_, before)) = of.get(&at) else {
-                    break;
-                };
-                path.push(at);
-                at = before;
+/// Versions that were made of each other in a circle.
+fn circle(made: &[Made]) -> Option<Vec<Taken>> {
+    let of: FxHashMap<VersionId, (Option<usize>, VersionId)> = made.iter().copied().collect();
+    let mut done: FxHashSet<VersionId> = FxHashSet::default();
+    for &(start, _) in made {
+        let mut path: Vec<VersionId> = Vec::new();
+        let mut at = start;
+        while !done.contains(&at) {
+            if let Some(first) = path.iter().position(|&it| it == at) {
+                let circle = path[first..].iter().map(|it| of[it]);
+                let open = circle.filter_map(|(read, of)| Some((read?, of)));
+                let mut blamed: Vec<Taken> = open.collect();
+                blamed.sort_unstable();
+                return Some(blamed);
             }
-            done.extend(path);
+            let Some(&(_, before)) = of.get(&at) else {
+                break;
+            };
+            path.push(at);
+            at = before;
         }
-        None
+        done.extend(path);
     }
+    None
 }
