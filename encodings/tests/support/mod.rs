@@ -93,6 +93,7 @@ impl Owned {
             order: &self.order,
             constraints: &self.constraints,
             estimate: &self.estimate,
+            has_choices: false,
         }
     }
 

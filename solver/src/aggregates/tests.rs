@@ -114,7 +114,14 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     damage(&mut counted);
     let base = base.counting(reads.added);
     let backend = &mut Exhaustive::default();
-    match uncertain::settle(&check, &base, &counted, backend, &mut context) {
+    match uncertain::settle(
+        &check,
+        &base,
+        &counted,
+        uncertain::Attention::All,
+        backend,
+        &mut context,
+    ) {
         Ok(decided) => {
             let order = phases::order(&decided).ok()?;
             Some(super::broken(history, spec, &base, &order).is_empty())

@@ -22,16 +22,20 @@ pub(super) struct Taken {
 /// What is known of the uncertain reads.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// What each can have read.
+    /// What each can have read; nothing for those that are not attended to.
     pub(super) candidates: Vec<Vec<VersionId>>,
     pub(super) taken: Vec<Taken>,
 }
 
 impl State {
-    pub(super) fn new(resolved: &Resolved) -> Self {
-        let uncertain = resolved.uncertain().iter();
+    /// Nothing is known of the reads that are attended to, and nothing is asked of the others.
+    pub(super) fn new(resolved: &Resolved, attended: &[usize]) -> Self {
+        let mut candidates = vec![Vec::new(); resolved.uncertain().len()];
+        for &read in attended {
+            candidates[read].clone_from(&resolved.uncertain()[read].candidates);
+        }
         State {
-            candidates: uncertain.map(|read| read.candidates.clone()).collect(),
+            candidates,
             taken: Vec::new(),
         }
     }
