@@ -11,7 +11,7 @@ mod tests;
 
 use crate::budget::Budget;
 use crate::context::Context;
-use crate::level::{Model, Spec};
+use crate::level::{Model, RealTime, Times};
 use crate::model::{History, Op, SessionId, Status, TxnId};
 use crate::phases::{Check, Stop};
 use crate::progress::Phase;
@@ -28,13 +28,15 @@ pub(crate) fn expected(
     }
     context.begin(Phase::Decide)?;
     for clock in [Clock::Stamps, Clock::Times] {
-        let Some(order) = order(check.history, check.spec, clock) else {
-            continue;
-        };
-        if explains(check, &order, context.budget)? {
-            let is_counted = |it: &&Point| it.moment != Moment::Begin;
-            context.stats.n_counted = order.iter().filter(is_counted).count();
-            return Ok(Some(order));
+        for begins in Begins::of(check) {
+            let Some(order) = order(check.history, clock, *begins) else {
+                break;
+            };
+            if explains(check, &order, context.budget)? {
+                let is_counted = |it: &&Point| it.moment != Moment::Begin;
+                context.stats.n_counted = order.iter().filter(is_counted).count();
+                return Ok(Some(order));
+            }
         }
     }
     Ok(None)
@@ -66,6 +68,32 @@ fn explains(check: &Check<'_>, order: &[Point], budget: &Budget) -> Result<bool,
     Ok(replay.has_version_orders())
 }
 
+/// Where the begins of transactions are in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begins {
+    /// The level asks for whole transactions.
+    Whole,
+    /// Where the clock says.
+    Recorded,
+    /// Just before the commits: a serial order. A database may read and write more freely than snapshot isolation, as long as
+    /// transactions that conflict abort.
+    AtCommit,
+}
+
+impl Begins {
+    /// Those that are tried.
+    fn of(check: &Check<'_>) -> &'static [Begins] {
+        let is_exact = |it: RealTime| it.times == Times::Exact;
+        if !check.spec.has_begins(check.history) {
+            &[Begins::Whole]
+        } else if check.spec.real_time.is_some_and(is_exact) {
+            &[Begins::Recorded]
+        } else {
+            &[Begins::Recorded, Begins::AtCommit]
+        }
+    }
+}
+
 /// What says when a transaction began and committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
@@ -95,8 +123,7 @@ impl Clock {
 
 /// The committed transactions in the order of a clock; none where it does not know all of them. At equal times commits with writes come
 /// first, so that who begins then, and who only reads, sees them. The order of sessions is kept.
-fn order(history: &History, spec: Spec, clock: Clock) -> Option<Vec<Point>> {
-    let has_begins = spec.has_begins(history);
+fn order(history: &History, clock: Clock, begins: Begins) -> Option<Vec<Point>> {
     let mut points: Vec<((i64, bool), Point)> = Vec::new();
     for session in (0..history.n_sessions() as u32).map(SessionId) {
         let mut last = (i64::MIN, false);
@@ -106,16 +133,14 @@ fn order(history: &History, spec: Spec, clock: Clock) -> Option<Vec<Point>> {
             }
             let (begin, commit) = clock.of(history, txn)?;
             let writes = history.ops(txn).iter().any(|op: &Op| op.is_write());
-            let moments = if has_begins {
-                &[
-                    (Moment::Begin, begin, true),
-                    (Moment::Commit, commit, !writes),
-                ][..]
-            } else {
-                &[(Moment::Whole, commit, !writes)]
+            let (begin, commit) = ((begin, true), (commit, !writes));
+            let moments = match begins {
+                Begins::Whole => &[(Moment::Whole, commit)][..],
+                Begins::Recorded => &[(Moment::Begin, begin), (Moment::Commit, commit)],
+                Begins::AtCommit => &[(Moment::Begin, commit), (Moment::Commit, commit)],
             };
-            for &(moment, time, is_late) in moments {
-                last = last.max((time, is_late));
+            for &(moment, place) in moments {
+                last = last.max(place);
                 points.push((last, Point { txn, moment }));
             }
         }

@@ -10,7 +10,7 @@ mod missed;
 mod narrow;
 mod prove;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use narrow::impossible_sources;
 use narrow::{Narrowed, State, narrow};

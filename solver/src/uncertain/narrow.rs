@@ -132,7 +132,7 @@ pub(super) fn graph(
     prune(polygraph, options, &mut stats, scene.budget, &mut Silent)
 }
 
-/// Rules out candidates; a read that has none left.
+/// Rules out candidates; of the reads that have none left, the one with the fewest cases.
 fn rule_out(
     scene: &Scene<'_>,
     base: &Resolved,
@@ -145,6 +145,8 @@ fn rule_out(
         .filter(|&read| state.candidates[read].len() > 1)
         .collect();
     let mut poll = scene.budget.poll();
+    let mut dead: Option<usize> = None;
+    let n_cases = |read: usize| base.uncertain()[read].candidates.len();
     for read in open {
         poll.step()?;
         let rules = Rules {
@@ -155,12 +157,12 @@ fn rule_out(
         };
         rules.narrow(&mut state.candidates[read]);
         match state.candidates[read].as_slice() {
-            [] => return Ok(Some(read)),
+            [] if dead.is_none_or(|dead| n_cases(read) < n_cases(dead)) => dead = Some(read),
             &[version] => state.taken.push(Taken { read, version }),
             _ => {}
         }
     }
-    Ok(None)
+    Ok(dead)
 }
 
 /// The candidates of a read that reachability rules out.
