@@ -120,7 +120,7 @@ impl Answer {
                     "what one transaction saw of a row contradicts itself; nothing was searched"
                         .to_owned()
                 }
-                _ => "some reads cannot have happened at any level".to_owned(),
+                _ => "some reads cannot have happened at this level".to_owned(),
             },
             Decider::Linear if violated => {
                 "every key is ordered by its reads and writes, and the order has a cycle".to_owned()

@@ -33,7 +33,9 @@ fn histories() -> Vec<String> {
 #[test]
 fn z3_gives_the_verdicts_of_check_on_the_corpus() {
     let Some(z3) = z3() else {
-        eprintln!("SKIPPED: there is no z3, neither fetched by scripts/setup nor on the path");
+        eprintln!(
+            "SKIPPED: the command export, there is no z3, neither fetched by scripts/setup nor on the path"
+        );
         return;
     };
     // One file for all, because z3 takes long to start.

@@ -92,7 +92,9 @@ fn elle_clis_list_of_files_has_its_exit_codes() {
 #[test]
 fn workloads_are_recognised_by_their_operations() {
     let Some(root) = cli_data() else {
-        println!("SKIPPED: no shared data beside the checkout");
+        println!(
+            "SKIPPED: 6 logs with a workload of their own, no shared data beside the checkout"
+        );
         return;
     };
     for (path, workload, code) in [

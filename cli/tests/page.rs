@@ -9,7 +9,7 @@ use browser::{Browser, PageLook};
 use run::{Scratch, corpus, run};
 
 /// A page about each kind of answer, and what its story must say.
-const PAGES: [(&str, &[&str], &str); 6] = [
+const PAGES: [(&str, &[&str], &str); 8] = [
     (
         "strong-session-si/write-skew.jsonl",
         &[],
@@ -28,6 +28,16 @@ const PAGES: [(&str, &[&str], &str); 6] = [
         "write skew",
     ),
     ("none/lost-update.jsonl", &["--all"], "is lost"),
+    (
+        "../certified/figure-1.jsonl",
+        &["--level", "pl-3", "--certificate-from", "history"],
+        "PL-3 promises",
+    ),
+    (
+        "../certified/figure-3.jsonl",
+        &["--along", "commit-ts"],
+        "The expected order promises",
+    ),
 ];
 
 fn page(scratch: &Scratch, number: usize) -> PathBuf {
@@ -39,10 +49,10 @@ fn page(scratch: &Scratch, number: usize) -> PathBuf {
 }
 
 #[allow(clippy::print_stderr)] // The summary counts what is skipped.
-fn browser() -> Option<Browser> {
+fn browser(skipped: &str) -> Option<Browser> {
     let browser = Browser::start();
     if browser.is_none() {
-        eprintln!("SKIPPED: the tests of pages need chromium, which is not installed");
+        eprintln!("SKIPPED: {skipped}, because chromium is not installed");
     }
     browser
 }
@@ -65,7 +75,9 @@ fn the_program_of_a_page_is_small() {
 
 #[test]
 fn every_page_is_whole_at_two_widths_light_and_dark_with_and_without_its_program() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("the look of every page") else {
+        return;
+    };
     let scratch = Scratch::new();
     for (number, (_, _, words)) in PAGES.iter().enumerate() {
         let file = page(&scratch, number);
@@ -100,7 +112,9 @@ fn every_page_is_whole_at_two_widths_light_and_dark_with_and_without_its_program
 
 #[test]
 fn a_page_without_its_program_tells_the_whole_story() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("pages without their program") else {
+        return;
+    };
     let scratch = Scratch::new();
     let file = page(&scratch, 1);
     let look = PageLook {
@@ -128,7 +142,9 @@ fn a_page_without_its_program_tells_the_whole_story() {
 
 #[test]
 fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("the keys of the timeline") else {
+        return;
+    };
     let scratch = Scratch::new();
     let mut lines = vec!["{\"kingsnake\":1,\"initial\":0}".to_owned()];
     for id in 1..=12 {
@@ -208,7 +224,9 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
 
 #[test]
 fn the_terms_of_a_story_are_explained_by_keyboard_too() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = browser("the explained terms of a story") else {
+        return;
+    };
     let scratch = Scratch::new();
     let look = PageLook {
         width: 390,
@@ -220,6 +238,10 @@ fn the_terms_of_a_story_are_explained_by_keyboard_too() {
     for _ in 0..50 {
         tab.press("Tab");
         if tab.holds("document.activeElement.classList.contains('term')") {
+            let shown = "document.activeElement.querySelector('.tip').getBoundingClientRect()";
+            assert!(tab.holds(&format!(
+                "{shown}.width > 0 && {shown}.right <= window.innerWidth"
+            )));
             return;
         }
     }

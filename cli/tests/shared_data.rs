@@ -11,13 +11,13 @@ use kingsnake_solver::level::{Level, Model, RealTime, Spec};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
 
-/// The shared data, or `None` with a word about it.
-fn data() -> Option<PathBuf> {
+/// The shared data, or `None` with a word about what is skipped for it.
+fn data(skipped: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     if path.is_dir() {
         return Some(path);
     }
-    eprintln!("SKIPPED: no shared data beside the checkout");
+    eprintln!("SKIPPED: {skipped}, no shared data beside the checkout");
     None
 }
 
@@ -98,7 +98,9 @@ const REAL: &[(&str, Level, &str)] = &[
 
 #[test]
 fn real_histories_have_their_known_verdicts() {
-    let Some(data) = data() else { return };
+    let Some(data) = data("the 33 real histories") else {
+        return;
+    };
     let mut wrong = Vec::new();
     for &(path, level, expected) in REAL {
         let found = verdict(&data.join(path), spec(level));
@@ -112,7 +114,9 @@ fn real_histories_have_their_known_verdicts() {
 
 #[test]
 fn dbcop_histories_have_the_verdicts_of_their_study() {
-    let Some(data) = data() else { return };
+    let Some(data) = data("the histories of dbcop") else {
+        return;
+    };
     let index = std::fs::read_to_string(data.join("dbcop/INDEX.tsv")).expect("an index");
     let mut lines = index.lines();
     let header: Vec<&str> = lines
@@ -151,7 +155,9 @@ fn dbcop_histories_have_the_verdicts_of_their_study() {
 
 #[test]
 fn causal_files_of_awdit_break_no_weaker_rule_than_theirs() {
-    let Some(data) = data() else { return };
+    let Some(data) = data("the files of AWDIT") else {
+        return;
+    };
     // What is not even read committed, read atomic or causal is not SI; the converse does not hold.
     for level in ["none", "read-committed", "read-atomic"] {
         let directory = data.join("awdit").join(level);
@@ -201,7 +207,9 @@ const ELLE_MODELS: [(&str, Model, bool, bool); 5] = [
 
 #[test]
 fn what_elle_rules_out_is_violated_and_what_elle_proves_valid_is_not() {
-    let Some(data) = data() else { return };
+    let Some(data) = data("the files of Elle's tests") else {
+        return;
+    };
     let directory = data.join("elle/tests");
     let index = std::fs::read_to_string(directory.join("INDEX.edn")).expect("an index");
     let (mut agreed, mut more, mut outside, mut wrong) = (0, 0, Vec::new(), Vec::new());
@@ -246,7 +254,9 @@ fn what_elle_rules_out_is_violated_and_what_elle_proves_valid_is_not() {
 
 #[test]
 fn elle_cli_histories_have_their_exit_status() {
-    let Some(data) = data() else { return };
+    let Some(data) = data("the histories of elle-cli") else {
+        return;
+    };
     let directory = data.join("elle/cli");
     let index = std::fs::read_to_string(directory.join("INDEX.txt")).expect("an index");
     let (mut checked, mut outside) = (0, 0);

@@ -17,6 +17,25 @@ pub struct GnfError {
     pub what: String,
 }
 
+/// Why a model is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadModel {
+    /// It is of another question.
+    #[error("{n_values} values for {n_variables} variables")]
+    Size {
+        /// How many values it has.
+        n_values: usize,
+        /// How many variables there are.
+        n_variables: usize,
+    },
+    /// A clause does not hold.
+    #[error("no literal of the clause {0:?} holds")]
+    Clause(Vec<i32>),
+    /// A graph that must be acyclic is not.
+    #[error("the edges that are there have a cycle")]
+    Cyclic,
+}
+
 /// A question in the format's own terms, which answers are checked against.
 #[derive(Clone, Debug, Default)]
 pub struct Gnf {
@@ -131,19 +150,18 @@ impl Gnf {
         }
     }
 
-    /// Checks a model, with nothing of how it was found; the error says what does not hold.
-    pub fn check(&self, model: &[bool]) -> Result<(), String> {
+    /// Checks a model, with nothing of how it was found.
+    pub fn check(&self, model: &[bool]) -> Result<(), BadModel> {
         if model.len() != self.n_variables {
-            return Err(format!(
-                "{} values for {} variables",
-                model.len(),
-                self.n_variables
-            ));
+            return Err(BadModel::Size {
+                n_values: model.len(),
+                n_variables: self.n_variables,
+            });
         }
         let holds = |&lit: &i32| model[lit.unsigned_abs() as usize - 1] == (lit > 0);
         for clause in &self.clauses {
             if !clause.iter().any(holds) {
-                return Err(format!("no literal of the clause {clause:?} holds"));
+                return Err(BadModel::Clause(clause.clone()));
             }
         }
         let mut next: Vec<Vec<u32>> = vec![Vec::new(); self.n_nodes];
@@ -166,7 +184,7 @@ impl Gnf {
             }
         }
         if removed < self.n_nodes {
-            return Err("the edges that are there have a cycle".to_owned());
+            return Err(BadModel::Cyclic);
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ mod support;
 mod z3;
 
 pub use backtrack::Backtrack;
-pub use cadical::Lazy;
+use cadical::Lazy;
 use cadical::plain::Plain;
 use cnf::Encoding;
 use cnf::closure::Closure;

@@ -8,7 +8,8 @@ use std::process::Command;
 use batsat::{BasicSolver, SolverInterface, lbool};
 use kingsnake_context::budget::Budget;
 use kingsnake_encodings::export::{ENCODINGS, ExportInstance, dimacs, dot, gnf, smtlib2};
-use support::{Owned, Rng, planted, small};
+use kingsnake_graph::decide::{Constraints, Side};
+use support::{Owned, Rng, chosen, planted, small};
 
 fn name(node: u32) -> String {
     format!("T{node}")
@@ -124,6 +125,43 @@ fn another_sat_solver_decides_the_dimacs_of_every_encoding_as_enumeration_does()
     }
 }
 
+/// The same questions without their last constraint: what a writer leaves out that forgets one.
+fn shortened(owned: &Owned) -> Owned {
+    let mut shorter = owned.clone();
+    let all = &owned.constraints;
+    shorter.constraints = Constraints::default();
+    for at in 0..all.len().saturating_sub(1) {
+        let side = |side| all.side(at, side).iter().copied();
+        let (either, or) = (side(Side::Either), side(Side::Or));
+        shorter.constraints.push(either, or);
+    }
+    shorter
+}
+
+#[test]
+fn choices_guarded_edges_and_clauses_are_exported_in_every_language() {
+    let (mut tally, mut n_different) = ([0; 2], [0; 5]);
+    let met = |owned: &Owned| {
+        let mut met = ENCODINGS
+            .map(|it| batsat_meets(&clauses(&cnf(owned, it))))
+            .to_vec();
+        met.push(meets_gnf(&text(owned, gnf), owned.constraints.len()));
+        met
+    };
+    for (owned, truth) in (0..2_000).filter_map(chosen) {
+        tally[usize::from(truth)] += 1;
+        assert_eq!(met(&owned), [truth; 5], "{owned:?}");
+        let arrows = text(&owned, dot).matches(" -> ").count();
+        assert_eq!(arrows, known(&owned).len() + owned.constraints.n_edges());
+        for (n, met) in n_different.iter_mut().zip(met(&shortened(&owned))) {
+            *n += usize::from(met != truth);
+        }
+    }
+    println!("{tally:?}; without the last constraint {n_different:?} differ");
+    assert!(tally.iter().all(|&n| n > 80), "{tally:?}");
+    assert!(n_different.iter().all(|&n| n > 0), "{n_different:?}");
+}
+
 /// The z3 that `scripts/setup` fetches, or one on the path.
 fn z3() -> Option<PathBuf> {
     let fetched = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.z3/bin/z3"));
@@ -137,16 +175,22 @@ fn z3() -> Option<PathBuf> {
 #[test]
 fn z3_decides_the_smt_lib_as_enumeration_does() {
     let Some(z3) = z3() else {
-        eprintln!("SKIPPED: there is no z3, neither fetched by scripts/setup nor on the path");
+        eprintln!(
+            "SKIPPED: SMT-LIB, there is no z3, neither fetched by scripts/setup nor on the path"
+        );
         return;
     };
     // One file for all, because z3 takes long to start.
     let mut random = Rng::new(32);
     let mut questions = String::new();
     let mut expected = Vec::new();
-    for round in 0..200 {
+    let mut n_chosen = 0;
+    for round in 0..300 {
         let (owned, truth) = if round % 50 == 0 {
             (planted(100, 200, round == 0, &mut random), round != 0)
+        } else if let Some(chosen) = chosen(round).filter(|_| round % 2 == 0) {
+            n_chosen += 1;
+            chosen
         } else {
             let owned = small(&mut random);
             let truth = owned.can_meet(&owned.all());
@@ -162,8 +206,9 @@ fn z3_decides_the_smt_lib_as_enumeration_does() {
     let said = String::from_utf8_lossy(&said.expect("z3 runs").stdout).into_owned();
     assert_eq!(said.lines().collect::<Vec<_>>(), expected);
     let n_sat = expected.iter().filter(|&&answer| answer == "sat").count();
-    println!("{n_sat} can be met, {} cannot", expected.len() - n_sat);
-    assert!(n_sat > 40 && expected.len() - n_sat > 40);
+    let n_unsat = expected.len() - n_sat;
+    println!("{n_sat} can be met, {n_unsat} cannot; {n_chosen} are of choices");
+    assert!(n_chosen > 50 && n_sat > 40 && expected.len() - n_sat > 40);
 }
 
 /// Reads the graph format as its description says, and tries all values of the first variables.

@@ -1,7 +1,6 @@
 //! Problems with choices, guarded edges and clauses: every back end against brute force over all assignments.
 
-#[path = "support/problems.rs"]
-mod problems;
+mod support;
 
 use std::path::Path;
 
@@ -11,7 +10,9 @@ use kingsnake_context::rng::Rng;
 use kingsnake_encodings::export::{ExportInstance, gnf};
 use kingsnake_encodings::import::Gnf;
 use kingsnake_encodings::proof::{self, Proving, instance_path};
-use kingsnake_encodings::{BACKENDS, BackendOptions, Decide, PropagatorOptions, backend};
+use kingsnake_encodings::{
+    BACKENDS, BackendOptions, Decide, Propagator, PropagatorOptions, backend,
+};
 use kingsnake_graph::decide::{Backend, Decision, Origin, Side};
 use kingsnake_graph::heuristic::{self, Heuristic};
 use kingsnake_graph::prune::{
@@ -19,81 +20,8 @@ use kingsnake_graph::prune::{
 };
 use kingsnake_graph::witness::witness;
 use kingsnake_graph::{Literal, Problem};
-use problems::problem;
-
-fn is_acyclic(n_nodes: usize, edges: &[(u32, u32)]) -> bool {
-    let mut left: Vec<u32> = (0..n_nodes as u32).collect();
-    loop {
-        let has_incoming = |node: u32| {
-            edges
-                .iter()
-                .any(|&(from, to)| to == node && left.contains(&from))
-        };
-        let kept: Vec<u32> = left
-            .iter()
-            .copied()
-            .filter(|&it| has_incoming(it))
-            .collect();
-        if kept.len() == left.len() {
-            return left.is_empty();
-        }
-        left = kept;
-    }
-}
-
-/// The pairs of runs of one key.
-fn pairs(problem: &Problem) -> Vec<(u32, u32)> {
-    let mut pairs = Vec::new();
-    for key in 0..problem.orders.n_keys() {
-        let range = problem.orders.range(key);
-        for b in range.clone() {
-            pairs.extend((range.start..b).map(|a| (a as u32, b as u32)));
-        }
-    }
-    pairs
-}
-
-/// Whether an assignment meets everything.
-fn meets(problem: &Problem, pairs: &[(u32, u32)], values: u32, orders: u32) -> bool {
-    let holds = |literal: &Literal| match *literal {
-        Literal::Variable(variable, value) => (values >> variable & 1 == 1) == value,
-        Literal::Order(a, b) => {
-            let at = pairs.iter().position(|&pair| pair == (a.min(b), a.max(b)));
-            (orders >> at.expect("a pair") & 1 == 1) == (a < b)
-        }
-    };
-    if !problem
-        .logic
-        .clauses()
-        .all(|clause| clause.iter().any(holds))
-    {
-        return false;
-    }
-    let mut edges: Vec<(u32, u32)> = problem.edges.iter().map(|it| (it.from, it.to)).collect();
-    for (at, &(a, b)) in pairs.iter().enumerate() {
-        let (a, b) = if orders >> at & 1 == 1 {
-            (a, b)
-        } else {
-            (b, a)
-        };
-        edges.extend(problem.orders.edges(a, b).map(|it| (it.from, it.to)));
-    }
-    for guarded in problem.logic.guarded() {
-        if guarded.guard.iter().all(holds) {
-            edges.push((guarded.edge.from, guarded.edge.to));
-        }
-    }
-    is_acyclic(problem.n_nodes, &edges)
-}
-
-/// Tries all assignments.
-fn can_be_met(problem: &Problem) -> bool {
-    let pairs = pairs(problem);
-    let n_variables = problem.logic.n_variables();
-    (0..1_u32 << n_variables).any(|values| {
-        (0..1_u32 << pairs.len()).any(|orders| meets(problem, &pairs, values, orders))
-    })
-}
+use support::brute::{can_be_met, is_acyclic, meets, pairs};
+use support::problems::problem;
 
 fn options(turn: u64) -> PruneOptions {
     PruneOptions {
@@ -108,19 +36,28 @@ fn options(turn: u64) -> PruneOptions {
 
 /// What pruning and a back end say; `None` where pruning alone refutes the problem.
 fn decide(problem: &Problem, name: &str, options: PruneOptions) -> Result<bool, String> {
+    let backend = backend(name, &BackendOptions::default());
+    let mut backend = backend.map_err(|error| error.to_string())?;
+    decide_by(&mut *backend, problem, options).map(|(met, _)| met)
+}
+
+/// The same of this back end, and how many moves of annealing it took.
+fn decide_by(
+    backend: &mut dyn Backend,
+    problem: &Problem,
+    options: PruneOptions,
+) -> Result<(bool, u64), String> {
     let mut stats = PruneStats::default();
     let budget = Budget::unlimited();
     let pruned = match prune(problem.clone(), options, &mut stats, &budget, &mut Silent) {
         Ok(Outcome::Pruned(pruned)) => pruned,
-        Ok(Outcome::Contradiction(_)) => return Ok(false),
+        Ok(Outcome::Contradiction(_)) => return Ok((false, 0)),
         Err(reason) => return Err(reason.to_string()),
     };
-    let mut backend =
-        backend(name, &BackendOptions::default()).map_err(|error| error.to_string())?;
     let decided = backend.decide(pruned.question(), &budget, &mut Silent);
-    let (decision, _) = decided.map_err(|error| error.to_string())?;
+    let (decision, stats) = decided.map_err(|error| error.to_string())?;
     match decision {
-        Decision::Core(_) => Ok(false),
+        Decision::Core(_) => Ok((false, stats.moves)),
         Decision::Unknown(reason) => Err(reason.to_string()),
         Decision::Choices(choices) => {
             let mut values = 0;
@@ -135,7 +72,7 @@ fn decide(problem: &Problem, name: &str, options: PruneOptions) -> Result<bool, 
             let pairs = pairs(problem);
             let fits = (0..1_u32 << pairs.len()).any(|it| meets(problem, &pairs, values, it));
             if fits {
-                Ok(true)
+                Ok((true, stats.moves))
             } else {
                 Err("its values of the variables meet nothing".to_owned())
             }
@@ -194,29 +131,76 @@ fn with_logic(
     damaged
 }
 
+const DAMAGES: [(&str, Damage); 3] = [
+    ("the first clause is lost", |it| {
+        with_logic(it, |_, guard| guard.to_vec(), |at| at > 0)
+    }),
+    ("guards lose their last literal", |it| {
+        let shorter = |_, guard: &[Literal]| guard[..1.max(guard.len() - 1)].to_vec();
+        with_logic(it, shorter, |_| true)
+    }),
+    ("guards are negated", |it| {
+        with_logic(
+            it,
+            |_, guard| guard.iter().map(|&it| !it).collect(),
+            |_| true,
+        )
+    }),
+];
+
 #[test]
 fn problems_that_lost_a_clause_a_guard_or_an_edge_are_told_apart() {
-    let damages: [(&str, Damage); 3] = [
-        ("the first clause is lost", |it| {
-            with_logic(it, |_, guard| guard.to_vec(), |at| at > 0)
-        }),
-        ("guards lose their last literal", |it| {
-            let shorter = |_, guard: &[Literal]| guard[..1.max(guard.len() - 1)].to_vec();
-            with_logic(it, shorter, |_| true)
-        }),
-        ("guards are negated", |it| {
-            with_logic(
-                it,
-                |_, guard| guard.iter().map(|&it| !it).collect(),
-                |_| true,
-            )
-        }),
-    ];
-    for (what, damage) in damages {
+    for (what, damage) in DAMAGES {
         let caught = (0..2_000).find(|&seed| {
             let problem = problem(&mut Rng::new(seed));
             let said = decide(&damage(&problem), BACKENDS[0], PruneOptions::default());
             said != Ok(can_be_met(&problem))
+        });
+        println!("{what}: caught by problem {caught:?}");
+        assert!(caught.is_some(), "{what}");
+    }
+}
+
+/// Anneals small questions too: at once, or after the first cycle.
+fn annealing(turn: u64) -> Propagator {
+    let usual = Propagator::new(&BackendOptions::default());
+    match turn % 2 {
+        0 => usual.anneal_small(),
+        _ => usual.hard_after(1),
+    }
+}
+
+/// Nothing is settled before, so that annealing has something to do.
+const UNPRUNED: PruneOptions = PruneOptions {
+    reachability: Reachability::Dense,
+    rounds: Some(0),
+    estimate: true,
+    merge: true,
+    coalesce: true,
+    linear: false,
+};
+
+#[test]
+fn annealing_takes_choices() {
+    let (mut n_annealed, mut counts) = (0, [0; 2]);
+    for seed in 0..2_000 {
+        let problem = problem(&mut Rng::new(seed));
+        let truth = can_be_met(&problem);
+        let said = decide_by(&mut annealing(seed), &problem, UNPRUNED);
+        let (met, n_moves) = said.unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        assert_eq!(met, truth, "seed {seed}: {problem:?}");
+        if n_moves > 0 && problem.logic.n_variables() > 0 {
+            n_annealed += 1;
+            counts[usize::from(truth)] += 1;
+        }
+    }
+    println!("{n_annealed} problems with choices annealed: {counts:?}");
+    assert!(counts[0] > 50 && counts[1] > 50, "{counts:?}");
+    for (what, damage) in DAMAGES {
+        let caught = (0..2_000).find(|&seed| {
+            let problem = problem(&mut Rng::new(seed));
+            let said = decide_by(&mut annealing(seed), &damage(&problem), UNPRUNED);
+            !matches!(said, Ok((met, n_moves)) if met == can_be_met(&problem) || n_moves == 0)
         });
         println!("{what}: caught by problem {caught:?}");
         assert!(caught.is_some(), "{what}");
@@ -384,11 +368,7 @@ fn a_proof_is_written_of_choices_that_cannot_be_made() {
     let mut n_proved = 0;
     for seed in 0..800 {
         let problem = problem(&mut Rng::new(seed));
-        let unpruned = PruneOptions {
-            rounds: Some(0),
-            ..PruneOptions::default()
-        };
-        let pruned = match asked(&problem, unpruned) {
+        let pruned = match asked(&problem, UNPRUNED) {
             Some(pruned) if !can_be_met(&problem) => pruned,
             _ => continue,
         };

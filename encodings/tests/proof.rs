@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
-use kingsnake_encodings::proof::{ProofInstance, Proving, check, instance_path, same_question};
+use kingsnake_encodings::proof::{
+    ProofInstance, ProofRefusal, Proving, check, instance_path, same_question,
+};
 use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
 use kingsnake_graph::decide::{Backend, Decision};
 use support::{Owned, Rng, pigeons, planted, small};
@@ -85,7 +87,7 @@ fn what_can_be_met_gets_no_proof() {
     assert!(!scratch.0.exists());
 }
 
-fn accepted(instance: &str, proof: &str) -> Result<ProofInstance, String> {
+fn accepted(instance: &str, proof: &str) -> Result<ProofInstance, ProofRefusal> {
     let instance = ProofInstance::read(instance)?;
     check(&instance, proof).map(|_| instance)
 }

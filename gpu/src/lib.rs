@@ -16,8 +16,6 @@ mod cost;
 mod cpu;
 mod device;
 mod error;
-#[cfg(test)]
-mod fault;
 #[cfg(feature = "wgpu")]
 mod hardware;
 mod kernel;

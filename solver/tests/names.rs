@@ -1,5 +1,5 @@
-//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, and no file grows past
-//! 600 lines.
+//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, no file grows past
+//! 600 lines, and one file says which node an edge touches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -66,4 +66,32 @@ fn no_file_is_longer_than_600_lines() {
         .filter(|(_, n_lines)| *n_lines > 600)
         .collect();
     assert!(long.is_empty(), "split these: {long:#?}");
+}
+
+/// `certify` and the laboratory read the levels themselves, because they must not share code with the engines.
+#[test]
+fn one_file_says_at_which_moment_a_transaction_reads_and_installs() {
+    let mut asking = Vec::new();
+    for (path, text) in texts() {
+        let path = path.strip_prefix(ROOT).expect("a path below the root");
+        let independent = ["solver/certify", "solver/lab", "solver/tests"];
+        if independent.iter().any(|it| path.starts_with(it)) {
+            continue;
+        }
+        if ["reads_at_begin()", "installs_at_begin()"]
+            .iter()
+            .any(|it| text.contains(it))
+        {
+            asking.push(path.display().to_string());
+        }
+    }
+    asking.sort();
+    // The first file declares them.
+    assert_eq!(
+        asking,
+        [
+            "solver/history/src/level.rs",
+            "solver/relate/src/relate/places.rs"
+        ]
+    );
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
@@ -28,9 +28,9 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
         return merge_again(directory, voice);
     }
     let name = args.database.as_deref().unwrap_or_default();
-    let adapter = adapter(name).map_err(|error| anyhow!(error))?;
+    let adapter = adapter(name)?;
     let level = match &args.isolation {
-        Some(name) => adapter.level(name).map_err(|error| anyhow!(error))?,
+        Some(name) => adapter.level(name)?,
         None => &adapter.levels[0],
     };
     if args.self_test {

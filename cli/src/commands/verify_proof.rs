@@ -30,7 +30,10 @@ pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant, budget: &Budget
     let (instance, proof) = (read(&cnf)?, read(&args.proof)?);
     let checked = ProofInstance::read(&instance)
         .map_err(|what| format!("{}: {what}", cnf.display()))
-        .and_then(|instance| check(&instance, &proof).map(|checked| (instance, checked)));
+        .and_then(|instance| match check(&instance, &proof) {
+            Ok(checked) => Ok((instance, checked)),
+            Err(refusal) => Err(refusal.to_string()),
+        });
     let held = match checked {
         Ok((instance, checked)) => about(args, &instance, voice, start, budget)?.map(|()| checked),
         Err(what) => Err(what),
@@ -83,7 +86,9 @@ fn about(
         &mut Drawing::new(start, voice.quiet).listener(),
     )?;
     Ok(match outcome {
-        Outcome::Pruned(pruned) => same_question(instance, &pruned.question()),
+        Outcome::Pruned(pruned) => {
+            same_question(instance, &pruned.question()).map_err(|refusal| refusal.to_string())
+        }
         Outcome::Contradiction(_) => {
             Err("pruning alone refutes this history, so nothing was asked".to_owned())
         }

@@ -29,6 +29,9 @@ use crate::plan::{quoted_path, start_threads};
 use crate::voice::{Voice, count, printable, say};
 use crate::{memory, processor, words};
 
+/// What a replay asks for.
+const ALONG_DEFINITION: &str = "The expected order promises: run one after another in it, the transactions read what they recorded.";
+
 /// Whether the question is one about a certificate or an expected order.
 pub fn is_asked(args: &CheckArgs) -> bool {
     let is_pl = matches!(args.level.level, Some(LevelArg::Pl(_)));
@@ -183,7 +186,10 @@ fn drawn(
             verdict: answer.verdict,
             headline: &answer.headline,
             story: &answer.story,
-            definition: pl_definition(level),
+            definition: match args.along {
+                Some(_) => ALONG_DEFINITION,
+                None => pl_definition(level),
+            },
             evidence: answer.evidence.as_ref(),
             scene: scene.as_ref(),
             path: &args.history,

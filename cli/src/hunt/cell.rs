@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use kingsnake_collect::{LOADS, adapter};
 use kingsnake_studies::Item;
 use serde_json::{Value, json};
@@ -30,17 +30,14 @@ pub struct HuntCell<'a> {
 pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
     let mut cells = Vec::new();
     for database in &recipe.database {
-        let adapter = adapter(&database.name).map_err(|error| anyhow!(error))?;
+        let adapter = adapter(&database.name)?;
         let typed = database.isolation.iter().map(String::as_str);
         let mut levels: Vec<&str> = typed.collect();
         if levels.is_empty() {
             levels = adapter.levels.iter().map(|level| level.name).collect();
         }
         for isolation in levels {
-            let promise = adapter
-                .level(isolation)
-                .map_err(|error| anyhow!(error))?
-                .level;
+            let promise = adapter.level(isolation)?.level;
             for workload in &database.workload {
                 let has_ops = LOADS
                     .iter()

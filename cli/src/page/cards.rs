@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kingsnake_adya::Teller;
 use kingsnake_datasets::SourceLine;
-use kingsnake_solver::model::{Act, History, Interval, KeyId, Op, Token, TxnId};
+use kingsnake_solver::model::{Act, History, Interval, KeyId, Op, Predicate, Token, TxnId};
 use kingsnake_tell::{Labels, beside};
 use maud::{Markup, html};
 
@@ -25,6 +25,8 @@ pub struct Cards<'a> {
     pub labels: &'a Labels<'a>,
     /// The keys that the story is about.
     pub keys: &'a [KeyId],
+    /// The predicates that the story is about, by their number in the history.
+    pub predicates: &'a [u32],
     /// The time that counts as 0.
     pub origin: i64,
 }
@@ -52,12 +54,12 @@ impl Cards<'_> {
                 @if let Some(words) = self.times(txn) { p.soft.when { (words) } }
                 ol {
                     @for at in 0..ops.len().min(MOST_OPS) {
-                        @for words in self.asked(txn, at) { li.asked { (words) } }
+                        @for (words, is_marked) in self.asked(txn, at) { li.asked.marked[is_marked] { (words) } }
                         li.marked[is_marked(at)] {
                             (short(&op_words(self.labels, history, txn, at, self.keys), 400))
                         }
                     }
-                    @for words in self.asked(txn, ops.len()) { li.asked { (words) } }
+                    @for (words, is_marked) in self.asked(txn, ops.len()) { li.asked.marked[is_marked] { (words) } }
                 }
                 @if ops.len() > MOST_OPS {
                     p.soft { "and " (count(ops.len() - MOST_OPS, "more operation")) }
@@ -72,23 +74,34 @@ impl Cards<'_> {
         }
     }
 
-    /// What a transaction asked for by a condition before one of its operations, which are what it got.
-    fn asked(self, txn: TxnId, at: usize) -> Vec<String> {
-        let asked = self.history.predicates(txn);
-        let asked = asked.filter(|it| it.at as usize == at);
-        let told = asked.map(|it| {
-            let words = Teller::new(self.history).asked(it);
-            let got = match it.act {
-                Act::Aggregate { result, .. } => match result {
-                    Token::Nil => "null".to_owned(),
-                    token => self.history.symbols().show(token),
-                },
-                _ if it.n_ops == 0 => "no row".to_owned(),
-                _ => return format!("{words}:"),
-            };
-            format!("{words}: {got}")
+    /// What a transaction asked for by a condition before one of its operations, which are what it got, and whether the story is
+    /// about it.
+    fn asked(self, txn: TxnId, at: usize) -> Vec<(String, bool)> {
+        let all = self.history.all_predicates();
+        let start = all.partition_point(|it| it.0 < txn);
+        let own = (start..).zip(&all[start..]);
+        let own = own.take_while(|(_, it)| it.0 == txn);
+        let asked = own.filter(|(_, it)| it.1.at as usize == at);
+        let told = asked.map(|(number, it)| {
+            let is_marked = self.predicates.iter().any(|&it| it as usize == number);
+            (short(&self.asked_words(&it.1), 400), is_marked)
         });
-        told.map(|words| short(&words, 400)).collect()
+        told.collect()
+    }
+
+    /// What was asked for, and what came back where no rows follow.
+    fn asked_words(self, predicate: &Predicate) -> String {
+        let words = Teller::new(self.history).asked(predicate);
+        match predicate.act {
+            Act::Aggregate {
+                result: Token::Nil, ..
+            } => format!("{words}: null"),
+            Act::Aggregate { result, .. } => {
+                format!("{words}: {}", self.history.symbols().show(result))
+            }
+            _ if predicate.n_ops == 0 => format!("{words}: no row"),
+            _ => format!("{words}:"),
+        }
     }
 
     /// When it began and ended, as far as that was recorded.

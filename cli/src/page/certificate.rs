@@ -116,6 +116,7 @@ impl CertificatePage<'_> {
             history,
             labels: &labels,
             keys: &keys,
+            predicates: &evidence.predicates(),
             origin: around.origin,
         };
         let timeline = PageTimeline {

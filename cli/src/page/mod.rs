@@ -163,6 +163,7 @@ fn transactions(
         history,
         labels: &labels,
         keys: &telling.keys,
+        predicates: &[],
         origin: around.origin,
     };
     let timeline = PageTimeline {

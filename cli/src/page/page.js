@@ -18,6 +18,18 @@
     look();
   }
 
+  // The explanation of a term stays within the page.
+  for (const term of all(".term")) {
+    const tip = term.querySelector(".tip");
+    const place = () => {
+      tip.style.left = "0";
+      const beyond = tip.getBoundingClientRect().right + 8 - document.documentElement.clientWidth;
+      if (beyond > 0) tip.style.left = -beyond + "px";
+    };
+    term.addEventListener("mouseenter", place);
+    term.addEventListener("focus", place);
+  }
+
   // Commands can be copied.
   for (const box of all("pre.command")) {
     if (!navigator.clipboard) break;

@@ -83,6 +83,24 @@ impl Disproof {
         keys
     }
 
+    /// The predicates that it is about, by their number in the history.
+    pub fn predicates(&self) -> Vec<u32> {
+        match self {
+            Disproof::Certificate(Refutation::Cycle(_, steps)) => {
+                let because = steps.iter().filter_map(|step| step.because);
+                because.filter_map(|it| it.predicate).collect()
+            }
+            Disproof::Certificate(Refutation::Mismatches(found)) => {
+                found.iter().map(|it| it.predicate).collect()
+            }
+            Disproof::Order(Disagreement {
+                what: Mismatched::Predicate(it),
+                ..
+            }) => vec![it.predicate],
+            Disproof::Certificate(Refutation::Findings(_)) | Disproof::Order(_) => Vec::new(),
+        }
+    }
+
     /// Between which transactions arrows run, for timelines.
     pub fn arrows(&self) -> Vec<(TxnId, TxnId, ArrowKind)> {
         let Disproof::Certificate(Refutation::Cycle(_, steps)) = self else {

@@ -5,6 +5,7 @@
 //! in sides, since they are the clause's literals, then in arcs.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::marker::PhantomData;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
@@ -16,20 +17,34 @@ use rustsat::types::{Lit, TernaryVal};
 
 use super::core::shrink;
 use super::solver::Cadical;
-use super::watched::{Said, reduced, solve, telling, watch};
+use super::watched::{Said, search_reduced, solve, watch};
 use crate::BackendOptions;
 use crate::cnf::{Sink, share};
 use crate::reduce::{Arena, Failed, Graph, reduce};
 
 pub(crate) const NAME: &str = "cadical/lazy";
 
-/// The back end.
+/// The back end, and what it forbids.
 #[derive(Clone, Copy, Debug)]
-pub struct Lazy {
+pub(crate) struct Lazy<F = WholeCycle> {
     seed: u32,
-    /// A mutant's mistake: a long cycle's clause misses a literal.
-    #[cfg(test)]
-    pub(crate) short: bool,
+    forbids: PhantomData<F>,
+}
+
+/// What is forbidden of a cycle that was met. Tests forbid too much.
+pub(crate) trait Forbid: Copy + Send {
+    /// The sides that may not be taken together.
+    fn of(cycle: Vec<Lit>) -> Vec<Lit>;
+}
+
+/// All sides of the cycle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeCycle;
+
+impl Forbid for WholeCycle {
+    fn of(cycle: Vec<Lit>) -> Vec<Lit> {
+        cycle
+    }
 }
 
 const NONE: u32 = u32::MAX;
@@ -216,30 +231,31 @@ fn cycles(arena: &Arena, sides: &[Lit], budget: &Budget) -> Result<Cycles, StopR
 impl Lazy {
     /// With these options.
     pub fn new(options: &BackendOptions) -> Lazy {
+        Lazy::forbidding(options)
+    }
+}
+
+impl<F: Forbid> Lazy<F> {
+    pub(crate) fn forbidding(options: &BackendOptions) -> Lazy<F> {
         Lazy {
             seed: options.seed,
-            #[cfg(test)]
-            short: false,
+            forbids: PhantomData,
         }
     }
 
     fn search(
         self,
-        question: &Question<'_>,
+        arena: &Arena,
+        started: Instant,
         budget: &Budget,
         events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
-        let started = Instant::now();
-        let arena = match reduced(question, budget, stats)? {
-            Ok(arena) => arena,
-            Err(reason) => return Ok(Decision::Unknown(reason)),
-        };
         stats.variables = arena.constraints.len() as u64;
         stats.clauses = arena.impossible.len() as u64;
         stats.encode = started.elapsed();
         let started = Instant::now();
-        let decision = match self.rounds(&arena, budget, Some(events), stats)? {
+        let decision = match self.rounds(arena, budget, Some(events), stats)? {
             RoundsEnd::Met(sides) => {
                 let side = |at: u32| {
                     if sides[at as usize].is_pos() {
@@ -251,7 +267,7 @@ impl Lazy {
                 Decision::Choices(arena.choices(side))
             }
             RoundsEnd::Refuted(forbidden) => {
-                Decision::Core(self.core(&arena, &forbidden, budget, events, stats)?)
+                Decision::Core(self.core(arena, &forbidden, budget, events, stats)?)
             }
             RoundsEnd::Stopped(reason) => Decision::Unknown(reason),
         };
@@ -298,12 +314,7 @@ impl Lazy {
             if found.is_empty() {
                 return Ok(RoundsEnd::Met(sides));
             }
-            for cycle in found {
-                #[cfg(test)]
-                let cycle = match cycle.split_last() {
-                    Some((_, rest @ [_, _, ..])) if self.short => rest.to_vec(),
-                    _ => cycle,
-                };
+            for cycle in found.into_iter().map(F::of) {
                 forbid(&mut solver, &first, &cycle)?;
                 stats.cycles += 1;
                 if !forbidden.insert(cycle) {
@@ -378,7 +389,7 @@ fn sides(arena: &Arena, first: &[Lit], solver: &Cadical) -> Result<Vec<Lit>, Str
         .collect()
 }
 
-impl Backend for Lazy {
+impl<F: Forbid> Backend for Lazy<F> {
     fn name(&self) -> &str {
         NAME
     }
@@ -389,18 +400,13 @@ impl Backend for Lazy {
         budget: &Budget,
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError> {
-        let mut stats = DecideStats {
-            backend: NAME.to_owned(),
-            ..DecideStats::default()
-        };
-        let (this, asked, counted) = (*self, &question, &mut stats);
-        telling(progress, move |events| {
-            this.search(asked, budget, &events, counted)
-        })
-        .map(|decision| (decision, stats))
-        .map_err(|what| DecideError {
-            backend: NAME.to_owned(),
-            what,
-        })
+        let this = *self;
+        search_reduced(
+            NAME,
+            &question,
+            budget,
+            progress,
+            move |arena, started, events, stats| this.search(arena, started, budget, events, stats),
+        )
     }
 }

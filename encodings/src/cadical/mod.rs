@@ -7,4 +7,5 @@ pub(crate) mod plain;
 pub(crate) mod solver;
 mod watched;
 
-pub use lazy::Lazy;
+pub(crate) use lazy::Lazy;
+pub(crate) use watched::search_apart;

@@ -13,7 +13,7 @@ use rustsat::types::{Lit, TernaryVal};
 
 use super::core::shrink;
 use super::solver::Cadical;
-use super::watched::{Said, reduced, solve, telling, watch};
+use super::watched::{Said, search_reduced, solve, watch};
 use crate::BackendOptions;
 use crate::cnf::{Encoding, Meaning, Sink, share, shared_size};
 use crate::reduce::Arena;
@@ -22,9 +22,6 @@ use crate::reduce::Arena;
 pub(crate) struct Plain<E> {
     seed: u32,
     encoding: PhantomData<E>,
-    /// A mutant's mistake, as in [`Sink`].
-    #[cfg(test)]
-    pub lost: Option<u64>,
 }
 
 impl<E: Encoding> Plain<E> {
@@ -32,27 +29,21 @@ impl<E: Encoding> Plain<E> {
         Plain {
             seed: options.seed,
             encoding: PhantomData,
-            #[cfg(test)]
-            lost: None,
         }
     }
 
     fn search(
         &self,
-        question: &Question<'_>,
+        arena: &Arena,
+        started: Instant,
         budget: &Budget,
         events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<Decision, String> {
-        let started = Instant::now();
-        let arena = match reduced(question, budget, stats)? {
-            Ok(arena) => arena,
-            Err(reason) => return Ok(Decision::Unknown(reason)),
-        };
         let mut solver = Cadical::new(self.seed);
         watch(&mut solver, budget, Some(events), arena.constraints.len());
-        let built = E::plan(&arena, budget).and_then(|plan| {
-            let meaning = self.build(&arena, &plan, false, &mut solver, budget, stats)?;
+        let built = E::plan(arena, budget).and_then(|plan| {
+            let meaning = Self::build(arena, &plan, false, &mut solver, budget, stats)?;
             Ok((plan, meaning))
         });
         stats.encode = started.elapsed();
@@ -62,10 +53,10 @@ impl<E: Encoding> Plain<E> {
         };
         let started = Instant::now();
         let decision = match solve(&mut solver, &[], budget, stats)? {
-            Said::Sat => Decision::Choices(choices(&arena, &meaning, &solver)?),
+            Said::Sat => Decision::Choices(choices(arena, &meaning, &solver)?),
             Said::Unsat => {
                 drop(solver);
-                Decision::Core(self.core(&arena, &plan, budget, events, stats)?)
+                Decision::Core(self.core(arena, &plan, budget, events, stats)?)
             }
             Said::Stopped(reason) => Decision::Unknown(reason),
             Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
@@ -87,7 +78,7 @@ impl<E: Encoding> Plain<E> {
         watch(&mut solver, budget, Some(events), arena.constraints.len());
         let mut unused = DecideStats::default();
         Ok(
-            match self.build(arena, plan, true, &mut solver, budget, &mut unused) {
+            match Self::build(arena, plan, true, &mut solver, budget, &mut unused) {
                 Ok(meaning) => shrink(&mut solver, &meaning.selectors, budget, stats)?
                     .into_iter()
                     .map(|at| arena.constraints[at as usize])
@@ -98,9 +89,7 @@ impl<E: Encoding> Plain<E> {
     }
 
     /// Hands the formula over, if it fits.
-    #[cfg_attr(not(test), allow(clippy::unused_self))] // Only mutants differ.
     fn build(
-        &self,
         arena: &Arena,
         plan: &E,
         selected: bool,
@@ -114,10 +103,6 @@ impl<E: Encoding> Plain<E> {
         budget.reserve(E::NAME, size.bytes())?;
         let mut sink = Sink::new(solver, budget);
         let meaning = share(arena, selected, &mut sink)?;
-        #[cfg(test)]
-        {
-            sink.lost = self.lost;
-        }
         plan.encode(arena, &meaning.arcs, &mut sink)?;
         debug_assert!(
             selected || sink.size() == size,
@@ -159,18 +144,13 @@ impl<E: Encoding + Sync> Backend for Plain<E> {
         budget: &Budget,
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError> {
-        let mut stats = DecideStats {
-            backend: E::NAME.to_owned(),
-            ..DecideStats::default()
-        };
-        let (this, asked, counted) = (&*self, &question, &mut stats);
-        telling(progress, move |events| {
-            this.search(asked, budget, &events, counted)
-        })
-        .map(|decision| (decision, stats))
-        .map_err(|what| DecideError {
-            backend: E::NAME.to_owned(),
-            what,
-        })
+        let this = &*self;
+        search_reduced(
+            E::NAME,
+            &question,
+            budget,
+            progress,
+            move |arena, started, events, stats| this.search(arena, started, budget, events, stats),
+        )
     }
 }

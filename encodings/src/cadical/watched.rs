@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent};
-use kingsnake_graph::decide::{DecideStats, Question};
+use kingsnake_graph::decide::{DecideError, DecideStats, Decision, Question};
 use rustsat::solvers::{
     ControlSignal, GetInternalStats, SolveIncremental, SolverResult, Terminate,
 };
@@ -89,35 +89,59 @@ pub(super) fn solve(
     })
 }
 
-/// Runs the work in a thread of its own, so that the caller's thread can tell of its progress.
-pub(super) fn telling<T: Send>(
+/// Runs a search in a thread of its own, so that the caller's thread can tell of its progress. What was counted before goes on in the
+/// statistics.
+pub(crate) fn search_apart(
+    mut stats: DecideStats,
     progress: &mut dyn Progress,
-    work: impl FnOnce(Sender<ProgressEvent>) -> Result<T, String> + Send,
-) -> Result<T, String> {
-    std::thread::scope(|scope| {
+    search: impl FnOnce(&Sender<ProgressEvent>, &mut DecideStats) -> Result<Decision, String> + Send,
+) -> Result<(Decision, DecideStats), DecideError> {
+    let decided = std::thread::scope(|scope| {
         let (sender, events) = mpsc::channel();
-        let search = scope.spawn(move || work(sender));
+        let counted = &mut stats;
+        let search = scope.spawn(move || search(&sender, counted));
         for event in events {
             progress.event(event);
         }
         search
             .join()
             .unwrap_or_else(|_| Err("the search panicked".to_owned()))
-    })
+    });
+    match decided {
+        Ok(decision) => Ok((decision, stats)),
+        Err(what) => Err(DecideError {
+            backend: stats.backend,
+            what,
+        }),
+    }
 }
 
-/// The part of a question that a plain solver is asked, and its size in the statistics; or why the budget ended.
-pub(super) fn reduced(
+/// Searches in the part of a question that a plain solver is asked. The search is told when the work began, for its statistics.
+pub(super) fn search_reduced(
+    name: &str,
     question: &Question<'_>,
     budget: &Budget,
-    stats: &mut DecideStats,
-) -> Result<Result<Arena, StopReason>, String> {
-    match reduce(question, budget) {
-        Ok(arena) => {
-            stats.edges = (arena.known.len() + arena.demands.len()) as u64;
-            Ok(Ok(arena))
-        }
-        Err(Failed::Stopped(reason)) => Ok(Err(reason)),
-        Err(Failed::Cyclic) => Err("the known graph has a cycle".to_owned()),
-    }
+    progress: &mut dyn Progress,
+    search: impl FnOnce(
+        &Arena,
+        Instant,
+        &Sender<ProgressEvent>,
+        &mut DecideStats,
+    ) -> Result<Decision, String>
+    + Send,
+) -> Result<(Decision, DecideStats), DecideError> {
+    let stats = DecideStats {
+        backend: name.to_owned(),
+        ..DecideStats::default()
+    };
+    search_apart(stats, progress, |events, stats| {
+        let started = Instant::now();
+        let arena = match reduce(question, budget) {
+            Ok(arena) => arena,
+            Err(Failed::Stopped(reason)) => return Ok(Decision::Unknown(reason)),
+            Err(Failed::Cyclic) => return Err("the known graph has a cycle".to_owned()),
+        };
+        stats.edges = (arena.known.len() + arena.demands.len()) as u64;
+        search(&arena, started, events, stats)
+    })
 }

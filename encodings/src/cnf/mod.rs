@@ -6,6 +6,8 @@
 
 pub(crate) mod closure;
 pub(crate) mod elimination;
+#[cfg(test)]
+pub(crate) mod lossy;
 pub(crate) mod order_binary;
 pub(crate) mod order_unary;
 #[cfg(test)]
@@ -78,9 +80,6 @@ pub(crate) struct Sink<'a, C> {
     variables: BasicVarManager,
     budget: &'a Budget,
     size: Size,
-    /// A mutant's mistake: of so many clauses, the last is lost.
-    #[cfg(test)]
-    pub lost: Option<u64>,
 }
 
 impl<'a, C: CollectClauses> Sink<'a, C> {
@@ -90,8 +89,6 @@ impl<'a, C: CollectClauses> Sink<'a, C> {
             variables: BasicVarManager::default(),
             budget,
             size: Size::default(),
-            #[cfg(test)]
-            lost: None,
         }
     }
 
@@ -107,13 +104,6 @@ impl<'a, C: CollectClauses> Sink<'a, C> {
         self.size.literals += literals.len() as u64;
         if self.size.clauses.is_multiple_of(4096) {
             self.budget.check()?;
-        }
-        #[cfg(test)]
-        if self
-            .lost
-            .is_some_and(|of| self.size.clauses.is_multiple_of(of))
-        {
-            return Ok(());
         }
         let clause: Clause = literals.iter().copied().collect();
         self.collector

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use kingsnake_graph::decide::{Question, Side};
 
 use super::instance::{ProofInstance, number};
+use super::refusal::ProofRefusal;
 
 /// How much was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,9 +20,13 @@ pub struct Checked {
 }
 
 /// Checks that the instance's clauses are cycles, and that the proof derives the empty clause from them.
-pub fn check(instance: &ProofInstance, proof: &str) -> Result<Checked, String> {
+pub fn check(instance: &ProofInstance, proof: &str) -> Result<Checked, ProofRefusal> {
     for at in 0..instance.clauses.len() {
-        justified(instance, at).map_err(|what| format!("clause {}: {what}", at + 1))?;
+        let unjustified = |what| ProofRefusal::Unjustified {
+            clause: at + 1,
+            what,
+        };
+        justified(instance, at).map_err(unjustified)?;
     }
     let steps = refuted(instance, proof)?;
     Ok(Checked {
@@ -53,7 +58,7 @@ fn justified(instance: &ProofInstance, at: usize) -> Result<(), String> {
 }
 
 /// The number of steps until the empty clause.
-fn refuted(instance: &ProofInstance, proof: &str) -> Result<usize, String> {
+fn refuted(instance: &ProofInstance, proof: &str) -> Result<usize, ProofRefusal> {
     let mut clauses: HashMap<u64, Vec<i32>> = (1..).zip(instance.clauses.iter().cloned()).collect();
     let mut values = vec![0i8; instance.constraints.len() + 1];
     let mut n_steps = 0;
@@ -61,7 +66,7 @@ fn refuted(instance: &ProofInstance, proof: &str) -> Result<usize, String> {
         return Ok(0);
     }
     for (at, line) in proof.lines().enumerate() {
-        let wrong = |what: String| format!("proof line {}: {what}", at + 1);
+        let wrong = |what: String| ProofRefusal::Step { line: at + 1, what };
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [] | ["c", ..] => {}
@@ -92,7 +97,7 @@ fn refuted(instance: &ProofInstance, proof: &str) -> Result<usize, String> {
             _ => return Err(wrong("it does not end with 0".to_owned())),
         }
     }
-    Err("the proof ends without the empty clause".to_owned())
+    Err(ProofRefusal::Unfinished)
 }
 
 fn numbers<T: std::str::FromStr>(words: &[&str]) -> Result<Vec<T>, String> {
@@ -157,7 +162,10 @@ fn propagate(
 }
 
 /// Checks that the instance speaks of this question: its constraints, their sides' edges and its known edges.
-pub fn same_question(instance: &ProofInstance, question: &Question<'_>) -> Result<(), String> {
+pub fn same_question(
+    instance: &ProofInstance,
+    question: &Question<'_>,
+) -> Result<(), ProofRefusal> {
     for &(from, to) in &instance.known {
         let known = question
             .starts
@@ -166,13 +174,13 @@ pub fn same_question(instance: &ProofInstance, question: &Question<'_>) -> Resul
                 question.targets[range[0] as usize..range[1] as usize].contains(&to)
             });
         if !known {
-            return Err(format!("the edge from {from} to {to} is not known"));
+            return Err(ProofRefusal::UnknownEdge(from, to));
         }
     }
     for (&lit, edges) in &instance.sides {
         let constraint = instance.constraints[lit.unsigned_abs() as usize - 1] as usize;
         if constraint >= question.constraints.len() {
-            return Err(format!("there is no constraint {constraint}"));
+            return Err(ProofRefusal::NoConstraint(constraint));
         }
         let side = if lit > 0 { Side::Either } else { Side::Or };
         let demanded = question.constraints.side(constraint, side);
@@ -181,9 +189,8 @@ pub fn same_question(instance: &ProofInstance, question: &Question<'_>) -> Resul
                 .iter()
                 .any(|edge| (edge.from, edge.to) == (from, to))
             {
-                return Err(format!(
-                    "no side of constraint {constraint} demands the edge from {from} to {to}"
-                ));
+                let edge = (from, to);
+                return Err(ProofRefusal::NotDemanded { constraint, edge });
             }
         }
     }
@@ -191,7 +198,7 @@ pub fn same_question(instance: &ProofInstance, question: &Question<'_>) -> Resul
     distinct.sort_unstable();
     distinct.dedup();
     if distinct.len() < instance.constraints.len() {
-        return Err("two variables stand for one constraint".to_owned());
+        return Err(ProofRefusal::SameConstraint);
     }
     Ok(())
 }

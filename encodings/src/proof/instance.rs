@@ -2,7 +2,7 @@
 //!
 //! Variable v says that some constraint's first side is taken. A clause says that some sides, together with known edges,
 //! close a cycle, so that not all of them can be taken. Nothing else is a clause: a constraint is met by its variable having
-//! a value. The comments, of which [`Instance::read`] understands every line that starts with one of these words:
+//! a value. The comments, of which [`ProofInstance::read`] understands every line that starts with one of these words:
 //!
 //! ```text
 //! c constraint V I          variable V is constraint I of the question
@@ -13,6 +13,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+
+use super::refusal::ProofRefusal;
 
 type Arc = (u32, u32);
 
@@ -73,32 +75,28 @@ impl ProofInstance {
     }
 
     /// Reads it back; what is wrong is said with its line.
-    pub fn read(text: &str) -> Result<ProofInstance, String> {
+    pub fn read(text: &str) -> Result<ProofInstance, ProofRefusal> {
         let mut instance = ProofInstance::default();
         let mut header = None;
         let mut cycles = BTreeMap::new();
         for (at, line) in text.lines().enumerate() {
             instance
                 .read_line(line, &mut header, &mut cycles)
-                .map_err(|what| format!("line {}: {what}", at + 1))?;
+                .map_err(|what| ProofRefusal::Line { line: at + 1, what })?;
         }
-        let (n_variables, n_clauses) = header.ok_or("there is no line p cnf")?;
-        if instance.constraints.len() != n_variables || instance.clauses.len() != n_clauses {
-            return Err(format!(
-                "{n_variables} variables and {n_clauses} clauses are announced, but {} and {} follow",
-                instance.constraints.len(),
-                instance.clauses.len()
-            ));
+        let (n_variables, n_clauses) = header.ok_or(ProofRefusal::NoHeader)?;
+        let announced = (n_variables, n_clauses);
+        let found = (instance.constraints.len(), instance.clauses.len());
+        if announced != found {
+            return Err(ProofRefusal::Size { announced, found });
         }
         for clause in 1..=n_clauses {
             let cycle = cycles.remove(&(clause as u64));
-            let cycle = cycle.ok_or_else(|| format!("clause {clause} is justified by no cycle"))?;
+            let cycle = cycle.ok_or(ProofRefusal::NoCycle(clause))?;
             instance.cycles.push(cycle);
         }
-        if let Some(clause) = cycles.keys().next() {
-            return Err(format!(
-                "a cycle justifies clause {clause}, which is not there"
-            ));
+        if let Some(&clause) = cycles.keys().next() {
+            return Err(ProofRefusal::NoClause(clause));
         }
         Ok(instance)
     }

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use super::check::{Checked, check, same_question};
 use super::instance::ProofInstance;
+use super::refusal::ProofRefusal;
 use crate::cadical::lazy::{Unrefuted, refute};
 use crate::cadical::solver::Cadical;
 
@@ -32,6 +33,9 @@ pub enum ProofError {
         /// Why.
         error: std::io::Error,
     },
+    /// What was written is no proof.
+    #[error("internal error: {0}")]
+    Refused(#[from] ProofRefusal),
     /// Something went wrong that should not.
     #[error("internal error: {0}")]
     Internal(String),
@@ -60,9 +64,9 @@ pub fn write(
     trace(&beside, seed, budget, path)?;
     let proof = std::fs::read_to_string(path).map_err(io(path))?;
     let text = std::fs::read_to_string(&beside).map_err(io(&beside))?;
-    let read = ProofInstance::read(&text).map_err(ProofError::Internal)?;
-    same_question(&read, question).map_err(ProofError::Internal)?;
-    check(&read, &proof).map_err(ProofError::Internal)
+    let read = ProofInstance::read(&text)?;
+    same_question(&read, question)?;
+    Ok(check(&read, &proof)?)
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> ProofError {

@@ -18,7 +18,7 @@ mod theory;
 mod watch;
 
 use std::rc::Rc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use kingsnake_context::budget::{Budget, StopReason};
@@ -39,6 +39,7 @@ use self::repair::Repair;
 use self::solve::{SolveOutcome, SolvePlan, Start, solve};
 use self::watch::Watch;
 use crate::BackendOptions;
+use crate::cadical::search_apart;
 use crate::faults::Faults;
 
 pub(crate) const NAME: &str = "cadical/propagator";
@@ -383,21 +384,10 @@ impl Backend for Propagator {
             stats.variables = choices.len() as u64;
             return Ok((Decision::Choices(choices), stats));
         }
-        let decision = std::thread::scope(|scope| {
-            let (sender, events) = mpsc::channel();
-            let (this, question, stats) = (&*self, &question, &mut stats);
-            let search =
-                scope.spawn(move || this.search(question, &places, budget, &sender, stats));
-            for event in events {
-                progress.event(event);
-            }
-            search
-                .join()
-                .unwrap_or_else(|_| Err("the search panicked".to_owned()))
-        });
-        decision
-            .map(|decision| (decision, stats))
-            .map_err(Self::error)
+        let this = &*self;
+        search_apart(stats, progress, move |events, stats| {
+            this.search(&question, &places, budget, events, stats)
+        })
     }
 
     fn decide_assuming(

@@ -1,6 +1,8 @@
 #![allow(dead_code)]
 //! Rng questions, the exhaustive answer to them, and the judge of a back end's answer.
 
+pub mod brute;
+pub mod problems;
 pub mod suite;
 
 use kingsnake_context::budget::Budget;
@@ -8,6 +10,7 @@ use kingsnake_context::progress::Silent;
 pub use kingsnake_context::rng::Rng;
 use kingsnake_encodings::{BackendOptions, Propagator};
 use kingsnake_graph::decide::{Backend, Constraints, Decision, Question, Side};
+use kingsnake_graph::prune::{Outcome, PruneOptions, PruneStats, prune};
 use kingsnake_graph::{Edge, Reason};
 
 /// A question that owns its arrays.
@@ -168,6 +171,37 @@ impl Owned {
     pub fn all(&self) -> Vec<u32> {
         (0..self.constraints.len() as u32).collect()
     }
+}
+
+/// What is asked of a small random problem with choices, guarded edges and clauses, and whether it can be met, which is found by trying
+/// all assignments of the problem. `None` where pruning refutes it, or leaves too much to try all sides.
+pub fn chosen(seed: u64) -> Option<(Owned, bool)> {
+    let problem = problems::problem(&mut Rng::new(seed));
+    if problem.logic.is_empty() {
+        return None;
+    }
+    let truth = brute::can_be_met(&problem);
+    let options = PruneOptions {
+        rounds: Some(seed as usize % 2),
+        linear: false,
+        ..PruneOptions::default()
+    };
+    let (mut stats, budget) = (PruneStats::default(), Budget::unlimited());
+    let outcome = prune(problem, options, &mut stats, &budget, &mut Silent);
+    let Ok(Outcome::Pruned(pruned)) = outcome else {
+        return None;
+    };
+    if pruned.constraints.len() > 12 {
+        return None;
+    }
+    let question = pruned.question();
+    let known: Vec<(u32, u32)> = question.known().map(|it| (it.from, it.to)).collect();
+    let owned = Owned::new(
+        &known,
+        question.order.to_vec(),
+        question.constraints.clone(),
+    );
+    Some((owned, truth))
 }
 
 /// A small random question.

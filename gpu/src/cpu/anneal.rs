@@ -3,8 +3,6 @@
 use kingsnake_graph::cool::N_WEIGHTS;
 
 use super::params;
-#[cfg(test)]
-use crate::fault::{self, TwinFault};
 use crate::layout::{AnnealParams, MOST, Params, Reads};
 
 const LAST: u32 = u32::MAX;
@@ -52,10 +50,8 @@ pub(super) fn count(of: Params, bound: &mut [Vec<u32>]) {
         edges.all(|edge| points[edge[0] as usize] < points[edge[1] as usize])
     };
     for constraint in of.first as usize..of.end as usize {
-        let second = holds(2 * constraint + 1);
-        #[cfg(test)]
-        let second = second && !fault::is(TwinFault::CountMissesASide);
-        violated[of.sweep as usize] += u32::from(!holds(2 * constraint) && !second);
+        let is_violated = !holds(2 * constraint) && !holds(2 * constraint + 1);
+        violated[of.sweep as usize] += u32::from(is_violated);
     }
 }
 
@@ -92,12 +88,6 @@ impl MoveView<'_> {
         let points = |from, to| self.list(from, to).iter().map(|&it| self.point(it));
         let lower = points(own.before, own.after).max().unwrap_or(0);
         let upper = points(own.after, own.between).min().unwrap_or(LAST);
-        #[cfg(test)]
-        let upper = if fault::is(TwinFault::AnnealLeavesBounds) {
-            LAST
-        } else {
-            upper
-        };
         if upper - lower < 2 || is_too_wide(own, end) {
             return None;
         }
@@ -153,10 +143,6 @@ impl MoveView<'_> {
         let above = self.list(own.above, own.rest).chunks_exact(3);
         bad.extend(above.filter(is_open).map(|entry| (0, self.point(entry[0]))));
         for &constraint in self.list(own.rest, end) {
-            #[cfg(test)]
-            if fault::is(TwinFault::AnnealForgetsTheRest) {
-                continue;
-            }
             let at = 2 * constraint as usize;
             self.gaps([at, at + 1].map(|side| self.span(side, id)), &mut bad);
         }

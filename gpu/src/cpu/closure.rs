@@ -1,8 +1,6 @@
 //! The twin of `closure`: a row is the union of its successors' rows and bits, level by level.
 
 use super::params;
-#[cfg(test)]
-use crate::fault::{self, TwinFault};
 use crate::layout::{ClosureParams, Params, Shape, Strip};
 
 /// A round's graph.
@@ -63,21 +61,12 @@ impl<'a> View<'a> {
         }
         let own = shape.row(self.strips, strip, row);
         let targets = &self.targets[self.starts[step] as usize..self.starts[step + 1] as usize];
-        #[cfg(test)]
-        let targets = match targets.split_last() {
-            Some((_, others)) if fault::is(TwinFault::ClosureForgetsAnEdge) => others,
-            _ => targets,
-        };
         for &target in targets {
             if target < limit {
                 let row = shape.row(self.strips, strip, target);
                 for word in 0..shape.strip_words() {
                     band[own + word] |= band[row + word];
                 }
-            }
-            #[cfg(test)]
-            if fault::is(TwinFault::ClosureForgetsTheEdgeItself) {
-                continue;
             }
             if shape.strip_of(target) == Some(strip) {
                 band[own + shape.word_of(target)] |= 1 << (target % 32);

@@ -1,8 +1,6 @@
 //! The twin of `estimate`: counts the bits of rows and columns.
 
 use super::params;
-#[cfg(test)]
-use crate::fault::{self, TwinFault};
 use crate::layout::{EstimateParams, Params, Strip, THREADS};
 
 pub(super) fn estimate(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
@@ -20,10 +18,6 @@ pub(super) fn estimate(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
             for (word, &bits) in words.iter().enumerate() {
                 relatives[row as usize] += bits.count_ones();
                 let mut left = bits;
-                #[cfg(test)]
-                if fault::is(TwinFault::EstimateLosesTheLastBit) {
-                    left &= u32::MAX >> 1;
-                }
                 while left != 0 {
                     let column = first_column + word * 32 + left.trailing_zeros() as usize;
                     if column < n_rows as usize {

@@ -1,8 +1,6 @@
 //! The twin of `probe`: whether one place reaches another, for each pair in a list.
 
 use super::params;
-#[cfg(test)]
-use crate::fault::{self, TwinFault};
 use crate::layout::{Params, ProbeParams, Strip};
 
 pub(super) fn probe(of: Params, bound: &mut [Vec<u32>]) {
@@ -14,12 +12,6 @@ pub(super) fn probe(of: Params, bound: &mut [Vec<u32>]) {
     for item in of.first..of.end {
         let at = 2 * item as usize;
         let (from, to) = (pairs[at], pairs[at + 1]);
-        #[cfg(test)]
-        let (from, to) = if fault::is(TwinFault::ProbeSwapsTheEnds) {
-            (to, from)
-        } else {
-            (from, to)
-        };
         let place = of.shape.place(strips, from, to);
         if place.is_some_and(|place| band[place] >> (to % 32) & 1 == 1) {
             answers[item as usize / 32] |= 1 << (item % 32);

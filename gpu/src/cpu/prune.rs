@@ -1,8 +1,6 @@
 //! The twin of `prune`: judges pairs of runs against one band of the matrix, and lists what follows.
 
 use super::params;
-#[cfg(test)]
-use crate::fault::{self, TwinFault};
 use crate::layout::{
     EDGES, FIRST_BEFORE, IMPLIED, LAST_BAND, LISTED, MOST_VIOLATED, OPEN, Params, PruneParams, Run,
     Strip, UPPER, VIOLATED, VIOLATIONS,
@@ -50,10 +48,6 @@ impl<'a> View<'a> {
     }
 
     fn readers(&self, run: Run) -> &[u32] {
-        #[cfg(test)]
-        if fault::is(TwinFault::PruneForgetsReaders) {
-            return &[];
-        }
         &self.lists[run.readers as usize..run.readers_end as usize]
     }
 
@@ -64,8 +58,6 @@ impl<'a> View<'a> {
     }
 
     fn list_side(&self, before: Run, after: Run, implied: bool, mut put: impl FnMut(u32)) {
-        #[cfg(test)]
-        let implied = implied || fault::is(TwinFault::PruneForcesWhatIsImplied);
         let is_wanted = |from, to| self.is_here(to) && self.reaches(from, to) == implied;
         if is_wanted(before.last_commit, after.head_begin) {
             put(0);
@@ -119,12 +111,6 @@ pub(super) fn judge_rows(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
             }
             let (first, second) = (own.min(other), own.max(other));
             let pair = view.lists[first as usize] + second - first - 1;
-            #[cfg(test)]
-            let other = if fault::is(TwinFault::JudgeRowsSwapsTheWay) {
-                own
-            } else {
-                other
-            };
             note(impossible, pair, usize::from(other == second));
         }
     }

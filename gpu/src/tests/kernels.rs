@@ -9,9 +9,9 @@ use kingsnake_graph::Edge;
 use kingsnake_solver::prune::{Dag, Dense, Relatives, Task};
 
 use super::hardware;
+use super::liar::{Liar, Lie};
 use crate::closure::Form;
 use crate::cpu::Twins;
-use crate::fault::{self, TwinFault};
 use crate::hardware::{Hardware, Opening};
 use crate::pairs::Judge;
 use crate::places::Places;
@@ -146,9 +146,8 @@ fn questions_about_paths_are_answered_as_a_search_answers_them() {
             assert_eq!(twin, truth, "the twin: {name}, {options:?}");
             assert_eq!(real, truth, "the kernel: {name}, {options:?}");
         }
-        fault::commit(Some(TwinFault::ProbeSwapsTheEnds));
-        let (lies, _) = probed(Twins::new(), &dag, &asked, ClosureOptions::default());
-        fault::commit(None);
+        let liar = Liar::new(Lie::ProbeSwapsTheEnds);
+        let (lies, _) = probed(liar, &dag, &asked, ClosureOptions::default());
         n_lies += usize::from(lies != truth);
     }
     assert!(
@@ -308,7 +307,7 @@ fn dispatches_that_are_split_compute_the_same() {
 }
 
 /// Whether a comparison of the adapter with the twins, one of which lies, finds a difference.
-fn is_caught(fault: TwinFault, form: Form, judge: Judge, gpu: Hardware) -> (bool, Hardware) {
+fn is_caught(lie: Lie, form: Form, judge: Judge, gpu: Hardware) -> (bool, Hardware) {
     let (task, edges) = sample_rounds(600, 30, 5);
     let options = ClosureOptions {
         form,
@@ -316,44 +315,26 @@ fn is_caught(fault: TwinFault, form: Form, judge: Judge, gpu: Hardware) -> (bool
         ..ClosureOptions::default()
     };
     let (real, matrix, gpu) = rounds(gpu, options, &task, &edges);
-    fault::commit(Some(fault));
-    let (twin, twin_matrix, _) = rounds(Twins::new(), options, &task, &edges);
-    fault::commit(None);
+    let (twin, twin_matrix, _) = rounds(Liar::new(lie), options, &task, &edges);
     (real != twin || matrix != twin_matrix, gpu)
 }
 
 #[test]
 fn every_lying_twin_is_caught() {
     let mut gpu = hardware("lying twins", Opening::default());
-    for (fault, form, judge) in [
-        (
-            TwinFault::ClosureForgetsTheEdgeItself,
-            Form::Sweep,
-            Judge::Pairs,
-        ),
-        (
-            TwinFault::ClosureForgetsTheEdgeItself,
-            Form::Levels,
-            Judge::Pairs,
-        ),
-        (TwinFault::ClosureForgetsAnEdge, Form::Sweep, Judge::Pairs),
-        (TwinFault::PruneForgetsReaders, Form::Sweep, Judge::Pairs),
-        (TwinFault::PruneForgetsReaders, Form::Sweep, Judge::Rows),
-        (
-            TwinFault::PruneForcesWhatIsImplied,
-            Form::Sweep,
-            Judge::Pairs,
-        ),
-        (TwinFault::JudgeRowsSwapsTheWay, Form::Sweep, Judge::Rows),
-        (
-            TwinFault::EstimateLosesTheLastBit,
-            Form::Sweep,
-            Judge::Pairs,
-        ),
+    for (lie, form, judge) in [
+        (Lie::ClosureLosesBits, Form::Sweep, Judge::Pairs),
+        (Lie::ClosureLosesBits, Form::Levels, Judge::Pairs),
+        (Lie::ClosureForgetsAnEdge, Form::Sweep, Judge::Pairs),
+        (Lie::PruneForgetsReaders, Form::Sweep, Judge::Pairs),
+        (Lie::PruneForgetsReaders, Form::Sweep, Judge::Rows),
+        (Lie::PruneForcesWhatIsImplied, Form::Sweep, Judge::Pairs),
+        (Lie::JudgeRowsSwapsTheWay, Form::Sweep, Judge::Rows),
+        (Lie::EstimateLosesTheLastBit, Form::Sweep, Judge::Pairs),
     ] {
-        let (caught, back) = is_caught(fault, form, judge, gpu);
+        let (caught, back) = is_caught(lie, form, judge, gpu);
         gpu = back;
-        assert!(caught, "{fault:?} is not caught");
+        assert!(caught, "{lie:?} is not caught");
     }
 }
 

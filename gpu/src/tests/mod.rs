@@ -17,6 +17,7 @@ mod found;
 #[cfg(feature = "wgpu")]
 mod kernels;
 mod layouts;
+mod liar;
 mod model;
 #[cfg(feature = "wgpu")]
 #[path = "../../../encodings/tests/support/problems.rs"]

@@ -1,5 +1,6 @@
 //! The check on a given certificate: versions, reads, predicates, then the cycles that the level forbids, worst first.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kingsnake_certify::Refusal;
@@ -15,6 +16,7 @@ use crate::graph::{ANTI, EVERY, Edges, FLOW, Graph, ITEM, Link, WW};
 use crate::predicates::predicate_edges;
 use crate::query::Conditions;
 use crate::reads::item_edges;
+use crate::rules::{ExactRules, Rules};
 use crate::snapshot::Snapshots;
 use crate::sweep::doubtful;
 use crate::versions::{NOBODY, Versions};
@@ -46,7 +48,8 @@ pub fn check(history: &History, level: PlLevel, budget: &Budget) -> Result<PlRep
     let is_wrong = AtomicBool::new(false);
     let (report, checked) = rayon::join(
         || {
-            let report = answer_on(history, &versions, guess.as_deref(), level, budget);
+            let report =
+                answer_on::<ExactRules>(history, &versions, guess.as_deref(), level, budget);
             let is_guess = |report: &PlReport| matches!(&report.verdict, PlVerdict::Holds(found) if Some(found) == order.as_ref());
             let is_guessed = report.as_ref().is_ok_and(is_guess);
             is_wrong.store(!is_guessed, Ordering::Relaxed);
@@ -72,14 +75,14 @@ pub fn check(history: &History, level: PlLevel, budget: &Budget) -> Result<PlRep
 
 /// The answer before it is checked again.
 #[cfg(test)]
-pub(crate) fn answer(
+pub(crate) fn answer<R: Rules>(
     history: &History,
     level: PlLevel,
     budget: &Budget,
 ) -> Result<PlReport, AdyaError> {
     let versions = Versions::new(history)?;
     let guess = guess(history, &versions, level);
-    answer_on(history, &versions, guess.as_deref(), level, budget)
+    answer_on::<R>(history, &versions, guess.as_deref(), level, budget)
 }
 
 /// The order of the commits, where it helps: pl-si looks at every edge.
@@ -88,7 +91,7 @@ fn guess(history: &History, versions: &Versions, level: PlLevel) -> Option<Vec<u
     guess.flatten()
 }
 
-fn answer_on(
+fn answer_on<R: Rules>(
     history: &History,
     versions: &Versions,
     guess: Option<&[u32]>,
@@ -103,10 +106,11 @@ fn answer_on(
         snapshots: &snapshots,
         conditions: &conditions,
     };
-    let check = Check {
+    let check = Check::<R> {
         sources: &sources,
         level,
         budget,
+        rules: PhantomData,
     };
     let (verdict, n_edges) = match guess {
         Some(order) => check.along(order)?,
@@ -127,10 +131,11 @@ fn kept(versions: &Versions, order: &[u32]) -> Vec<TxnId> {
     txns.filter(|txn| versions.counted[txn.index()]).collect()
 }
 
-struct Check<'a> {
+struct Check<'a, R> {
     sources: &'a Sources<'a>,
     level: PlLevel,
     budget: &'a Budget,
+    rules: PhantomData<R>,
 }
 
 /// What the edges are, and what is wrong without them.
@@ -140,7 +145,7 @@ struct Collected {
     mismatches: Vec<Mismatch>,
 }
 
-impl Check<'_> {
+impl<R: Rules> Check<'_, R> {
     /// The answer by all edges, and how many there are.
     fn whole(&self) -> Result<(PlVerdict, usize), AdyaError> {
         let all = self.sources.history.all_predicates();
@@ -162,16 +167,14 @@ impl Check<'_> {
     /// The same, given an order that most of the edges agree with. Where all do, no graph is needed; otherwise every cycle lies in
     /// a window that an edge against the order spans.
     fn along(&self, order: &[u32]) -> Result<(PlVerdict, usize), AdyaError> {
-        let doubtful = doubtful(self.sources, order);
+        let doubtful = doubtful::<R>(self.sources, order);
         self.budget.check()?;
         let found = self.collect(&doubtful, Edges::guessing(order))?;
         let n_edges = found.edges.n_found();
         if let Some(refuted) = self.refuted(found.findings, found.mismatches) {
             return Ok((refuted, n_edges));
         }
-        let backwards = found.edges.of(asked_of(self.level));
-        #[cfg(test)]
-        let backwards = narrowed(backwards);
+        let backwards = R::against(found.edges.of(asked_of(self.level)));
         let windows = Windows::new(order, backwards);
         if windows.of().iter().all(|&it| it == NOBODY) {
             return Ok((self.holds(order), n_edges));
@@ -214,7 +217,7 @@ impl Check<'_> {
         } = *self.sources;
         let findings = item_edges(history, versions, &mut edges)?;
         self.budget.check()?;
-        let mismatches = predicate_edges(self.sources, predicates, &mut edges, self.budget)?;
+        let mismatches = predicate_edges::<R>(self.sources, predicates, &mut edges, self.budget)?;
         Ok(Collected {
             edges,
             findings,
@@ -225,7 +228,7 @@ impl Check<'_> {
     fn forbidden(&self, edges: &Edges) -> Result<Result<Vec<u32>, Found>, AdyaError> {
         let graph = Graph::new(self.sources.history.n_txns(), edges);
         self.budget.check()?;
-        forbidden(self.sources, &graph, self.level)
+        forbidden::<R>(self.sources, &graph, self.level)
     }
 }
 
@@ -237,17 +240,6 @@ fn asked_of(level: PlLevel) -> u8 {
         PlLevel::Pl299 => ITEM,
         PlLevel::Pl2Plus | PlLevel::PlSi | PlLevel::Pl3 => EVERY,
     }
-}
-
-/// A deliberate mistake: one edge against the order is enough.
-#[cfg(test)]
-fn narrowed(edges: impl Iterator<Item = (u32, u32)>) -> impl Iterator<Item = (u32, u32)> {
-    let n = if crate::fault::AdyaFault::NarrowWindow.is_on() {
-        1
-    } else {
-        usize::MAX
-    };
-    edges.take(n)
 }
 
 /// The transactions by their `commit_ts`, where all that count have one; at equal times those that only read come last.
@@ -272,7 +264,7 @@ fn stamped_order(history: &History, versions: &Versions) -> Option<Vec<u32>> {
 type Found = (Phenomenon, Vec<AdyaStep>);
 
 /// The worst cycle that the level forbids, or an order of what it looks at.
-fn forbidden(
+fn forbidden<R: Rules>(
     sources: &Sources<'_>,
     graph: &Graph,
     level: PlLevel,
@@ -307,7 +299,7 @@ fn forbidden(
             if tried == ITEM
                 && let Some(order) = graph.order(FLOW)
             {
-                flow = graph.single(&order);
+                flow = graph.single::<R>(&order);
             }
             if let Some(links) = flow.take() {
                 // At pl-2.99 a single predicate anti-dependency is allowed.
@@ -322,7 +314,7 @@ fn forbidden(
         return told(Phenomenon::G2, None);
     };
     match level {
-        PlLevel::Pl2Plus => match graph.single(&order) {
+        PlLevel::Pl2Plus => match graph.single::<R>(&order) {
             Some(links) => told(Phenomenon::GSingle, Some(links)),
             None => Ok(Ok(order)),
         },

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use kingsnake_history::adya::Dependency;
 
+use crate::rules::Rules;
 use crate::versions::NOBODY;
 use crate::windows::places;
 
@@ -260,17 +261,13 @@ impl Graph {
     }
 
     /// A cycle of exactly one anti-dependency and else flow, given an order that all flow agrees with.
-    pub(crate) fn single(&self, order: &[u32]) -> Option<Vec<Link>> {
+    pub(crate) fn single<R: Rules>(&self, order: &[u32]) -> Option<Vec<Link>> {
         let place = places(order);
         // Anti-dependencies that run backwards, by where they end.
         let mut back: Vec<(u32, u32, u8)> = Vec::new();
         for node in 0..order.len() as u32 {
             for (to, kind) in self.out(node, ANTI) {
-                #[cfg(test)]
-                if crate::fault::AdyaFault::HalfSingle.is_on() && to > node {
-                    continue;
-                }
-                if place[to as usize] < place[node as usize] {
+                if R::runs_back(&place, node, to) {
                     back.push((place[to as usize], place[node as usize], kind));
                 }
             }
@@ -366,6 +363,7 @@ fn path<I: Iterator<Item = (u32, u8)>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::ExactRules;
 
     fn graph(n: usize, list: &[(u32, u32, Dependency)]) -> Graph {
         let mut edges = Edges::default();
@@ -391,7 +389,9 @@ mod tests {
         assert!(graph.cycle(WW).is_none() && graph.cycle(FLOW).is_none());
         assert_eq!(graph.cycle(ITEM).map(|links| links.len()), Some(3));
         let order = graph.order(FLOW).expect("flow has no cycle");
-        let single = graph.single(&order).expect("there is a cycle with one rw");
+        let single = graph
+            .single::<ExactRules>(&order)
+            .expect("there is a cycle with one rw");
         assert_eq!(single.iter().filter(|link| link.2 & ANTI != 0).count(), 1);
         assert!(graph.order(ITEM).is_none());
     }
@@ -401,7 +401,7 @@ mod tests {
         use Dependency::{Rw, Wr};
         let graph = graph(3, &[(0, 1, Rw), (1, 0, Rw), (1, 2, Wr)]);
         let order = graph.order(FLOW).expect("flow has no cycle");
-        assert!(graph.single(&order).is_none());
+        assert!(graph.single::<ExactRules>(&order).is_none());
         assert_eq!(graph.cycle(EVERY).map(|links| links.len()), Some(2));
     }
 }

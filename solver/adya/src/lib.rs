@@ -9,14 +9,15 @@ mod along;
 mod check;
 mod error;
 mod explain;
-#[cfg(test)]
-mod fault;
 mod graph;
 mod interval;
+#[cfg(test)]
+mod mutants;
 mod predicates;
 mod query;
 mod reads;
 mod rowindex;
+mod rules;
 mod serial;
 mod snapshot;
 mod sweep;

@@ -1,6 +1,8 @@
 //! Predicate dependencies and result-set mismatches, sparsely: of all versions of a row that change what satisfies a condition,
 //! only the last one up to the version that was looked at and the first one after it give edges. The others follow by ww edges.
 
+use std::marker::PhantomData;
+
 use kingsnake_history::adya::{Dependency, Difference, Mismatch};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{
@@ -10,17 +12,16 @@ use rayon::prelude::*;
 
 use crate::error::AdyaError;
 use crate::explain::Sources;
-#[cfg(test)]
-use crate::fault::AdyaFault;
 use crate::graph::Edges;
 use crate::query::{Around, Asked, Conditions, Side, Way};
 use crate::reads::read_edges;
-use crate::snapshot::{Snapshots, View, own_writes};
+use crate::rules::Rules;
+use crate::snapshot::{Snapshots, View};
 use crate::versions::{NOBODY, Versions};
 
 /// Adds the pred-wr and pred-rw edges of these predicates of counted transactions, and those of the rows that aggregates read;
 /// returns what does not fit.
-pub(crate) fn predicate_edges(
+pub(crate) fn predicate_edges<R: Rules>(
     sources: &Sources<'_>,
     numbers: &[u32],
     edges: &mut Edges,
@@ -50,7 +51,7 @@ pub(crate) fn predicate_edges(
         .par_windows(2)
         .map(|bounds| {
             budget.check()?;
-            let mut look = PredicateReader {
+            let mut look = PredicateReader::<R> {
                 history,
                 versions,
                 snapshots,
@@ -62,6 +63,7 @@ pub(crate) fn predicate_edges(
                 chosen: Vec::new(),
                 places: (NOBODY, Vec::new()),
                 since: 0,
+                rules: PhantomData,
             };
             for at in bounds[0]..bounds[1] {
                 let (txn, predicate) = &all[numbers[at] as usize];
@@ -81,7 +83,7 @@ pub(crate) fn predicate_edges(
     Ok(mismatches)
 }
 
-struct PredicateReader<'a> {
+struct PredicateReader<'a, R> {
     history: &'a History,
     versions: &'a Versions,
     snapshots: &'a Snapshots<'a>,
@@ -96,9 +98,10 @@ struct PredicateReader<'a> {
     places: (u32, Vec<u32>),
     /// Where the edges of the transaction at hand begin.
     since: usize,
+    rules: PhantomData<R>,
 }
 
-impl<'a> PredicateReader<'a> {
+impl<'a, R: Rules> PredicateReader<'a, R> {
     fn predicate(
         &mut self,
         txn: TxnId,
@@ -114,14 +117,8 @@ impl<'a> PredicateReader<'a> {
             self.places.0 = NOBODY;
         }
         let view = self.snapshots.view(txn, predicate)?;
-        own_writes(self.history, txn, predicate.at as usize, &mut self.own);
-        #[cfg(test)]
-        if AdyaFault::NoOwn.is_on() {
-            self.own.clear();
-        }
-        if let Some(extreme) = predicate.act.extreme()
-            && !reads_extremes_whole()
-        {
+        R::own_writes(self.history, txn, predicate.at as usize, &mut self.own);
+        if let Some(extreme) = R::extreme(predicate.act) {
             return self.extreme(txn, number as u32, predicate, extreme, &view);
         }
         note_returned(self.history, txn, predicate, &mut self.returned);
@@ -166,7 +163,7 @@ impl<'a> PredicateReader<'a> {
         self.rows(&at, view, |look, key, place, around| {
             if around.matches && !look.is_own(key) {
                 is_there = true;
-                if !forgets_aggregates() {
+                if R::reads_aggregated() {
                     read_edges(look.versions, &mut look.edges, txn, key, place);
                 }
             }
@@ -256,10 +253,7 @@ impl<'a> PredicateReader<'a> {
         if self.is_own(key) {
             return false;
         }
-        #[cfg(test)]
-        let around = faulty(around, place);
-        #[cfg(not(test))]
-        let _ = place;
+        let around = R::depended_on(around, place);
         if let Some(before) = around.before {
             let writer = self.versions.at(before).writer;
             self.edges.add(Dependency::PredWr, writer, txn.0);
@@ -285,7 +279,7 @@ impl<'a> PredicateReader<'a> {
             let value = ValueId(self.versions.at(place).value);
             if let Act::Aggregate { column, .. } = predicate.act
                 && column.is_some()
-                && !forgets_aggregates()
+                && R::reads_aggregated()
             {
                 read_edges(self.versions, &mut self.edges, txn, key, place);
             }
@@ -347,11 +341,7 @@ impl<'a> PredicateReader<'a> {
             result,
         } = predicate.act
         else {
-            #[cfg(test)]
-            if AdyaFault::NoExtra.is_on() {
-                return Ok(());
-            }
-            for &(key, _, _) in self.returned.iter().filter(|it| !it.2) {
+            for key in R::extra(&self.returned) {
                 let own = self.own.binary_search_by_key(&key, |it| it.0);
                 let visible = match own {
                     Ok(at) => self.own[at].1.0,
@@ -400,42 +390,4 @@ pub(crate) fn note_returned(
         }
     }
     returned.sort_unstable();
-}
-
-/// A deliberate mistake: what aggregates read is not noticed.
-#[cfg(test)]
-fn forgets_aggregates() -> bool {
-    AdyaFault::NoAggregate.is_on()
-}
-
-#[cfg(not(test))]
-#[inline]
-fn forgets_aggregates() -> bool {
-    false
-}
-
-/// A deliberate mistake: a least or greatest value depends on all rows that the condition chooses.
-#[cfg(test)]
-fn reads_extremes_whole() -> bool {
-    AdyaFault::WholeExtreme.is_on()
-}
-
-#[cfg(not(test))]
-#[inline]
-fn reads_extremes_whole() -> bool {
-    false
-}
-
-#[cfg(test)]
-fn faulty(mut around: Around, place: usize) -> Around {
-    if AdyaFault::NoPredWr.is_on() {
-        around.before = None;
-    }
-    if AdyaFault::NoPredRw.is_on() {
-        around.after = None;
-    }
-    if AdyaFault::LateChange.is_on() && around.before == Some(place) {
-        around.after = around.before.take();
-    }
-    around
 }

@@ -11,12 +11,13 @@ use crate::explain::Sources;
 use crate::predicates::{Returned, note_returned};
 use crate::query::{Asked, Side};
 use crate::rowindex::RowIndex;
+use crate::rules::Rules;
 use crate::snapshot::{View, own_writes};
 use crate::versions::NOBODY;
 use crate::windows::places;
 
 /// The numbers of the predicates that may not agree with an order of all transactions, the counted ones first.
-pub(crate) fn doubtful(sources: &Sources<'_>, order: &[u32]) -> Vec<u32> {
+pub(crate) fn doubtful<R: Rules>(sources: &Sources<'_>, order: &[u32]) -> Vec<u32> {
     let all = sources.history.all_predicates();
     let counted = &sources.versions.counted;
     let is_counted = |number: &u32| counted[all[*number as usize].0.index()];
@@ -30,7 +31,7 @@ pub(crate) fn doubtful(sources: &Sources<'_>, order: &[u32]) -> Vec<u32> {
         let start = all.partition_point(|it| it.0 < txn);
         let own = all[start..].iter().take_while(|it| it.0 == txn);
         for (number, (_, predicate)) in own.enumerate() {
-            if sweep.agrees(at, txn, predicate) != Some(true) {
+            if sweep.agrees::<R>(at, txn, predicate) != Some(true) {
                 found.push((start + number) as u32);
             }
         }
@@ -171,7 +172,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Whether a predicate of the transaction at this place agrees; `None` where that is not found out here.
-    fn agrees(&mut self, at: usize, txn: TxnId, predicate: &Predicate) -> Option<bool> {
+    fn agrees<R: Rules>(&mut self, at: usize, txn: TxnId, predicate: &Predicate) -> Option<bool> {
         let sources = self.sources;
         let view = sources.snapshots.view(txn, predicate).ok()?;
         own_writes(sources.history, txn, predicate.at as usize, &mut self.own);
@@ -181,7 +182,7 @@ impl<'a> Sweep<'a> {
         if self
             .differing
             .iter()
-            .any(|it| self.changes(txn, &asked, it))
+            .any(|it| self.changes::<R>(txn, &asked, it))
         {
             return Some(false);
         }
@@ -244,16 +245,13 @@ impl<'a> Sweep<'a> {
     }
 
     /// Whether what satisfies a condition changes between the state's version of a row and the one that was looked at.
-    fn changes(&self, txn: TxnId, asked: &Asked, row: &Differing) -> bool {
-        #[cfg(test)]
-        if crate::fault::AdyaFault::NoChange.is_on() {
-            return false;
-        }
+    fn changes<R: Rules>(&self, txn: TxnId, asked: &Asked, row: &Differing) -> bool {
         let conditions = self.sources.conditions;
         let now = self.state[row.key.index()] as usize;
         let mut between = now.min(row.seen) + 1..now.max(row.seen) + 1;
         between.any(|place| {
-            conditions.matches(asked, place) != conditions.matches(asked, place - 1)
+            let is = |place: usize| conditions.matches(asked, place);
+            R::is_change(is(place - 1), is(place))
                 && self.sources.versions.at(place).writer != txn.0
         })
     }

@@ -94,6 +94,17 @@ impl Default for Checker {
 
 impl Checker {
     /// Serializability with session order, the default back end, no limits.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let spec = Checker::new().spec()?;
+    /// assert!(spec.session_order);
+    /// assert_eq!(Some(spec), kingsnake::Level::Ser.spec(None));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new() -> Self {
         Checker::default()
     }
@@ -132,6 +143,20 @@ impl Checker {
     }
 
     /// Whether a session's transactions keep their order; they do unless told otherwise.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Level};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/ser/read-your-writes-violation.jsonl"))?;
+    /// let mut checker = Checker::new().level(Level::Ser).session_order(false);
+    /// assert_eq!(checker.check(&history)?.holds(), Some(true));
+    /// let mut checker = Checker::new().level(Level::Ser).session_order(true);
+    /// assert_eq!(checker.check(&history)?.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn session_order(mut self, on: bool) -> Self {
         self.session_order = Some(on);
@@ -139,6 +164,21 @@ impl Checker {
     }
 
     /// The back end by its name, as `kingsnake check --help` lists them.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().backend("cadical/lazy").check(&history)?;
+    /// assert_eq!(verdict.holds(), Some(false));
+    /// // Nobody is called so; the error lists the names.
+    /// let refused = Checker::new().backend("minisat").check(&history);
+    /// assert!(refused.is_err_and(|error| error.to_string().contains("cadical/lazy")));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn backend(mut self, name: &str) -> Self {
         self.backend = BackendChoice::Named(name.to_owned());
@@ -186,6 +226,18 @@ impl Checker {
     }
 
     /// Where reachability is computed; a GPU where it pays unless told otherwise.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, DeviceChoice};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().device(DeviceChoice::Cpu).check(&history)?;
+    /// assert_eq!(verdict.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn device(mut self, choice: DeviceChoice) -> Self {
         self.device = ChosenDevice::Named(choice);
@@ -193,6 +245,18 @@ impl Checker {
     }
 
     /// A device of your own. Where it fails the CPU computes the round again.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, DeviceChoice, Gpu};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().own_device(Gpu::new(DeviceChoice::Cpu)).check(&history)?;
+    /// assert_eq!(verdict.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn own_device(mut self, device: impl Device + 'static) -> Self {
         self.device = ChosenDevice::Own(Box::new(device));
@@ -221,6 +285,18 @@ impl Checker {
     }
 
     /// Answer [`Verdict::Unknown`] rather than allocate a structure of more than this many bytes.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().memory_limit(1 << 30).check(&history)?;
+    /// assert_eq!(verdict.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
@@ -228,6 +304,25 @@ impl Checker {
     }
 
     /// Answer [`Verdict::Unknown`] when this flag becomes true.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// use kingsnake::{Checker, StopReason, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let flag = Arc::new(AtomicBool::new(false));
+    /// let mut checker = Checker::new().interrupt(Arc::clone(&flag));
+    /// // Another thread, or a signal, sets it.
+    /// flag.store(true, Ordering::Relaxed);
+    /// let verdict = checker.check(&history)?;
+    /// assert!(matches!(verdict, Verdict::Unknown(StopReason::Interrupted)));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
         self.interrupt = Some(flag);
@@ -235,6 +330,18 @@ impl Checker {
     }
 
     /// The seed of the back end.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().seed(7).check(&history)?;
+    /// assert_eq!(verdict.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn seed(mut self, seed: u32) -> Self {
         self.seed = seed;
@@ -242,6 +349,22 @@ impl Checker {
     }
 
     /// Which techniques run. None of them changes a verdict.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Techniques};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let techniques = Techniques {
+    ///     witness: false,
+    ///     ..Techniques::default()
+    /// };
+    /// let verdict = Checker::new().techniques(techniques).check(&history)?;
+    /// assert_eq!(verdict.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn techniques(mut self, techniques: Techniques) -> Self {
         self.techniques = techniques;
@@ -249,6 +372,16 @@ impl Checker {
     }
 
     /// The level as its ingredients: what a certificate claims.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Level};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let spec = Checker::new().level(Level::Si).session_order(false).spec()?;
+    /// assert!(!spec.session_order);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spec(&self) -> Result<Spec, Error> {
         self.level
             .spec(self.session_order)
@@ -256,6 +389,18 @@ impl Checker {
     }
 
     /// Checks a history.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Level, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let verdict = Checker::new().level(Level::Si).check(&history)?;
+    /// assert!(matches!(verdict, Verdict::Violated(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
         let spec = self.spec()?;
         let budget = self.budget();

@@ -1,8 +1,8 @@
 //! The three-valued verdict, and what can be said about a violation.
 
-use kingsnake_certify::Refusal;
 use std::fmt;
 
+use kingsnake_certify::Refusal;
 use kingsnake_history::budget::StopReason;
 use kingsnake_history::level::{Level, Spec};
 use kingsnake_history::model::History;
@@ -23,6 +23,17 @@ pub enum Verdict<'h> {
 
 impl Verdict<'_> {
     /// Whether the level holds, if that is known.
+    ///
+    /// ```
+    /// use kingsnake::Level;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// assert_eq!(kingsnake::check(&history, Level::Ser)?.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn holds(&self) -> Option<bool> {
         match self {
             Verdict::Satisfied(_) => Some(true),
@@ -73,11 +84,39 @@ pub struct Violation<'h> {
 
 impl Violation<'_> {
     /// The evidence as data.
+    ///
+    /// ```
+    /// use kingsnake::{Counterexample, Level, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let Verdict::Violated(violation) = kingsnake::check(&history, Level::Ser)? else {
+    ///     unreachable!("an update is lost");
+    /// };
+    /// assert!(matches!(violation.counterexample(), Counterexample::Cyclic(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn counterexample(&self) -> &Counterexample {
         &self.counterexample
     }
 
     /// The anomaly's name, and Adya's where it has one: `lost update (G-single)`.
+    ///
+    /// ```
+    /// use kingsnake::{Level, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let Verdict::Violated(violation) = kingsnake::check(&history, Level::Ser)? else {
+    ///     unreachable!("an update is lost");
+    /// };
+    /// assert_eq!(violation.anomaly(), "lost update (G-single)");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn anomaly(&self) -> String {
         let name = tell::name(self.history, &self.counterexample);
         let adya = name.adya.map_or(String::new(), |adya| format!(" ({adya})"));
@@ -85,6 +124,20 @@ impl Violation<'_> {
     }
 
     /// What happened, in plain words.
+    ///
+    /// ```
+    /// use kingsnake::{Level, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let Verdict::Violated(violation) = kingsnake::check(&history, Level::Ser)? else {
+    ///     unreachable!("an update is lost");
+    /// };
+    /// assert!(violation.story().starts_with("Lost update"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn story(&self) -> String {
         let mut story = tell::story(self.history, self.spec, &self.counterexample);
         if self.level == Level::Linearizable {

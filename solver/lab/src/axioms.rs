@@ -96,6 +96,8 @@ impl Abstract {
             let mut seen: Vec<(KeyId, Option<usize>)> = Vec::new();
             for &op in history.ops(txn) {
                 match op {
+                    // Whoever reads that may have read the initial state as well.
+                    Op::Write { value, .. } if history.is_initial(value) => return None,
                     Op::Write { key, .. } => of.writes[at].push(key),
                     Op::Read { key, value } => {
                         // A transaction that reads its own writes is not what the axioms are about.

@@ -4,10 +4,12 @@
 //! Linearizability is local (Herlihy and Wing 1990), so every key is decided alone, keys in parallel: by `zones` where
 //! every value is written once, else by `search`.
 
-mod fault;
 mod findings;
+#[cfg(test)]
+mod mutants;
 mod operations;
 mod prove;
+mod rules;
 mod search;
 mod timeline;
 mod zones;
@@ -20,6 +22,7 @@ use rayon::prelude::*;
 pub use operations::NotRegisters;
 
 use operations::{Key, Operations};
+use rules::{ExactRules, Rules};
 use zones::Conflict;
 
 /// What counts.
@@ -115,6 +118,14 @@ pub fn check(
     options: RegisterOptions,
     budget: &Budget,
 ) -> Result<RegisterReport, NotRegisters> {
+    check_by::<ExactRules>(history, options, budget)
+}
+
+fn check_by<R: Rules>(
+    history: &History,
+    options: RegisterOptions,
+    budget: &Budget,
+) -> Result<RegisterReport, NotRegisters> {
     let operations = Operations::of(history, options)?;
     let mut stats = RegisterStats::default();
     let mut engine = RegisterEngine::Zones;
@@ -128,7 +139,7 @@ pub fn check(
     }
     let decided: Vec<(KeyOutcome, RegisterEngine, u64)> = (0..operations.n_keys())
         .into_par_iter()
-        .map(|at| decide(history, operations.key(at), budget))
+        .map(|at| decide::<R>(history, operations.key(at), budget))
         .collect();
     let mut ordered = Vec::with_capacity(decided.len());
     let mut stopped = None;
@@ -167,11 +178,15 @@ pub fn check(
     })
 }
 
-fn decide(history: &History, key: Key<'_>, budget: &Budget) -> (KeyOutcome, RegisterEngine, u64) {
+fn decide<R: Rules>(
+    history: &History,
+    key: Key<'_>,
+    budget: &Budget,
+) -> (KeyOutcome, RegisterEngine, u64) {
     if let Err(reason) = budget.check() {
         return (KeyOutcome::Unknown(reason), RegisterEngine::Zones, 0);
     }
-    match zones::decide(&key) {
+    match zones::decide::<R>(&key) {
         zones::ZoneAnswer::Ordered(order) => {
             let points = timeline::moments(key.ops, &order);
             (KeyOutcome::Ordered(points), RegisterEngine::Zones, 0)
@@ -185,7 +200,7 @@ fn decide(history: &History, key: Key<'_>, budget: &Budget) -> (KeyOutcome, Regi
                 let outcome = KeyOutcome::Violated(RegisterViolation::Local(findings));
                 return (outcome, RegisterEngine::Search, 0);
             }
-            let (outcome, n_configurations) = search::decide(&key, budget);
+            let (outcome, n_configurations) = search::decide::<R>(&key, budget);
             (outcome, RegisterEngine::Search, n_configurations)
         }
     }

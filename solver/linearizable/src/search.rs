@@ -8,8 +8,8 @@
 use kingsnake_history::budget::{Budget, StopReason};
 use rustc_hash::FxHashSet;
 
-use crate::fault::{RegisterFault, is_on};
 use crate::operations::{INITIAL, Key, NONE, Operation};
+use crate::rules::Rules;
 use crate::{KeyOutcome, RegisterViolation, timeline};
 
 /// How many steps lie between two looks at the clock.
@@ -61,10 +61,10 @@ struct Search<'a> {
 }
 
 /// Decides a key; also returns how many configurations were visited.
-pub(crate) fn decide(key: &Key<'_>, budget: &Budget) -> (KeyOutcome, u64) {
+pub(crate) fn decide<R: Rules>(key: &Key<'_>, budget: &Budget) -> (KeyOutcome, u64) {
     let ops = useful(key);
     let mut search = Search::new(&ops);
-    let found = search.run(budget);
+    let found = search.run::<R>(budget);
     let n_seen = search.seen.len() as u64;
     let outcome = match found {
         Err(reason) => KeyOutcome::Unknown(reason),
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether there is an order; then it is in `taken`.
-    fn run(&mut self, budget: &Budget) -> Result<bool, StopReason> {
+    fn run<R: Rules>(&mut self, budget: &Budget) -> Result<bool, StopReason> {
         let mut at = self.first;
         let mut n_steps = 0_u64;
         let mut reserved = 1 << 16;
@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
                 }
                 continue;
             }
-            at = if self.take(at) {
+            at = if self.take::<R>(at) {
                 self.first
             } else {
                 self.next[at]
@@ -183,12 +183,10 @@ impl<'a> Search<'a> {
     }
 
     /// Takes an operation if the register allows it and it leads to something new.
-    fn take(&mut self, start: Place) -> bool {
+    fn take<R: Rules>(&mut self, start: Place) -> bool {
         let at = self.events[start].op as usize;
         let op = &self.ops[at];
-        let is_seen = op.read == NONE || op.read == self.state;
-        let is_allowed = (is_seen || is_on(RegisterFault::EagerReads) && op.is_read())
-            && op.refused != self.state;
+        let is_allowed = R::allows(self.state, op) && op.refused != self.state;
         let twin = self.twin[at];
         if !is_allowed || twin != NONE && !self.is_taken[twin as usize] {
             return false;
@@ -196,12 +194,7 @@ impl<'a> Search<'a> {
         let is_forced = op.is_read();
         let set = self.set ^ self.names[at];
         let state = if is_forced { self.state } else { op.write };
-        let cached = if is_on(RegisterFault::NoState) {
-            0
-        } else {
-            state
-        };
-        if !is_forced && !self.seen.insert((set, cached)) {
+        if !is_forced && !self.seen.insert(R::cached(set, state)) {
             return false;
         }
         self.taken.push(Taken {

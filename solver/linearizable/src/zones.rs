@@ -8,8 +8,8 @@
 //! first, else *backward*. Two blocks precede each other iff two forward zones overlap or a forward one contains a
 //! backward one, so sorting the forward ones finds them.
 
-use crate::fault::{RegisterFault, is_on};
 use crate::operations::{INITIAL, Key, NONE, Operation};
+use crate::rules::Rules;
 
 /// What became of a key.
 pub(crate) enum ZoneAnswer {
@@ -44,13 +44,13 @@ pub(crate) enum Conflict {
 
 /// One version: who wrote it, who replaced it, and the extremes of those who only read it.
 #[derive(Clone, Copy)]
-struct Version {
-    writer: u32,
+pub(crate) struct Version {
+    pub(crate) writer: u32,
     taker: u32,
     /// The reader that ended first.
-    first_end: u32,
+    pub(crate) first_end: u32,
     /// The reader that started last.
-    last_start: u32,
+    pub(crate) last_start: u32,
 }
 
 /// A run: the extremes of all its operations.
@@ -65,22 +65,22 @@ struct Block {
 }
 
 /// Decides a key.
-pub(crate) fn decide(key: &Key<'_>) -> ZoneAnswer {
-    let Some((mut versions, counted)) = versions(key) else {
+pub(crate) fn decide<R: Rules>(key: &Key<'_>) -> ZoneAnswer {
+    let Some((mut versions, counted)) = versions::<R>(key) else {
         return ZoneAnswer::Repeated;
     };
     if let Some(conflict) = link(key, &counted, &mut versions) {
         return ZoneAnswer::Conflict(conflict);
     }
     let chains = Chains::of(key, &counted, &versions);
-    let (blocks, n_reached) = match runs(key, &counted, &versions, &chains) {
+    let (blocks, n_reached) = match runs::<R>(key, &counted, &versions, &chains) {
         Ok(runs) => runs,
         Err(conflict) => return ZoneAnswer::Conflict(conflict),
     };
     if n_reached < counted.iter().filter(|&&counts| counts).count() {
         return ZoneAnswer::Conflict(ring(key, &counted, &versions));
     }
-    let blocks = match place_blocks(key.ops, blocks) {
+    let blocks = match place_blocks::<R>(key.ops, blocks) {
         Ok(blocks) => blocks,
         Err(conflict) => return ZoneAnswer::Conflict(conflict),
     };
@@ -88,7 +88,7 @@ pub(crate) fn decide(key: &Key<'_>) -> ZoneAnswer {
 }
 
 /// Who wrote each value, and which operations took effect; `None` if two wrote one.
-fn versions(key: &Key<'_>) -> Option<(Vec<Version>, Vec<bool>)> {
+fn versions<R: Rules>(key: &Key<'_>) -> Option<(Vec<Version>, Vec<bool>)> {
     let nobody = Version {
         writer: NONE,
         taker: NONE,
@@ -113,22 +113,22 @@ fn versions(key: &Key<'_>) -> Option<(Vec<Version>, Vec<bool>)> {
     if n_unknown == 0 {
         return Some((versions, vec![true; key.ops.len()]));
     }
-    let counted = observed(key.ops, &versions);
+    let counted = observed::<R>(key.ops, &versions);
     Some((versions, counted))
 }
 
 /// Operations of unknown end took effect once one that did shows what they wrote.
-fn observed(ops: &[Operation], versions: &[Version]) -> Vec<bool> {
+fn observed<R: Rules>(ops: &[Operation], versions: &[Version]) -> Vec<bool> {
     let mut counted: Vec<bool> = ops.iter().map(|op| !op.is_unknown).collect();
     let mut fresh: Vec<u32> = (0..ops.len() as u32)
         .filter(|&at| counted[at as usize])
         .collect();
     while let Some(at) = fresh.pop() {
-        let read = ops[at as usize].read;
-        if read == NONE || is_on(RegisterFault::NoUnknown) {
+        let op = &ops[at as usize];
+        if !R::shows_writer(op) {
             continue;
         }
-        let writer = versions[read as usize].writer;
+        let writer = versions[op.read as usize].writer;
         if writer != NONE && !std::mem::replace(&mut counted[writer as usize], true) {
             fresh.push(writer);
         }
@@ -182,12 +182,11 @@ fn latest_start(ops: &[Operation], best: &mut u32, at: u32) {
 }
 
 /// Whether one operation ended before the other started.
-fn precedes(ops: &[Operation], one: u32, other: u32) -> bool {
+fn precedes<R: Rules>(ops: &[Operation], one: u32, other: u32) -> bool {
     if one == NONE || other == NONE {
         return false;
     }
-    let (end, begin) = (ops[one as usize].end, ops[other as usize].begin);
-    end < begin || is_on(RegisterFault::Touching) && end == begin
+    R::is_over(ops[one as usize].end, ops[other as usize].begin)
 }
 
 /// The heads of runs: the initial value and every value that was written blindly.
@@ -237,7 +236,7 @@ impl Chains {
 }
 
 /// The blocks of all runs, the initial one first, and how many operations are in them.
-fn runs(
+fn runs<R: Rules>(
     key: &Key<'_>,
     counted: &[bool],
     versions: &[Version],
@@ -248,13 +247,13 @@ fn runs(
     let n_readers = ops.filter(|(op, counts)| **counts && op.is_read()).count();
     let is_written = |value: &&u32| versions[**value as usize].writer != NONE;
     let n_written = chains.values.iter().filter(is_written).count();
-    let blocks = (0..chains.ends.len()).map(|run| check_run(key.ops, versions, chains, run));
+    let blocks = (0..chains.ends.len()).map(|run| check_run::<R>(key.ops, versions, chains, run));
     let blocks = blocks.collect::<Result<Vec<Block>, Conflict>>()?;
     Ok((blocks, n_readers + n_written))
 }
 
 /// Walks a run backwards and looks for an operation that started after the end of one that must come later.
-fn check_run(
+fn check_run<R: Rules>(
     ops: &[Operation],
     versions: &[Version],
     chains: &Chains,
@@ -268,15 +267,8 @@ fn check_run(
         last_start: NONE,
     };
     for &value in values.iter().rev() {
-        let version = &versions[value as usize];
-        for (first_end, last_start) in [
-            (version.first_end, version.last_start),
-            (version.writer, version.writer),
-        ] {
-            if is_on(RegisterFault::NoReaders) && first_end != version.writer {
-                continue;
-            }
-            if precedes(ops, block.first_end, last_start) {
+        for (first_end, last_start) in R::extremes(&versions[value as usize]) {
+            if precedes::<R>(ops, block.first_end, last_start) {
                 return Err(Conflict::Back {
                     earlier: last_start,
                     later: block.first_end,
@@ -334,10 +326,10 @@ fn circle(ops: &[Operation], versions: &[Version], from: u32) -> Option<Vec<u32>
 }
 
 /// Sorts the blocks into an order that fits the clock. The first block is the initial one and stays first.
-fn place_blocks(ops: &[Operation], blocks: Vec<Block>) -> Result<Vec<Block>, Conflict> {
+fn place_blocks<R: Rules>(ops: &[Operation], blocks: Vec<Block>) -> Result<Vec<Block>, Conflict> {
     let initial = blocks[0];
     for block in &blocks[1..] {
-        if precedes(ops, block.first_end, initial.last_start) && !is_on(RegisterFault::NoInitial) {
+        if R::initial_is_first() && precedes::<R>(ops, block.first_end, initial.last_start) {
             return Err(Conflict::Initial {
                 initial: initial.last_start,
                 other: block.first_end,
@@ -353,9 +345,7 @@ fn place_blocks(ops: &[Operation], blocks: Vec<Block>) -> Result<Vec<Block>, Con
     let mut forward: Option<Block> = None;
     for block in &blocks[1..] {
         if let Some(before) = forward
-            && end(block) < start(&before)
-            && end(&before) < start(block)
-            && (is_forward(block) || !is_on(RegisterFault::NoBackward))
+            && R::collide((end(&before), start(&before)), (end(block), start(block)))
         {
             return Err(clash(before, *block));
         }

@@ -238,14 +238,22 @@ impl Draft<'_, '_> {
         self.push(from, to, reason, STEP + cost, None);
     }
 
-    fn model(&self, at: usize) -> Model {
-        self.universe.polygraph.places().model(self.nodes[at])
+    /// Where a transaction reads.
+    fn snap(&self, at: usize) -> (u32, Point) {
+        let places = self.universe.polygraph.places();
+        self.point(at, places.point(places.snap(self.nodes[at])).1)
     }
 
-    /// The moment at which a transaction reads.
-    fn snap(&self, at: usize) -> (u32, Point) {
-        let reads_at_begin = self.model(at).reads_at_begin();
-        self.point(at, moment(reads_at_begin))
+    /// Where a transaction's versions are installed.
+    fn install(&self, at: usize) -> (u32, Point) {
+        let places = self.universe.polygraph.places();
+        self.point(at, places.point(places.install(self.nodes[at])).1)
+    }
+
+    /// Whether what a transaction reads must be the newest version.
+    fn reads_newest(&self, at: usize) -> bool {
+        let places = self.universe.polygraph.places();
+        places.reads_newest(self.nodes[at])
     }
 
     /// What the reads of weak transactions say.
@@ -347,12 +355,11 @@ impl Draft<'_, '_> {
             for &(later, writer) in here.iter().filter(|(later, _)| *later != at) {
                 let Some(after) = writer.wrote else { continue };
                 if let Some(before) = touch.wrote {
-                    let install = moment(self.model(later).installs_at_begin());
-                    let points = (self.point(at, Moment::Commit), self.point(later, install));
+                    let points = (self.point(at, Moment::Commit), self.install(later));
                     let reason = |fact| StepReason::Ww { key, fact };
                     self.add_versions(order, (before, after), points, (reason, WW), &split_of);
                 }
-                if let Some(before) = touch.read.filter(|_| self.model(at).reads_newest()) {
+                if let Some(before) = touch.read.filter(|_| self.reads_newest(at)) {
                     let points = (self.snap(at), self.point(later, Moment::Commit));
                     let versions = self.universe.polygraph.resolved().versions();
                     let writer = versions.writer(before);
@@ -423,14 +430,6 @@ impl World {
                 Proof::split(self.splits[*split as usize], one_first, other_first)
             }
         }
-    }
-}
-
-fn moment(is_begin: bool) -> Moment {
-    if is_begin {
-        Moment::Begin
-    } else {
-        Moment::Commit
     }
 }
 

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::tally::Tally;
 use crate::level::Spec;
 use crate::model::{Act, History, KeyId, Op, Token};
+use crate::relate::reads_at;
 use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, VersionId};
 use crate::verdict::{Moment, Point};
 
@@ -29,13 +30,7 @@ pub(super) fn broken(
         let Some(node) = base.node(point.txn) else {
             continue;
         };
-        let at_begin = spec.model_of(history, point.txn).reads_at_begin();
-        let reads = match point.moment {
-            Moment::Whole => true,
-            Moment::Begin => at_begin,
-            Moment::Commit => !at_begin,
-        };
-        if reads {
+        if reads_at(history, spec, *point) {
             let mut predicates = history.predicates(point.txn);
             if predicates.any(|it| matches!(it.act, Act::Aggregate { .. })) {
                 let aggregates = base.aggregates_of(history, node).into_iter();

@@ -7,6 +7,7 @@ use super::Search;
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId};
 use crate::phases::{self, Check, Exit};
+use crate::relate::reads_at;
 use crate::report::Decider;
 use crate::resolve::VersionId;
 use crate::uncertain;
@@ -63,15 +64,7 @@ impl Search<'_, '_> {
         let mut found = FxHashMap::default();
         for point in order {
             let node = self.base.node(point.txn)?;
-            let at_begin = check
-                .spec
-                .model_of(check.history, point.txn)
-                .reads_at_begin();
-            let reads = match point.moment {
-                Moment::Whole => true,
-                Moment::Begin => at_begin,
-                Moment::Commit => !at_begin,
-            };
+            let reads = reads_at(check.history, check.spec, *point);
             let own = self.of_reader.get(&node).into_iter().flatten();
             for &read in own.filter(|_| reads) {
                 let key = self.reads[read].key;

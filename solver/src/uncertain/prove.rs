@@ -200,19 +200,18 @@ impl Prover<'_> {
         let mut ruled_out = Vec::new();
         for row in (0..matters.len()).filter(|&row| matters[row]) {
             let read = counting.rows[row].read;
-            let n_assumed = match taken(read) {
-                Some(place) if place < start => {
-                    self.counted.insert(read);
-                    continue;
-                }
-                Some(place) => place,
-                None => state.taken.len(),
-            };
+            if taken(read).is_some_and(|place| place < start) {
+                self.counted.insert(read);
+                continue;
+            }
+            // All that is taken around it, so that versions join here as they do where the proof stands.
+            let mut around = state.assumed(state.taken.len());
+            around.retain(|it| it.0 != read);
             let cell = |version: VersionId| counting.rows[row].row.cell(version);
             let is_left =
                 |version: VersionId| left(row).iter().any(|&it| cell(it) == cell(version));
             for &version in all(row).iter().filter(|&&it| !is_left(it)) {
-                let mut assumed = state.assumed(n_assumed);
+                let mut assumed = around.clone();
                 assumed.push((read, version));
                 let proof = self.attempt(&assumed)?;
                 if !self.uses(&proof, read) {

@@ -131,6 +131,19 @@ fn conditions_over_rows_agree_with_the_oracle() {
     }
 }
 
+/// What an aggregate counted is ruled out in a case in which two transactions would have read from each other.
+#[test]
+fn what_an_aggregate_counted_is_ruled_out_where_its_proof_stands() {
+    let history = predicates(86_301, false);
+    for spec in specs(&history, 86_301) {
+        let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
+        let techniques = Techniques::default();
+        let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
+        let says = report.map(|it| matches!(it.verdict, Verdict::Satisfied(_)));
+        assert_eq!(says.ok(), oracle::holds(&history, spec), "{spec}");
+    }
+}
+
 /// The logic without one of its guarded edges, or one of its clauses.
 fn without(logic: &Logic, edge: Option<usize>, clause: Option<usize>) -> Logic {
     let mut less = Logic::default();

@@ -23,6 +23,7 @@ mod sqlite;
 use std::path::PathBuf;
 
 use kingsnake_datasets::workloads::WorkloadKind;
+use thiserror::Error;
 
 use crate::adapter::{Database, Failure, OrderBy};
 
@@ -92,36 +93,53 @@ pub const ADAPTERS: &[Adapter] = &[
     etcd::ADAPTER,
 ];
 
+/// There is no adapter, or no level of it, of that name: what was given, and the names that there are.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UnknownDatabase {
+    /// No adapter.
+    #[error(
+        "no adapter for {0:?} was compiled in; there are {1} (cargo features of kingsnake-cli: sqlite, fjall, redb, postgres, mariadb, \
+         etcd)"
+    )]
+    Adapter(String, String),
+    /// The database has no such level.
+    #[error("{database} has no isolation level {name:?}; it has {known}")]
+    Isolation {
+        /// Which database.
+        database: &'static str,
+        /// What was given.
+        name: String,
+        /// What it has.
+        known: String,
+    },
+}
+
 /// The adapter of a name.
-pub fn adapter(name: &str) -> Result<&'static Adapter, String> {
+pub fn adapter(name: &str) -> Result<&'static Adapter, UnknownDatabase> {
     ADAPTERS.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = ADAPTERS.iter().map(|it| it.name).collect();
-        format!(
-            "no adapter for {name:?} was compiled in; there are {} (cargo features of kingsnake-cli: sqlite, fjall, redb, postgres, mariadb, etcd)",
-            names.join(", ")
-        )
+        UnknownDatabase::Adapter(name.to_owned(), names.join(", "))
     })
 }
 
 impl Adapter {
     /// The level of a name.
-    pub fn level(&self, name: &str) -> Result<&'static Promise, String> {
-        self.levels
-            .iter()
-            .find(|it| it.name == name)
-            .ok_or_else(|| {
-                let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();
-                format!(
-                    "{} has no isolation level {name:?}; it has {}",
-                    self.name,
-                    names.join(", ")
-                )
-            })
+    pub fn level(&self, name: &str) -> Result<&'static Promise, UnknownDatabase> {
+        let found = self.levels.iter().find(|it| it.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();
+            UnknownDatabase::Isolation {
+                database: self.name,
+                name: name.to_owned(),
+                known: names.join(", "),
+            }
+        })
     }
 
     /// The database at a target.
     pub fn connect(&self, target: &Target) -> Result<Box<dyn Database>, Failure> {
-        self.level(&target.isolation).map_err(Failure::Fatal)?;
+        let level = self.level(&target.isolation);
+        level.map_err(|unknown| Failure::Fatal(unknown.to_string()))?;
         if !self.version_orders.contains(&target.version_order) {
             let names: Vec<&str> = self.version_orders.iter().map(|it| it.name()).collect();
             return Err(Failure::Fatal(format!(

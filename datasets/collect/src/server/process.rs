@@ -85,13 +85,17 @@ pub(super) fn remove_stale() {
 }
 
 /// Whether there is a process of this id that has not ended.
+#[cfg(target_os = "linux")]
 pub fn is_running(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(") ")
-        .next()
-        .and_then(|rest| rest.chars().next());
-    state.is_some_and(|state| state != 'Z' && state != 'X')
+    procfs::process::Process::new(pid)
+        .and_then(|process| process.stat())
+        .is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// Whether there is a process of this id.
+#[cfg(not(target_os = "linux"))]
+pub fn is_running(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
 pub(super) fn io_error(path: &Path, error: io::Error) -> ServerError {
@@ -351,16 +355,17 @@ fn signal(pids: &[i32], signal: Signal) {
 }
 
 /// Every process with its parent.
+#[cfg(target_os = "linux")]
 fn parents() -> Vec<(i32, i32)> {
-    let Ok(entries) = fs::read_dir("/proc") else {
+    let Ok(processes) = procfs::process::all_processes() else {
         return Vec::new();
     };
-    let of = |entry: fs::DirEntry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name stands in parentheses and may hold anything; then come the state and the parent.
-        let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
-        Some((pid, parent))
-    };
-    entries.flatten().filter_map(of).collect()
+    let of = |process: procfs::process::Process| Some((process.pid(), process.stat().ok()?.ppid));
+    processes.flatten().filter_map(of).collect()
+}
+
+/// Only Linux tells the parents of processes here.
+#[cfg(not(target_os = "linux"))]
+fn parents() -> Vec<(i32, i32)> {
+    Vec::new()
 }

@@ -15,7 +15,7 @@ pub use choices::{Candidates, add_choices};
 pub use construct::{Shape, add_clock, construct, construct_within};
 pub use gaps::cover;
 pub use kingsnake_graph::{Edge, Reason};
-pub use places::Places;
+pub use places::{Places, reads_at};
 pub use real_time::{earliest, latest};
 
 use std::ops::Range;

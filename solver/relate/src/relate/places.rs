@@ -9,8 +9,18 @@ use std::sync::Arc;
 use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::resolve::{Node, Resolved};
-use crate::verdict::Moment;
+use crate::verdict::{Moment, Point};
 use crate::visible::TxnModels;
+
+/// Whether a transaction reads at this point of an order: at its begin or at its commit, as its level says.
+pub fn reads_at(history: &History, spec: Spec, point: Point) -> bool {
+    let at_begin = spec.model_of(history, point.txn).reads_at_begin();
+    match point.moment {
+        Moment::Whole => true,
+        Moment::Begin => at_begin,
+        Moment::Commit => !at_begin,
+    }
+}
 
 /// The nodes of transactions, by their levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
