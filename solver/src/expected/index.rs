@@ -194,9 +194,8 @@ impl Bounds {
         match condition {
             Condition::And(parts) => parts.iter().for_each(|part| self.collect(part)),
             Condition::Compare(Comparison::Eq, column, Operand::Literal(token)) => {
-                if self.equal.iter().all(|it| it.0 != *column) {
-                    self.equal.push((*column, *token));
-                }
+                self.equal.push((*column, *token));
+                self.equal.dedup_by_key(|it| it.0);
             }
             Condition::Compare(sign, column, Operand::Literal(Token::Int(number))) => match sign {
                 Comparison::Lt | Comparison::Le => self.bound(*column, (i64::MIN, *number)),

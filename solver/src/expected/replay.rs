@@ -3,12 +3,14 @@
 use super::index::RowIndex;
 use crate::level::Model;
 use crate::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
+use crate::relate::Places;
 use crate::verdict::{Moment, Point};
 
 /// The state along an order.
 pub(super) struct Replay<'h> {
     history: &'h History,
-    model: Model,
+    /// Whether no other writer of a transaction's keys may have committed since it began.
+    excludes: bool,
     /// What each key holds; `None` before the first commit that writes it.
     held: Vec<Option<ValueId>>,
     rows: RowIndex<'h>,
@@ -27,10 +29,10 @@ pub(super) struct Replay<'h> {
 impl<'h> Replay<'h> {
     /// The state before any transaction.
     pub(super) fn new(history: &'h History, model: Model) -> Self {
-        let n_keys = history.n_keys();
+        let (n_keys, places) = (history.n_keys(), Places::uniform(model));
         Replay {
             history,
-            model,
+            excludes: places.install(0) != places.commit(0),
             held: vec![None; n_keys],
             rows: RowIndex::new(history),
             begun_at: vec![0; history.n_txns()],
@@ -134,7 +136,7 @@ impl<'h> Replay<'h> {
                 continue;
             };
             let written_at = std::mem::replace(&mut self.written_at[key.index()], at);
-            if self.model.installs_at_begin() && written_at > begun_at && written_at != at {
+            if self.excludes && written_at > begun_at && written_at != at {
                 return false;
             }
             let old = self.held[key.index()].replace(value);

@@ -43,9 +43,10 @@ fn is_certified(history: &History, spec: Spec, order: &[Point]) -> bool {
 
 /// The recorded order, with two neighbours swapped now and then.
 fn tried(history: &History, spec: Spec, rng: &mut Rng) -> Option<Vec<Point>> {
-    let begins = match spec.has_begins(history) {
-        false => Begins::Whole,
-        true => [Begins::Recorded, Begins::AtCommit][rng.below(2)],
+    let begins = if spec.has_begins(history) {
+        [Begins::Recorded, Begins::AtCommit][rng.below(2)]
+    } else {
+        Begins::Whole
     };
     let mut order = order(history, Clock::Stamps, begins)?;
     for _ in 0..rng.below(4) {
