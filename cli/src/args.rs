@@ -99,7 +99,7 @@ pub enum Color {
 pub enum Command {
     /// Check histories at an isolation level.
     Check(Box<CheckManyArgs>),
-    /// Replay a certificate against a history, in linear time.
+    /// Replay a certificate against a history, in linear time, or judge a counterexample again.
     Verify(VerifyArgs),
     /// Check a proof that constraints cannot all be met, with nothing of what found it.
     VerifyProof(Box<VerifyProofArgs>),
@@ -177,7 +177,7 @@ fn workloads() -> impl TypedValueParser<Value = JepsenWorkload> {
 pub struct VerifyArgs {
     /// The history: a file, or a directory of logs.
     pub history: PathBuf,
-    /// What `kingsnake check --certificate` wrote.
+    /// What `kingsnake check --certificate` wrote, or the document of a violated verdict (`--json`).
     pub certificate: PathBuf,
     /// Another level than the one that the certificate claims.
     #[command(flatten)]

@@ -70,6 +70,14 @@ impl IsolationMap {
             .or_else(|| of("*"))
     }
 
+    /// The map that applies where nothing is said, and these names besides.
+    pub fn usual_with(more: &[(&str, Model)]) -> Self {
+        let mut map = IsolationMap::default();
+        let more = more.iter().map(|&(name, model)| (name.to_owned(), model));
+        map.entries.extend(more);
+        map
+    }
+
     /// The map as it would be typed.
     pub fn typed(&self) -> String {
         let entry = |(name, model): &(String, Model)| {

@@ -11,6 +11,7 @@ mod collecting;
 mod commands;
 mod commit_certificate;
 mod components;
+mod counterexample;
 mod directory;
 mod edn;
 mod failure;

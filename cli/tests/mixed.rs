@@ -131,6 +131,57 @@ fn generated_histories_with_levels_of_their_own_hold_as_recorded() {
 }
 
 #[test]
+fn every_level_can_be_mixed_and_holds_as_recorded() {
+    let scratch = Scratch::new();
+    let path = &scratch.path("mixed.jsonl");
+    let ours = "ser=10,si=10,pc=20,cc=15,ra=15,rc-so=15,rc=15";
+    let sql = "serializable=20,repeatable read=20,snapshot isolation=10,read committed=25,read uncommitted=25";
+    let mut n_weaker = 0;
+    for (workload, mix) in [
+        ("tpcc", ours),
+        ("twitter", ours),
+        ("king-cobra-rw", ours),
+        ("tpcc", sql),
+        ("twitter", sql),
+    ] {
+        for seed in ["1", "2", "3"] {
+            let options = ["--txns", "300", "--clients", "8", "--seed", seed];
+            let head = ["generate", workload, "--out", path, "--isolation-mix", mix];
+            let said = expect(0, &[&head[..], &options].concat());
+            // What it says is how it is checked.
+            let (_, map) = said
+                .stdout
+                .rsplit_once("check it with ")
+                .expect("it says how");
+            let map = map.trim().split_once("--isolation-map ");
+            let map = map.map(|(_, map)| map.trim_matches('\'').to_owned());
+            let mut check = vec!["check", path, "--level", "as-recorded"];
+            if let Some(map) = &map {
+                check.extend(["--isolation-map", map]);
+            }
+            assert_eq!(map.is_some(), mix == sql, "{}", said.stdout);
+            expect(0, &check);
+            let at_si = run::run(&["check", path, "--level", "si", "-q"]);
+            n_weaker += usize::from(at_si.status == 1);
+        }
+    }
+    assert!(n_weaker > 5, "{n_weaker} of 15 are no snapshot isolation");
+}
+
+#[test]
+fn a_name_that_no_transaction_can_ask_for_is_refused_with_those_it_can() {
+    for (mix, why) in [
+        ("psi=50,si=50", "whole histories"),
+        ("chaos=100", "repeatable read"),
+        ("tweet=strict,*=si", "rc-so"),
+    ] {
+        let head = ["generate", "twitter", "--out", "x.jsonl", "--isolation-mix"];
+        let said = expect(2, &[&head[..], &[mix]].concat());
+        assert!(said.stderr.contains(why), "{}", said.stderr);
+    }
+}
+
+#[test]
 fn a_mix_that_adds_up_to_something_else_is_refused() {
     let said = expect(
         2,

@@ -80,7 +80,8 @@ pub struct GenerateArgs {
     pub isolation: Isolation,
     /// What each transaction asks for: in percent, such as `serializable=30,"read committed"=70`, or by its kind, such as
     /// `payment=serializable,*="read committed"` (TPC-C: new-order, payment, order-status, delivery, stock-level; Twitter: tweet,
-    /// follow, profile, timeline). The store keeps each promise, and the history records it (check it with --level as-recorded).
+    /// follow, profile, timeline). The names are those of SQL, and ser, si, pc, cc, ra, rc-so, rc. The store keeps each promise, and the
+    /// history records it (check it with --level as-recorded).
     #[arg(
         long,
         value_name = "NAME=SHARE,…|KIND=NAME,…",

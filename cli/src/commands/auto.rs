@@ -308,6 +308,20 @@ impl Survey {
         levels.map(Level::name).collect()
     }
 
+    /// Which levels are asked for otherwise than by their name alone, where some are.
+    fn without_sessions(&self) -> Option<String> {
+        let (with, without): (Vec<&Asked>, Vec<&Asked>) =
+            self.asked.iter().partition(|it| it.spec.session_order);
+        if with.is_empty() || without.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> = without.iter().map(|it| it.level.name()).collect();
+        Some(format!(
+            "without session order: {}; `--level NAME` alone asks with it, as --session-order on does here",
+            names.join(", ")
+        ))
+    }
+
     fn words(&self, history: &History, voice: Voice, time: Duration) -> String {
         let strongest = match self.strongest().as_slice() {
             [] if self.status() == 3 => voice.paint.open("nothing is known"),
@@ -332,6 +346,9 @@ impl Survey {
                 None => voice.paint.open(&word),
             };
             let _ = writeln!(out, "  {:<18}  {word}  {}", it.level.name(), printable(why));
+        }
+        if let Some(line) = self.without_sessions() {
+            let _ = writeln!(out, "\n{line}");
         }
         let n_checked = self
             .rows()

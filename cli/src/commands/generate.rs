@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::Format;
-use kingsnake_datasets::store::StoreRun;
+use kingsnake_datasets::store::{IsolationMix, StoreRun};
 use kingsnake_datasets::workloads::{self, Granularity, Lwt, Parameters};
 use kingsnake_solver::model::History;
 use serde_json::json;
 
 use super::convert::{expect_target, to_stdout};
 use crate::args::{GenerateArgs, GranularityArg};
+use crate::isolation::IsolationMap;
 use crate::limits::is_stdio;
 use crate::output::{Output, expect_apart, put};
 use crate::voice::{Voice, count, printable, say};
@@ -98,8 +99,21 @@ pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
             count(recorded.n_aborted(), "attempt")
         );
         say(&format!("{}\n", printable(&words))).context("cannot write to stdout")?;
+        if let Some(mix) = &args.isolation_mix {
+            say(&format!("{}\n", how_to_check(mix))).context("cannot write to stdout")?;
+        }
     }
     Ok(0)
+}
+
+/// The options that check a history of this mix.
+fn how_to_check(mix: &IsolationMix) -> String {
+    let ambiguous = mix.ambiguous();
+    if ambiguous.is_empty() {
+        return "check it with --level as-recorded".to_owned();
+    }
+    let map = IsolationMap::usual_with(&ambiguous).typed();
+    format!("check it with --level as-recorded --isolation-map '{map}'")
 }
 
 /// Writes the history, to stdout for `-`.

@@ -15,6 +15,7 @@ pub mod man;
 pub mod solve;
 pub mod stats;
 pub mod verify;
+mod verify_counterexample;
 pub mod verify_proof;
 pub mod weak;
 mod weak_evidence;

@@ -1,4 +1,5 @@
-//! `kingsnake verify`: replays a certificate against a history. Uses nothing of the search that found it.
+//! `kingsnake verify`: replays a certificate against a history, or judges a counterexample again. Uses nothing of the search that
+//! found it.
 
 use std::io::Read;
 
@@ -8,12 +9,13 @@ use kingsnake_solver::certify::linearizable::{self, Demand, moments};
 use kingsnake_solver::certify::order;
 use kingsnake_solver::level::Level;
 
-use super::weak;
+use super::{verify_counterexample, weak};
 use crate::answer::base_name;
 use crate::args::{FailedCasArg, LevelArg, VerifyArgs};
 use crate::assumptions::assumed;
 use crate::certificate;
 use crate::commit_certificate;
+use crate::counterexample;
 use crate::input::load;
 use crate::limits::is_stdio;
 use crate::plan::{clocked, one_level, promise, spec};
@@ -38,8 +40,15 @@ fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
 /// Replays, and says whether the certificate holds.
 pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let mut parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
+    let bytes = certificate_bytes(args)?;
+    let shown = args.certificate.display();
+    let document = counterexample::document(&bytes).with_context(|| shown.to_string())?;
     let own_levels = args.level.level == Some(LevelArg::One(Level::AsRecorded));
-    if own_levels || args.level.level.is_none() && certificate::is_mixed(&args.certificate) {
+    let claims_own_levels = || match &document {
+        Some(document) => document["level"]["name"] == Level::AsRecorded.name(),
+        None => certificate::is_mixed(&args.certificate),
+    };
+    if own_levels || args.level.level.is_none() && claims_own_levels() {
         let map = args.level.isolation_map.clone().unwrap_or_default();
         map.apply(&mut parsed.history)?;
     }
@@ -47,7 +56,9 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         voice.warn(warning);
     }
     let history = &parsed.history;
-    let bytes = certificate_bytes(args)?;
+    if let Some(document) = &document {
+        return verify_counterexample::run(args, document, history, voice, budget);
+    }
     if let Some(claim) = commit_certificate::read(&args.certificate, &bytes, history)? {
         if !claim.same_history {
             voice.warn(&format!(

@@ -1,22 +1,23 @@
 //! `kingsnake check` and `verify` at the weak levels: one sort decides, so there is nothing to plan.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
+use kingsnake_solver::progress::Phase;
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
-use kingsnake_solver::weak::{WeakLevel, WeakSpec, WeakVerdict, check, replay};
+use kingsnake_solver::weak::{WeakLevel, WeakSpec, WeakVerdict, check_timed, replay};
 use kingsnake_tell::{
     Labels, causes, commit_story, condition_words, definition, impossible_result,
 };
 use serde_json::{Value, json};
 
 use super::check::{expect_outputs, write_anomalies};
-use super::weak_evidence::{evidence_json, source_json};
+use super::weak_evidence::{counterexample_json, evidence_json, source_json};
 use crate::anomalies::{self, Expected, Found};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, OnOff, VerifyArgs};
@@ -28,13 +29,14 @@ use crate::limits::{self, within};
 use crate::meaning::TracedHistory;
 use crate::ordered::{Ordered, ordered};
 use crate::output::put;
-use crate::plan::quoted_path;
+use crate::plan::{quoted_path, start_threads};
 use crate::telling::tell;
 use crate::voice::{Voice, count, lasting, printable, say};
 use crate::words::advice;
 use crate::{memory, processor};
 
-fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
+/// The level's ingredients; an error where a switch means nothing to it.
+pub fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
     if args.real_time == Some(OnOff::On) || args.clock_drift.is_some() || args.times.is_some() {
         bail!("--level {} does not look at the clock", level.name());
     }
@@ -67,14 +69,18 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
     }
     let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
+    start_threads(&args.limits)?;
     let bounds = &args.limits.bounds;
     let budget = limits::budget(bounds, start)?;
     let work = {
         let (args, budget) = (args.clone(), budget.clone());
         move || {
+            let reading = Instant::now();
             let parsed = load(&args.history, &args.read, &budget)?;
             let parsed = assumed(parsed, &args.assume)?;
-            let verdict = check(&parsed.history, spec, &budget)?;
+            let mut phases = vec![(Phase::Parse.name(), reading.elapsed())];
+            let (verdict, checked) = check_timed(&parsed.history, spec, &budget)?;
+            phases.extend(checked.map(|(phase, time)| (phase.name(), time)));
             let found = if args.wants_anomalies() {
                 let traced = TracedHistory::new(&parsed.history);
                 let found = anomalies::find(traced.meaning(), &budget)?.ok();
@@ -82,13 +88,16 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             } else {
                 (None, None)
             };
-            Ok((parsed, verdict, found))
+            Ok((parsed, verdict, phases, found))
         }
     };
-    let (parsed, verdict, (found, traces)) = match within(&budget, work) {
-        Ok((parsed, verdict, found)) => (Some(parsed), verdict, found),
+    let (parsed, verdict, phases, (found, traces)) = match within(&budget, work) {
+        Ok((parsed, verdict, phases, found)) => (Some(parsed), verdict, phases, found),
         Err(error) => match limits::stopped(&error) {
-            Some(reason) => (None, WeakVerdict::Unknown(reason.clone()), (None, None)),
+            Some(reason) => {
+                let verdict = WeakVerdict::Unknown(reason.clone());
+                (None, verdict, Vec::new(), (None, None))
+            }
             None => return Err(error),
         },
     };
@@ -104,6 +113,7 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
         traced: traced.as_ref(),
         verdict: &verdict,
         subject: subject(&args.history, history),
+        phases,
         found: found.as_ref(),
         expected,
     };
@@ -234,6 +244,8 @@ struct Weak<'a> {
     traced: Option<&'a TracedHistory<'a>>,
     verdict: &'a WeakVerdict,
     subject: String,
+    /// What took how long.
+    phases: Vec<(&'static str, Duration)>,
     /// Every class of anomaly, where they were looked for.
     found: Option<&'a Found>,
     expected: Expected,
@@ -495,6 +507,11 @@ impl Weak<'_> {
                 "seconds": start.elapsed().as_secs_f64(),
                 "cpu_seconds": processor::seconds(),
                 "peak_memory_bytes": memory::peak(),
+                "phases": self.phases.iter().map(|(name, time)| json!({
+                    "name": name,
+                    "seconds": time.as_secs_f64(),
+                    "cpu_seconds": null,
+                })).collect::<Vec<Value>>(),
             },
         });
         if let Some(history) = self.history {
@@ -524,6 +541,7 @@ impl Weak<'_> {
                 None if !evidence.is_null() => document["cases"] = evidence,
                 None => {}
             }
+            document["counterexample"] = counterexample_json(history, self.verdict).into();
         }
         if let (WeakVerdict::Satisfied(_, sources), Some(history)) = (self.verdict, self.history)
             && !sources.is_empty()

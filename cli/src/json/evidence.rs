@@ -28,7 +28,7 @@ pub(super) struct TxnView {
 }
 
 /// A name as its producer wrote it: a number, a text, or null.
-fn token(history: &History, token: Token) -> Value {
+pub fn token(history: &History, token: Token) -> Value {
     match token {
         Token::Nil => Value::Null,
         Token::Int(number) => number.into(),
@@ -229,6 +229,7 @@ fn step_view(history: &History, step: &Step) -> Value {
         StepReason::RealTime => json!({"reason": "rt"}),
         StepReason::Stated { edge } => json!({
             "reason": "given",
+            "edge": edge,
             "name": history.given_edges().get(edge as usize).map(|it| &it.name),
         }),
         StepReason::Wr { key: of, value } => json!({

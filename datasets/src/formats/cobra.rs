@@ -71,6 +71,7 @@ fn read_by_write_id(
         builder.initial_everywhere(Token::Int(initial));
     }
     let mut feed = Feed::default();
+    feed.claims.reserve(n_ops(logs) / 2);
     for log in logs {
         let session = builder.session(Token::Int(log.session));
         walk(log.input, layout, |record, at| {
@@ -295,6 +296,11 @@ fn mark(
 }
 
 fn reserve(logs: &[SessionLog<'_>], builder: &mut HistoryBuilder) {
+    builder.reserve_ops(n_ops(logs));
+}
+
+/// How many operations there are, if all are reads; where many are writes, which are shorter, there are some more.
+fn n_ops(logs: &[SessionLog<'_>]) -> usize {
     let bytes: usize = logs.iter().map(|log| log.input.bytes.len()).sum();
-    builder.reserve_ops(bytes / 33);
+    bytes / 33
 }

@@ -30,6 +30,11 @@ pub(super) struct Claims {
 }
 
 impl Claims {
+    /// Makes room for this many versions.
+    pub(super) fn reserve(&mut self, n_versions: usize) {
+        self.versions.reserve(n_versions);
+    }
+
     /// A transaction wrote this version.
     #[inline]
     pub(super) fn written(&mut self, value: ValueId, txn: i64, input: Input<'_>, at: usize) {

@@ -1,4 +1,4 @@
-//! The store: versions by commit, snapshots, and the three promises.
+//! The store: versions by commit, snapshots, and the four promises.
 //!
 //! - `serializable`: optimistic concurrency control with backward validation (Kung and Robinson 1981). A transaction reads the
 //!   snapshot of its begin. One that writes commits only if nothing that it read has been overwritten since, so it could
@@ -6,6 +6,8 @@
 //!   history is strictly serializable, in the order of these points.
 //! - `snapshot`: reads the snapshot of its begin, and commits only if nobody else has committed a write of a key that it wrote
 //!   (first committer wins, Berenson et al. 1995). Lost updates cannot happen; write skews can.
+//! - `prefix-consistent`: reads the snapshot of its begin, and commits whatever others wrote meanwhile, so updates can be lost. Only
+//!   appends to a list that has grown since do not: what it read of the list after its own append would be no prefix of it.
 //! - `read-committed`: reads whatever is committed at that moment, and always commits.
 //!
 //! A delete leaves a version too, its tombstone. A range query reads every key of its range, also those that have no version
@@ -19,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Key;
 use super::bug::{Bug, Bugs};
-use super::isolation::Isolation;
+use super::isolation::{AskedIsolation, Isolation};
 use super::record::{Record, StoreEvent, StoredRow};
 use super::schema::{Cells, Where};
 
@@ -130,8 +132,8 @@ impl Pending {
 /// A transaction that has begun.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
-    /// What it was promised.
-    isolation: Isolation,
+    /// What it asked for, and was promised.
+    asked: AskedIsolation,
     snapshot: u64,
     begin: i64,
     /// Keys of which it read what others wrote.
@@ -239,17 +241,17 @@ impl Store {
     }
 
     pub(super) fn begin(&mut self) -> Open {
-        self.begin_at(self.isolation)
+        self.begin_at(self.isolation.into())
     }
 
     /// Begins a transaction that is promised this.
-    pub(super) fn begin_at(&mut self, isolation: Isolation) -> Open {
+    pub(super) fn begin_at(&mut self, asked: AskedIsolation) -> Open {
         let mut snapshot = self.n_commits;
         if self.bugs.strikes(Bug::StaleSnapshot) {
             snapshot = snapshot.saturating_sub(self.bugs.lag());
         }
         Open {
-            isolation,
+            asked,
             snapshot,
             begin: self.tick(),
             read: Vec::new(),
@@ -264,8 +266,10 @@ impl Store {
 
     /// What a transaction may see of others now.
     pub(super) fn visible(&self, open: &Open) -> u64 {
-        match open.isolation {
-            Isolation::Serializable | Isolation::Snapshot => open.snapshot,
+        match open.asked.isolation {
+            Isolation::Serializable | Isolation::Snapshot | Isolation::PrefixConsistent => {
+                open.snapshot
+            }
             Isolation::ReadCommitted => self.n_commits,
         }
     }
@@ -493,7 +497,7 @@ impl Store {
             let mut versions = self.keys.range(low..=high);
             versions.any(|(_, versions)| versions.has_newer(open.snapshot))
         };
-        match open.isolation {
+        match open.asked.isolation {
             Isolation::Serializable => {
                 let is_stale = || {
                     open.read.iter().any(newer)
@@ -503,6 +507,10 @@ impl Store {
                 !open.pending.is_empty() && is_stale()
             }
             Isolation::Snapshot => open.pending.iter().any(|write| newer(&write.key)),
+            Isolation::PrefixConsistent => {
+                let mut appends = open.pending.iter().filter(|it| it.sort == Sort::Append);
+                appends.any(|write| newer(&write.key))
+            }
             Isolation::ReadCommitted => false,
         }
     }
@@ -543,7 +551,7 @@ impl Store {
         let end = self.tick();
         self.records.push(Record {
             client,
-            isolation: open.isolation,
+            asked: open.asked,
             status,
             begin: open.begin,
             end,

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use kingsnake_history::level::Model;
 use kingsnake_history::rng::Rng;
+use kingsnake_history::weak::WeakLevel;
 use thiserror::Error;
 
 /// What the store promises.
@@ -13,20 +15,23 @@ pub enum Isolation {
     Serializable,
     /// Everybody reads a snapshot, and writers of one key do not overlap.
     Snapshot,
+    /// Everybody reads a snapshot; of writers of one key that overlap, the last to commit wins.
+    PrefixConsistent,
     /// Everybody reads what is committed.
     ReadCommitted,
 }
 
 /// No isolation has this name.
 #[derive(Clone, Debug, Error)]
-#[error("no isolation {0:?}; there are serializable, snapshot, read-committed")]
+#[error("no isolation {0:?}; there are serializable, snapshot, prefix-consistent, read-committed")]
 pub struct UnknownIsolation(String);
 
 impl Isolation {
     /// Every isolation, strongest first.
-    pub const ALL: [Isolation; 3] = [
+    pub const ALL: [Isolation; 4] = [
         Isolation::Serializable,
         Isolation::Snapshot,
+        Isolation::PrefixConsistent,
         Isolation::ReadCommitted,
     ];
 
@@ -35,6 +40,7 @@ impl Isolation {
         match self {
             Isolation::Serializable => "serializable",
             Isolation::Snapshot => "snapshot",
+            Isolation::PrefixConsistent => "prefix-consistent",
             Isolation::ReadCommitted => "read-committed",
         }
     }
@@ -55,24 +61,84 @@ impl FromStr for Isolation {
     }
 }
 
-impl Isolation {
-    /// The name that a transaction of a mix asks for, as databases spell it.
-    pub fn recorded(self) -> &'static str {
-        match self {
+/// What a transaction of a mix asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedIsolation {
+    /// The name that is recorded: a level's, or as databases spell it.
+    pub name: &'static str,
+    /// What the store promises it: this, or less than it can do.
+    pub isolation: Isolation,
+}
+
+/// Every name that a transaction can ask for. The store runs a level at the weakest promise that keeps it. What `repeatable read` and
+/// `read uncommitted` mean differs between databases; these are `PostgreSQL`'s meanings.
+const ASKED: [(&str, Isolation); 13] = [
+    ("serializable", Isolation::Serializable),
+    ("snapshot", Isolation::Snapshot),
+    ("snapshot isolation", Isolation::Snapshot),
+    ("repeatable read", Isolation::Snapshot),
+    ("read committed", Isolation::ReadCommitted),
+    ("read uncommitted", Isolation::ReadCommitted),
+    ("ser", Isolation::Serializable),
+    ("si", Isolation::Snapshot),
+    ("pc", Isolation::PrefixConsistent),
+    ("cc", Isolation::PrefixConsistent),
+    ("ra", Isolation::PrefixConsistent),
+    ("rc-so", Isolation::ReadCommitted),
+    ("rc", Isolation::ReadCommitted),
+];
+
+impl AskedIsolation {
+    /// Of a name, as databases or this program spell it.
+    fn named(typed: &str) -> Result<Self, NoMix> {
+        let typed = typed.trim_matches('"').to_lowercase();
+        let spelt = |name: &str| name.replace(['-', '_'], " ");
+        let of = |wanted: &str| {
+            let mut all = ASKED.into_iter();
+            let found = all.find(|(name, _)| spelt(name) == spelt(wanted));
+            found.map(|(name, isolation)| AskedIsolation { name, isolation })
+        };
+        let by_alias = || typed.parse::<WeakLevel>().ok().and_then(|it| of(it.name()));
+        of(&typed).or_else(by_alias).ok_or_else(|| {
+            if typed == Model::Psi.name() {
+                NoMix::Psi
+            } else {
+                NoMix::NoIsolation(typed.clone())
+            }
+        })
+    }
+}
+
+impl From<Isolation> for AskedIsolation {
+    fn from(isolation: Isolation) -> Self {
+        let name = match isolation {
             Isolation::Serializable => "serializable",
             Isolation::Snapshot => "snapshot",
+            Isolation::PrefixConsistent => "pc",
             Isolation::ReadCommitted => "read committed",
-        }
+        };
+        AskedIsolation { name, isolation }
     }
+}
+
+fn asked_names() -> String {
+    let shown = |(name, _): (&str, Isolation)| {
+        if name.contains(' ') {
+            format!("{name:?}")
+        } else {
+            name.to_owned()
+        }
+    };
+    ASKED.map(shown).join(", ")
 }
 
 /// Which isolation transactions ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IsolationMix {
     /// So many of a hundred ask for each.
-    Shares(Vec<(Isolation, usize)>),
+    Shares(Vec<(AskedIsolation, usize)>),
     /// Each kind of a workload's transactions asks for one; `*` is every other kind.
-    Kinds(Vec<(String, Isolation)>),
+    Kinds(Vec<(String, AskedIsolation)>),
 }
 
 /// The name of every kind that has no name of its own in a mix.
@@ -92,8 +158,14 @@ pub enum NoMix {
     )]
     NoOthers,
     /// No such isolation.
-    #[error("no isolation {0:?}; there are serializable, snapshot, \"read committed\"")]
+    #[error("no isolation {0:?}; there are {names}", names = asked_names())]
     NoIsolation(String),
+    /// Not a level of one transaction.
+    #[error(
+        "psi is a level of whole histories, so no transaction asks for it beside others; there are {}",
+        asked_names()
+    )]
+    Psi,
     /// The shares are not percentages of all.
     #[error("the shares of a mix add up to 100, and these to {0}")]
     NotAll(usize),
@@ -113,9 +185,9 @@ impl FromStr for IsolationMix {
         if !parts.iter().any(|it| is_share(&it)) {
             let kinds = parts.iter().map(|&(part, kind, name)| match kind {
                 "" => Err(NoMix::NoShare(part.to_owned())),
-                kind => Ok((kind.to_lowercase(), named(name)?)),
+                kind => Ok((kind.to_lowercase(), AskedIsolation::named(name)?)),
             });
-            let kinds: Vec<(String, Isolation)> = kinds.collect::<Result<_, _>>()?;
+            let kinds: Vec<(String, AskedIsolation)> = kinds.collect::<Result<_, _>>()?;
             if !kinds.iter().any(|it| it.0 == OTHER_KINDS) {
                 return Err(NoMix::NoOthers);
             }
@@ -123,9 +195,9 @@ impl FromStr for IsolationMix {
         }
         let shares = parts.iter().map(|&(part, name, share)| {
             let share = share.parse().map_err(|_| NoMix::NoShare(part.to_owned()))?;
-            Ok((named(name)?, share))
+            Ok((AskedIsolation::named(name)?, share))
         });
-        let shares: Vec<(Isolation, usize)> = shares.collect::<Result<_, _>>()?;
+        let shares: Vec<(AskedIsolation, usize)> = shares.collect::<Result<_, _>>()?;
         match shares.iter().map(|it| it.1).sum() {
             100 => Ok(IsolationMix::Shares(shares)),
             other => Err(NoMix::NotAll(other)),
@@ -133,27 +205,15 @@ impl FromStr for IsolationMix {
     }
 }
 
-/// The isolation of a name, as databases or this program spell it.
-fn named(name: &str) -> Result<Isolation, NoMix> {
-    let name = name.trim_matches('"').to_lowercase();
-    let is_named = |it: &Isolation| {
-        name == it.recorded()
-            || name == it.name()
-            || *it == Isolation::Snapshot && name == "snapshot isolation"
-    };
-    let found = Isolation::ALL.into_iter().find(is_named);
-    found.ok_or(NoMix::NoIsolation(name))
-}
-
 impl IsolationMix {
     /// The isolation of one transaction of a kind.
-    pub(super) fn draw(&self, kind: &str, rng: &mut Rng) -> Isolation {
+    pub(super) fn draw(&self, kind: &str, rng: &mut Rng) -> AskedIsolation {
         match self {
             IsolationMix::Kinds(kinds) => {
                 let of = |name: &str| kinds.iter().find(|it| it.0 == name).map(|it| it.1);
                 of(kind)
                     .or_else(|| of(OTHER_KINDS))
-                    .unwrap_or(Isolation::Serializable)
+                    .unwrap_or(Isolation::Serializable.into())
             }
             IsolationMix::Shares(shares) => {
                 let mut left = rng.below(100);
@@ -166,6 +226,20 @@ impl IsolationMix {
                 shares[shares.len() - 1].0
             }
         }
+    }
+
+    /// The names that transactions ask for and that no level has: what they stand for is for `--isolation-map` to say.
+    pub fn ambiguous(&self) -> Vec<(&'static str, Model)> {
+        let asked: Vec<&str> = match self {
+            IsolationMix::Shares(shares) => shares.iter().map(|it| it.0.name).collect(),
+            IsolationMix::Kinds(kinds) => kinds.iter().map(|it| it.1.name).collect(),
+        };
+        let meant = [
+            ("repeatable read", Model::Si),
+            ("read uncommitted", Model::RcSo),
+        ];
+        let is_asked = |it: &(&str, Model)| asked.contains(&it.0);
+        meant.into_iter().filter(is_asked).collect()
     }
 
     /// A kind of the mix that a workload does not have.
@@ -190,12 +264,28 @@ mod tests {
     }
 
     #[test]
+    fn every_level_of_a_transaction_can_be_asked_for() {
+        for model in Model::MIXED {
+            let asked = AskedIsolation::named(model.name());
+            assert_eq!(asked.map(|it| it.name), Ok(model.name()));
+        }
+        for level in WeakLevel::ALL {
+            for name in level.names() {
+                let asked = AskedIsolation::named(name).map(|it| it.name);
+                let sql = *name == "read-committed" && asked == Ok("read committed");
+                assert!(sql || asked == Ok(level.name()), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn a_mix_by_kinds_gives_each_kind_its_isolation() {
         let typed = "payment=serializable,*=\"read committed\"";
         let mix: IsolationMix = typed.parse().expect("it is a mix");
         let mut rng = Rng::new(0);
-        assert_eq!(mix.draw("payment", &mut rng), Isolation::Serializable);
-        assert_eq!(mix.draw("delivery", &mut rng), Isolation::ReadCommitted);
+        let mut drawn = |kind| mix.draw(kind, &mut rng).isolation;
+        assert_eq!(drawn("payment"), Isolation::Serializable);
+        assert_eq!(drawn("delivery"), Isolation::ReadCommitted);
         assert_eq!(mix.unknown_kind(&["payment", "delivery"]), None);
         assert_eq!(mix.unknown_kind(&["tweet"]), Some("payment"));
     }
@@ -207,6 +297,8 @@ mod tests {
         assert!(wrong("payment=serializable").is_err_and(|it| it.contains("*=NAME")));
         assert!(wrong("payment=chaos,*=snapshot").is_err_and(|it| it.contains("no isolation")));
         assert!(wrong("chaos=100").is_err_and(|it| it.contains("no isolation")));
+        assert!(wrong("chaos=100").is_err_and(|it| it.contains("\"read uncommitted\", ser, si")));
+        assert!(wrong("psi=100").is_err_and(|it| it.contains("whole histories")));
         assert!(wrong("serializable=30,snapshot=60").is_err_and(|it| it.contains("to 90")));
     }
 }

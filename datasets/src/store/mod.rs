@@ -18,7 +18,7 @@ mod table;
 
 pub use bug::{Bug, BugRate, UnknownBug};
 pub use fault::{Breaks, Fault, UnknownFault};
-pub use isolation::{Isolation, IsolationMix, NoMix, UnknownIsolation};
+pub use isolation::{AskedIsolation, Isolation, IsolationMix, NoMix, UnknownIsolation};
 pub use record::Recorded;
 pub use run::{RunError, StoreRun};
 pub use schema::{Cells, Change, ColumnOf, NULL, Schema, TableOf, Test, Where, key};

@@ -8,7 +8,7 @@ use kingsnake_history::model::{
 
 use super::Key;
 use super::engine::INITIAL;
-use super::isolation::Isolation;
+use super::isolation::AskedIsolation;
 use super::schema::{Cells, Schema, Where};
 use super::table::Writer;
 use crate::workloads::WorkloadKind;
@@ -77,7 +77,7 @@ pub(super) struct Chosen {
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) client: usize,
-    pub(super) isolation: Isolation,
+    pub(super) asked: AskedIsolation,
     pub(super) status: Status,
     pub(super) begin: i64,
     pub(super) end: i64,
@@ -135,7 +135,7 @@ impl Recorded {
                 builder.times(Some(record.begin), Some(record.end));
             }
             if self.is_mixed {
-                let asked = builder.text(record.isolation.recorded());
+                let asked = builder.text(record.asked.name);
                 builder.isolation(asked);
             }
             if self.kind == WorkloadKind::Table {

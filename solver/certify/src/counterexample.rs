@@ -1,7 +1,7 @@
 //! Checks a counterexample of any kind. Where it has cases of what took effect, each is checked in the history that the case is about.
 
 use super::Refusal;
-use super::refutation::{check_findings, check_proof_within};
+use super::refutation::{check_broken, check_proof_within};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::Spec;
 use kingsnake_history::model::{History, Status};
@@ -15,7 +15,7 @@ pub fn check_counterexample(
     budget: &Budget,
 ) -> Result<(), Refusal> {
     match counterexample {
-        Counterexample::Local(findings) => check_findings(history, findings),
+        Counterexample::Local(findings) => check_broken(history, spec, findings),
         Counterexample::Cyclic(proof) => check_proof_within(history, spec, proof, budget),
         Counterexample::Stuck(_) => Err(Refusal::Refutation("only registers get stuck".to_owned())),
         Counterexample::EitherWay {

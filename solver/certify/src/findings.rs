@@ -4,6 +4,7 @@ use super::Refusal;
 use super::assumed::is_stale;
 use super::meaning::{Meaning, Version, read_by, written, written_by};
 use super::rows::{Sight, covers, is_hidden, is_nothing, sight};
+use kingsnake_history::level::Spec;
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
@@ -27,6 +28,21 @@ pub fn check_findings(history: &History, findings: &[Finding]) -> Result<(), Ref
         }
     }
     Ok(())
+}
+
+/// Checks findings, and that each breaks the level of its transaction.
+pub fn check_broken(history: &History, spec: Spec, findings: &[Finding]) -> Result<(), Refusal> {
+    check_findings(history, findings)?;
+    let is_allowed = |it: &&Finding| !it.breaks(spec.model_of(history, it.txn));
+    match findings.iter().find(is_allowed) {
+        None => Ok(()),
+        Some(finding) => Err(Refusal::Refutation(format!(
+            "transaction {}, operation {}: {:?} is allowed at this level",
+            history.txn_name(finding.txn),
+            finding.op,
+            finding.anomaly
+        ))),
+    }
 }
 
 struct Scene<'h> {

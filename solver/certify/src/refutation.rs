@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Refusal;
 use super::clock::window;
 use super::families::Families;
-pub use super::findings::check_findings;
+pub use super::findings::{check_broken, check_findings};
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
 use super::weak_reads::Wary;

@@ -4,8 +4,9 @@ use super::Refusal;
 use super::assumed::is_founded;
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
-use super::refutation::check_findings;
+use super::refutation::check_broken;
 use super::weak_reads::{External, ReadsOf, Wary, certain_externals};
+use kingsnake_history::level::Spec;
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_history::weak::{
     CommitReason, CommitStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
@@ -18,7 +19,14 @@ pub fn check_violation(
     verdict: &WeakVerdict,
 ) -> Result<(), Refusal> {
     match verdict {
-        WeakVerdict::Local(findings) => check_findings(history, findings),
+        WeakVerdict::Local(findings) => {
+            let at_level = Spec {
+                model: spec.level.into(),
+                session_order: spec.session_order,
+                real_time: None,
+            };
+            check_broken(history, at_level, findings)
+        }
         WeakVerdict::EitherWay {
             txn,
             lost,

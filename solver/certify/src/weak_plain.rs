@@ -17,7 +17,7 @@ use kingsnake_history::model::{History, KeyId, SessionId, Status, TxnId};
 use kingsnake_history::weak::WeakSpec;
 
 /// Histories of fewer operations than this are checked on one core.
-const ALONE: usize = 100_000;
+const ALONE: usize = 20_000;
 
 /// The most cores that are used: each takes room for every key and every transaction.
 const MAX_PARTS: usize = 4;
@@ -166,21 +166,19 @@ impl<'h> Prepared<'h> {
                 .try_for_each(|txns| part.session(txns.clone()))
         };
         let parts = parts(self.history);
-        if let [sessions] = parts.as_slice() {
-            part(sessions)?;
-        } else {
-            let part = &part;
-            std::thread::scope(|scope| {
-                let checks = parts
-                    .iter()
-                    .map(|sessions| scope.spawn(move || part(sessions)));
-                let checks: Vec<_> = checks.collect();
-                let mut checks = checks.into_iter().map(std::thread::ScopedJoinHandle::join);
-                checks.try_for_each(|done| {
-                    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-            })?;
-        }
+        let part = &part;
+        std::thread::scope(|scope| {
+            let (here, elsewhere) = parts.split_first().expect("there is one");
+            let elsewhere = elsewhere
+                .iter()
+                .map(|sessions| scope.spawn(move || part(sessions)));
+            let elsewhere: Vec<_> = elsewhere.collect();
+            part(here)?;
+            elsewhere.into_iter().try_for_each(|check| {
+                let done = check.join();
+                done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })?;
         check_lists(self.history, order)
     }
 }

@@ -2,6 +2,9 @@
 
 use kingsnake_history::model::{History, KeyId, TxnId};
 
+/// Fewer writers than this are sorted on one core.
+const ALONE: usize = 100_000;
+
 /// The writers of every key, each key's in one stretch, in the sequence in which they were given.
 pub(super) struct KeyWriters {
     start: Vec<u32>,
@@ -56,10 +59,15 @@ impl KeyWriters {
                 writers[at(key)..at(key + 1)].sort_unstable();
             }
         };
-        std::thread::scope(|scope| {
-            scope.spawn(|| sort(0, n_keys / 2, low));
+        if self.writers.len() < ALONE {
+            sort(0, n_keys / 2, low);
             sort(n_keys / 2, n_keys, high);
-        });
+        } else {
+            std::thread::scope(|scope| {
+                scope.spawn(|| sort(0, n_keys / 2, low));
+                sort(n_keys / 2, n_keys, high);
+            });
+        }
         KeyWriters {
             start: self.start.clone(),
             writers,

@@ -164,6 +164,26 @@ pub enum LocalAnomaly {
     CyclicVersions,
 }
 
+impl LocalAnomaly {
+    /// Every one of them.
+    pub const ALL: [LocalAnomaly; 14] = [
+        LocalAnomaly::ThinAirRead,
+        LocalAnomaly::AbortedRead,
+        LocalAnomaly::IntermediateRead,
+        LocalAnomaly::FutureRead,
+        LocalAnomaly::NotMyOwnWrite,
+        LocalAnomaly::NotMyLastWrite,
+        LocalAnomaly::NonRepeatableRead,
+        LocalAnomaly::InternalInconsistency,
+        LocalAnomaly::DuplicateElements,
+        LocalAnomaly::IncompatibleOrder,
+        LocalAnomaly::AbortedVersion,
+        LocalAnomaly::MissingRow,
+        LocalAnomaly::ScatteredAppends,
+        LocalAnomaly::CyclicVersions,
+    ];
+}
+
 impl Finding {
     /// The weakest level that it breaks; so it breaks all that are stronger. Read committed allows two statements of a
     /// transaction to read a key differently; one statement is atomic even there.

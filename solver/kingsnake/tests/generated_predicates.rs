@@ -24,7 +24,12 @@ fn n_histories() -> u64 {
 /// A run of many clients on few rows; the seed draws all that can be drawn.
 fn run(seed: u64) -> (&'static str, StoreRun) {
     let workload = ["tpcc-predicates", "twitter-predicates"][seed as usize % 2];
-    let isolation = Isolation::ALL[seed as usize / 2 % 3];
+    let isolations = [
+        Isolation::Serializable,
+        Isolation::Snapshot,
+        Isolation::ReadCommitted,
+    ];
+    let isolation = isolations[seed as usize / 2 % 3];
     let run = StoreRun {
         n_txns: 20 + (seed as usize * 37) % 200,
         n_clients: 2 + seed as usize % 9,
@@ -54,7 +59,7 @@ fn generated_histories_with_predicates_are_decided_and_promises_hold() {
             let promised = match run.isolation {
                 Isolation::Serializable => run.predicate_locks && level != Level::Si,
                 Isolation::Snapshot => level != Level::Ser,
-                Isolation::ReadCommitted => false,
+                Isolation::PrefixConsistent | Isolation::ReadCommitted => false,
             };
             match Checker::new().level(level).check(&history) {
                 Ok(Verdict::Satisfied(_)) => tally.satisfied += 1,

@@ -1,6 +1,8 @@
 //! Weak levels where a transaction of unknown end is in doubt: checked as if it had taken effect and as if it had not, as
 //! `crate::either_way` does at the other levels.
 
+use std::time::{Duration, Instant};
+
 use super::{WeakSpec, WeakVerdict, certify, certify_prepared, decide_and_prepare, holds};
 use crate::budget::Budget;
 use crate::check::CheckError;
@@ -10,24 +12,38 @@ use crate::resolve::ResolveError;
 /// How many counterexamples are kept for other cases.
 const KEPT: usize = 64;
 
+/// What the cases of a history have in common.
+#[derive(Default)]
+pub(super) struct Cases {
+    /// Counterexamples that may hold in another case.
+    learned: Vec<WeakVerdict>,
+    /// How long deciding took, and checking again.
+    pub(super) decide: Duration,
+    pub(super) certify: Duration,
+}
+
 /// Checks a history, which may be a case of what took effect in another. What other cases learned is tried first where the
 /// history is split.
 pub(super) fn check_case(
     history: &History,
     spec: WeakSpec,
     budget: &Budget,
-    learned: &mut Vec<WeakVerdict>,
+    cases: &mut Cases,
 ) -> Result<WeakVerdict, CheckError> {
+    let start = Instant::now();
     let (decided, prepared) = decide_and_prepare(history, spec, budget);
+    cases.decide += start.elapsed();
     let verdict = match decided {
         Ok(verdict) => verdict,
         Err(ResolveError::Stopped(reason)) => WeakVerdict::Unknown(reason),
         Err(error) => match error.unsettled() {
-            Some(txn) => return check_either_way(history, spec, txn, budget, learned),
+            Some(txn) => return check_either_way(history, spec, txn, budget, cases),
             None => return Err(error.into()),
         },
     };
+    let start = Instant::now();
     certify_prepared(history, spec, &verdict, prepared.as_ref())?;
+    cases.certify += start.elapsed();
     Ok(verdict)
 }
 
@@ -37,17 +53,17 @@ fn check_either_way(
     spec: WeakSpec,
     txn: TxnId,
     budget: &Budget,
-    learned: &mut Vec<WeakVerdict>,
+    cases: &mut Cases,
 ) -> Result<WeakVerdict, CheckError> {
     let mut check_as = |end| {
         let case = history.with_status(txn, end);
-        let known = learned.iter().rev();
+        let known = cases.learned.iter().rev();
         if let Some(known) = known.into_iter().find(|it| holds(&case, spec, it).is_ok()) {
             return Ok(known.clone());
         }
-        let verdict = check_case(&case, spec, budget, learned)?;
-        if verdict.is_violated() && learned.len() < KEPT {
-            learned.push(verdict.clone());
+        let verdict = check_case(&case, spec, budget, cases)?;
+        if verdict.is_violated() && cases.learned.len() < KEPT {
+            cases.learned.push(verdict.clone());
         }
         Ok::<_, CheckError>(verdict)
     };

@@ -19,6 +19,8 @@ pub use kingsnake_history::weak::{
     WeakVerdict,
 };
 
+use std::time::Duration;
+
 use kingsnake_certify::Refusal;
 use kingsnake_certify::weak_cycle::check_violation;
 use kingsnake_certify::weak_plain::Prepared;
@@ -31,6 +33,7 @@ use crate::budget::{Budget, StopReason};
 use crate::check::CheckError;
 use crate::level::Spec;
 use crate::model::History;
+use crate::progress::Phase;
 use crate::resolve::{Node, ResolveError, Resolved, resolve_program};
 
 /// Checks a history at a weak level. The answer has been checked again.
@@ -39,11 +42,26 @@ pub fn check(
     spec: WeakSpec,
     budget: &Budget,
 ) -> Result<WeakVerdict, CheckError> {
-    either_way::check_case(history, spec, budget, &mut Vec::new())
+    check_timed(history, spec, budget).map(|(verdict, _)| verdict)
+}
+
+/// The same, and how long each phase took. Where two cores read a history at a time, both are in the first.
+pub fn check_timed(
+    history: &History,
+    spec: WeakSpec,
+    budget: &Budget,
+) -> Result<(WeakVerdict, [(Phase, Duration); 2]), CheckError> {
+    let mut cases = either_way::Cases::default();
+    let verdict = either_way::check_case(history, spec, budget, &mut cases)?;
+    let phases = [
+        (Phase::Decide, cases.decide),
+        (Phase::Certify, cases.certify),
+    ];
+    Ok((verdict, phases))
 }
 
 /// Histories of fewer operations than this are decided and read again one after the other.
-const ALONE: usize = 100_000;
+const ALONE: usize = 20_000;
 
 /// Decides a history, and meanwhile reads it a second time for checking the answer.
 fn decide_and_prepare<'h>(
@@ -54,10 +72,14 @@ fn decide_and_prepare<'h>(
     if history.n_ops() < ALONE {
         return (decide(history, spec, budget), None);
     }
-    rayon::join(
-        || decide(history, spec, budget),
-        || Prepared::of(history, spec),
-    )
+    // A thread of its own starts sooner than a pool of them, which small histories do not need.
+    std::thread::scope(|scope| {
+        let prepared = scope.spawn(|| Prepared::of(history, spec));
+        let decided = decide(history, spec, budget);
+        let prepared = prepared.join();
+        let prepared = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (decided, prepared)
+    })
 }
 
 /// Checks an answer again.

@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::quick::{Pair, Plain, QuickRules};
 use crate::budget::{Poll, StopReason};
 use crate::model::KeyId;
@@ -78,14 +76,14 @@ impl<const N: usize> Clocks<N> {
         for (at, &node) in order.iter().enumerate() {
             place[node as usize] = at as u32;
         }
-        let (rows, writers) = rayon::join(
+        let (rows, writers) = plain.both(
             || rows(plain, &order, &session),
             || sorted_places(plain, &place),
         );
         let rows = rows?;
-        let missed = rows.par_iter().map(|row| missed(sessions, row, &place));
+        let missed = plain.each(&rows, |row: &[Node; N]| missed(sessions, row, &place));
         Ok(Some(Clocks {
-            missed: missed.collect(),
+            missed,
             rows,
             starts: sessions.iter().map(|nodes| nodes.start).collect(),
             session,
@@ -194,9 +192,8 @@ fn missed<const N: usize>(sessions: &[Range<Node>], row: &[Node; N], place: &[u3
 
 /// The places of the writers of each key, sorted, where its versions stand.
 fn sorted_places(plain: &Plain<'_, impl QuickRules>, place: &[u32]) -> Vec<u32> {
-    let writers = plain.versions.all_writers().par_iter();
-    let places = writers.map(|&it| place.get(it as usize).copied().unwrap_or(0));
-    let mut places: Vec<u32> = places.collect();
+    let place = |it: &Node| place.get(*it as usize).copied().unwrap_or(0);
+    let mut places: Vec<u32> = plain.each(plain.versions.all_writers(), place);
     sort_keys(plain, 0..plain.versions.n_keys() as u32, &mut places);
     places
 }

@@ -16,7 +16,7 @@ use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId, Versions};
 /// The first commits before the second.
 pub type Pair = (Node, Node);
 
-/// Fewer reads than this are looked at on one core.
+/// Fewer reads than this are looked at on one core, without a pool of threads, which takes time to start.
 const ALONE: usize = 50_000;
 
 /// Up to where things are compared one by one; beyond, they are looked up.
@@ -143,17 +143,21 @@ impl<'a, R: QuickRules> Plain<'a, R> {
     ) -> Self {
         let (versions, reads) = (resolved.versions(), resolved.reads());
         let n_reads = reads.n_reads();
-        let ((writer, key), (written_start, written)) = rayon::join(
-            || {
-                let all = 0..n_reads;
-                let writer = all.clone().into_par_iter();
-                let writer = writer.map(|read| versions.writer(reads.version(read)));
-                let key = all.into_par_iter();
-                let key = key.map(|read| versions.key(reads.version(read)));
-                (writer.collect(), key.collect())
-            },
-            || written(resolved),
-        );
+        let writer = |read| versions.writer(reads.version(read));
+        let key = |read| versions.key(reads.version(read));
+        let all = 0..n_reads;
+        let ((writer, key), (written_start, written)) = if n_reads < ALONE {
+            let writer = all.clone().map(writer).collect();
+            ((writer, all.map(key).collect()), written(resolved))
+        } else {
+            rayon::join(
+                || {
+                    let writer = all.clone().into_par_iter().map(writer).collect();
+                    (writer, all.into_par_iter().map(key).collect())
+                },
+                || written(resolved),
+            )
+        };
         let mut is_first = vec![false; resolved.n_txns()];
         for nodes in resolved.sessions() {
             if let Some(is_first) = is_first.get_mut(nodes.start as usize) {
@@ -200,9 +204,43 @@ impl<'a, R: QuickRules> Plain<'a, R> {
     }
 
     fn n_parts(&self) -> usize {
-        match self.writer.len() {
-            0..ALONE => 1,
-            _ => rayon::current_num_threads().max(1),
+        if self.is_small() {
+            1
+        } else {
+            rayon::current_num_threads().max(1)
+        }
+    }
+
+    fn is_small(&self) -> bool {
+        self.writer.len() < ALONE
+    }
+
+    /// Does two things, at a time where there is enough to do.
+    pub(super) fn both<A: Send, B: Send>(
+        &self,
+        first: impl FnOnce() -> A + Send,
+        second: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        if self.is_small() {
+            (first(), second())
+        } else {
+            rayon::join(first, second)
+        }
+    }
+
+    /// What a function makes of each item, several at a time where there is enough to do.
+    pub(super) fn each<T: Send, U: Send, C>(
+        &self,
+        items: impl IntoIterator<Item = T> + IntoParallelIterator<Item = T>,
+        make: impl Fn(T) -> U + Sync + Send,
+    ) -> C
+    where
+        C: FromIterator<U> + FromParallelIterator<U>,
+    {
+        if self.is_small() {
+            items.into_iter().map(make).collect()
+        } else {
+            items.into_par_iter().map(make).collect()
         }
     }
 
@@ -214,7 +252,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
         let (n_txns, n_parts) = (self.resolved.n_txns(), self.n_parts());
         let bound = |part: usize| (n_txns * part / n_parts) as Node;
         let find = |part: usize| find(bound(part)..bound(part + 1), &mut self.budget.poll());
-        (0..n_parts).into_par_iter().map(find).collect()
+        self.each(0..n_parts, find)
     }
 
     /// What the reads of some transactions see by what these read from: all of it, or only what was read from before.
@@ -352,7 +390,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
                 .push(nodes.clone());
         }
         let find = |part: Vec<Range<Node>>| self.seen_in_sessions(part, &mut self.budget.poll());
-        parts.into_par_iter().map(find).collect()
+        self.each(parts, find)
     }
 
     fn seen_in_sessions(&self, sessions: Vec<Range<Node>>, poll: &mut Poll<'_>) -> Found {
