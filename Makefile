@@ -28,7 +28,8 @@ test-certificates: setup
 
 long: setup
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-linearizable --test oracle
-	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-solver --lib -- --nocapture mixed_levels_agree parallel_snapshot_isolation_agrees assum uncertain
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-solver --lib -- --nocapture mixed_levels_agree parallel_snapshot_isolation_agrees assum uncertain aggregates proposals weak::tests
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake --test generated_predicates -- --nocapture
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-encodings --test levels --test agreement
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-adya --test random
 

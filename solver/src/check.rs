@@ -140,7 +140,7 @@ fn settle(
 }
 
 /// From the graph to an order that tells what was read.
-fn settle_order(
+pub(crate) fn settle_order(
     check: &Check<'_>,
     polygraph: Polygraph,
     engines: Engines<'_>,

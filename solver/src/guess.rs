@@ -5,14 +5,15 @@ use batsat::{BasicSolver, Lit, SolverInterface, Var, lbool};
 
 use crate::resolve::{Node, Resolved, VersionId};
 
-/// The newest candidate of a read, sorted candidates given, that an order has before its reader; the order as the place of each node.
+/// The newest candidate of a read, sorted candidates given, that an order has before the place where it is read; the order as the place of
+/// each node.
 pub(crate) fn newest(
     base: &Resolved,
     place: &[u32],
-    (reader, candidates): (Node, &[VersionId]),
+    read_at: u32,
+    candidates: &[VersionId],
 ) -> Option<VersionId> {
     let versions = base.versions();
-    let own = place.get(reader as usize)?;
     let at = |version: VersionId| {
         if versions.is_initial(version) {
             return Some(0);
@@ -22,7 +23,7 @@ pub(crate) fn newest(
     let earlier = candidates
         .iter()
         .filter_map(|&it| Some((at(it)?, it)))
-        .filter(|it| it.0 < *own);
+        .filter(|it| it.0 < read_at);
     earlier.max().map(|it| it.1)
 }
 

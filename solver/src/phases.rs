@@ -15,12 +15,12 @@ use crate::progress::Phase;
 use crate::prune::{Contradiction, Cyclic, Device, Outcome, Pruned, prune_on};
 use crate::relate::{Polygraph, construct_within};
 use crate::report::{CheckError, Decider};
-use crate::resolve::{ResolveError, Resolved, resolve_for, resolve_reads};
+use crate::resolve::{Node, ResolveError, Resolved, resolve_for, resolve_reads};
 use crate::shared::Shared;
 use crate::techniques::Techniques;
 use crate::uncertain;
 use crate::unreturned;
-use crate::verdict::{Certificate, Counterexample, Finding, Point, Proof, Verdict};
+use crate::verdict::{Certificate, Counterexample, Finding, Moment, Point, Proof, Verdict};
 use crate::witness::witness;
 use kingsnake_refute::{NoProof, refute, refute_core};
 
@@ -335,6 +335,20 @@ pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
     Ok(points
         .filter_map(|node| pruned.problem.point(node))
         .collect())
+}
+
+/// The same as nodes and moments.
+pub(crate) fn node_order(decided: &Decided) -> Result<Vec<(Node, Moment)>, CheckError> {
+    let Decided {
+        decider,
+        pruned,
+        sides,
+    } = decided;
+    let order = pruned.order(sides).map_err(|Cyclic| cyclic(*decider))?;
+    let polygraph = &pruned.problem;
+    let nodes = order.into_iter();
+    let nodes = nodes.filter(|&it| polygraph.transaction(it).is_some());
+    Ok(nodes.map(|it| polygraph.places().point(it)).collect())
 }
 
 /// Whoever decided chose sides that leave no order.

@@ -109,10 +109,8 @@ fn demanded(document: &Value, typed: &LevelArgs) -> Result<ViolatedLevel> {
         (ViolatedLevel::Weak(_), _) => {
             bail!("the counterexample is of commits, which only weak levels take")
         }
-        (ViolatedLevel::Graph(level, _), None) => {
-            Ok(ViolatedLevel::Graph(level, spec(level, typed)?))
-        }
-        (ViolatedLevel::Graph(..), Some(LevelArg::One(level))) => {
+        (ViolatedLevel::Graph(level, _), None)
+        | (ViolatedLevel::Graph(..), Some(LevelArg::One(level))) => {
             Ok(ViolatedLevel::Graph(level, spec(level, typed)?))
         }
         (ViolatedLevel::Graph(..), Some(LevelArg::Weak(level))) => {

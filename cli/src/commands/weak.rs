@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use kingsnake_encodings::{BackendOptions, backend};
 use kingsnake_solver::budget::StopReason;
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::progress::Phase;
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
-use kingsnake_solver::weak::{WeakLevel, WeakSpec, WeakVerdict, check_timed, replay};
+use kingsnake_solver::weak::{CommitReason, WeakLevel, WeakSpec, WeakVerdict, check_timed, replay};
 use kingsnake_tell::{
-    Labels, causes, commit_story, condition_words, definition, impossible_result,
+    Labels, causes, commit_story, condition_words, definition, impossible_result, missed_row_words,
 };
 use serde_json::{Value, json};
 
@@ -44,6 +45,18 @@ pub fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
         level,
         session_order: args.session_order != Some(OnOff::Off),
     })
+}
+
+/// Whose write of a key a transaction missed, where that is the reason of a step.
+fn missed_by(verdict: &WeakVerdict, missing: TxnId, missed: KeyId) -> Option<TxnId> {
+    let WeakVerdict::Cycle(steps) = verdict else {
+        return None;
+    };
+    let mut steps = steps.iter();
+    let step = steps.find(|step| {
+        matches!(step.reason, CommitReason::Vis { reader, key, .. } if (reader, key) == (missing, missed))
+    });
+    step.map(|it| it.from)
 }
 
 /// Whether what is asked for needs the graph of the other levels: pictures, anomalies of every class, a share of a version order.
@@ -78,8 +91,16 @@ pub fn run(args: &CheckArgs, level: WeakLevel, voice: Voice, start: Instant) -> 
             let reading = Instant::now();
             let parsed = load(&args.history, &args.read, &budget)?;
             let parsed = assumed(parsed, &args.assume)?;
+            let mut backend = backend(
+                &args.techniques.backend,
+                &BackendOptions {
+                    seed: args.techniques.seed,
+                    ..BackendOptions::default()
+                },
+            )?;
             let mut phases = vec![(Phase::Parse.name(), reading.elapsed())];
-            let (verdict, checked) = check_timed(&parsed.history, spec, &budget)?;
+            let (verdict, checked) =
+                check_timed(&parsed.history, spec, Some(&mut *backend), &budget)?;
             phases.extend(checked.map(|(phase, time)| (phase.name(), time)));
             let found = if args.wants_anomalies() {
                 let traced = TracedHistory::new(&parsed.history);
@@ -459,21 +480,39 @@ impl Weak<'_> {
         let labels = Labels::new(history, &sources.chain([reader]).collect::<Vec<TxnId>>());
         let (who, what) = (labels.txn(reader), labels.key(key));
         let mut told: Option<Told> = None;
-        let asked = op.checked_sub(history.ops(reader).len());
-        let asked = asked.and_then(|nth| condition_words(traced.meaning(), reader, nth, Some(key)));
-        let mut lines = vec![match asked {
-            Some(asked) if cases.is_empty() => format!("{asked}, which no version of it explains."),
-            Some(asked) => format!("{asked}, from one of {} sources.", cases.len()),
-            None => format!(
-                "{who} can have read {what} in operation {op} from one of {} sources.",
-                cases.len()
+        let name = |source: Option<TxnId>| match source {
+            None => "the initial state".to_owned(),
+            Some(txn) => labels.txn(txn),
+        };
+        let nth = op.checked_sub(history.ops(reader).len());
+        let asked = nth.and_then(|nth| condition_words(traced.meaning(), reader, nth, Some(key)));
+        let though = |case: &WeakVerdict| {
+            let missed = missed_by(case, reader, key).zip(nth);
+            let set = missed.and_then(|(writer, nth)| {
+                missed_row_words(traced.meaning(), (reader, nth), writer, key)
+            });
+            set.map_or(String::new(), |set| format!(", though {set}"))
+        };
+        let seen = asked.unwrap_or_else(|| format!("{who} read {what} in operation {op}"));
+        let mut lines = vec![match cases {
+            [] => format!("{seen}, which no version of it explains."),
+            [(source, case)] => format!(
+                "{seen}{}. It can only have read it from {}.",
+                though(case),
+                name(*source)
             ),
+            _ => format!("{seen}, from one of {} sources.", cases.len()),
         }];
         for (source, case) in cases {
-            let source = source.map_or("the initial state".to_owned(), |it| labels.txn(it));
+            let (source, though) = (name(*source), though(case));
             let case = self.story_of(traced, case)?;
-            lines.push(format!("Suppose that {who} read {what} from {source}:"));
-            lines.extend(case.lines.iter().map(|line| format!("  {line}")));
+            if cases.len() > 1 {
+                lines.push(format!(
+                    "Suppose that {who} read {what} from {source}{though}:"
+                ));
+            }
+            let indent = if cases.len() > 1 { "  " } else { "" };
+            lines.extend(case.lines.iter().map(|line| format!("{indent}{line}")));
             match &mut told {
                 None => told = Some(case),
                 Some(told) => told.operations.extend(case.operations),

@@ -1,17 +1,48 @@
-//! Generated histories of TPC-C and Twitter with predicates and deletes: what the store promises holds, and every check ends with a
-//! verdict. `KINGSNAKE_LONG=1` checks 2,000 of them.
+//! Generated histories of TPC-C, Twitter and Emme's table with predicates, deletes and aggregates, at every level and without a
+//! certificate: what the store promises holds, and every check ends with a verdict. `KINGSNAKE_LONG=1` checks 2,000 of them.
 
-use kingsnake::{Checker, Level, Verdict};
+use std::time::Duration;
+
+use kingsnake::{Checker, History, Level, Verdict};
 use kingsnake_datasets::store::{Isolation, StoreRun};
 use kingsnake_datasets::workloads::{Parameters, find};
+use kingsnake_history::level::Model;
 
-/// The levels at which conditions are decided.
-const LEVELS: [Level; 3] = [Level::Ser, Level::Si, Level::Pc];
+const LEVELS: [Level; 10] = [
+    Level::Rc,
+    Level::RcSo,
+    Level::Ra,
+    Level::Cc,
+    Level::Pc,
+    Level::Psi,
+    Level::Si,
+    Level::Ser,
+    Level::StrictSer,
+    Level::AsRecorded,
+];
+
+const WORKLOADS: [&str; 3] = ["tpcc-predicates", "twitter-predicates", "emme-predicates"];
+
+/// The levels of transactions that have their own.
+const MODELS: [Model; 7] = [
+    Model::Ser,
+    Model::Si,
+    Model::Pc,
+    Model::Cc,
+    Model::Ra,
+    Model::RcSo,
+    Model::Rc,
+];
+
+/// No check takes nearly as long: one that does is counted as unknown.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Default, Debug)]
 struct Tally {
     satisfied: usize,
     violated: usize,
+    unknown: usize,
+    refused: usize,
 }
 
 fn n_histories() -> u64 {
@@ -23,17 +54,17 @@ fn n_histories() -> u64 {
 
 /// A run of many clients on few rows; the seed draws all that can be drawn.
 fn run(seed: u64) -> (&'static str, StoreRun) {
-    let workload = ["tpcc-predicates", "twitter-predicates"][seed as usize % 2];
-    let isolations = [
-        Isolation::Serializable,
-        Isolation::Snapshot,
-        Isolation::ReadCommitted,
-    ];
-    let isolation = isolations[seed as usize / 2 % 3];
+    let workload = WORKLOADS[seed as usize % 3];
+    let most = match workload {
+        // Every condition looks at all of its hundred rows. Of larger ones at levels of their own some end at the time limit
+        // (docs/uncertain-reads.md).
+        "emme-predicates" => 36,
+        _ => 200,
+    };
     let run = StoreRun {
-        n_txns: 20 + (seed as usize * 37) % 200,
+        n_txns: 10 + (seed as usize * 37) % most,
         n_clients: 2 + seed as usize % 9,
-        isolation,
+        isolation: Isolation::ALL[seed as usize / 3 % 4],
         predicate_locks: !seed.is_multiple_of(5),
         seed,
         ..StoreRun::default()
@@ -41,38 +72,75 @@ fn run(seed: u64) -> (&'static str, StoreRun) {
     (workload, run)
 }
 
+fn history(seed: u64) -> (&'static str, StoreRun, History) {
+    let (workload, run) = run(seed);
+    let parameters = Parameters {
+        distribution: "zipf:1.2".parse().expect("a distribution"),
+        ..Parameters::default()
+    };
+    let made = find(workload).expect("it is in the table");
+    let made = made.make(&parameters).expect("these are its own");
+    let recorded = run.run(&*made).expect("there are clients");
+    let mut history = recorded.history(false, true).expect("it is a history");
+    assert!(history.n_predicates() > 0 && history.has_times());
+    let drawn = |txn: usize| MODELS[(seed as usize / 9 + txn * 5) % MODELS.len()];
+    let set: Result<(), std::convert::Infallible> =
+        history.set_models(|_, txn| Ok(drawn(txn.index())));
+    match set {
+        Ok(()) => (workload, run, history),
+    }
+}
+
+/// Whether the store promises a level: what a level without predicate locks is worth to predicates is read committed.
+fn is_promised(run: &StoreRun, history: &History, level: Level) -> bool {
+    let promised = match run.isolation {
+        Isolation::Serializable if run.predicate_locks => Level::StrictSer,
+        Isolation::Snapshot => Level::Si,
+        Isolation::PrefixConsistent => Level::Pc,
+        Isolation::Serializable | Isolation::ReadCommitted => Level::Rc,
+    };
+    let promised = promised.spec(None).expect("it has a default");
+    if level == Level::AsRecorded {
+        let mut models = history.models().iter();
+        return models.all(|&model| promised.model == model || promised.model.implies(model));
+    }
+    let asked = level.spec(None).expect("it has a default");
+    promised == asked || promised.implies(asked)
+}
+
 #[test]
-fn generated_histories_with_predicates_are_decided_and_promises_hold() {
-    let mut tally = Tally::default();
+fn generated_histories_with_predicates_are_decided_at_every_level_and_promises_hold() {
+    let mut tallies: Vec<Tally> = LEVELS.iter().map(|_| Tally::default()).collect();
     for seed in 0..n_histories() {
-        let (workload, run) = run(seed);
-        let parameters = Parameters {
-            distribution: "zipf:1.2".parse().expect("a distribution"),
-            ..Parameters::default()
-        };
-        let made = find(workload).expect("it is in the table");
-        let made = made.make(&parameters).expect("these are its own");
-        let recorded = run.run(&*made).expect("there are clients");
-        let history = recorded.history(false, false).expect("it is a history");
-        assert!(history.n_predicates() > 0);
-        for level in LEVELS {
-            let promised = match run.isolation {
-                Isolation::Serializable => run.predicate_locks && level != Level::Si,
-                Isolation::Snapshot => level != Level::Ser,
-                Isolation::PrefixConsistent | Isolation::ReadCommitted => false,
-            };
-            match Checker::new().level(level).check(&history) {
+        let (workload, run, history) = history(seed);
+        for (level, tally) in LEVELS.into_iter().zip(&mut tallies) {
+            let mut checker = Checker::new().level(level).timeout(TIMEOUT);
+            match checker.check(&history) {
                 Ok(Verdict::Satisfied(_)) => tally.satisfied += 1,
                 Ok(Verdict::Violated(violation)) => {
                     let story = violation.story();
-                    assert!(!promised, "{workload} {seed} {level}: {story}");
+                    let is_promised = is_promised(&run, &history, level);
+                    assert!(!is_promised, "{workload} {seed} {level}: {story}");
                     tally.violated += 1;
                 }
-                Ok(Verdict::Unknown(reason)) => panic!("{workload} {seed} {level}: {reason}"),
-                Err(error) => panic!("{workload} {seed} {level}: {error}"),
+                Ok(Verdict::Unknown(reason)) => {
+                    println!("{workload} {seed} {level}: unknown: {reason}");
+                    tally.unknown += 1;
+                }
+                Err(error) => {
+                    println!("{workload} {seed} {level}: {error}");
+                    tally.refused += 1;
+                }
             }
         }
     }
-    println!("{} histories: {tally:?}", n_histories());
-    assert!(tally.satisfied.min(tally.violated) > 10);
+    for (level, tally) in LEVELS.into_iter().zip(&tallies) {
+        println!("{} histories at {level}: {tally:?}", n_histories());
+    }
+    for (level, tally) in LEVELS.into_iter().zip(&tallies) {
+        assert_eq!((tally.unknown, tally.refused), (0, 0), "{level}");
+        assert!(tally.satisfied > 2, "{level}");
+        let is_weak = matches!(level, Level::Rc | Level::RcSo);
+        assert!(tally.violated > 2 || is_weak, "{level}");
+    }
 }

@@ -17,28 +17,28 @@ pub(super) struct Wrong {
     pub(super) seen: Vec<(KeyId, Token)>,
 }
 
-/// The aggregates that have another result in an order of transactions, or of begins and commits; each reads where its level says.
+/// The aggregates that have another result in an order of transactions, or of begins and commits; each reads where its level says. Of
+/// weak transactions the order does not tell what they read.
 pub(super) fn broken(
     history: &History,
     spec: Spec,
     base: &Resolved,
-    order: &[Point],
+    order: impl IntoIterator<Item = (Node, Moment)>,
 ) -> Vec<Wrong> {
     let mut held: FxHashMap<KeyId, VersionId> = FxHashMap::default();
     let mut wrong = Vec::new();
-    for point in order {
-        let Some(node) = base.node(point.txn) else {
-            continue;
-        };
-        if reads_at(history, spec, *point) {
-            let mut predicates = history.predicates(point.txn);
+    for (node, moment) in order {
+        let txn = base.txn(node);
+        let is_weak = spec.model_of(history, txn).is_weak();
+        if !is_weak && reads_at(history, spec, Point { txn, moment }) {
+            let mut predicates = history.predicates(txn);
             if predicates.any(|it| matches!(it.act, Act::Aggregate { .. })) {
                 let aggregates = base.aggregates_of(history, node).into_iter();
                 wrong.extend(aggregates.filter_map(|it| judge(history, base, &it, &held)));
             }
         }
-        if point.moment != Moment::Begin {
-            for &op in history.ops(point.txn) {
+        if moment != Moment::Begin {
+            for &op in history.ops(txn) {
                 if let Op::Write { key, .. } = op
                     && let Some(version) = base.versions().of_writer(key, node)
                 {

@@ -11,6 +11,7 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
+use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::Backend;
 use crate::model::{Act, History, Token};
@@ -19,7 +20,7 @@ use crate::relate::Polygraph;
 use crate::report::Decider;
 use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, Uncertain, VersionId};
 use crate::uncertain::{self, Attention};
-use crate::verdict::Point;
+use crate::verdict::{Moment, Point};
 use broken::broken;
 use kingsnake_graph::Literal;
 use tally::{Partial, Tally};
@@ -236,24 +237,13 @@ pub(crate) fn settle(
     let (mut counted, mut reads) = (Counted::default(), Reads::new(base));
     loop {
         context.budget.check()?;
-        let wrong = broken(history, check.spec, base, &order);
+        let nodes = order.iter();
+        let nodes = nodes.filter_map(|it| Some((base.node(it.txn)?, it.moment)));
+        let wrong = broken(history, check.spec, base, nodes);
         if wrong.is_empty() {
             return Ok((decider, order));
         }
-        let n_before = counted.all.len();
-        for wrong in &wrong {
-            if counted.has(wrong.reader, wrong.nth).is_none() {
-                let aggregates = base.aggregates_of(history, wrong.reader);
-                if let Some(it) = aggregates.into_iter().find(|it| it.nth == wrong.nth) {
-                    counted.count(history, base, it, &mut reads)?;
-                }
-            }
-        }
-        if counted.all.len() == n_before {
-            refuse(&mut counted, &wrong, decider)?;
-        } else if n_before > 0 && reads.added.len() <= FEW {
-            count_all(history, base, &mut counted, &mut reads)?;
-        }
+        count_wrong(check, base, &wrong, &mut counted, &mut reads, decider)?;
         let with_reads = base.counting(reads.added.clone());
         let needed = Attention::Needed;
         let decided = uncertain::settle(check, &with_reads, &counted, needed, backend, context)?;
@@ -261,14 +251,69 @@ pub(crate) fn settle(
     }
 }
 
-/// Counts every aggregate of a history.
+/// Looks for an order that explains the uncertain reads and the aggregates, without explaining why there is none. The nodes may be parts of
+/// transactions.
+pub(crate) fn find(
+    check: &Check<'_>,
+    base: &Resolved,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Option<Vec<(Node, Moment)>>, Stop> {
+    let history = check.history;
+    let (mut counted, mut reads) = (Counted::default(), Reads::new(base));
+    loop {
+        budget.check()?;
+        let with_reads = base.counting(reads.added.clone());
+        let found = uncertain::find(check, &with_reads, &counted, backend, budget)?;
+        let Some(decided) = found else {
+            return Ok(None);
+        };
+        let order = phases::node_order(&decided)?;
+        let wrong = broken(history, check.spec, base, order.iter().copied());
+        if wrong.is_empty() {
+            return Ok(Some(order));
+        }
+        let decider = decided.decider;
+        count_wrong(check, base, &wrong, &mut counted, &mut reads, decider)?;
+    }
+}
+
+/// Counts the aggregates that have another result in an order, and after the second order all of them.
+fn count_wrong(
+    check: &Check<'_>,
+    base: &Resolved,
+    wrong: &[broken::Wrong],
+    counted: &mut Counted,
+    reads: &mut Reads,
+    decider: Decider,
+) -> Result<(), Stop> {
+    let n_before = counted.all.len();
+    for wrong in wrong {
+        if counted.has(wrong.reader, wrong.nth).is_none() {
+            let aggregates = base.aggregates_of(check.history, wrong.reader);
+            if let Some(it) = aggregates.into_iter().find(|it| it.nth == wrong.nth) {
+                counted.count(check.history, base, it, reads)?;
+            }
+        }
+    }
+    if counted.all.len() == n_before {
+        refuse(counted, wrong, decider)?;
+    } else if n_before > 0 && reads.added.len() <= FEW {
+        count_all(check, base, counted, reads)?;
+    }
+    Ok(())
+}
+
+/// Counts every aggregate of a history, besides those of weak transactions.
 fn count_all(
-    history: &History,
+    check: &Check<'_>,
     base: &Resolved,
     counted: &mut Counted,
     reads: &mut Reads,
 ) -> Result<(), Stop> {
-    for reader in 0..base.n_txns() as Node {
+    let history = check.history;
+    let is_weak = |node: Node| check.spec.model_of(history, base.txn(node)).is_weak();
+    for reader in (0..base.n_txns() as Node).filter(|&it| !is_weak(it)) {
         for aggregate in base.aggregates_of(history, reader) {
             if counted.has(reader, aggregate.nth).is_none() {
                 counted.count(history, base, aggregate, reads)?;
@@ -306,7 +351,7 @@ pub(crate) fn pose(
     context: &mut Context<'_>,
 ) -> Result<Polygraph, Exit> {
     let (mut counted, mut reads) = (Counted::default(), Reads::new(base));
-    count_all(check.history, base, &mut counted, &mut reads)?;
+    count_all(check, base, &mut counted, &mut reads)?;
     let with_reads = base.counting(reads.added);
     uncertain::pose(check, &with_reads, &counted, context)
 }

@@ -111,7 +111,7 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     let mut context = Context::new(&budget, &mut silent);
     let base = unbroken(history, spec, &budget)?;
     let (mut counted, mut reads) = (Counted::default(), Reads::new(&base));
-    count_all(history, &base, &mut counted, &mut reads).ok()?;
+    count_all(&check, &base, &mut counted, &mut reads).ok()?;
     damage(&mut counted);
     let base = base.counting(reads.added);
     let backend = &mut Exhaustive::default();
@@ -124,8 +124,8 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
         &mut context,
     ) {
         Ok(decided) => {
-            let order = phases::order(&decided).ok()?;
-            Some(super::broken(history, spec, &base, &order).is_empty())
+            let order = phases::node_order(&decided).ok()?;
+            Some(super::broken(history, spec, &base, order).is_empty())
         }
         Err(Exit::Refuted(_)) => Some(false),
         Err(Exit::Stop(_)) => None,

@@ -6,6 +6,7 @@
 //! T4") whose ends are the engine's proofs.
 
 mod blame;
+mod families;
 mod reads;
 mod stronger;
 #[cfg(test)]
@@ -18,8 +19,9 @@ use reads::{OpenRead, Place, open_reads, places, writer};
 
 use crate::budget::Budget;
 use crate::cases::{Cases, Taken, cases};
-use crate::check::Engines;
+use crate::check::{Engines, settle_order};
 use crate::context::Context;
+use crate::decide::Backend;
 use crate::guess;
 use crate::level::Model;
 use crate::model::{History, KeyId};
@@ -46,6 +48,8 @@ struct Conflict {
 enum Answer {
     Order(Decider, Vec<Point>),
     No(Decider, Proof),
+    /// No, and of so many reads the reasons are not found again.
+    Unproved(Decider),
 }
 
 struct Search<'a, 'e> {
@@ -85,7 +89,31 @@ pub(crate) fn settle(
     {
         return Ok(found);
     }
-    search.run()
+    let strong = if check.spec.model == Model::Mixed {
+        Some(search.order_of_strong(context)?)
+    } else {
+        None
+    };
+    search.run(strong.as_deref())
+}
+
+/// An order that explains a history at a stronger level than its own, if there is one, with what was read in it.
+pub(crate) fn explain(
+    check: &Check<'_>,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Option<Certificate>, Stop> {
+    let base = resolve_reads(check.history, budget)?;
+    let engines = Engines {
+        device: None,
+        backend,
+    };
+    let found = search(check, &base, engines, budget);
+    match found.and_then(|mut search| search.by_stronger_level()) {
+        Ok(found) => Ok(found.map(|it| it.1)),
+        Err(Exit::Refuted(_)) => Ok(None),
+        Err(Exit::Stop(stop)) => Err(stop),
+    }
 }
 
 /// A search that has proposed nothing yet.
@@ -116,18 +144,37 @@ fn search<'a, 'e>(
 }
 
 impl Search<'_, '_> {
-    fn run(&mut self) -> Result<(Decider, Certificate), Exit> {
+    /// An order that explains what transactions at pc, si and ser read, whatever the others read: one question with all candidates. A
+    /// history that is violated without some of its reads is violated.
+    fn order_of_strong(&mut self, context: &mut Context<'_>) -> Result<Vec<Point>, Exit> {
+        let check = self.check;
+        let is_weak = |node: Node| {
+            let model = check.spec.model_of(check.history, self.base.txn(node));
+            model.is_weak()
+        };
+        let strong = self.base.without_choices_of(is_weak);
+        let polygraph = phases::relate(check, strong, context)?;
+        let (_, order) = settle_order(check, polygraph, self.engines.lend(), context)?;
+        context.begin(Phase::Decide)?;
+        Ok(order)
+    }
+
+    /// Proposes, first what the reads are likely to be of in an order, if one is given.
+    fn run(&mut self, likely: Option<&[Point]>) -> Result<(Decider, Certificate), Exit> {
         let nothing = vec![None; self.reads.len()];
         let first = self.ask(&nothing)?;
         let guess = match &first {
-            Answer::Order(_, order) => self.guess(order),
-            Answer::No(..) => nothing.clone(),
+            Answer::Order(_, order) => self.guess(likely.unwrap_or(order)),
+            Answer::No(..) | Answer::Unproved(_) => nothing.clone(),
         };
         let mut solver = BasicSolver::default();
         let candidates = self.reads.iter().map(|it| it.candidates.as_slice());
         let variables = guess::variables(&mut solver, candidates.zip(guess));
         if let Some(wrong) = self.state_aggregates(&mut solver, &variables) {
             return Err(Refuted::Proof(Decider::Resolve, wrong).into());
+        }
+        if let Answer::Unproved(decider) = first {
+            return Err(Refuted::NoProof(decider).into());
         }
         if let Answer::No(decider, proof) = first {
             let blamed = self.blamed(&nothing, &proof);
@@ -147,7 +194,15 @@ impl Search<'_, '_> {
             if self.refuse_results(&chosen, &mut solver, &variables) {
                 continue;
             }
-            match self.ask(&chosen)? {
+            let torn = self.torn_families(&chosen);
+            if !torn.is_empty() {
+                for blamed in torn {
+                    self.learn(&mut solver, &variables, blamed, None);
+                }
+                continue;
+            }
+            match self.ask_for_proof(&chosen)? {
+                Answer::Unproved(decider) => return Err(Refuted::NoProof(decider).into()),
                 Answer::Order(decider, order) => {
                     let sources = self.sources(|read| chosen[read]);
                     return Ok((decider, Certificate { order, sources }));
@@ -163,14 +218,33 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What each read is likely to be of, given an order that explains the certain reads.
+    /// What each read is likely to be of, given an order that explains some of the reads.
     fn guess(&self, order: &[Point]) -> Vec<Option<VersionId>> {
+        let check = self.check;
         let commits = order.iter().filter(|it| it.moment != Moment::Begin);
         let commits = commits.filter_map(|it| self.base.node(it.txn));
         let place = guess::places(self.base.n_txns(), commits);
+        // How many had committed where each transaction reads.
+        let (mut reads_at, mut n_committed) = (place.clone(), 1);
+        for point in order {
+            let model = check.spec.model_of(check.history, point.txn);
+            let node = self.base.node(point.txn);
+            match point.moment {
+                Moment::Begin if model.reads_at_begin() => {
+                    if let Some(node) = node {
+                        reads_at[node as usize] = n_committed;
+                    }
+                }
+                Moment::Begin => {}
+                Moment::Commit | Moment::Whole => n_committed += u32::from(node.is_some()),
+            }
+        }
         let reads = self.reads.iter();
         reads
-            .map(|it| guess::newest(self.base, &place, (it.reader, &it.candidates)))
+            .map(|it| {
+                let at = reads_at[it.reader as usize];
+                guess::newest(self.base, &place, at, &it.candidates)
+            })
             .collect()
     }
 
@@ -273,12 +347,41 @@ impl Search<'_, '_> {
             Ok((decided.decider, phases::order(&decided)?))
         });
         let found = found.map(|(decider, order)| (decider, Certificate::from(order)));
+        if let Err(Exit::Refuted(refuted)) = &found
+            && let Refuted::NoProof(decider) = **refuted
+        {
+            return Ok(Answer::Unproved(decider));
+        }
         let (decider, evidence) = phases::explain(check, found, &mut context)?;
         Ok(match evidence {
             Evidence::Order(certificate) => Answer::Order(decider, certificate.order),
             Evidence::Violated(Counterexample::Cyclic(proof)) => Answer::No(decider, proof),
             Evidence::Violated(_) => return Err(phases::cyclic(decider).into()),
         })
+    }
+
+    /// The same; where a no has no proof, of fewer reads, until it has one.
+    fn ask_for_proof(&mut self, chosen: &[Option<VersionId>]) -> Result<Answer, Stop> {
+        let mut answer = self.ask(chosen)?;
+        let mut left = chosen.to_vec();
+        let mut size = left.len().div_ceil(2);
+        while matches!(answer, Answer::Unproved(_)) && size > 0 {
+            for start in (0..left.len()).step_by(size) {
+                let end = left.len().min(start + size);
+                if left[start..end].iter().all(Option::is_none) {
+                    continue;
+                }
+                let mut fewer = left.clone();
+                fewer[start..end].fill(None);
+                match self.ask(&fewer)? {
+                    Answer::Order(..) => {}
+                    no @ Answer::No(..) => return Ok(no),
+                    unproved @ Answer::Unproved(_) => (answer, left) = (unproved, fewer),
+                }
+            }
+            size /= 2;
+        }
+        Ok(answer)
     }
 
     /// Rules out candidates that come after the read, or that a newer version hides from it, whatever the other reads are of.
@@ -367,19 +470,21 @@ impl Cases for Search<'_, '_> {
         self.conflicts.iter().map(|it| it.blamed.as_slice())
     }
 
-    fn end(&mut self, conflict: usize, taken: &[Taken]) -> Result<(Proof, Vec<usize>), Stop> {
+    fn end(&mut self, conflict: usize) -> Result<(Proof, Vec<usize>), Stop> {
         let Conflict { blamed, proof } = &self.conflicts[conflict];
         if let Some(proof) = proof {
             let rests_on = blamed.iter().map(|it| it.0).collect();
             return Ok((proof.clone(), rests_on));
         }
         let mut chosen = vec![None; self.reads.len()];
-        for &(read, version) in taken {
+        for &(read, version) in blamed {
             chosen[read] = Some(version);
         }
         let mut proof = match self.ask(&chosen)? {
             Answer::No(_, proof) => proof,
-            Answer::Order(decider, _) => return Err(phases::cyclic(decider).into()),
+            Answer::Order(decider, _) | Answer::Unproved(decider) => {
+                return Err(phases::cyclic(decider).into());
+            }
         };
         let mut rests_on = Vec::new();
         for (read, version) in self.blamed(&chosen, &proof) {

@@ -15,7 +15,8 @@ use crate::model::History;
 use crate::phases::{Check, Exit};
 use crate::progress::Silent;
 use crate::resolve::resolve_reads;
-use crate::verdict::{Counterexample, Proof, Verdict};
+use crate::verdict::{Certificate, Counterexample, Proof, Verdict};
+use kingsnake_certify::order::replay;
 
 /// Repeated values, deleted rows, conditions and aggregates, right and wrong.
 fn drawn(seed: u64) -> History {
@@ -127,7 +128,7 @@ fn agree(n_seeds: u64, drawn: fn(u64) -> History, models: &[Model], witness: boo
             counts.answers[usize::from(truth)] += 1;
         }
     }
-    println!("{counts:?}");
+    println!("{n_seeds} histories: {counts:?}");
     counts
 }
 
@@ -163,6 +164,52 @@ fn weak_levels_agree_with_their_axioms_on_the_same_line_whatever_the_reads_are_o
     expect(&agree(n_seeds(500), drawn, &models, false), 20);
 }
 
+/// What a search finds where each statement reads at one moment.
+fn by_statements(history: &History, spec: Spec) -> Option<Certificate> {
+    let (budget, techniques) = (Budget::unlimited(), Techniques::default());
+    let check = Check {
+        history,
+        spec,
+        techniques: &techniques,
+    };
+    let base = resolve_reads(history, &budget).ok()?;
+    let engines = Engines {
+        device: None,
+        backend: &mut Exhaustive::default(),
+    };
+    let mut search = search(&check, &base, engines, &budget).ok()?;
+    let is_broken = !base.broken(history, spec).is_empty();
+    let found = search.raised(|_| true).ok()?;
+    found.filter(|_| !is_broken).map(|it| it.1)
+}
+
+#[test]
+fn statements_that_read_at_one_moment_explain_read_committed_and_no_stronger_level() {
+    let (mut n_found, mut n_not_prefix, mut n_refused) = (0, 0, 0);
+    for seed in 0..n_seeds(2_000) {
+        let (history, session_order) = (drawn(seed), seed.is_multiple_of(2));
+        let rc = spec(Model::Rc, session_order);
+        if let Some(order) = by_statements(&history, rc) {
+            let held = replay(&history, rc, &order);
+            assert_eq!(held, Ok(()), "seed {seed}\n{}", told(&history));
+            n_found += 1;
+            let pc = answer(
+                &history,
+                spec(Model::Pc, session_order),
+                &Techniques::default(),
+            );
+            n_not_prefix += usize::from(matches!(pc.verdict, Verdict::Violated(_)));
+        }
+        let ra = spec(Model::Ra, session_order);
+        let wrong = by_statements(&history, ra);
+        n_refused += usize::from(wrong.is_some_and(|it| replay(&history, ra, &it).is_err()));
+    }
+    println!(
+        "{n_found} orders of statements, {n_not_prefix} where transactions have none; {n_refused} refused at ra"
+    );
+    assert!(n_found > 100 && n_not_prefix > 10 && n_refused > 3);
+}
+
 /// Whether a search that is damaged before it begins answers wrongly.
 fn is_fooled(history: &History, spec: Spec, damage: fn(&mut Search<'_, '_>)) -> bool {
     let (budget, techniques) = (Budget::unlimited(), Techniques::default());
@@ -185,7 +232,7 @@ fn is_fooled(history: &History, spec: Spec, damage: fn(&mut Search<'_, '_>)) -> 
         return false;
     };
     damage(&mut search);
-    match search.run() {
+    match search.run(None) {
         Ok(_) => !truth,
         Err(Exit::Refuted(_)) => truth,
         Err(Exit::Stop(_)) => false,

@@ -159,14 +159,14 @@ fn attempt(
     }
 }
 
-/// Looks for an order of a history with uncertain reads, without explaining why there is none.
+/// Looks for an order of a history with uncertain reads and the aggregates that are counted, without explaining why there is none.
 pub(crate) fn find(
     check: &Check<'_>,
     base: &Resolved,
+    counted: &Counted,
     backend: &mut dyn Backend,
     budget: &Budget,
 ) -> Result<Option<Decided>, Stop> {
-    let counted = &Counted::default();
     let scene = Scene {
         check,
         counted,

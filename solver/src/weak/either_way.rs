@@ -3,43 +3,60 @@
 
 use std::time::{Duration, Instant};
 
-use super::{WeakSpec, WeakVerdict, certify, certify_prepared, decide_and_prepare, holds};
+use super::{
+    Decided, WeakSpec, WeakVerdict, certify, certify_prepared, decide_and_prepare,
+    decide_uncertain, holds,
+};
 use crate::budget::Budget;
 use crate::check::CheckError;
+use crate::decide::Backend;
 use crate::model::{History, Status, TxnId};
+use crate::phases::Stop;
 use crate::resolve::ResolveError;
 
 /// How many counterexamples are kept for other cases.
 const KEPT: usize = 64;
 
-/// What the cases of a history have in common.
-#[derive(Default)]
-pub(super) struct Cases {
-    /// Counterexamples that may hold in another case.
-    learned: Vec<WeakVerdict>,
+/// What the cases of a history share.
+pub(super) struct Cases<'a, 'b> {
+    pub(super) spec: WeakSpec,
+    pub(super) backend: Option<&'a mut (dyn Backend + 'b)>,
+    pub(super) budget: &'a Budget,
+    /// What other cases learned, which is tried first where the history is split.
+    pub(super) learned: Vec<WeakVerdict>,
     /// How long deciding took, and checking again.
     pub(super) decide: Duration,
     pub(super) certify: Duration,
 }
 
-/// Checks a history, which may be a case of what took effect in another. What other cases learned is tried first where the
-/// history is split.
+/// Checks a history, which may be a case of what took effect in another.
 pub(super) fn check_case(
     history: &History,
-    spec: WeakSpec,
-    budget: &Budget,
-    cases: &mut Cases,
+    cases: &mut Cases<'_, '_>,
 ) -> Result<WeakVerdict, CheckError> {
+    let (spec, budget) = (cases.spec, cases.budget);
     let start = Instant::now();
     let (decided, prepared) = decide_and_prepare(history, spec, budget);
+    let decided = match decided {
+        Ok(Decided::Verdict(verdict)) => Ok(verdict),
+        Ok(Decided::Uncertain(resolved)) => {
+            let backend = cases
+                .backend
+                .as_mut()
+                .map(|it| &mut **it as &mut dyn Backend);
+            decide_uncertain(history, *resolved, spec, backend, budget)
+        }
+        Err(ResolveError::Stopped(reason)) => Err(reason.into()),
+        Err(error) => Err(CheckError::from(error).into()),
+    };
     cases.decide += start.elapsed();
     let verdict = match decided {
         Ok(verdict) => verdict,
-        Err(ResolveError::Stopped(reason)) => WeakVerdict::Unknown(reason),
-        Err(error) => match error.unsettled() {
-            Some(txn) => return check_either_way(history, spec, txn, budget, cases),
-            None => return Err(error.into()),
-        },
+        Err(Stop::Budget(reason)) => WeakVerdict::Unknown(reason),
+        Err(Stop::Error(CheckError::Resolve(error))) if let Some(txn) = error.unsettled() => {
+            return check_either_way(history, txn, cases);
+        }
+        Err(Stop::Error(error)) => return Err(error),
     };
     let start = Instant::now();
     certify_prepared(history, spec, &verdict, prepared.as_ref())?;
@@ -50,18 +67,17 @@ pub(super) fn check_case(
 /// Checks a history as if a transaction of unknown end had taken effect, and as if it had not.
 fn check_either_way(
     history: &History,
-    spec: WeakSpec,
     txn: TxnId,
-    budget: &Budget,
-    cases: &mut Cases,
+    cases: &mut Cases<'_, '_>,
 ) -> Result<WeakVerdict, CheckError> {
+    let spec = cases.spec;
     let mut check_as = |end| {
         let case = history.with_status(txn, end);
         let known = cases.learned.iter().rev();
         if let Some(known) = known.into_iter().find(|it| holds(&case, spec, it).is_ok()) {
             return Ok(known.clone());
         }
-        let verdict = check_case(&case, spec, budget, cases)?;
+        let verdict = check_case(&case, cases)?;
         if verdict.is_violated() && cases.learned.len() < KEPT {
             cases.learned.push(verdict.clone());
         }

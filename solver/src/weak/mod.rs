@@ -30,11 +30,15 @@ use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use crate::aggregates::has_aggregates;
 use crate::budget::{Budget, StopReason};
-use crate::check::CheckError;
+use crate::check::{CheckError, Techniques};
+use crate::decide::Backend;
 use crate::level::Spec;
 use crate::model::History;
+use crate::phases::{Check, Stop};
 use crate::progress::Phase;
+use crate::proposals;
 use crate::resolve::{Node, ResolveError, Resolved, resolve_program};
+use crate::verdict::Certificate;
 
 /// Checks a history at a weak level. The answer has been checked again.
 pub fn check(
@@ -42,22 +46,38 @@ pub fn check(
     spec: WeakSpec,
     budget: &Budget,
 ) -> Result<WeakVerdict, CheckError> {
-    check_timed(history, spec, budget).map(|(verdict, _)| verdict)
+    check_timed(history, spec, None, budget).map(|(verdict, _)| verdict)
 }
 
-/// The same, and how long each phase took. Where two cores read a history at a time, both are in the first.
+/// The same with a back end, which looks for an order that explains uncertain reads at a stronger level first, and how long each phase
+/// took. Where two cores read a history at a time, both are in the first.
 pub fn check_timed(
     history: &History,
     spec: WeakSpec,
+    backend: Option<&mut dyn Backend>,
     budget: &Budget,
 ) -> Result<(WeakVerdict, [(Phase, Duration); 2]), CheckError> {
-    let mut cases = either_way::Cases::default();
-    let verdict = either_way::check_case(history, spec, budget, &mut cases)?;
+    let mut cases = either_way::Cases {
+        spec,
+        backend,
+        budget,
+        learned: Vec::new(),
+        decide: Duration::ZERO,
+        certify: Duration::ZERO,
+    };
+    let verdict = either_way::check_case(history, &mut cases)?;
     let phases = [
         (Phase::Decide, cases.decide),
         (Phase::Certify, cases.certify),
     ];
     Ok((verdict, phases))
+}
+
+/// What one sort says of a history.
+enum Decided {
+    Verdict(WeakVerdict),
+    /// Some reads can have been of several versions.
+    Uncertain(Box<Resolved>),
 }
 
 /// Histories of fewer operations than this are decided and read again one after the other.
@@ -68,7 +88,7 @@ fn decide_and_prepare<'h>(
     history: &'h History,
     spec: WeakSpec,
     budget: &Budget,
-) -> (Result<WeakVerdict, ResolveError>, Option<Prepared<'h>>) {
+) -> (Result<Decided, ResolveError>, Option<Prepared<'h>>) {
     if history.n_ops() < ALONE {
         return (decide(history, spec, budget), None);
     }
@@ -121,33 +141,64 @@ fn holds(history: &History, spec: WeakSpec, verdict: &WeakVerdict) -> Result<(),
     }
 }
 
-fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<WeakVerdict, ResolveError> {
+fn decide(history: &History, spec: WeakSpec, budget: &Budget) -> Result<Decided, ResolveError> {
     let resolved = resolve_program(history, budget)?;
     let n_reads = resolved.reads().choices().len();
-    let at_level = Spec {
-        model: spec.level.into(),
-        session_order: spec.session_order,
-        real_time: None,
-    };
-    let findings = resolved.broken(history, at_level);
+    let findings = resolved.broken(history, at_level(spec));
     if !findings.is_empty() {
-        return Ok(WeakVerdict::Local(findings));
+        return Ok(Decided::Verdict(WeakVerdict::Local(findings)));
     }
     if n_reads > 0 || has_aggregates(history) {
-        return Ok(uncertain::decide(history, resolved, spec, budget)?);
+        return Ok(Decided::Uncertain(Box::new(resolved)));
     }
     if let Some(order) = quick_order(history, &resolved, spec, budget)? {
         let order = order.into_iter().map(|node| resolved.txn(node));
-        return Ok(WeakVerdict::Satisfied(order.collect(), Vec::new()));
+        let verdict = WeakVerdict::Satisfied(order.collect(), Vec::new());
+        return Ok(Decided::Verdict(verdict));
     }
     let edges = commits(history, &resolved, spec, budget)?;
-    Ok(match cycle::order(resolved.n_txns(), &edges) {
-        Ok(order) => {
-            let order = order.into_iter().map(|node| resolved.txn(node));
-            WeakVerdict::Satisfied(order.collect(), Vec::new())
+    Ok(Decided::Verdict(
+        match cycle::order(resolved.n_txns(), &edges) {
+            Ok(order) => {
+                let order = order.into_iter().map(|node| resolved.txn(node));
+                WeakVerdict::Satisfied(order.collect(), Vec::new())
+            }
+            Err(cycle) => WeakVerdict::Cycle(cycle::steps(&resolved, spec, &cycle)),
+        },
+    ))
+}
+
+/// The level as the other engines know it.
+fn at_level(spec: WeakSpec) -> Spec {
+    Spec {
+        model: spec.level.into(),
+        session_order: spec.session_order,
+        real_time: None,
+    }
+}
+
+/// Decides a history whose reads can have been of several versions: a back end looks for an order at a stronger level, then versions are
+/// proposed.
+fn decide_uncertain(
+    history: &History,
+    resolved: Resolved,
+    spec: WeakSpec,
+    backend: Option<&mut dyn Backend>,
+    budget: &Budget,
+) -> Result<WeakVerdict, Stop> {
+    if let Some(backend) = backend {
+        let techniques = &Techniques::default();
+        let check = Check {
+            history,
+            spec: at_level(spec),
+            techniques,
+        };
+        if let Some(Certificate { order, sources }) = proposals::explain(&check, backend, budget)? {
+            let order = order.into_iter().map(|point| point.txn);
+            return Ok(WeakVerdict::Satisfied(order.collect(), sources));
         }
-        Err(cycle) => WeakVerdict::Cycle(cycle::steps(&resolved, spec, &cycle)),
-    })
+    }
+    Ok(uncertain::decide(history, resolved, spec, budget)?)
 }
 
 /// An order of commits, found without reasons; `None` where there is none, or range queries need more.

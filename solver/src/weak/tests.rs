@@ -10,7 +10,8 @@ use kingsnake_lab::random::{
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use super::uncertain::{choices, decide_among};
-use super::{check, cycle, holds};
+use super::{check, check_timed, cycle, holds};
+use crate::agreement::Exhaustive;
 use crate::budget::Budget;
 use crate::check::CheckError;
 use crate::decide::Backend;
@@ -75,7 +76,11 @@ fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
                 n_large += 1;
                 continue;
             };
-            match check(&history, spec, &Budget::unlimited()) {
+            // Every other history is searched without a stronger level.
+            let mut exhaustive = Exhaustive::default();
+            let backend = (seed % 2 == 0).then_some(&mut exhaustive as &mut dyn Backend);
+            let checked = check_timed(&history, spec, backend, &Budget::unlimited());
+            match checked.map(|it| it.0) {
                 Ok(verdict) => {
                     let same = says(&verdict) == truth;
                     assert!(
@@ -92,7 +97,7 @@ fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
         }
     }
     println!(
-        "violated and satisfied by level: {counts:?}; {n_refused} refused, {n_cycles} cycles, {n_large} too large"
+        "{n_seeds} histories, violated and satisfied by level: {counts:?}; {n_refused} refused, {n_cycles} cycles, {n_large} too large"
     );
     assert!(n_refused == 0 && n_large < n_seeds as usize);
     for (spec, [no, yes]) in specs().zip(counts) {

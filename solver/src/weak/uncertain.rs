@@ -213,7 +213,10 @@ impl Search<'_> {
         };
         let place = guess::places(n_txns, order);
         let choices = self.choices.iter();
-        let newest = |it: &Choice| guess::newest(&certain, &place, (it.reader, &it.candidates));
+        let newest = |it: &Choice| {
+            let read_at = place[it.reader as usize];
+            guess::newest(&certain, &place, read_at, &it.candidates)
+        };
         Ok(choices.map(newest).collect())
     }
 
@@ -386,11 +389,7 @@ impl Cases for Search<'_> {
         self.conflicts.iter().map(|it| it.blamed.as_slice())
     }
 
-    fn end(
-        &mut self,
-        conflict: usize,
-        _: &[Taken],
-    ) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
+    fn end(&mut self, conflict: usize) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
         let Conflict { blamed, steps } = &self.conflicts[conflict];
         let rests_on = blamed.iter().map(|it| it.0).collect();
         Ok((WeakVerdict::Cycle(steps.clone()), rests_on))

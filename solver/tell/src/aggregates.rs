@@ -29,6 +29,21 @@ pub fn condition_words(
     }
 }
 
+/// `T2 had set its c1 to 4`, of a row that a condition did not return.
+pub fn missed_row_words(
+    meaning: &Meaning<'_>,
+    (txn, nth): (TxnId, usize),
+    writer: TxnId,
+    key: KeyId,
+) -> Option<String> {
+    let predicate = meaning.history().predicates(txn).nth(nth)?;
+    if matches!(predicate.act, Act::Aggregate { .. }) {
+        return None;
+    }
+    let words = Words::new(meaning, &[txn, writer]);
+    Some(words.had_set(writer, predicate, key))
+}
+
 impl Words<'_> {
     /// `T5 asked for the sum of c1 over rows with c0 = 3 and was told 7`.
     pub(super) fn counted(&self, txn: TxnId, predicate: &Predicate) -> String {

@@ -21,7 +21,7 @@ mod story;
 mod words;
 
 pub use advice::{LINEARIZABLE, causes, definition, pl_definition};
-pub use aggregates::condition_words;
+pub use aggregates::{condition_words, missed_row_words};
 pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
 pub use commits::{CommitStory, commit_story};
 pub use labels::Labels;

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::candidates::{Uncertain, keys_of};
 use super::predicates::Matching;
+use super::statements::Part;
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::model::{Act, Column, Function, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
@@ -88,10 +89,18 @@ impl CountedRow {
 }
 
 impl Resolved {
-    /// The aggregates of a transaction.
+    /// The aggregates of a transaction, or of a part of it.
     pub fn aggregates_of(&self, history: &History, reader: Node) -> Vec<CountedAggregate> {
         let txn = self.txn(reader);
         let predicates = history.predicates(txn).enumerate();
+        let predicates = predicates.filter(|it| match self.part(reader) {
+            Part::Whole => true,
+            Part::Commit => false,
+            Part::Statement(statement) => {
+                let named = history.statements(txn);
+                named.of(named.read_by(it.0)) == statement as usize
+            }
+        });
         let aggregates = predicates.filter_map(|(nth, predicate)| match predicate.act {
             Act::Aggregate {
                 function,

@@ -228,6 +228,18 @@ impl Resolved {
         }
     }
 
+    /// The same without the uncertain reads of some transactions.
+    #[must_use]
+    pub fn without_choices_of(&self, left_out: impl Fn(Node) -> bool) -> Resolved {
+        let kept = self.uncertain.iter().filter(|it| !left_out(it.reader));
+        let uncertain: Vec<Uncertain> = kept.cloned().collect();
+        Resolved {
+            uncertain_keys: keys_of(&uncertain),
+            uncertain: uncertain.into(),
+            ..self.without_program_choices()
+        }
+    }
+
     /// The same with some of the uncertain reads, by their numbers, taken to be of these versions. All of them stay listed.
     #[must_use]
     pub fn assuming(&self, assumed: &[(usize, VersionId)]) -> Resolved {

@@ -15,6 +15,7 @@ mod predicates;
 mod program;
 mod ranges;
 mod reads;
+mod statements;
 mod unreturned;
 mod versions;
 
@@ -28,6 +29,7 @@ pub use candidates::{TakenReads, Uncertain};
 pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
 use reads::Keep;
+pub use statements::Part;
 pub use unreturned::{BYTES as BYTES_OF_READ, Unreturned, UnreturnedQuery};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
@@ -55,6 +57,8 @@ pub struct GivenOrder {
 #[derive(Clone, Debug)]
 pub struct Resolved {
     node_txn: Vec<TxnId>,
+    /// What each node is of its transaction; empty where all are whole.
+    parts: Arc<[Part]>,
     sessions: Vec<Range<Node>>,
     versions: Versions,
     gaps: Gaps,

@@ -119,6 +119,7 @@ pub(super) fn resolve(
             ProgramReads::default()
         },
         node_txn,
+        parts: std::sync::Arc::default(),
         n_unknown_counted: census.n_unknown_counted,
         n_unknown_dropped: census.n_unknown_dropped,
     })
