@@ -232,6 +232,7 @@ fn main() {
         order: &closure.order,
         constraints: &constraints,
         estimate: &estimate,
+        has_choices: false,
     };
     let budget =
         Budget::unlimited().with_timeout(Instant::now(), Duration::from_secs(number(5, 120)));

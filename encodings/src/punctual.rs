@@ -54,6 +54,7 @@ struct Owned {
     order: Vec<u32>,
     constraints: Constraints,
     estimate: Vec<f32>,
+    has_choices: bool,
 }
 
 impl Owned {
@@ -65,6 +66,7 @@ impl Owned {
             order: question.order.to_vec(),
             constraints: question.constraints.clone(),
             estimate: question.estimate.to_vec(),
+            has_choices: question.has_choices,
         }
     }
 
@@ -76,6 +78,7 @@ impl Owned {
             order: &self.order,
             constraints: &self.constraints,
             estimate: &self.estimate,
+            has_choices: self.has_choices,
         }
     }
 }
@@ -231,6 +234,7 @@ mod tests {
             order: &[],
             constraints: &Constraints::default(),
             estimate: &[],
+            has_choices: false,
         };
         let mut punctual = Punctual::new(|_| Box::new(Deaf), &BackendOptions::default());
         let (decision, _) = punctual

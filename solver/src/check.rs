@@ -5,6 +5,7 @@ use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Origin};
 use crate::either_way::{Cases, check_either_way};
+use crate::expected::expected;
 use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::phases::{self, Check, Decided, Exit, Stop};
@@ -16,7 +17,7 @@ use crate::relate::Polygraph;
 pub use crate::report::{CheckError, CheckStats, Decider, Report};
 use crate::shared::Shared;
 pub use crate::techniques::Techniques;
-use crate::uncertain;
+use crate::uncertain::{self, Attention};
 use crate::unreturned;
 use crate::verdict::{Certificate, Point, Verdict};
 
@@ -108,6 +109,9 @@ fn search(
     engines: Engines<'_>,
     context: &mut Context<'_>,
 ) -> Result<(Decider, Certificate), Exit> {
+    if let Some(order) = expected(check, context)? {
+        return Ok((Decider::Witness, order.into()));
+    }
     let polygraph = match shared {
         Some(shared) => phases::relate_shared(check, shared, context)?,
         None => phases::relate(check, phases::resolve(check, context)?, context)?,
@@ -169,7 +173,7 @@ fn settle_rows(
     if !polygraph.resolved().unreturned().is_empty() {
         return unreturned::settle(check, polygraph, engines, context);
     }
-    let decided = settle_reads(check, polygraph, engines, context)?;
+    let decided = settle_reads(check, polygraph, Attention::Needed, engines, context)?;
     let order = phases::order(&decided)?;
     Ok((decided.decider, order))
 }
@@ -178,12 +182,13 @@ fn settle_rows(
 pub(crate) fn settle_reads(
     check: &Check<'_>,
     polygraph: Polygraph,
+    attention: Attention,
     engines: Engines<'_>,
     context: &mut Context<'_>,
 ) -> Result<Decided, Exit> {
     if !polygraph.resolved().uncertain().is_empty() {
         let (base, counted) = (polygraph.resolved(), Counted::default());
-        return uncertain::settle(check, base, &counted, engines.backend, context);
+        return uncertain::settle(check, base, &counted, attention, engines.backend, context);
     }
     let pruned = phases::prune(check, polygraph, engines.device, context)?;
     phases::decide(check, pruned, engines.backend, context)

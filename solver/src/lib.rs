@@ -14,6 +14,7 @@ mod cases;
 pub mod check;
 mod context;
 mod either_way;
+mod expected;
 mod guess;
 pub mod linearizable;
 #[cfg(test)]

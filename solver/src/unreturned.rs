@@ -15,6 +15,7 @@ use crate::phases::{self, Check, Exit};
 use crate::relate::Polygraph;
 use crate::report::Decider;
 use crate::resolve::{BYTES_OF_READ, Node, Resolved};
+use crate::uncertain::Attention;
 use crate::verdict::Point;
 use schedule::schedule;
 
@@ -35,7 +36,7 @@ pub(crate) fn settle(
     let is_small = n_reads(check, &base) <= FEW;
     for round in 0_u32.. {
         context.budget.check()?;
-        let decided = settle_reads(check, polygraph, engines.lend(), context)?;
+        let decided = settle_reads(check, polygraph, Attention::All, engines.lend(), context)?;
         let n_reads = READS << round.min(16);
         let tried = schedule(check.history, &base, &decided, n_reads, context.budget)?;
         if tried.missed.is_empty() {

@@ -229,7 +229,9 @@ impl Propagator {
         events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<SolveOutcome, String> {
+        // Where there are choices, no order meets all constraints by itself, and cooling would go on for nothing.
         let anneals = self.options.anneal
+            && !question.has_choices
             && self.options.decide == Decide::Repair
             && budget
                 .reserve("annealing", Line::bytes(known, sides))

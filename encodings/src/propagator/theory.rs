@@ -382,6 +382,7 @@ mod tests {
             order: &[0, 1, 2],
             constraints: &constraints,
             estimate: &[],
+            has_choices: false,
         };
         let known = Rc::new(Known::of(&question));
         let sides = Rc::new(Sides::of(&constraints, 0..3));

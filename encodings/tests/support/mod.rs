@@ -96,6 +96,7 @@ impl Owned {
             order: &self.order,
             constraints: &self.constraints,
             estimate: &self.estimate,
+            has_choices: false,
         }
     }
 

@@ -96,11 +96,8 @@ impl<'h> Standing<'h> {
                 spans: &asked.1,
             })
         });
-        let mut columns: Vec<Asked<'_>> = columns.collect();
-        if columns.len() > 1 {
-            columns.sort_by_cached_key(|it| it.within().count());
-        }
-        match columns.first() {
+        let columns: Vec<Asked<'_>> = columns.collect();
+        match narrowest(&columns) {
             Some(narrowest) => narrowest.within().collect(),
             None => self.tables[table].clone(),
         }
@@ -159,6 +156,20 @@ impl<'h> Standing<'h> {
             None => Ok(()),
         }
     }
+}
+
+/// The column with the fewest rows: all are walked at the same pace until one ends.
+fn narrowest<'c, 'a>(columns: &'c [Asked<'a>]) -> Option<&'c Asked<'a>> {
+    if columns.len() > 1 {
+        let mut walks: Vec<_> = columns.iter().map(Asked::within).collect();
+        loop {
+            let ended = walks.iter_mut().position(|walk| walk.next().is_none());
+            if let Some(ended) = ended {
+                return columns.get(ended);
+            }
+        }
+    }
+    columns.first()
 }
 
 /// A column of the state, and where a query wants it to lie.

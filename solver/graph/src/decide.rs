@@ -92,6 +92,8 @@ pub struct Question<'a> {
     /// An estimate of each node's place in the real execution (a linear extension of the known graph: larger is later), or
     /// empty where it was not computed.
     pub estimate: &'a [f32],
+    /// Whether some constraints stand for variables and clauses: then no order of the nodes meets all constraints by itself.
+    pub has_choices: bool,
 }
 
 impl<'a> Question<'a> {
@@ -104,6 +106,7 @@ impl<'a> Question<'a> {
             order: dag.order(),
             constraints,
             estimate,
+            has_choices: false,
         }
     }
 

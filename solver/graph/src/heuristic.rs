@@ -182,6 +182,7 @@ fn assume(constraints: &Constraints, ranks: &[u32], distance: usize) -> Assumed 
 struct Smaller {
     dag: Dag,
     constraints: Constraints,
+    has_choices: bool,
 }
 
 impl Smaller {
@@ -198,6 +199,7 @@ impl Smaller {
         let mut smaller = Smaller {
             dag,
             constraints: Constraints::default(),
+            has_choices: question.has_choices,
         };
         for (at, side) in assumed.chosen.iter().enumerate() {
             if side.is_none() {
@@ -212,7 +214,10 @@ impl Smaller {
 
     fn question(&self) -> Question<'_> {
         // The estimate knows nothing of what is assumed.
-        Question::new(&self.dag, &self.constraints, &[])
+        Question {
+            has_choices: self.has_choices,
+            ..Question::new(&self.dag, &self.constraints, &[])
+        }
     }
 }
 

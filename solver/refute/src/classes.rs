@@ -8,6 +8,7 @@ use super::components::{Components, components};
 use super::effort::{Effort, Spent};
 use super::relations::{Dependency, Relations};
 use super::walk::{Rule, Walk};
+use crate::resolve::Node;
 use crate::verdict::Step;
 
 /// Adya's classes of cycles, the worst first. (At SI the last does not occur.)
@@ -64,12 +65,15 @@ impl Scope {
 /// From how many transactions of a component short cycles are searched.
 const STARTS: usize = 96;
 
-/// A short cycle of the worst class that there is; `None` if the dependencies have no cycle.
+/// A short cycle of the worst class that there is; `None` if the dependencies have no cycle. Where all of them are known to pass a
+/// transaction, the search begins there.
 pub(super) fn worst_cycle(
     relations: &Relations<'_>,
+    passes: Option<Node>,
     effort: &mut Effort<'_>,
 ) -> Result<Option<Vec<Step>>, Spent> {
     let mut search = Classes::new(relations);
+    search.passes = passes;
     for scope in Scope::ALL {
         if !search.adds(scope) || !search.is_cyclic(scope, effort)? {
             continue;
@@ -88,6 +92,8 @@ pub(super) struct Classes<'r, 'a> {
     relations: &'r Relations<'a>,
     walk: Walk,
     kinds: u8,
+    /// A transaction that all cycles pass, if one is known.
+    passes: Option<Node>,
 }
 
 impl<'r, 'a> Classes<'r, 'a> {
@@ -99,6 +105,7 @@ impl<'r, 'a> Classes<'r, 'a> {
             relations,
             walk: Walk::new(relations.n_nodes()),
             kinds,
+            passes: None,
         }
     }
 
@@ -255,6 +262,15 @@ impl<'r, 'a> Classes<'r, 'a> {
             alternates: false,
         };
         let mut best = None;
+        if let Some(passed) = self.passes {
+            let relations = self.relations;
+            let points = groups.iter().flatten().copied();
+            let starts = points.filter(|&point| relations.node(point) == passed);
+            self.shortest(starts, rule, &mut best, effort)?;
+            if best.is_some() {
+                return Ok(best.map(|(_, edges)| edges));
+            }
+        }
         for group in groups.iter().take(STARTS) {
             let step = group.len().div_ceil(STARTS);
             let starts = group.iter().copied().step_by(step);

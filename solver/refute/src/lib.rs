@@ -26,7 +26,7 @@ mod walk;
 mod world;
 
 pub use every::{every_cycle, widest_spec};
-pub use refute::{NoProof, refute, refute_core};
+pub use refute::{NoProof, refute, refute_case, refute_core};
 pub use steps::Steps;
 
 use kingsnake_graph::decide;

@@ -61,6 +61,26 @@ pub fn refute(
     history: &History,
     budget: &Budget,
 ) -> Result<Proof, NoProof> {
+    refute_through(contradiction, None, history, budget)
+}
+
+/// The same of a case: what is assumed of a transaction contradicts what is known, so all cycles pass the transaction. Of a case any
+/// short cycle will do.
+pub fn refute_case(
+    contradiction: &Contradiction,
+    assumed_of: Node,
+    history: &History,
+    budget: &Budget,
+) -> Result<Proof, NoProof> {
+    refute_through(contradiction, Some(assumed_of), history, budget)
+}
+
+fn refute_through(
+    contradiction: &Contradiction,
+    passes: Option<Node>,
+    history: &History,
+    budget: &Budget,
+) -> Result<Proof, NoProof> {
     let polygraph = &contradiction.problem;
     if let Some(step) = before_the_initial_state(polygraph, history) {
         return Ok(Proof::Cycle(vec![step]));
@@ -73,7 +93,7 @@ pub fn refute(
     if matches!(polygraph.spec().model, Model::Ser | Model::Si) {
         let relations = Relations::new(polygraph, history, members);
         let mut effort = Effort::new(CLASSIFY, budget);
-        if let Some(steps) = given_up(worst_cycle(&relations, &mut effort))? {
+        if let Some(steps) = given_up(worst_cycle(&relations, passes, &mut effort))? {
             return Ok(Proof::Cycle(turn(steps)));
         }
     }

@@ -128,6 +128,11 @@ impl<'a> Relations<'a> {
         a / width == b / width
     }
 
+    /// The transaction of a point.
+    pub(super) fn node(&self, point: u32) -> Node {
+        self.members[(point / width(self.polygraph)) as usize]
+    }
+
     /// The edges from a node.
     #[inline]
     pub(super) fn out(&self, node: u32) -> std::ops::Range<u32> {

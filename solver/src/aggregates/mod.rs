@@ -19,7 +19,7 @@ use crate::phases::{self, Check, Exit, Stop};
 use crate::relate::Polygraph;
 use crate::report::Decider;
 use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, Uncertain, VersionId};
-use crate::uncertain;
+use crate::uncertain::{self, Attention};
 use crate::verdict::{Moment, Point};
 use broken::broken;
 use kingsnake_graph::Literal;
@@ -89,6 +89,11 @@ impl Counting {
 }
 
 impl Counted {
+    /// The uncertain reads of rows that aggregates count.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = usize> {
+        self.of_read.keys().copied()
+    }
+
     /// Whether it matters to an aggregate which of two versions was read.
     pub(crate) fn differ(&self, read: usize, one: VersionId, other: VersionId) -> bool {
         let rows = self.of_read.get(&read).into_iter().flatten();
@@ -240,7 +245,8 @@ pub(crate) fn settle(
         }
         count_wrong(check, base, &wrong, &mut counted, &mut reads, decider)?;
         let with_reads = base.counting(reads.added.clone());
-        let decided = uncertain::settle(check, &with_reads, &counted, backend, context)?;
+        let needed = Attention::Needed;
+        let decided = uncertain::settle(check, &with_reads, &counted, needed, backend, context)?;
         (decider, order) = (decided.decider, phases::order(&decided)?);
     }
 }

@@ -10,7 +10,8 @@ use crate::level::Spec;
 use crate::model::{History, Status, Token, TxnId};
 use crate::phases::{self, Check, Exit};
 use crate::progress::Silent;
-use crate::uncertain;
+use crate::uncertain::tests::searching;
+use crate::uncertain::{self, Attention};
 use crate::verdict::{Counterexample, Proof, Verdict};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{Rng, Wrong, sketch, small_predicates};
@@ -60,7 +61,7 @@ fn agree(n_seeds: u64, drawn: impl Fn(u64) -> Option<History>) -> [usize; 3] {
     let engines = engines();
     for seed in 0..n_seeds {
         let Some(history) = drawn(seed) else { continue };
-        let techniques = &engines[seed as usize % engines.len()];
+        let techniques = &searching(&engines[seed as usize % engines.len()], seed);
         for spec in specs(&history, seed) {
             let truth = oracle::holds(&history, spec).expect("it is small");
             let said = verdict(&history, spec, techniques);
@@ -114,7 +115,14 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     damage(&mut counted);
     let base = base.counting(reads.added);
     let backend = &mut Exhaustive::default();
-    match uncertain::settle(&check, &base, &counted, backend, &mut context) {
+    match uncertain::settle(
+        &check,
+        &base,
+        &counted,
+        Attention::All,
+        backend,
+        &mut context,
+    ) {
         Ok(decided) => {
             let order = phases::node_order(&decided).ok()?;
             Some(super::broken(history, spec, &base, order).is_empty())

@@ -2,11 +2,15 @@
 //!
 //! `narrow` rules out candidates by reachability, `relate/choices` makes choices of what is left, any back end settles them, and
 //! `prove` explains a no by cases: "T7 read x = 3 from T1, or from T4".
+//!
+//! The search begins without most of these reads. Those that the order which it finds does not explain are attended to, and it begins
+//! again (`missed`). A history that is violated without some of its reads is violated.
 
+mod missed;
 mod narrow;
 mod prove;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use narrow::impossible_sources;
 use narrow::{Narrowed, State, narrow};
@@ -15,7 +19,7 @@ use crate::aggregates::Counted;
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Decision, Origin, Side};
-use crate::phases::{Check, Decided, Exit, Refuted, Stop};
+use crate::phases::{self, Check, Decided, Exit, Refuted, Stop};
 use crate::progress::{Phase, Progress, Silent};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
 use crate::relate::{Candidates, Polygraph, add_choices};
@@ -33,6 +37,18 @@ struct Scene<'a> {
     budget: &'a Budget,
 }
 
+/// Which uncertain reads the search begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attention {
+    /// All of them, so that every order that the answer leaves explains them.
+    All,
+    /// Those that aggregates count. Only the order that the answer gives explains the others.
+    Needed,
+}
+
+/// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
+const READS: usize = 64;
+
 /// What the search says of the reads that are left.
 #[allow(clippy::large_enum_variant)] // There is one at a time.
 enum Found {
@@ -46,6 +62,7 @@ pub(crate) fn settle(
     check: &Check<'_>,
     base: &Resolved,
     counted: &Counted,
+    attention: Attention,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
 ) -> Result<Decided, Exit> {
@@ -58,24 +75,88 @@ pub(crate) fn settle(
         counted,
         budget,
     };
-    let mut state = State::new(base);
-    let narrowed = narrow(&scene, base, &mut state)?;
-    let decider = match &narrowed {
-        Narrowed::Contradiction(_) | Narrowed::Dead(_) | Narrowed::Impossible(_) => Decider::Prune,
-        Narrowed::Open(pruned, reach) => {
-            match search(&scene, base, &state, (pruned, reach), backend, progress)? {
-                Found::Order(decided) => return Ok(decided),
-                Found::No(decider, _) => decider,
-            }
-        }
+    let attempt = match attempt(&scene, base, attention, backend, progress)? {
+        Attempt::Order(decided) => return Ok(decided),
+        Attempt::No(no) => no,
     };
     backend.conclude();
-    let refuted = match prove::prove(&scene, base, &state, narrowed, backend) {
+    let Refutation {
+        base,
+        state,
+        narrowed,
+        decider,
+    } = *attempt;
+    let refuted = match prove::prove(&scene, &base, &state, narrowed, backend) {
         Ok(proof) => Refuted::Proof(decider, proof),
         Err(prove::Failed::NotFound) => Refuted::NoProof(decider),
         Err(prove::Failed::Stop(stop)) => return Err(stop.into()),
     };
     Err(refuted.into())
+}
+
+/// How looking for an order ended.
+#[allow(clippy::large_enum_variant)] // There is one at a time.
+enum Attempt {
+    Order(Decided),
+    No(Box<Refutation>),
+}
+
+/// Why there is no order: what was attended to, and how narrowing it ended.
+struct Refutation {
+    base: Resolved,
+    state: State,
+    narrowed: Narrowed,
+    decider: Decider,
+}
+
+/// Looks for an order that explains all reads; attends to more of them until there is one, or there is none for these.
+fn attempt(
+    scene: &Scene<'_>,
+    base: &Resolved,
+    attention: Attention,
+    backend: &mut dyn Backend,
+    progress: &mut dyn Progress,
+) -> Result<Attempt, Stop> {
+    let mut attended = match attention {
+        Attention::All => (0..base.uncertain().len()).collect(),
+        Attention::Needed => missed::needed(scene, base),
+    };
+    let mut n_more = READS;
+    loop {
+        let base = base.attending(&attended);
+        let mut state = State::new(&base, &attended);
+        let narrowed = narrow(scene, &base, &mut state)?;
+        let (decider, decided) = match &narrowed {
+            Narrowed::Open(pruned, reach) => {
+                match search(scene, &base, &state, (pruned, reach), backend, progress)? {
+                    Found::Order(decided) => (decided.decider, Some(decided)),
+                    Found::No(decider, _) => (decider, None),
+                }
+            }
+            _ => (Decider::Prune, None),
+        };
+        let Some(decided) = decided else {
+            return Ok(Attempt::No(Box::new(Refutation {
+                base,
+                state,
+                narrowed,
+                decider,
+            })));
+        };
+        let mut missed = missed::missed(&base, &decided)?;
+        if missed.is_empty() {
+            return Ok(Attempt::Order(decided));
+        }
+        missed.truncate(n_more);
+        n_more = n_more.saturating_mul(4);
+        let n_before = attended.len();
+        attended.extend(missed);
+        attended.sort_unstable();
+        attended.dedup();
+        if attended.len() == n_before {
+            return Err(phases::cyclic(decider).into());
+        }
+    }
 }
 
 /// Looks for an order of a history with uncertain reads and the aggregates that are counted, without explaining why there is none.
@@ -91,21 +172,10 @@ pub(crate) fn find(
         counted,
         budget,
     };
-    let mut state = State::new(base);
-    let Narrowed::Open(pruned, reach) = narrow(&scene, base, &mut state)? else {
-        return Ok(None);
-    };
-    let found = search(
-        &scene,
-        base,
-        &state,
-        (&pruned, &reach),
-        backend,
-        &mut Silent,
-    )?;
-    Ok(match found {
-        Found::Order(decided) => Some(decided),
-        Found::No(..) => None,
+    let attempt = attempt(&scene, base, Attention::Needed, backend, &mut Silent)?;
+    Ok(match attempt {
+        Attempt::Order(decided) => Some(decided),
+        Attempt::No(_) => None,
     })
 }
 
@@ -135,7 +205,8 @@ pub(crate) fn pose(
         counted,
         budget,
     };
-    let mut state = State::new(base);
+    let all: Vec<usize> = (0..base.uncertain().len()).collect();
+    let mut state = State::new(base, &all);
     match narrow(&scene, base, &mut state)? {
         Narrowed::Contradiction(found) => Err(Refuted::Contradiction(Decider::Prune, found).into()),
         Narrowed::Dead(_) | Narrowed::Impossible(_) => Err(Refuted::NoProof(Decider::Prune).into()),

@@ -22,16 +22,20 @@ pub(super) struct Taken {
 /// What is known of the uncertain reads.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// What each can have read.
+    /// What each can have read; nothing for those that are not attended to.
     pub(super) candidates: Vec<Vec<VersionId>>,
     pub(super) taken: Vec<Taken>,
 }
 
 impl State {
-    pub(super) fn new(resolved: &Resolved) -> Self {
-        let uncertain = resolved.uncertain().iter();
+    /// Nothing is known of the reads that are attended to, and nothing is asked of the others.
+    pub(super) fn new(resolved: &Resolved, attended: &[usize]) -> Self {
+        let mut candidates = vec![Vec::new(); resolved.uncertain().len()];
+        for &read in attended {
+            candidates[read].clone_from(&resolved.uncertain()[read].candidates);
+        }
         State {
-            candidates: uncertain.map(|read| read.candidates.clone()).collect(),
+            candidates,
             taken: Vec::new(),
         }
     }
@@ -128,7 +132,7 @@ pub(super) fn graph(
     prune(polygraph, options, &mut stats, scene.budget, &mut Silent)
 }
 
-/// Rules out candidates; a read that has none left.
+/// Rules out candidates; of the reads that have none left, the one with the fewest cases.
 fn rule_out(
     scene: &Scene<'_>,
     base: &Resolved,
@@ -141,6 +145,8 @@ fn rule_out(
         .filter(|&read| state.candidates[read].len() > 1)
         .collect();
     let mut poll = scene.budget.poll();
+    let mut dead: Option<usize> = None;
+    let n_cases = |read: usize| base.uncertain()[read].candidates.len();
     for read in open {
         poll.step()?;
         let rules = Rules {
@@ -151,12 +157,12 @@ fn rule_out(
         };
         rules.narrow(&mut state.candidates[read]);
         match state.candidates[read].as_slice() {
-            [] => return Ok(Some(read)),
+            [] if dead.is_none_or(|dead| n_cases(read) < n_cases(dead)) => dead = Some(read),
             &[version] => state.taken.push(Taken { read, version }),
             _ => {}
         }
     }
-    Ok(None)
+    Ok(dead)
 }
 
 /// The candidates of a read that reachability rules out.

@@ -14,7 +14,7 @@ use crate::prune::{Outcome, Pruned};
 use crate::resolve::{Resolved, VersionId};
 use crate::verdict::{Proof, StepReason};
 use kingsnake_graph::reach::Reach;
-use kingsnake_refute::{NoProof, refute, refute_core};
+use kingsnake_refute::{NoProof, refute, refute_case, refute_core};
 use rustc_hash::FxHashSet;
 
 /// Why there is no proof.
@@ -231,7 +231,11 @@ impl Prover<'_> {
     fn attempt(&mut self, assumed: &[(usize, VersionId)]) -> Result<Proof, Failed> {
         let (history, budget) = (self.scene.check.history, self.scene.budget);
         match graph(self.scene, self.base, assumed)? {
-            Outcome::Contradiction(found) => Ok(refute(&found, history, budget)?),
+            Outcome::Contradiction(found) => {
+                let last = assumed.last().ok_or(Failed::NotFound)?;
+                let reader = self.base.uncertain()[last.0].reader;
+                Ok(refute_case(&found, reader, history, budget)?)
+            }
             Outcome::Pruned(pruned) => {
                 let proof = self.core_proof(&pruned)?;
                 proof.ok_or(Failed::NotFound)

@@ -66,7 +66,14 @@ fn first_order(check: &Check<'_>) -> Option<(usize, bool)> {
         device: None,
         backend: &mut Exhaustive::default(),
     };
-    let decided = settle_reads(check, polygraph, engines, &mut context).ok()?;
+    let decided = settle_reads(
+        check,
+        polygraph,
+        crate::uncertain::Attention::All,
+        engines,
+        &mut context,
+    )
+    .ok()?;
     let tried = schedule(check.history, &base, &decided, 4, &budget).ok()?;
     assert!(relate(check, &base, &tried.missed, &mut context).is_ok());
     let order = Certificate::from(tried.order);

@@ -94,7 +94,11 @@ pub struct Pruned<P = Problem> {
 impl<P> Pruned<P> {
     /// What a back end is asked.
     pub fn question(&self) -> Question<'_> {
-        Question::new(&self.dag, &self.constraints, &self.estimate)
+        let is_open = |it: &Variable| matches!(it, Variable::Open(_));
+        Question {
+            has_choices: self.variables.iter().any(is_open),
+            ..Question::new(&self.dag, &self.constraints, &self.estimate)
+        }
     }
 
     /// The order that sides of the constraints leave; of the known graph alone where none is given.

@@ -183,6 +183,18 @@ impl Resolved {
         self.uncertain_keys.binary_search(&key).is_ok()
     }
 
+    /// The same where only these of the uncertain reads, by their numbers, matter to the order of versions. All of them stay listed.
+    #[must_use]
+    pub fn attending(&self, reads: &[usize]) -> Resolved {
+        let mut keys: Vec<KeyId> = reads.iter().map(|&it| self.uncertain[it].key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Resolved {
+            uncertain_keys: keys,
+            ..self.clone()
+        }
+    }
+
     /// Leaves only the reads in program order to say who read what.
     pub fn keep_program_reads(&mut self) {
         self.versions.readers.clear();

@@ -406,7 +406,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Takes it that a transaction read a key in one of these versions. What contradicts its other reads leaves no candidate.
+    /// Takes it that a transaction read a key in one of these versions, sorted. What contradicts its other reads leaves no candidate.
     fn see_one_of(&mut self, node: Node, at: usize, key: KeyId, candidates: Vec<VersionId>) {
         self.keep_choice(node, at, key, &candidates);
         match self.state[key.index()].read {
@@ -416,13 +416,13 @@ impl Walk<'_> {
             }
             FirstRead::Of(first) => {
                 let version = VersionId(self.reads[first as usize].version);
-                if !candidates.contains(&version) {
+                if candidates.binary_search(&version).is_err() {
                     self.push_choice(node, at, key, Vec::new());
                 }
             }
             FirstRead::Choice(first) => {
                 let earlier = &mut self.uncertain[first as usize].candidates;
-                earlier.retain(|version| candidates.contains(version));
+                earlier.retain(|version| candidates.binary_search(version).is_ok());
             }
         }
     }
