@@ -11,14 +11,14 @@ use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::{History, KeyId, Status, TxnId};
 use kingsnake_solver::progress::Phase;
 use kingsnake_solver::verdict::{Certificate, Counterexample, Moment, Point};
-use kingsnake_solver::weak::{CommitReason, WeakLevel, WeakSpec, WeakVerdict, check_timed, replay};
+use kingsnake_solver::weak::{WeakLevel, WeakSpec, WeakVerdict, check_timed, replay};
 use kingsnake_tell::{
     Labels, causes, commit_story, condition_words, definition, impossible_result, missed_row_words,
 };
 use serde_json::{Value, json};
 
 use super::check::{expect_outputs, write_anomalies};
-use super::weak_evidence::{counterexample_json, evidence_json, source_json};
+use super::weak_evidence::{counterexample_json, evidence_json, missed_by, source_json};
 use crate::anomalies::{self, Expected, Found};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, LevelArg, LevelArgs, OnOff, VerifyArgs};
@@ -45,18 +45,6 @@ pub fn spec(level: WeakLevel, args: &LevelArgs) -> Result<WeakSpec> {
         level,
         session_order: args.session_order != Some(OnOff::Off),
     })
-}
-
-/// Whose write of a key a transaction missed, where that is the reason of a step.
-fn missed_by(verdict: &WeakVerdict, missing: TxnId, missed: KeyId) -> Option<TxnId> {
-    let WeakVerdict::Cycle(steps) = verdict else {
-        return None;
-    };
-    let mut steps = steps.iter();
-    let step = steps.find(|step| {
-        matches!(step.reason, CommitReason::Vis { reader, key, .. } if (reader, key) == (missing, missed))
-    });
-    step.map(|it| it.from)
 }
 
 /// Whether what is asked for needs the graph of the other levels: pictures, anomalies of every class, a share of a version order.

@@ -182,3 +182,15 @@ fn path_step(history: &History, step: &PathStep) -> Value {
     }
     value
 }
+
+/// Whose write of a key a transaction missed, where that is the reason of a step.
+pub(super) fn missed_by(verdict: &WeakVerdict, missing: TxnId, missed: KeyId) -> Option<TxnId> {
+    let WeakVerdict::Cycle(steps) = verdict else {
+        return None;
+    };
+    let mut steps = steps.iter();
+    let step = steps.find(|step| {
+        matches!(step.reason, CommitReason::Vis { reader, key, .. } if (reader, key) == (missing, missed))
+    });
+    step.map(|it| it.from)
+}

@@ -30,6 +30,7 @@ use crate::progress::{Phase, Silent};
 use crate::prune::Outcome;
 use crate::prune::{PruneStats, prune};
 use crate::psi;
+use crate::relate::reads_at as reads_at_point;
 use crate::report::Decider;
 use crate::resolve::{Node, Resolved, TakenReads, Uncertain, VersionId, resolve_reads};
 use crate::uncertain::impossible_sources;
@@ -226,17 +227,14 @@ impl Search<'_, '_> {
         let place = guess::places(self.base.n_txns(), commits);
         // How many had committed where each transaction reads.
         let (mut reads_at, mut n_committed) = (place.clone(), 1);
-        for point in order {
-            let model = check.spec.model_of(check.history, point.txn);
-            let node = self.base.node(point.txn);
-            match point.moment {
-                Moment::Begin if model.reads_at_begin() => {
-                    if let Some(node) = node {
-                        reads_at[node as usize] = n_committed;
-                    }
-                }
-                Moment::Begin => {}
-                Moment::Commit | Moment::Whole => n_committed += u32::from(node.is_some()),
+        for &point in order {
+            let Some(node) = self.base.node(point.txn) else {
+                continue;
+            };
+            if point.moment != Moment::Begin {
+                n_committed += 1;
+            } else if reads_at_point(check.history, check.spec, point) {
+                reads_at[node as usize] = n_committed;
             }
         }
         let reads = self.reads.iter();
