@@ -161,9 +161,9 @@ fn problems_that_lost_a_clause_a_guard_or_an_edge_are_told_apart() {
     }
 }
 
-/// Anneals small questions too: at once, or after the first cycle.
+/// Anneals small questions too, and those with choices: at once, or after the first cycle.
 fn annealing(turn: u64) -> Propagator {
-    let usual = Propagator::new(&BackendOptions::default());
+    let usual = Propagator::new(&BackendOptions::default()).anneal_choices();
     match turn % 2 {
         0 => usual.anneal_small(),
         _ => usual.hard_after(1),

@@ -19,7 +19,8 @@
 //! ```
 //!
 //! Invariant: a transaction whose commit may have reached the database is in the file. [`Transaction::ready`] writes its line with an
-//! unknown end and room for the true one, which [`Ending`] then fills in.
+//! unknown end and room for the true one, which [`Ending`] then fills in. Lines of up to 4,096 bytes are in the file whole or not at
+//! all, whenever the process is killed; a longer one that is being written then is cut, and its commit was not sent yet.
 
 mod value;
 
@@ -34,6 +35,9 @@ pub use value::Field;
 
 /// Room for the longest end: `"committed","commit":` and a number of 64 bits.
 const ROOM: usize = 44;
+
+/// The smallest page of memory in use.
+const PAGE: u64 = 4096;
 
 struct Inner {
     file: Mutex<File>,
@@ -176,8 +180,10 @@ impl<'s> Transaction<'s> {
         let end = pad("\"unknown\"");
         let line = format!("{head}{end},\"ops\":[{}]}}\n", self.operations.join(","));
         let mut file = self.session.inner.file();
-        let place = file.seek(SeekFrom::End(0))? + head.len() as u64;
-        file.write_all(line.as_bytes())?;
+        let start = file.seek(SeekFrom::End(0))?;
+        let blank = blank_before(start, line.len());
+        let place = start + (blank + head.len()) as u64;
+        file.write_all(format!("{:blank$}{line}", "").as_bytes())?;
         drop(file);
         Ok(Ending {
             session: self.session,
@@ -217,6 +223,18 @@ impl Ending<'_> {
         let mut file = self.session.inner.file();
         file.seek(SeekFrom::Start(self.place))?;
         file.write_all(pad(end).as_bytes())
+    }
+}
+
+/// How many spaces go before a line. A process that is killed stops writing at the end of a page, so a line that would cross one
+/// begins at it: then it is in the file whole, or not at all.
+fn blank_before(start: u64, n_bytes: usize) -> usize {
+    let used = (start % PAGE) as usize;
+    let left = PAGE as usize - used;
+    if used == 0 || n_bytes <= left {
+        0
+    } else {
+        left
     }
 }
 

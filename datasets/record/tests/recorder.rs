@@ -88,6 +88,30 @@ fn every_operation_and_every_kind_of_name_is_read_back() {
     assert!(n_ops >= 8, "{n_ops}");
 }
 
+/// A process that is killed stops writing where a page ends.
+#[test]
+fn a_file_that_ends_with_any_of_its_pages_is_a_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.jsonl");
+    let recorder = Recorder::create(&path, 0).unwrap();
+    let mut session = recorder.session("client");
+    for number in 0..300_i64 {
+        let mut transaction = session.begin();
+        for key in 0..number % 40 {
+            transaction.read(format!("a key {key}"), 0);
+        }
+        transaction.write("x", number + 1);
+        transaction.ready().unwrap().committed().unwrap();
+    }
+    let whole = std::fs::read(&path).unwrap();
+    assert_eq!(read(&path).n_txns(), 300);
+    for n_pages in 1..whole.len() / 4096 {
+        std::fs::write(&path, &whole[..4096 * n_pages]).unwrap();
+        let n_txns = read(&path).n_txns();
+        assert!(0 < n_txns && n_txns < 300, "{n_pages} pages: {n_txns}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_process_that_is_killed_at_any_moment_loses_nothing_acknowledged() {

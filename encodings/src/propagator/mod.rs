@@ -127,6 +127,8 @@ pub struct Propagator {
     assumed: Vec<Lit>,
     /// Where a device that cools comes from.
     cooler: Option<CoolerSource>,
+    /// Whether to anneal where there are choices too.
+    anneals_choices: bool,
 }
 
 impl Propagator {
@@ -140,6 +142,7 @@ impl Propagator {
             faults: Faults::default(),
             assumed: Vec::new(),
             cooler: options.cooler.clone(),
+            anneals_choices: false,
         }
     }
 
@@ -156,6 +159,14 @@ impl Propagator {
     #[must_use]
     pub fn anneal_small(mut self) -> Propagator {
         self.small = 1;
+        self
+    }
+
+    /// Questions with choices are annealed as well, so that tests can have it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn anneal_choices(mut self) -> Propagator {
+        self.anneals_choices = true;
         self
     }
 
@@ -231,7 +242,7 @@ impl Propagator {
     ) -> Result<SolveOutcome, String> {
         // Where there are choices, no order meets all constraints by itself, and cooling would go on for nothing.
         let anneals = self.options.anneal
-            && !question.has_choices
+            && (self.anneals_choices || !question.has_choices)
             && self.options.decide == Decide::Repair
             && budget
                 .reserve("annealing", Line::bytes(known, sides))
