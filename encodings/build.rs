@@ -2,7 +2,7 @@
 //! link share this file.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo::rerun-if-changed=../encodings/build.rs");
@@ -15,14 +15,24 @@ fn main() {
     let Ok(directory) = env::var("Z3_LIBRARY_PATH_OVERRIDE") else {
         return;
     };
-    println!("cargo::rustc-link-arg=-Wl,-rpath,{directory}");
+    let library = library(Path::new(&directory));
+    println!("cargo::rustc-link-arg=-Wl,-rpath,{}", library.display());
     let is_here = env::var("CARGO_PKG_NAME").is_ok_and(|name| name == "kingsnake-encodings");
     let is_wanted = env::var_os("CARGO_FEATURE_Z3").is_some();
     println!("cargo::rerun-if-changed={directory}");
-    if is_here && is_wanted && !Path::new(&directory).join("libz3.so").exists() {
+    if is_here && is_wanted && !library.join("libz3.so").exists() {
         println!(
             "cargo::warning=there is no libz3.so in {directory}: run `make setup`, or name the directory of one of at least \
              version 4.13.3 in Z3_LIBRARY_PATH_OVERRIDE, or build with --no-default-features"
         );
     }
+}
+
+/// Where the library itself is: scripts/z3 puts an empty one for the linker into a directory `link` beside it.
+fn library(directory: &Path) -> PathBuf {
+    let beside = directory.with_file_name("lib");
+    if directory.ends_with("link") && beside.join("libz3.so").exists() {
+        return beside;
+    }
+    directory.to_path_buf()
 }

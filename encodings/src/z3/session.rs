@@ -338,8 +338,13 @@ impl Drop for Z3Session<'_> {
     }
 }
 
-/// A program may be linked to one Z3 and find another when it runs.
+/// A program may be linked to one Z3 and find another when it runs, or none.
 fn expect_new_enough() -> Result<(), Halt> {
+    #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    kingsnake_z3::load().map_err(Halt::Failed)?;
     let [mut major, mut minor, mut build, mut revision] = [0; 4];
     // SAFETY: Z3 writes four numbers to where these are.
     unsafe {
