@@ -70,7 +70,7 @@ functions! {
     Z3_mk_fresh_const Z3_mk_implies Z3_mk_int_sort Z3_mk_int_symbol Z3_mk_lt Z3_mk_not Z3_mk_or Z3_mk_params
     Z3_mk_partial_order Z3_mk_simple_solver Z3_mk_solver_for_logic Z3_mk_string_symbol Z3_mk_true Z3_mk_uninterpreted_sort
     Z3_model_dec_ref Z3_model_eval Z3_model_inc_ref Z3_params_dec_ref Z3_params_inc_ref Z3_params_set_uint
-    Z3_set_error_handler Z3_solver_assert Z3_solver_check_assumptions Z3_solver_dec_ref Z3_solver_get_assertions
+    Z3_set_error_handler Z3_solver_assert Z3_solver_check Z3_solver_check_assumptions Z3_solver_dec_ref Z3_solver_get_assertions
     Z3_solver_get_model Z3_solver_get_reason_unknown Z3_solver_get_statistics Z3_solver_get_unsat_core Z3_solver_inc_ref
     Z3_solver_propagate_consequence Z3_solver_propagate_final Z3_solver_propagate_fixed Z3_solver_propagate_init
     Z3_solver_propagate_register Z3_solver_set_params Z3_sort_to_ast Z3_stats_dec_ref Z3_stats_get_double_value
