@@ -28,8 +28,12 @@ pub(crate) trait Cases {
     fn aggregates(&self) -> &[Counting];
     /// The reads that cannot all be, sorted.
     fn conflicts(&self) -> impl Iterator<Item = &[Taken]>;
-    /// Why the reads of a conflict cannot all be, and the choices that this rests on.
-    fn end(&mut self, conflict: usize) -> Result<(Self::Why, Vec<usize>), Self::Failed>;
+    /// Why the reads of a conflict cannot all be where these are taken, and the choices that this rests on.
+    fn end(
+        &mut self,
+        conflict: usize,
+        taken: &[Taken],
+    ) -> Result<(Self::Why, Vec<usize>), Self::Failed>;
     /// That an aggregate cannot have its result.
     fn impossible(&self, aggregate: usize) -> Self::Why;
     /// That no case of a choice can be.
@@ -49,7 +53,7 @@ fn within<C: Cases>(of: &mut C, taken: &mut Vec<Taken>) -> Result<(C::Why, Vec<u
     let met = met.map(|it| it.0);
     drop(conflicts);
     if let Some(met) = met {
-        return of.end(met);
+        return of.end(met, taken);
     }
     if let Some((at, rests_on)) = broken_aggregate(of, taken) {
         return Ok((of.impossible(at), rests_on));

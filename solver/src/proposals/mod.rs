@@ -153,7 +153,7 @@ impl Search<'_, '_> {
             let model = check.spec.model_of(check.history, self.base.txn(node));
             model.is_weak()
         };
-        let strong = self.base.without_choices_of(is_weak);
+        let strong = self.base.without_choices_of(is_weak, &self.loose);
         let polygraph = phases::relate(check, strong, context)?;
         let (_, order) = settle_order(check, polygraph, self.engines.lend(), context)?;
         context.begin(Phase::Decide)?;
@@ -423,6 +423,12 @@ impl Search<'_, '_> {
         Ok(())
     }
 
+    /// Whether a read is of a transaction that writes the key too.
+    fn joins(&self, read: usize) -> bool {
+        let OpenRead { reader, key, .. } = self.reads[read];
+        self.base.versions().of_writer(key, reader).is_some()
+    }
+
     /// Whom the reads are of, given the version of each.
     fn sources(&self, version: impl Fn(usize) -> Option<VersionId>) -> Vec<OperationSource> {
         let program = self.base.reads();
@@ -468,14 +474,17 @@ impl Cases for Search<'_, '_> {
         self.conflicts.iter().map(|it| it.blamed.as_slice())
     }
 
-    fn end(&mut self, conflict: usize) -> Result<(Proof, Vec<usize>), Stop> {
+    fn end(&mut self, conflict: usize, taken: &[Taken]) -> Result<(Proof, Vec<usize>), Stop> {
         let Conflict { blamed, proof } = &self.conflicts[conflict];
-        if let Some(proof) = proof {
+        // What else is taken may join versions, which changes what a proof may say of them.
+        let joins = |it: &&Taken| !blamed.contains(it) && self.joins(it.0);
+        let is_joined = taken.iter().any(|it| joins(&it));
+        if let Some(proof) = proof.as_ref().filter(|_| !is_joined) {
             let rests_on = blamed.iter().map(|it| it.0).collect();
             return Ok((proof.clone(), rests_on));
         }
         let mut chosen = vec![None; self.reads.len()];
-        for &(read, version) in blamed {
+        for &(read, version) in if is_joined { taken } else { blamed } {
             chosen[read] = Some(version);
         }
         let mut proof = match self.ask(&chosen)? {

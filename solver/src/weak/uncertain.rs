@@ -389,7 +389,11 @@ impl Cases for Search<'_> {
         self.conflicts.iter().map(|it| it.blamed.as_slice())
     }
 
-    fn end(&mut self, conflict: usize) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
+    fn end(
+        &mut self,
+        conflict: usize,
+        _: &[Taken],
+    ) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
         let Conflict { blamed, steps } = &self.conflicts[conflict];
         let rests_on = blamed.iter().map(|it| it.0).collect();
         Ok((WeakVerdict::Cycle(steps.clone()), rests_on))

@@ -228,12 +228,21 @@ impl Resolved {
         }
     }
 
-    /// The same without the uncertain reads of some transactions.
+    /// The same without the uncertain reads of some transactions, and without the reads of keys that may differ.
     #[must_use]
-    pub fn without_choices_of(&self, left_out: impl Fn(Node) -> bool) -> Resolved {
+    pub fn without_choices_of(
+        &self,
+        left_out: impl Fn(Node) -> bool,
+        loose: &FxHashSet<(Node, KeyId)>,
+    ) -> Resolved {
+        let taken = TakenReads {
+            loose: loose.clone(),
+            ..TakenReads::default()
+        };
         let kept = self.uncertain.iter().filter(|it| !left_out(it.reader));
         let uncertain: Vec<Uncertain> = kept.cloned().collect();
         Resolved {
+            versions: self.versions.settled(&taken),
             uncertain_keys: keys_of(&uncertain),
             uncertain: uncertain.into(),
             ..self.without_program_choices()
