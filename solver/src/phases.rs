@@ -325,30 +325,23 @@ fn ask(
 
 /// The order that the sides leave.
 pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
-    let Decided {
-        decider,
-        pruned,
-        sides,
-    } = decided;
-    let order = pruned.order(sides).map_err(|Cyclic| cyclic(*decider))?;
-    let points = order.into_iter();
-    Ok(points
-        .filter_map(|node| pruned.problem.point(node))
-        .collect())
+    let nodes = sorted(decided)?.into_iter();
+    let polygraph = &decided.pruned.problem;
+    Ok(nodes.filter_map(|node| polygraph.point(node)).collect())
 }
 
 /// The same as nodes and moments.
 pub(crate) fn node_order(decided: &Decided) -> Result<Vec<(Node, Moment)>, CheckError> {
-    let Decided {
-        decider,
-        pruned,
-        sides,
-    } = decided;
-    let order = pruned.order(sides).map_err(|Cyclic| cyclic(*decider))?;
-    let polygraph = &pruned.problem;
-    let nodes = order.into_iter();
+    let nodes = sorted(decided)?.into_iter();
+    let polygraph = &decided.pruned.problem;
     let nodes = nodes.filter(|&it| polygraph.transaction(it).is_some());
     Ok(nodes.map(|it| polygraph.places().point(it)).collect())
+}
+
+/// The same as nodes of the graph.
+pub(crate) fn sorted(decided: &Decided) -> Result<Vec<u32>, CheckError> {
+    let order = decided.pruned.order(&decided.sides);
+    order.map_err(|Cyclic| cyclic(decided.decider))
 }
 
 /// Whoever decided chose sides that leave no order.

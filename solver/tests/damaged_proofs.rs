@@ -238,29 +238,13 @@ fn an_assumption_holds_only_in_its_own_case() {
 
 #[test]
 fn findings_that_are_not_there_are_rejected() {
-    let anomalies = [
-        LocalAnomaly::ThinAirRead,
-        LocalAnomaly::AbortedRead,
-        LocalAnomaly::IntermediateRead,
-        LocalAnomaly::FutureRead,
-        LocalAnomaly::NotMyOwnWrite,
-        LocalAnomaly::NotMyLastWrite,
-        LocalAnomaly::NonRepeatableRead,
-        LocalAnomaly::InternalInconsistency,
-        LocalAnomaly::DuplicateElements,
-        LocalAnomaly::IncompatibleOrder,
-        LocalAnomaly::AbortedVersion,
-        LocalAnomaly::MissingRow,
-        LocalAnomaly::ScatteredAppends,
-        LocalAnomaly::CyclicVersions,
-    ];
     let history = history();
     assert!(check_findings(&history, &[]).is_err());
     let places: Vec<(TxnId, usize)> = history
         .txns()
         .flat_map(|txn| (0..=history.ops(txn).len()).map(move |op| (txn, op)))
         .collect();
-    for anomaly in anomalies {
+    for anomaly in LocalAnomaly::ALL {
         for &(txn, op) in &places {
             for other in places.iter().copied().map(Some).chain([None]) {
                 let finding = Finding {

@@ -477,8 +477,8 @@ impl Cases for Search<'_, '_> {
     fn end(&mut self, conflict: usize, taken: &[Taken]) -> Result<(Proof, Vec<usize>), Stop> {
         let Conflict { blamed, proof } = &self.conflicts[conflict];
         // What else is taken may join versions, which changes what a proof may say of them.
-        let joins = |it: &&Taken| !blamed.contains(it) && self.joins(it.0);
-        let is_joined = taken.iter().any(|it| joins(&it));
+        let mut others = taken.iter().filter(|it| !blamed.contains(it));
+        let is_joined = others.any(|it| self.joins(it.0));
         if let Some(proof) = proof.as_ref().filter(|_| !is_joined) {
             let rests_on = blamed.iter().map(|it| it.0).collect();
             return Ok((proof.clone(), rests_on));

@@ -26,8 +26,7 @@ pub(super) fn needed(scene: &Scene<'_>, base: &Resolved) -> Vec<usize> {
 /// The reads that an order does not explain, in the order of their readers.
 pub(super) fn missed(base: &Resolved, decided: &Decided) -> Result<Vec<usize>, Stop> {
     let pruned = &decided.pruned;
-    let order = pruned.order(&decided.sides);
-    let order = order.map_err(|_| phases::cyclic(decided.decider))?;
+    let order = phases::sorted(decided)?;
     let mut place = vec![0_u32; order.len()];
     for (&node, at) in order.iter().zip(0..) {
         place[node as usize] = at;
