@@ -16,7 +16,7 @@ use crate::report::{CheckError, Decider, Report};
 use crate::verdict::{Certificate, Counterexample, Moment, Point, Stuck, Verdict};
 
 /// More configurations than this are not visited to check a violation again.
-const MOST_CONFIGURATIONS: usize = 4_000_000;
+pub const MOST_CONFIGURATIONS: usize = 4_000_000;
 
 /// Checks that a history of operations on registers is linearizable. `refusals_count`: a refused compare-and-set says that
 /// the key did not hold what was expected.

@@ -7,6 +7,7 @@ use kingsnake_solver::certify::counterexample::check_counterexample;
 use kingsnake_solver::certify::linearizable::{Demand, stuck};
 use kingsnake_solver::certify::weak_cycle::check_violation;
 use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::linearizable::MOST_CONFIGURATIONS;
 use kingsnake_solver::model::History;
 use kingsnake_solver::verdict::Counterexample;
 use kingsnake_solver::weak::WeakSpec;
@@ -19,9 +20,6 @@ use crate::counterexample::{NameReader, ViolatedLevel, level};
 use crate::limits::Stopped;
 use crate::plan::{clocked, promise, spec};
 use crate::voice::{Voice, count, printable, say};
-
-/// More configurations of a register than this are not visited.
-const MOST_CONFIGURATIONS: usize = 4_000_000;
 
 /// Judges the counterexample of a document, and says whether it holds.
 pub fn run(

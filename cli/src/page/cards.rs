@@ -77,14 +77,11 @@ impl Cards<'_> {
     /// What a transaction asked for by a condition before one of its operations, which are what it got, and whether the story is
     /// about it.
     fn asked(self, txn: TxnId, at: usize) -> Vec<(String, bool)> {
-        let all = self.history.all_predicates();
-        let start = all.partition_point(|it| it.0 < txn);
-        let own = (start..).zip(&all[start..]);
-        let own = own.take_while(|(_, it)| it.0 == txn);
-        let asked = own.filter(|(_, it)| it.1.at as usize == at);
+        let own = self.history.numbered_predicates(txn);
+        let asked = own.filter(|(_, it)| it.at as usize == at);
         let told = asked.map(|(number, it)| {
-            let is_marked = self.predicates.iter().any(|&it| it as usize == number);
-            (short(&self.asked_words(&it.1), 400), is_marked)
+            let is_marked = self.predicates.contains(&number);
+            (short(&self.asked_words(it), 400), is_marked)
         });
         told.collect()
     }

@@ -100,13 +100,8 @@ impl Sources<'_> {
     }
 
     fn aggregated(&self, txn: TxnId, places: &mut Vec<(KeyId, usize, Option<u32>)>) {
-        let all = self.history.all_predicates();
-        let start = all.partition_point(|it| it.0 < txn);
         let mut own = Vec::new();
-        for (number, (_, predicate)) in all.iter().enumerate().skip(start) {
-            if all[number].0 != txn {
-                break;
-            }
+        for (number, predicate) in self.history.numbered_predicates(txn) {
             let Some(read) = self.read_by(predicate) else {
                 continue;
             };
@@ -117,7 +112,7 @@ impl Sources<'_> {
             for &key in &self.conditions.tables[read.table as usize].keys {
                 let place = self.snapshots.place(&view, key);
                 if own.iter().all(|it| it.0 != key) && self.conditions.matches(&read, place) {
-                    places.push((key, place, Some(number as u32)));
+                    places.push((key, place, Some(number)));
                 }
             }
         }

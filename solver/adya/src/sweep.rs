@@ -28,11 +28,9 @@ pub(crate) fn doubtful<R: Rules>(sources: &Sources<'_>, order: &[u32]) -> Vec<u3
     let mut found = Vec::new();
     for (at, &txn) in sweep.order.iter().enumerate() {
         let txn = TxnId(txn);
-        let start = all.partition_point(|it| it.0 < txn);
-        let own = all[start..].iter().take_while(|it| it.0 == txn);
-        for (number, (_, predicate)) in own.enumerate() {
+        for (number, predicate) in sources.history.numbered_predicates(txn) {
             if sweep.agrees::<R>(at, txn, predicate) != Some(true) {
-                found.push((start + number) as u32);
+                found.push(number);
             }
         }
         sweep.install(txn);

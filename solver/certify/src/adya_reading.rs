@@ -202,11 +202,7 @@ impl<'h> Reading<'h> {
         &self,
         txn: TxnId,
     ) -> impl Iterator<Item = (u32, &'h Predicate)> + use<'h> {
-        let all = self.history.all_predicates();
-        let start = all.partition_point(|it| it.0 < txn);
-        let own = all[start..].iter().take_while(move |it| it.0 == txn);
-        let numbered = own.enumerate();
-        numbered.map(move |(at, it)| ((start + at) as u32, &it.1))
+        self.history.numbered_predicates(txn)
     }
 
     /// The place of the version that a read shows, `None` for the transaction's own write; an error where it is wrong by itself.

@@ -45,10 +45,19 @@ impl History {
 
     /// A transaction's operations that choose rows by a condition, in program order.
     pub fn predicates(&self, txn: TxnId) -> impl ExactSizeIterator<Item = &Predicate> + Clone {
+        self.numbered_predicates(txn).map(|it| it.1)
+    }
+
+    /// The same, each with its number among all of the history.
+    pub fn numbered_predicates(
+        &self,
+        txn: TxnId,
+    ) -> impl ExactSizeIterator<Item = (u32, &Predicate)> + Clone {
         let all = &self.rows.predicates;
         let start = all.partition_point(|it| it.0 < txn);
         let end = start + all[start..].partition_point(|it| it.0 == txn);
-        all[start..end].iter().map(|(_, predicate)| predicate)
+        let own = all[start..end].iter().enumerate();
+        own.map(move |(at, it)| ((start + at) as u32, &it.1))
     }
 
     /// Every operation that chooses rows by a condition, transaction by transaction.
