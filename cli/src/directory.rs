@@ -240,7 +240,7 @@ fn list_page(history: &History, key: KeyId) -> String {
     page(frame, &body)
 }
 
-const STYLE: &str = "td{padding:0 .9em .2em 0;vertical-align:top}td code{margin-right:.35em}.deviates{background:#c62828;color:#fff;border-radius:3px;padding:0 .25em}";
+const STYLE: &str = "th,td{padding:0 .9em .2em 0;vertical-align:top}td code{margin-right:.35em}.deviates{background:#c62828;color:#fff;border-radius:3px;padding:0 .25em}";
 
 fn readers(history: &History, readers: &[TxnId]) -> String {
     let names = readers.iter().take(3).map(|&txn| history.txn_name(txn));
