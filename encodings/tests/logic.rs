@@ -31,6 +31,7 @@ fn options(turn: u64) -> PruneOptions {
         merge: !turn.is_multiple_of(7),
         coalesce: !turn.is_multiple_of(11),
         linear: !turn.is_multiple_of(13),
+        grows: false,
     }
 }
 
@@ -103,6 +104,116 @@ fn every_back_end_decides_problems_with_choices_guarded_edges_and_clauses() {
     }
     println!("{} cannot be met, {} can", counts[0], counts[1]);
     assert!(counts[0] > 500 && counts[1] > 500, "{counts:?}");
+}
+
+/// The first variables, guarded edges and clauses of a problem: a share of so many eighths.
+fn first_part(problem: &Problem, eighths: usize) -> Problem {
+    let mut part = problem.clone();
+    part.logic = kingsnake_graph::Logic::default();
+    grow_to(&mut part, problem, eighths);
+    part
+}
+
+/// Appends guarded edges and clauses up to that share; the variables are all there before.
+fn grow_to(part: &mut Problem, whole: &Problem, eighths: usize) {
+    while part.logic.n_variables() < whole.logic.n_variables() {
+        part.logic.variable();
+    }
+    let (n_guarded, n_clauses) = (part.logic.guarded().len(), part.logic.clauses().len());
+    let new = whole.logic.guarded();
+    let n_new = new.len() * eighths / 8;
+    for guarded in new.take(n_new).skip(n_guarded) {
+        part.logic.guard(guarded.edge, guarded.guard);
+    }
+    let new = whole.logic.clauses();
+    let n_new = new.len() * eighths / 8;
+    for clause in new.take(n_new).skip(n_clauses) {
+        part.logic.clause(clause);
+    }
+}
+
+/// What a back end says of a problem that grows while it is open, and whether its answers were right all the while. A lossy one forgets to
+/// append the last part.
+fn decide_growing(
+    problem: &Problem,
+    name: &str,
+    turn: u64,
+    is_lossy: bool,
+) -> Result<bool, String> {
+    let backend = backend(name, &BackendOptions::default());
+    let mut backend = backend.map_err(|error| error.to_string())?;
+    let (mut stats, budget) = (PruneStats::default(), Budget::unlimited());
+    let grows = PruneOptions {
+        grows: true,
+        ..options(turn)
+    };
+    let first = first_part(problem, turn as usize % 4);
+    let mut pruned = match prune(first, grows, &mut stats, &budget, &mut Silent) {
+        Ok(Outcome::Pruned(pruned)) => pruned,
+        Ok(Outcome::Contradiction(_)) => return Ok(false),
+        Err(reason) => return Err(reason.to_string()),
+    };
+    let mut session = backend.session(pruned.question());
+    for growth in pruned.grown() {
+        session.add(growth);
+    }
+    for eighths in [4, 6, 8] {
+        let (decision, _) = session
+            .decide(&budget, &mut Silent)
+            .map_err(|error| error.to_string())?;
+        let part = pruned.problem.clone();
+        match decision {
+            Decision::Core(_) if can_be_met(&part) => {
+                return Err("a core of what can be met".to_owned());
+            }
+            Decision::Core(_) => return Ok(false),
+            Decision::Unknown(reason) => return Err(reason.to_string()),
+            Decision::Choices(sides) => {
+                pruned.order(&sides).map_err(|_| "a cycle".to_owned())?;
+            }
+        }
+        if eighths == 8 && is_lossy {
+            continue;
+        }
+        grow_to(&mut pruned.problem, problem, eighths);
+        session.add(pruned.grow());
+    }
+    let (decision, _) = session
+        .decide(&budget, &mut Silent)
+        .map_err(|error| error.to_string())?;
+    match decision {
+        Decision::Core(_) => Ok(false),
+        Decision::Unknown(reason) => Err(reason.to_string()),
+        Decision::Choices(sides) => match pruned.order(&sides) {
+            Ok(_) => Ok(true),
+            Err(_) => Err("its sides have a cycle".to_owned()),
+        },
+    }
+}
+
+#[test]
+fn every_back_end_answers_questions_that_grow() {
+    let decides = |name: &&&str| {
+        let backend = backend(name, &BackendOptions::default()).expect("it is in the table");
+        backend.refuses(Origin::Other).is_none()
+    };
+    let names: Vec<&str> = BACKENDS.iter().filter(decides).copied().collect();
+    let mut n_caught = 0;
+    for seed in 0..2_000 {
+        let problem = problem(&mut Rng::new(seed));
+        let truth = can_be_met(&problem);
+        for (at, &name) in names.iter().enumerate() {
+            if seed % 8 != 0 && seed as usize % names.len() != at {
+                continue;
+            }
+            let said = decide_growing(&problem, name, seed + at as u64, false);
+            assert_eq!(said, Ok(truth), "seed {seed}, {name}: {problem:?}");
+            let said = decide_growing(&problem, name, seed + at as u64, true);
+            n_caught += usize::from(said != Ok(truth));
+        }
+    }
+    println!("{n_caught} times the last part made the difference");
+    assert!(n_caught > 20);
 }
 
 /// A mistake in a problem.
@@ -178,6 +289,7 @@ const UNPRUNED: PruneOptions = PruneOptions {
     merge: true,
     coalesce: true,
     linear: false,
+    grows: false,
 };
 
 #[test]

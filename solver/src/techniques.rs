@@ -48,6 +48,7 @@ impl Techniques {
             estimate: self.estimate,
             coalesce: self.coalesce,
             merge: self.merge,
+            grows: false,
         }
     }
 }

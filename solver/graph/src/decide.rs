@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::edge::Edge;
 use crate::prune::DeviceStats;
 use crate::reach::Dag;
+use crate::session::{Afresh, SolverSession};
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::Progress;
 
@@ -219,6 +220,11 @@ pub trait Backend {
         budget: &Budget,
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError>;
+
+    /// Takes a question that will grow. Unless a back end keeps what it learned, it is asked the whole question each time.
+    fn session<'s>(&'s mut self, question: Question<'_>) -> Box<dyn SolverSession + 's> {
+        Box::new(Afresh::new(self, question))
+    }
 
     /// Answers the question, trying these sides of constraints first, all at once. They are a hint: the answer must hold without
     /// them, and a core is one of the question alone. `None` if the back end cannot take such a hint.

@@ -12,6 +12,8 @@ mod orders;
 mod problem;
 pub mod prune;
 pub mod reach;
+mod rings;
+pub mod session;
 pub mod session_graph;
 pub mod witness;
 

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use crate::edge::{Edge, Reason};
 
 /// Consecutive versions of a key, as nodes.
@@ -70,6 +72,8 @@ pub struct Orders {
     runs: Vec<Run>,
     readers: Vec<u32>,
     n_pairs: u64,
+    /// The places of keys that were added after keys of higher names.
+    late: FxHashMap<u32, u32>,
 }
 
 impl Orders {
@@ -105,6 +109,9 @@ impl Orders {
             });
         }
         self.n_pairs += (n_runs * n_runs.saturating_sub(1) - n_free * n_free.saturating_sub(1)) / 2;
+        if !self.late.is_empty() || self.keys.last() > Some(&key) {
+            self.late.insert(key, self.keys.len() as u32);
+        }
         self.keys.push(key);
         self.ends.push(self.runs.len() as u32);
     }
@@ -140,7 +147,11 @@ impl Orders {
 
     /// The place of a key that is not settled.
     pub fn place(&self, key: u32) -> Option<usize> {
-        self.keys.binary_search(&key).ok()
+        if let Some(&place) = self.late.get(&key) {
+            return Some(place as usize);
+        }
+        let sorted = &self.keys[..self.keys.len() - self.late.len()];
+        sorted.binary_search(&key).ok()
     }
 
     /// The runs of the key at this place.
@@ -244,7 +255,7 @@ impl Orders {
 
     /// The runs of a key that end with one version and begin with the other, by their places among all.
     pub fn find(&self, key: u32, before: u32, after: u32) -> Option<(u32, u32)> {
-        let range = self.range(self.keys.binary_search(&key).ok()?);
+        let range = self.range(self.place(key)?);
         let place = |is: &dyn Fn(&Run) -> bool| {
             let mut places = range.clone();
             places.find(|&at| is(&self.runs[at])).map(|at| at as u32)

@@ -45,3 +45,9 @@ impl Problem {
         self.orders.is_empty() && self.logic.is_empty()
     }
 }
+
+impl AsRef<Problem> for Problem {
+    fn as_ref(&self) -> &Problem {
+        self
+    }
+}

@@ -22,7 +22,7 @@ use crate::decide::{Backend, DecideError, Decision, Origin, Side};
 use crate::phases::{self, Check, Decided, Exit, Refuted, Stop};
 use crate::progress::{Phase, Progress, Silent};
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
-use crate::relate::{Candidates, Polygraph, add_choices};
+use crate::relate::{Candidates, ChoiceRuns, Polygraph};
 use crate::report::{CheckError, Decider};
 use crate::resolve::{Resolved, VersionId};
 use crate::verdict::Proof;
@@ -256,7 +256,11 @@ fn choices(
         .collect();
     let mut polygraph = pruned.problem.clone();
     let reaches = |from: u32, to: u32| reach.reaches(from, to);
-    let first = add_choices(&mut polygraph, &reads, &reaches);
+    let mut runs = ChoiceRuns::default();
+    let first = reads
+        .iter()
+        .filter_map(|read| runs.add(&mut polygraph, read, &reaches));
+    let first: Vec<u32> = first.collect();
     let of_read = open.iter().copied().zip(first.iter().copied()).collect();
     let history = scene.check.history;
     let counted = scene.counted;

@@ -3,10 +3,12 @@
 use super::PruneOptions;
 use super::Variable;
 use super::device::DeviceError;
+use super::open::Placed;
 use crate::decide::Constraints;
 use crate::edge::Edge;
 use crate::problem::Problem;
-use crate::reach::Dag;
+use crate::reach::{Dag, Reach};
+use crate::session::Growth;
 use kingsnake_context::budget::{Budget, StopReason};
 
 /// What a round found.
@@ -28,6 +30,12 @@ pub(super) struct Rest {
     /// The known graph with the nodes that logic needs, if it needs any.
     pub(super) dag: Option<Dag>,
     pub(super) variables: Vec<Variable>,
+    /// What the logic says, where the question will grow.
+    pub(super) left: Option<Growth>,
+    /// The constraint of each open pair, where the question will grow.
+    pub(super) placed: Placed,
+    /// The closure of the known graph, if the engine has it.
+    pub(super) reach: Option<Reach>,
     /// Whether a clause has no literal left that could hold.
     pub(super) is_contradiction: bool,
 }
@@ -57,14 +65,6 @@ pub(super) trait Engine {
         options: PruneOptions,
         budget: &Budget,
     ) -> Result<Rest, Halt>;
-}
-
-/// The position estimate: ancestors minus descendants, a linear extension close to the real execution.
-pub(super) fn positions(ancestors: &[u32], descendants: &[u32]) -> Vec<f32> {
-    let pairs = ancestors.iter().zip(descendants);
-    pairs
-        .map(|(&before, &after)| before as f32 - after as f32)
-        .collect()
 }
 
 /// Memory for the list of all pairs, before it is made.

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::engine::{Engine, Halt, Rest, Round, positions, reserve_pairs};
+use super::engine::{Engine, Halt, Rest, Round, reserve_pairs};
 use super::judge::{Judge, Judged, Pair, Reaches};
 use super::logic::{Settling, settling_rest};
 use super::open::{Form, Placed, constraints, list_pairs};
 use super::{PruneOptions, Reachability};
 use crate::edge::Edge;
 use crate::problem::Problem;
-use crate::reach::{Clocks, Dag, Dense};
+use crate::reach::{Clocks, Dag, Dense, Reach, positions};
 use kingsnake_context::budget::{Budget, StopReason};
 
 /// Dense rows are read by the bit, clocks by the word: clocks pay once chains are this many times fewer than nodes.
@@ -151,8 +151,9 @@ impl Local {
             &settling,
             None,
             constraints,
-            &placed,
+            placed,
             estimate,
+            options,
         ))
     }
 
@@ -180,7 +181,7 @@ impl Local {
         budget: &Budget,
     ) -> Rest {
         let form = Form::of(options, problem);
-        if problem.logic.is_empty() {
+        if problem.logic.is_empty() && !options.grows {
             return Rest {
                 constraints: constraints(&problem.orders, open, reach, form, None),
                 estimate,
@@ -195,8 +196,9 @@ impl Local {
             &self.settling,
             judge.as_ref(),
             listed,
-            &placed,
+            placed,
             estimate,
+            options,
         )
     }
 }
@@ -242,7 +244,7 @@ impl Engine for Local {
             self.closure = None;
         }
         let has_logic = !problem.logic.is_empty();
-        if has_logic && self.closure.is_none() {
+        if (has_logic || options.grows) && self.closure.is_none() {
             self.close(dag);
         }
         if options.estimate && (has_logic || !open.is_empty()) {
@@ -252,7 +254,7 @@ impl Engine for Local {
             positions = self.estimate(dag);
         }
         budget.check()?;
-        Ok(match &self.closure {
+        let mut rest = match &self.closure {
             Some(Closure::Dense(reach, _)) => {
                 self.rest(problem, &open, Some(reach), positions, options, budget)
             }
@@ -260,7 +262,13 @@ impl Engine for Local {
                 self.rest(problem, &open, Some(reach), positions, options, budget)
             }
             None => self.rest::<Clocks>(problem, &open, None, positions, options, budget),
-        })
+        };
+        rest.reach = match self.closure.take().filter(|_| options.grows) {
+            Some(Closure::Dense(reach, _)) => Some(Reach::Dense(reach)),
+            Some(Closure::Clocks(reach)) => Some(Reach::Clocks(reach)),
+            None => None,
+        };
+        Ok(rest)
     }
 }
 

@@ -5,14 +5,16 @@
 
 use rustc_hash::FxHashSet;
 
+use super::PruneOptions;
 use super::engine::Rest;
 use super::judge::{Judge, Reaches};
 use super::open::Placed;
-use super::residue::{LiteralValue, residue};
+use super::residue::{LiteralValue, number, residue, write};
 use crate::decide::Constraints;
 use crate::edge::Edge;
 use crate::logic::{Guarded, Literal, Logic};
 use crate::problem::Problem;
+use crate::session::Growth;
 
 /// What is settled so far.
 #[derive(Debug, Default)]
@@ -183,49 +185,56 @@ impl Settling {
     }
 }
 
-/// Adds the logic to the constraints of the orders.
+/// Adds the logic to the constraints of the orders: as it is where the question will grow, else as edges.
 pub(super) fn settling_rest<R: Reaches>(
     problem: &Problem,
     settling: &Settling,
     judge: Option<&Judge<'_, R>>,
     orders: Constraints,
-    placed: &Placed,
+    placed: Placed,
     estimate: Vec<f32>,
+    options: PruneOptions,
 ) -> Rest {
-    if problem.logic.is_empty() {
-        return Rest {
-            constraints: orders,
-            estimate,
-            ..Rest::default()
-        };
-    }
-    let order = |a: u32, b: u32| match placed.get(&(a.min(b), a.max(b))) {
-        Some(&(constraint, side)) if a < b => LiteralValue::Open(constraint, side),
-        Some(&(constraint, side)) => LiteralValue::Open(constraint, side.other()),
-        None => {
-            let value = judge.and_then(|judge| settling.value(Literal::Order(a, b), judge));
-            LiteralValue::Settled(value.unwrap_or(true))
-        }
-    };
-    let left = residue(
-        problem,
-        &orders,
+    let mut rest = Rest {
+        constraints: orders,
         estimate,
-        &|variable| settling.variable(variable),
-        &order,
-        &|guarded| settling.is_done(guarded),
-    );
-    match left {
-        Some(left) => Rest {
-            constraints: left.constraints,
-            estimate: left.estimate,
-            dag: Some(left.dag),
-            variables: left.variables,
-            is_contradiction: false,
-        },
-        None => Rest {
-            is_contradiction: true,
-            ..Rest::default()
-        },
+        ..Rest::default()
+    };
+    let logic = &problem.logic;
+    if !logic.is_empty() {
+        let order = |a: u32, b: u32| match placed.get(&(a.min(b), a.max(b))) {
+            Some(&(constraint, side)) if a < b => LiteralValue::Open(constraint, side),
+            Some(&(constraint, side)) => LiteralValue::Open(constraint, side.other()),
+            None => {
+                let value = judge.and_then(|judge| settling.value(Literal::Order(a, b), judge));
+                LiteralValue::Settled(value.unwrap_or(true))
+            }
+        };
+        let mut next = rest.constraints.len() as u32;
+        let all = 0..logic.n_variables() as u32;
+        rest.variables = number(all, |it| settling.variable(it), &mut next);
+        let of = |literal| match literal {
+            Literal::Order(a, b) => order(a, b),
+            Literal::Variable(variable, holds) => rest.variables[variable as usize].literal(holds),
+        };
+        let mut left = Growth::new(next as usize, Vec::new());
+        write(logic, (0, 0), &of, &|it| settling.is_done(it), &mut left);
+        if options.grows {
+            rest.left = Some(left);
+        } else {
+            let estimate = std::mem::take(&mut rest.estimate);
+            match residue(problem, &rest.constraints, estimate, &left) {
+                Some(written) => {
+                    rest.constraints = written.constraints;
+                    rest.estimate = written.estimate;
+                    rest.dag = Some(written.dag);
+                }
+                None => rest.is_contradiction = true,
+            }
+        }
     }
+    if options.grows {
+        rest.placed = placed;
+    }
+    rest
 }

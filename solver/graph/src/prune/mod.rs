@@ -6,6 +6,7 @@
 mod asked;
 mod device;
 mod engine;
+mod grow;
 mod judge;
 mod local;
 mod logic;
@@ -89,21 +90,22 @@ pub struct Pruned<P = Problem> {
     pub variables: Vec<Variable>,
     /// The position estimate, or empty.
     pub estimate: Vec<f32>,
+    open: Box<grow::Open>,
 }
 
 impl<P> Pruned<P> {
-    /// What a back end is asked.
+    /// What a back end is asked; where the question may grow, without what was appended ([`Pruned::grown`]).
     pub fn question(&self) -> Question<'_> {
         let is_open = |it: &Variable| matches!(it, Variable::Open(_));
         Question {
-            has_choices: self.variables.iter().any(is_open),
+            has_choices: self.open.reach.is_none() && self.variables.iter().any(is_open),
             ..Question::new(&self.dag, &self.constraints, &self.estimate)
         }
     }
 
     /// The order that sides of the constraints leave; of the known graph alone where none is given.
     pub fn order(&self, sides: &[Side]) -> Result<Vec<u32>, Cyclic> {
-        if sides.is_empty() {
+        if sides.is_empty() && self.open.grown.is_empty() {
             return Ok(self.dag.order().to_vec());
         }
         let dag = self.dag.with(self.chosen(sides))?;
@@ -117,9 +119,11 @@ impl<P> Pruned<P> {
     }
 
     /// The edges of the sides.
-    fn chosen(&self, sides: &[Side]) -> impl Iterator<Item = &Edge> + Clone {
-        let sides = sides.iter().enumerate();
-        sides.flat_map(|(at, &side)| self.constraints.side(at, side))
+    fn chosen<'a>(&'a self, sides: &'a [Side]) -> impl Iterator<Item = &'a Edge> + Clone {
+        let of_constraints = sides.iter().enumerate().take(self.constraints.len());
+        let of_constraints = of_constraints.flat_map(|(at, &side)| self.constraints.side(at, side));
+        let grown = self.open.grown.iter();
+        of_constraints.chain(grown.flat_map(move |it| it.edges(sides)))
     }
 }
 
@@ -156,6 +160,7 @@ impl<P> Outcome<P> {
                 constraints: pruned.constraints,
                 variables: pruned.variables,
                 estimate: pruned.estimate,
+                open: pruned.open,
             }),
         }
     }

@@ -39,10 +39,10 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// As the options say; but literals speak of pairs, so then there is a constraint for each.
+    /// As the options say; but literals speak of pairs, so where there are some, or will be, there is a constraint for each.
     pub(super) fn of(options: PruneOptions, problem: &Problem) -> Self {
         Form {
-            coalesce: options.coalesce || problem.logic.orders().next().is_some(),
+            coalesce: options.coalesce || options.grows || problem.logic.orders().next().is_some(),
             merge: options.merge,
         }
     }

@@ -6,13 +6,13 @@
 use super::PruneOptions;
 use super::asked::Answered;
 use super::device::{Device, PairEdge, Task};
-use super::engine::{Engine, Halt, Rest, Round, positions};
+use super::engine::{Engine, Halt, Rest, Round};
 use super::judge::{Judge, Pair};
 use super::logic::{Settling, settling_rest};
 use super::open::{Form, Placed, constraints};
 use crate::edge::Edge;
 use crate::problem::Problem;
-use crate::reach::Dag;
+use crate::reach::{Dag, positions};
 use kingsnake_context::budget::Budget;
 
 /// The engine of a device that took the task.
@@ -149,7 +149,7 @@ impl Engine for Remote<'_> {
         }
         let form = Form::of(options, problem);
         let mut placed = Placed::default();
-        let place = has_logic.then_some(&mut placed);
+        let place = (has_logic || options.grows).then_some(&mut placed);
         let listed = constraints(&problem.orders, &open, reach.as_ref(), form, place);
         let judge = reach.as_ref().map(|reach| Judge {
             orders: &problem.orders,
@@ -161,8 +161,9 @@ impl Engine for Remote<'_> {
             &self.settling,
             judge.as_ref(),
             listed,
-            &placed,
+            placed,
             guesses,
+            options,
         ))
     }
 }

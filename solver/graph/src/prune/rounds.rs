@@ -1,15 +1,17 @@
 //! The rounds: compute reachability, judge, add what is forced, until nothing is.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::asked::asked;
 use super::device::{Device, Offer, Task};
 use super::engine::{Engine, Halt, Rest};
+use super::grow::Open;
 use super::local::Local;
 use super::remote::Remote;
 use super::{Contradiction, Outcome, PruneStats, Pruned, Reachability, RoundStats};
 use crate::problem::Problem;
-use crate::reach::{Cyclic, Dag};
+use crate::reach::{Cyclic, Dag, Reach};
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent};
 
@@ -32,6 +34,8 @@ pub struct PruneOptions {
     pub coalesce: bool,
     /// Whether all keys of two transactions share one constraint.
     pub merge: bool,
+    /// Whether the problem will grow ([`Pruned::grow`]): what growing needs is kept.
+    pub grows: bool,
 }
 
 impl Default for PruneOptions {
@@ -43,6 +47,7 @@ impl Default for PruneOptions {
             estimate: true,
             coalesce: true,
             merge: true,
+            grows: false,
         }
     }
 }
@@ -80,12 +85,12 @@ pub fn prune_on(
     if rounds.problem.is_settled() && options.linear {
         "every key is ordered already".clone_into(&mut stats.why);
         stats.fixpoint = true;
-        return Ok(rounds.pruned(dag, Rest::default()));
+        return rounds.pruned(dag, Rest::default(), options, budget);
     }
     if options.rounds == Some(0) {
         "no rounds were asked for".clone_into(&mut stats.why);
         let rest = Local::finish_unpruned(&rounds.problem, &dag, options, budget)?;
-        return Ok(rounds.pruned(dag, rest));
+        return rounds.pruned(dag, rest, options, budget);
     }
     if let Some(device) = device
         && let Some((task, asked)) = offer(device, &rounds.problem, &dag, stats, budget)
@@ -98,7 +103,7 @@ pub fn prune_on(
         stats.device = engine.device().stats();
         stats.device.why = why;
         match ended {
-            Ok(end) => return Ok(rounds.outcome(end)),
+            Ok(end) => return rounds.outcome(end, options, budget),
             Err(Halt::Stopped(reason)) => return Err(reason),
             Err(Halt::Failed(why)) => {
                 stats.device.warning = Some(format!("{why}; the CPU computes instead"));
@@ -110,7 +115,7 @@ pub fn prune_on(
     stats.reachability = engine.name();
     stats.why.clone_from(&engine.why);
     match rounds.run(&mut engine, dag, options, stats, budget, progress) {
-        Ok(end) => Ok(rounds.outcome(end)),
+        Ok(end) => rounds.outcome(end, options, budget),
         Err(Halt::Stopped(reason)) => Err(reason),
         // No device is asked here, so none can have failed.
         Err(Halt::Failed(what)) => Err(StopReason::Backend(what)),
@@ -232,10 +237,15 @@ impl Rounds {
         stats.fixpoint = false;
     }
 
-    fn outcome(self, end: End) -> Outcome {
+    fn outcome(
+        self,
+        end: End,
+        options: PruneOptions,
+        budget: &Budget,
+    ) -> Result<Outcome, StopReason> {
         match end {
-            End::Cyclic => self.contradiction(),
-            End::Rest(dag, rest) => self.pruned(dag, rest),
+            End::Cyclic => Ok(self.contradiction()),
+            End::Rest(dag, rest) => self.pruned(dag, rest, options, budget),
         }
     }
 
@@ -246,17 +256,43 @@ impl Rounds {
         })
     }
 
-    fn pruned(self, dag: Dag, rest: Rest) -> Outcome {
+    fn pruned(
+        self,
+        dag: Dag,
+        rest: Rest,
+        options: PruneOptions,
+        budget: &Budget,
+    ) -> Result<Outcome, StopReason> {
         if rest.is_contradiction {
-            return self.contradiction();
+            return Ok(self.contradiction());
         }
-        Outcome::Pruned(Pruned {
-            problem: self.problem,
+        let problem = self.problem;
+        let mut open = Open::default();
+        if options.grows {
+            let reach = match rest.reach {
+                Some(reach) => reach,
+                None => Reach::new(&dag, &problem.chains, budget)?,
+            };
+            let logic = &problem.logic;
+            open = Open {
+                placed: rest.placed,
+                reach: Some(Arc::new(reach)),
+                grown: rest.left.into_iter().collect(),
+                n_said: (
+                    problem.edges.len(),
+                    logic.guarded().len(),
+                    logic.clauses().len(),
+                ),
+            };
+        }
+        Ok(Outcome::Pruned(Pruned {
+            problem,
             round_ends: self.round_ends,
             dag: rest.dag.unwrap_or(dag),
             constraints: rest.constraints,
             estimate: rest.estimate,
             variables: rest.variables,
-        })
+            open: Box::new(open),
+        }))
     }
 }

@@ -16,6 +16,7 @@ pub use dag::{Cyclic, Dag, places};
 pub use dense::Dense;
 
 /// Reachability in the smaller of its two forms.
+#[derive(Debug)]
 pub enum Reach {
     /// Bits.
     Dense(Dense),
@@ -36,6 +37,17 @@ impl Reach {
         Ok(Reach::Dense(Dense::new(dag)))
     }
 
+    /// The position estimate: ancestors minus descendants, a linear extension close to the real execution.
+    pub fn estimate(&self, dag: &Dag) -> Vec<f32> {
+        match self {
+            Reach::Clocks(clocks) => positions(&clocks.totals(), &clocks.descending(dag).totals()),
+            Reach::Dense(dense) => {
+                let ancestors = Dense::count_descendants(&dag.reversed());
+                positions(&ancestors, &dense.descendants())
+            }
+        }
+    }
+
     /// Whether there is a path of at least one edge.
     #[inline]
     pub fn reaches(&self, from: u32, to: u32) -> bool {
@@ -44,4 +56,12 @@ impl Reach {
             Reach::Clocks(clocks) => clocks.reaches(from, to),
         }
     }
+}
+
+/// The position estimate, from how many nodes come before and after each.
+pub(crate) fn positions(ancestors: &[u32], descendants: &[u32]) -> Vec<f32> {
+    let pairs = ancestors.iter().zip(descendants);
+    pairs
+        .map(|(&before, &after)| before as f32 - after as f32)
+        .collect()
 }

@@ -7,6 +7,8 @@
 //!
 //! Where an aggregate of t counts x, A falls into classes of versions that add the same to it, and only versions of the class of c need
 //! no rw edges. Then the newest version that t can read is in the class of c, and of two classes the wr and rw edges make a cycle.
+//!
+//! A choice may be added to a graph that was pruned already: the problem only grows.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -30,34 +32,19 @@ pub struct Candidates<'a> {
     pub differ: &'a dyn Fn(VersionId, VersionId) -> bool,
 }
 
-/// Adds choices to a graph. `reaches` is reachability by its known edges. Returns the first variable of each choice.
-pub fn add_choices(
-    polygraph: &mut Polygraph,
-    reads: &[Candidates<'_>],
-    reaches: &dyn Fn(u32, u32) -> bool,
-) -> Vec<u32> {
-    let mut runs = RunOf::default();
-    reads
-        .iter()
-        .map(|read| {
-            runs.load(polygraph, read.key);
-            add_choice(polygraph, read, &runs, reaches)
-        })
-        .collect()
-}
-
-/// The run of every version of the keys that are not settled.
+/// The run of every version of the keys that choices are about.
 #[derive(Default)]
-struct RunOf {
+pub struct ChoiceRuns {
     keys: FxHashSet<KeyId>,
     of: FxHashMap<VersionId, u32>,
 }
 
-impl RunOf {
-    fn load(&mut self, polygraph: &Polygraph, key: KeyId) {
+impl ChoiceRuns {
+    fn load(&mut self, polygraph: &mut Polygraph, key: KeyId) {
         if !self.keys.insert(key) {
             return;
         }
+        polygraph.leave_key(key);
         let orders = &polygraph.problem.orders;
         let Some(place) = orders.place(key.0) else {
             return;
@@ -76,37 +63,83 @@ impl RunOf {
             }
         }
     }
-}
 
-fn add_choice(
-    polygraph: &mut Polygraph,
-    read: &Candidates<'_>,
-    runs: &RunOf,
-    reaches: &dyn Fn(u32, u32) -> bool,
-) -> u32 {
-    let places = &polygraph.places;
-    let versions = polygraph.resolved.versions();
-    let logic = &mut polygraph.problem.logic;
-    let first = logic.choice(read.open.len());
-    let snap = places.snap(read.reader);
-    for (at, &candidate) in read.open.iter().enumerate() {
-        let chosen = Literal::Variable(first + at as u32, true);
-        if !versions.is_initial(candidate) {
-            let from = places.commit(versions.writer(candidate));
-            if !reaches(from, snap) {
-                let reason = reasons::wr(candidate);
-                let to = snap;
-                logic.guard(Edge { from, to, reason }, &[chosen]);
-            }
+    /// Adds a read to a graph. `reaches` is reachability by its known edges. Returns the first variable of the choice; `None` where one
+    /// candidate is left, whose edges are known.
+    pub fn add(
+        &mut self,
+        polygraph: &mut Polygraph,
+        read: &Candidates<'_>,
+        reaches: &dyn Fn(u32, u32) -> bool,
+    ) -> Option<u32> {
+        self.load(polygraph, read.key);
+        let logic = &mut polygraph.problem.logic;
+        let first = (read.open.len() != 1).then(|| logic.choice(read.open.len()));
+        for (at, &candidate) in read.open.iter().enumerate() {
+            let chosen = first.map(|first| Literal::Variable(first + at as u32, true));
+            let chosen = chosen.as_slice();
+            add_wr(polygraph, read.reader, candidate, chosen, reaches);
+            let is_acceptable = |other| {
+                read.acceptable.binary_search(&other).is_ok() && !(read.differ)(candidate, other)
+            };
+            self.add_rw(polygraph, read, candidate, chosen, &is_acceptable, reaches);
         }
+        first
+    }
+
+    /// Tells versions apart that a choice, made before, did not.
+    pub fn tell_apart(
+        &self,
+        polygraph: &mut Polygraph,
+        read: &Candidates<'_>,
+        first: Option<u32>,
+        reaches: &dyn Fn(u32, u32) -> bool,
+    ) {
+        for (at, &candidate) in read.open.iter().enumerate() {
+            let chosen = first.map(|first| Literal::Variable(first + at as u32, true));
+            let is_said = |other| {
+                read.acceptable.binary_search(&other).is_err() || !(read.differ)(candidate, other)
+            };
+            let chosen = chosen.as_slice();
+            self.add_rw(polygraph, read, candidate, chosen, &is_said, reaches);
+        }
+    }
+
+    /// The rw edges of a candidate, but to versions for which nothing is to be said.
+    fn add_rw(
+        &self,
+        polygraph: &mut Polygraph,
+        read: &Candidates<'_>,
+        candidate: VersionId,
+        chosen: &[Literal],
+        is_said: &dyn Fn(VersionId) -> bool,
+        reaches: &dyn Fn(u32, u32) -> bool,
+    ) {
+        let Polygraph {
+            places,
+            resolved,
+            problem,
+            ..
+        } = polygraph;
         if !places.reads_newest(read.reader) {
-            continue;
+            return;
         }
+        let versions = resolved.versions();
+        let snap = places.snap(read.reader);
+        let mut guard = |edge: Edge, guard: &[Literal]| {
+            if guard.is_empty() {
+                problem.edges.push(edge);
+            } else {
+                problem.logic.guard(edge, guard);
+            }
+        };
         for other in versions.of_key(read.key).skip(1).map(VersionId) {
             let writer = versions.writer(other);
-            let is_acceptable =
-                read.acceptable.binary_search(&other).is_ok() && !(read.differ)(candidate, other);
-            if is_acceptable || writer == read.reader || reaches(snap, places.commit(writer)) {
+            if other == candidate
+                || is_said(other)
+                || writer == read.reader
+                || reaches(snap, places.commit(writer))
+            {
                 continue;
             }
             let edge = Edge {
@@ -115,19 +148,46 @@ fn add_choice(
                 reason: reasons::rw(candidate, other),
             };
             if versions.is_initial(candidate) {
-                logic.guard(edge, &[chosen]);
+                guard(edge, chosen);
                 continue;
             }
             let own = versions.writer(candidate);
             if reaches(places.commit(own), places.install(writer)) {
-                logic.guard(edge, &[chosen]);
+                guard(edge, chosen);
             } else if !reaches(places.commit(writer), places.install(own))
-                && let (Some(&one), Some(&two)) = (runs.of.get(&candidate), runs.of.get(&other))
+                && let (Some(&one), Some(&two)) = (self.of.get(&candidate), self.of.get(&other))
                 && one != two
             {
-                logic.guard(edge, &[chosen, Literal::Order(one, two)]);
+                let mut both = chosen.to_vec();
+                both.push(Literal::Order(one, two));
+                guard(edge, &both);
             }
         }
     }
-    first
+}
+
+/// The wr edge of a candidate.
+fn add_wr(
+    polygraph: &mut Polygraph,
+    reader: Node,
+    candidate: VersionId,
+    chosen: &[Literal],
+    reaches: &dyn Fn(u32, u32) -> bool,
+) {
+    let versions = polygraph.resolved.versions();
+    if versions.is_initial(candidate) {
+        return;
+    }
+    let from = polygraph.places.commit(versions.writer(candidate));
+    let to = polygraph.places.snap(reader);
+    if reaches(from, to) {
+        return;
+    }
+    let reason = reasons::wr(candidate);
+    let edge = Edge { from, to, reason };
+    if chosen.is_empty() {
+        polygraph.problem.edges.push(edge);
+    } else {
+        polygraph.problem.logic.guard(edge, chosen);
+    }
 }

@@ -15,6 +15,7 @@ use crate::model::{History, KeyId};
 use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId};
 use crate::visible::{Commits, Visible, Why};
 use kingsnake_graph::{Orders, Problem, RunOf};
+use rustc_hash::FxHashMap;
 
 /// Which pairs of versions become constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,9 @@ pub fn construct_within(
             n_txn_nodes,
             sights: Vec::new(),
             n_helpers: n_nodes - n_txn_nodes,
+            combine,
+            unread,
+            free_runs: FxHashMap::default(),
             problem: Problem {
                 n_nodes,
                 edges,
@@ -80,7 +84,6 @@ pub fn construct_within(
             },
         },
         combine,
-        unread,
     };
     construct.make_room();
     construct.add_transactions();
@@ -182,7 +185,6 @@ struct Construct {
     helpers: Helpers,
     session_of: Vec<u32>,
     combine: bool,
-    unread: bool,
 }
 
 impl Construct {
@@ -308,7 +310,7 @@ impl Construct {
         }
         if orders.is_empty() {
             self.fence(initial, rest);
-            self.leave(key, rest);
+            self.leave(key, rest, false);
             return;
         }
         for order in orders {
@@ -328,7 +330,7 @@ impl Construct {
         if !orders.iter().any(|order| is_total(&order)) {
             self.fence(initial, rest);
         }
-        self.leave(key, &left);
+        self.leave(key, &left, true);
     }
 
     /// Consecutive versions of a given order: each before the next, and so its readers.
@@ -461,9 +463,39 @@ impl Construct {
     }
 
     /// Leaves runs to be ordered, unless any topological order does.
-    fn leave(&mut self, key: KeyId, runs: &[Run]) {
-        if runs.len() < 2 {
+    fn leave(&mut self, key: KeyId, runs: &[Run], is_given: bool) {
+        let polygraph = &mut self.polygraph;
+        let is_needed = polygraph.resolved.is_uncertain(key);
+        if !polygraph.leave(key, runs, is_needed) && is_given {
+            polygraph.free_runs.insert(key, runs.to_vec());
+        }
+    }
+}
+
+impl Polygraph {
+    /// Leaves the runs of a key to be ordered, if any topological order did so far: a choice will be about them.
+    pub(super) fn leave_key(&mut self, key: KeyId) {
+        if self.problem.orders.place(key.0).is_some() {
             return;
+        }
+        let runs = self.free_runs.remove(&key).unwrap_or_else(|| {
+            let (versions, places) = (self.resolved.versions(), &self.places);
+            let mut runs = Vec::new();
+            runs_of_key(versions, places, key, self.combine, &mut runs);
+            let is_given = |it: &GivenOrder| it.key == key;
+            if self.resolved.given().iter().any(is_given) {
+                runs.clear();
+            }
+            runs.drain(..runs.len().min(1));
+            runs
+        });
+        self.leave(key, &runs, true);
+    }
+
+    /// Leaves runs to be ordered, unless any topological order does and nobody needs them. Whether they are left.
+    fn leave(&mut self, key: KeyId, runs: &[Run], is_needed: bool) -> bool {
+        if runs.len() < 2 {
+            return true;
         }
         let unread = self.unread;
         let Polygraph {
@@ -471,7 +503,7 @@ impl Construct {
             places,
             problem,
             ..
-        } = &mut self.polygraph;
+        } = self;
         let versions = resolved.versions();
         let reads_newest = |&reader: &Node| places.reads_newest(reader);
         let is_free = |run: &Run| {
@@ -482,8 +514,8 @@ impl Construct {
                 && !versions.readers(run.last).iter().any(reads_newest)
         };
         // Pairs of runs that any topological order settles are no constraints.
-        if runs.iter().all(is_free) && !resolved.is_uncertain(key) {
-            return;
+        if runs.iter().all(is_free) && !is_needed {
+            return false;
         }
         let stated = runs.iter().map(|run| {
             let head = versions.writer(run.head);
@@ -506,5 +538,6 @@ impl Construct {
             let stated = stated.map(|run| run.with_readers(|all| all.filter(newest).map(snap)));
             problem.orders.push_key(key.0, stated);
         }
+        true
     }
 }

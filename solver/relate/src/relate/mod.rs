@@ -11,7 +11,7 @@ mod real_time;
 pub mod reasons;
 mod runs;
 
-pub use choices::{Candidates, add_choices};
+pub use choices::{Candidates, ChoiceRuns};
 pub use construct::{Shape, add_clock, construct, construct_within};
 pub use gaps::cover;
 pub use kingsnake_graph::{Edge, Reason};
@@ -19,6 +19,8 @@ pub use places::{Places, reads_at};
 pub use real_time::{earliest, latest};
 
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use crate::level::Spec;
 use crate::model::KeyId;
@@ -38,6 +40,11 @@ pub struct Polygraph {
     /// What the reads of weak transactions say; the reasons of edges count them.
     sights: Vec<Commits>,
     n_helpers: usize,
+    /// Whether read-modify-writes are merged into runs, and whether two versions that nobody read need no order.
+    combine: bool,
+    unread: bool,
+    /// Runs of keys with given orders that nobody has to order, unless a choice is about them.
+    free_runs: FxHashMap<KeyId, Vec<runs::Run>>,
     /// The graph.
     pub(crate) problem: Problem,
 }
@@ -136,5 +143,11 @@ impl Polygraph {
     pub fn fact(reason: Reason) -> Option<(VersionId, VersionId)> {
         let (before, after) = reason.fact()?;
         Some((VersionId(before), VersionId(after)))
+    }
+}
+
+impl AsRef<Problem> for Polygraph {
+    fn as_ref(&self) -> &Problem {
+        &self.problem
     }
 }
