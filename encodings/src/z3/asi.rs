@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 
 use kingsnake_graph::decide::Side;
-use z3::ast::Bool;
 
 use super::gsi::{Installed, times};
 use super::session::{Halt, Z3Session};
 use super::sides::Taken;
+use super::terms::Term;
 use super::{Asked, Encoding, Stated};
 
 pub(super) const ENCODING: Encoding = Encoding {
@@ -25,32 +25,32 @@ pub(super) const ENCODING: Encoding = Encoding {
 
 fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
     let times = times(asked, session)?;
-    let before = |from: usize, to: usize| times[from].lt(&times[to]);
+    let before = |from: usize, to: usize| session.less(times[from], times[to]);
     let taken = Taken::new(asked, session)?;
     let first_rw = 3 * asked.chosen.len() as u32;
-    let mut rw: HashMap<(usize, usize), Bool> = HashMap::new();
+    let mut rw: HashMap<(usize, usize), Term> = HashMap::new();
     for at in 0..asked.chosen.len() {
         for side in [Side::Either, Side::Or] {
             let ww = taken.side(at, side);
             let Some(installed) = Installed::of(asked, at, side) else {
                 for (from, to) in asked.side(at, side) {
-                    session.assert(&ww.implies(before(from, to)))?;
+                    session.assert(session.implies(ww, before(from, to)))?;
                 }
                 continue;
             };
             let begins_later = before(installed.commit, installed.next_begin);
-            session.assert(&ww.implies(begins_later))?;
+            session.assert(session.implies(ww, begins_later))?;
             for (begin, commit) in installed.readers {
                 let n_rw = rw.len() as u32;
                 let fresh = !rw.contains_key(&(begin, commit));
-                let depends = rw
+                let depends = *rw
                     .entry((begin, commit))
-                    .or_insert_with(|| Bool::new_const(first_rw + n_rw));
+                    .or_insert_with(|| session.boolean(first_rw + n_rw));
                 if fresh {
                     let saw = before(commit, begin);
-                    session.assert(&depends.implies(saw.not()))?;
+                    session.assert(session.implies(depends, session.not(saw)))?;
                 }
-                session.assert(&ww.implies(&*depends))?;
+                session.assert(session.implies(ww, depends))?;
             }
         }
     }

@@ -3,8 +3,6 @@
 //! An order is acyclic iff numbers exist that grow along its edges; Z3's difference logic looks for negative cycles
 //! (Cotton and Maler, SAT 2006).
 
-use z3::ast::Int;
-
 use super::session::{Halt, Z3Session};
 use super::sides::Taken;
 use super::{Asked, Encoding, Stated};
@@ -18,12 +16,10 @@ pub(super) const ENCODING: Encoding = Encoding {
 };
 
 fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
-    let places: Vec<Int> = (0..asked.question.n_nodes as u32)
-        .map(Int::new_const)
-        .collect();
-    let edge = |from: usize, to: usize| places[from].lt(&places[to]);
+    let places = session.integers(asked.question.n_nodes);
+    let edge = |from: usize, to: usize| session.less(places[from], places[to]);
     for (from, to) in asked.known() {
-        session.assert(&edge(from, to))?;
+        session.assert(edge(from, to))?;
     }
     let taken = Taken::new(asked, session)?;
     taken.assert_edges(asked, session, edge)?;

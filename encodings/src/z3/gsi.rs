@@ -7,9 +7,9 @@
 
 use kingsnake_graph::Reason;
 use kingsnake_graph::decide::Side;
-use z3::ast::{Bool, Int};
 
 use super::session::{Halt, Z3Session};
+use super::terms::Term;
 use super::{Asked, Encoding, Stated};
 
 pub(super) const ENCODING: Encoding = Encoding {
@@ -21,22 +21,21 @@ pub(super) const ENCODING: Encoding = Encoding {
 };
 
 /// A time for each node, with the known edges stated over them.
-pub(super) fn times(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Vec<Int>, Halt> {
-    let nodes = 0..asked.question.n_nodes as u32;
-    let times: Vec<Int> = nodes.map(Int::new_const).collect();
+pub(super) fn times(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Vec<Term>, Halt> {
+    let times = session.integers(asked.question.n_nodes);
     for (from, to) in asked.known() {
-        session.assert(&times[from].lt(&times[to]))?;
+        session.assert(session.less(times[from], times[to]))?;
     }
     Ok(times)
 }
 
 fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt> {
     let times = times(asked, session)?;
-    let before = |from: usize, to: usize| times[from].lt(&times[to]);
+    let before = |from: usize, to: usize| session.less(times[from], times[to]);
     let n = asked.chosen.len();
-    let demands: Vec<Bool> = (0..n as u32).map(Bool::new_const).collect();
+    let demands: Vec<Term> = (0..n as u32).map(|at| session.boolean(at)).collect();
     let mut either = Vec::with_capacity(n);
-    for (at, demand) in demands.iter().enumerate() {
+    for (at, &demand) in demands.iter().enumerate() {
         let (Some(one), Some(other)) = (
             Installed::of(asked, at, Side::Either),
             Installed::of(asked, at, Side::Or),
@@ -47,13 +46,13 @@ fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt>
         // Committing: whichever of two writers is the first has committed before the other begins.
         let first = before(one.commit, one.next_begin);
         let second = before(other.commit, other.next_begin);
-        session.assert(&Bool::or(&[demand.not(), first.clone(), second]))?;
+        session.assert(session.or(&[session.not(demand), first, second]))?;
         either.push(first);
         // Reading: the other writer committed before the version that was read, or after the reader began.
         for installed in [one, other] {
             for (begin, next_commit) in installed.readers {
-                session.assert(&Bool::or(&[
-                    demand.not(),
+                session.assert(session.or(&[
+                    session.not(demand),
                     before(next_commit, installed.commit),
                     before(begin, next_commit),
                 ]))?;
@@ -109,16 +108,16 @@ fn state_plainly(
     asked: &Asked<'_>,
     session: &mut Z3Session<'_>,
     at: usize,
-    demand: &Bool,
-    before: impl Fn(usize, usize) -> Bool,
-) -> Result<Bool, Halt> {
+    demand: Term,
+    before: impl Fn(usize, usize) -> Term,
+) -> Result<Term, Halt> {
     let [either, or] = [Side::Either, Side::Or].map(|side| {
-        let edges: Vec<Bool> = asked
+        let edges: Vec<Term> = asked
             .side(at, side)
             .map(|(from, to)| before(from, to))
             .collect();
-        Bool::and(&edges)
+        session.and(&edges)
     });
-    session.assert(&Bool::or(&[demand.not(), either.clone(), or]))?;
+    session.assert(session.or(&[session.not(demand), either, or]))?;
     Ok(either)
 }

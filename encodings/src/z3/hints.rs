@@ -4,14 +4,14 @@
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::decide::{DecideStats, Side};
-use z3::ast::Bool;
 
 use super::Stated;
 use super::session::{Found, Halt, Z3Session};
+use super::terms::Term;
 
 /// The sides that are still assumed.
 pub(super) struct Hints {
-    assumed: Vec<Bool>,
+    assumed: Vec<Term>,
 }
 
 impl Hints {
@@ -19,17 +19,17 @@ impl Hints {
     pub fn new(
         sides: &[(u32, Side)],
         stated: &Stated,
-        session: &mut Z3Session<'_>,
+        session: &Z3Session<'_>,
     ) -> Result<Hints, Halt> {
         let mut assumed = Vec::with_capacity(sides.len());
         for &(constraint, side) in sides {
-            let hint = Bool::fresh_const("hint");
-            let either = &stated.either[constraint as usize];
+            let hint = session.fresh();
+            let either = stated.either[constraint as usize];
             let taken = match side {
-                Side::Either => either.clone(),
-                Side::Or => either.not(),
+                Side::Either => either,
+                Side::Or => session.not(either),
             };
-            session.assert(&hint.implies(taken))?;
+            session.assert(session.implies(hint, taken))?;
             assumed.push(hint);
         }
         Ok(Hints { assumed })
@@ -46,11 +46,11 @@ impl Hints {
     ) -> Result<Found, Halt> {
         let n_demands = stated.demands.len();
         loop {
-            let all: Vec<Bool> = stated
+            let all: Vec<Term> = stated
                 .demands
                 .iter()
                 .chain(&self.assumed)
-                .cloned()
+                .copied()
                 .collect();
             let mut failed = match session.check(&all, &stated.either, budget)? {
                 Found::Refuted(failed) => failed,

@@ -7,6 +7,7 @@ mod asi;
 mod difference;
 mod gsi;
 mod hints;
+mod library;
 #[cfg(test)]
 mod mutants;
 mod order;
@@ -14,6 +15,7 @@ mod propagator;
 mod session;
 mod shrink;
 mod sides;
+mod terms;
 
 use std::thread;
 use std::time::Instant;
@@ -24,12 +26,12 @@ use kingsnake_graph::decide::{
     Backend, DecideError, DecideStats, Decision, Origin, Question, Side,
 };
 use rustsat::types::Lit;
-use z3::ast::Bool;
 
 use self::hints::Hints;
 use self::propagator::Connected;
 use self::session::{Found, Halt, Z3Session};
 use self::shrink::shrink;
+use self::terms::Term;
 use crate::BackendOptions;
 use crate::faults::Z3Faults;
 use crate::propagator::graph::{Known, Sides, acyclic};
@@ -92,9 +94,9 @@ impl Asked<'_> {
 /// A question that was put. For each chosen constraint, in their order:
 pub(crate) struct Stated {
     /// what demands it,
-    pub demands: Vec<Bool>,
+    pub demands: Vec<Term>,
     /// and what is true in a model that takes its first side; else the model takes its second.
-    pub either: Vec<Bool>,
+    pub either: Vec<Term>,
     /// How many variables there are, the demands left out.
     pub n_variables: u64,
 }
@@ -167,7 +169,7 @@ impl Z3 {
             faults: self.faults,
         };
         let put = (self.encoding.state)(&asked, &mut session).and_then(|stated| {
-            let hints = Hints::new(hinted, &stated, &mut session)?;
+            let hints = Hints::new(hinted, &stated, &session)?;
             Ok((stated, hints))
         });
         let (stated, hints) = match put {
@@ -200,7 +202,6 @@ impl Z3 {
         stats.cycles += session.theory().map_or(0, Connected::n_cycles);
         if run.is_err() || session.n_sent() > MANY {
             session.abandon();
-            std::mem::forget(stated);
         }
         stats.solve += started.elapsed();
         run

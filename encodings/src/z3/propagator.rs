@@ -18,11 +18,11 @@ use std::rc::Rc;
 
 use kingsnake_graph::decide::Side;
 use rustsat::types::Lit;
-use z3::ast::{Ast, Bool};
-use z3_sys as sys;
 
+use super::library::{Functions, RawAst, RawCallback, RawContext};
 use super::session::{Halt, Z3Session};
 use super::sides::Taken;
+use super::terms::{Term, handles};
 use super::{Asked, Encoding, Stated};
 use crate::propagator::cycle::CycleSearch;
 use crate::propagator::graph::{Known, Sides};
@@ -45,8 +45,8 @@ fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt>
     for (place, &node) in asked.question.order.iter().enumerate() {
         places[node as usize] = place as u32;
     }
-    let sides_taken: Vec<Bool> = (0..asked.chosen.len())
-        .flat_map(|at| [Side::Either, Side::Or].map(|side| taken.side(at, side).clone()))
+    let sides_taken: Vec<Term> = (0..asked.chosen.len())
+        .flat_map(|at| [Side::Either, Side::Or].map(|side| taken.side(at, side)))
         .collect();
     let order = Order::new(known, Rc::clone(&sides), places, false);
     let mut theory = Theory::new(session, order, sides, sides_taken);
@@ -79,15 +79,16 @@ impl Drop for Connected {
 
 /// Acyclicity. Invariant: the edges of the first `linked.len()` sides of the trail are linked, and none else.
 struct Theory {
-    context: sys::Z3_context,
+    z3: &'static Functions,
+    context: *mut RawContext,
     order: Order,
     edges: Rc<Sides>,
     search: CycleSearch,
     /// By literal, as [`Lit::lidx`] numbers them: the positive one is a constraint's first side.
-    sides: Vec<Bool>,
-    literals: HashMap<sys::Z3_ast, Lit>,
-    never: Bool,
-    always: Bool,
+    sides: Vec<Term>,
+    literals: HashMap<Term, Lit>,
+    never: Term,
+    always: Term,
     /// The sides taken, in the order of being told.
     trail: Vec<Lit>,
     /// For each side whose edges are linked, how many edges were linked before.
@@ -103,21 +104,22 @@ struct Theory {
 }
 
 impl Theory {
-    fn new(session: &Z3Session<'_>, order: Order, edges: Rc<Sides>, sides: Vec<Bool>) -> Theory {
+    fn new(session: &Z3Session<'_>, order: Order, edges: Rc<Sides>, sides: Vec<Term>) -> Theory {
         let literals = sides
             .iter()
             .enumerate()
-            .map(|(at, side)| (side.get_z3_ast(), Lit::new(at as u32 / 2, at % 2 == 1)))
+            .map(|(at, &side)| (side, Lit::new(at as u32 / 2, at % 2 == 1)))
             .collect();
         Theory {
+            z3: session.z3(),
             context: session.raw(),
             search: CycleSearch::new(order.places().len()),
             order,
             edges,
             sides,
             literals,
-            never: Bool::from_bool(false),
-            always: Bool::from_bool(true),
+            never: session.never(),
+            always: session.always(),
             trail: Vec::new(),
             linked: Vec::new(),
             scopes: Vec::new(),
@@ -142,8 +144,8 @@ impl Theory {
         self.conflicting = false;
     }
 
-    fn fix(&mut self, term: sys::Z3_ast, value: sys::Z3_ast) {
-        if value == self.always.get_z3_ast()
+    fn fix(&mut self, term: Term, value: Term) {
+        if value == self.always
             && let Some(&lit) = self.literals.get(&term)
         {
             self.trail.push(lit);
@@ -177,38 +179,38 @@ impl Theory {
     fn conflict(&self) -> Conflict {
         let fixed = self.cycle.iter();
         Conflict {
+            z3: self.z3,
             context: self.context,
-            fixed: fixed
-                .map(|lit| self.sides[lit.lidx()].get_z3_ast())
-                .collect(),
-            never: self.never.get_z3_ast(),
+            fixed: fixed.map(|lit| self.sides[lit.lidx()]).collect(),
+            never: self.never,
         }
     }
 }
 
 /// Sides that close a cycle. It borrows nothing from the theory, so that no reference to the theory is alive when Z3 is called.
 struct Conflict {
-    context: sys::Z3_context,
-    fixed: Vec<sys::Z3_ast>,
-    never: sys::Z3_ast,
+    z3: &'static Functions,
+    context: *mut RawContext,
+    fixed: Vec<Term>,
+    never: Term,
 }
 
 impl Conflict {
     /// # Safety
     ///
     /// The callback is the one that Z3 is in, and the theory, which keeps the terms, is alive.
-    unsafe fn tell(self, callback: sys::Z3_solver_callback) {
+    unsafe fn tell(self, callback: *mut RawCallback) {
         // SAFETY: as promised by the caller; the terms are fixed in the callback's scope.
         unsafe {
-            sys::Z3_solver_propagate_consequence(
+            (self.z3.solver_propagate_consequence)(
                 self.context,
                 callback,
                 self.fixed.len() as c_uint,
-                self.fixed.as_ptr(),
+                handles(&self.fixed),
                 0,
                 std::ptr::null(),
                 std::ptr::null(),
-                self.never,
+                self.never.0,
             );
         }
     }
@@ -216,20 +218,20 @@ impl Conflict {
 
 /// Hands the theory to the solver, and to the session, which keeps it.
 fn connect(session: &mut Z3Session<'_>, theory: Theory) -> Result<(), Halt> {
-    let (context, solver) = (session.raw(), session.solver());
-    let sides: Vec<sys::Z3_ast> = theory.sides.iter().map(Ast::get_z3_ast).collect();
+    let (z3, context, solver) = (session.z3(), session.raw(), session.solver());
+    let sides = theory.sides.clone();
     let pointer = session.keep(Connected::new(theory)).0.as_ptr();
     // SAFETY: the session keeps the theory, and with it the terms, for as long as the solver. No reference to it is alive here.
     unsafe {
         let pointer = pointer.cast::<c_void>();
-        sys::Z3_solver_propagate_init(context, solver, pointer, Some(push), Some(pop), Some(fresh));
-        sys::Z3_solver_propagate_fixed(context, solver, Some(fixed));
-        sys::Z3_solver_propagate_final(context, solver, Some(settled));
+        (z3.solver_propagate_init)(context, solver, pointer, push, pop, fresh);
+        (z3.solver_propagate_fixed)(context, solver, fixed);
+        (z3.solver_propagate_final)(context, solver, settled);
     }
     for (at, &side) in sides.iter().enumerate() {
         session.step(at)?;
         // SAFETY: as above.
-        unsafe { sys::Z3_solver_propagate_register(context, solver, side) };
+        unsafe { (z3.solver_propagate_register)(context, solver, side.0) };
     }
     Ok(())
 }
@@ -243,31 +245,31 @@ unsafe fn with<T>(pointer: *mut c_void, act: impl FnOnce(&mut Theory) -> T) -> O
     theory.map(act)
 }
 
-unsafe extern "C" fn push(pointer: *mut c_void, _: sys::Z3_solver_callback) {
+unsafe extern "C" fn push(pointer: *mut c_void, _: *mut RawCallback) {
     // SAFETY: Z3 passes on what `connect` gave it, and calls one callback at a time.
     unsafe { with(pointer, |theory| theory.scopes.push(theory.trail.len())) };
 }
 
-unsafe extern "C" fn pop(pointer: *mut c_void, _: sys::Z3_solver_callback, n_scopes: c_uint) {
+unsafe extern "C" fn pop(pointer: *mut c_void, _: *mut RawCallback, n_scopes: c_uint) {
     // SAFETY: as in `push`.
     unsafe { with(pointer, |theory| theory.pop(n_scopes as usize)) };
 }
 
 /// Only solvers that split their work ask for a second theory. This one does not, and would be told by the null.
-unsafe extern "C" fn fresh(_: *mut c_void, _: sys::Z3_context) -> *mut c_void {
+unsafe extern "C" fn fresh(_: *mut c_void, _: *mut RawContext) -> *mut c_void {
     std::ptr::null_mut()
 }
 
 unsafe extern "C" fn fixed(
     pointer: *mut c_void,
-    callback: sys::Z3_solver_callback,
-    term: sys::Z3_ast,
-    value: sys::Z3_ast,
+    callback: *mut RawCallback,
+    term: *mut RawAst,
+    value: *mut RawAst,
 ) {
     // SAFETY: as in `push`; the reference is gone before Z3 is told of a conflict.
     unsafe {
         let found = with(pointer, |theory| {
-            theory.fix(term, value);
+            theory.fix(Term(term), Term(value));
             theory.link()
         });
         if let Some(conflict) = found.flatten() {
@@ -276,7 +278,7 @@ unsafe extern "C" fn fixed(
     }
 }
 
-unsafe extern "C" fn settled(pointer: *mut c_void, callback: sys::Z3_solver_callback) {
+unsafe extern "C" fn settled(pointer: *mut c_void, callback: *mut RawCallback) {
     // SAFETY: as in `fixed`.
     unsafe {
         if let Some(conflict) = with(pointer, Theory::link).flatten() {

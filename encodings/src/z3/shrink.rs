@@ -3,9 +3,9 @@
 //! Counted conflicts limit each question, not time, so that the same seed gives the same core.
 
 use kingsnake_context::budget::Budget;
-use z3::ast::Bool;
 
 use super::session::{Found, Z3Session};
+use super::terms::Term;
 
 /// More conflicts than this a smaller core is not worth.
 const CONFLICTS: u32 = 1000;
@@ -15,13 +15,13 @@ const SMALL: usize = 64;
 /// The places of some demands that fail together, `failed` being such.
 pub(super) fn shrink(
     session: &Z3Session<'_>,
-    demands: &[Bool],
+    demands: &[Term],
     failed: Vec<usize>,
     budget: &Budget,
 ) -> Vec<usize> {
     session.limit_conflicts(CONFLICTS);
     let again = |places: &[usize]| {
-        let some: Vec<Bool> = places.iter().map(|&at| demands[at].clone()).collect();
+        let some: Vec<Term> = places.iter().map(|&at| demands[at]).collect();
         match session.check(&some, &[], budget) {
             Ok(Found::Refuted(failed)) => Some(Some(
                 failed.into_iter().map(|at| places[at]).collect::<Vec<_>>(),
