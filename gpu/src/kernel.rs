@@ -141,11 +141,11 @@ impl Kernel {
     }
 }
 
-const MATRIX: &str = include_str!("../../shaders/shared/matrix.wgsl");
-const COMPACT_PLAIN: &str = include_str!("../../shaders/shared/compact_plain.wgsl");
-const COMPACT_SUBGROUP: &str = include_str!("../../shaders/shared/compact_subgroup.wgsl");
-const CLOSURE: &str = include_str!("../../shaders/closure.wgsl");
-const PRUNE: &str = include_str!("../../shaders/prune.wgsl");
-const ESTIMATE: &str = include_str!("../../shaders/estimate.wgsl");
-const PROBE: &str = include_str!("../../shaders/probe.wgsl");
-const ANNEAL: &str = include_str!("../../shaders/anneal.wgsl");
+const MATRIX: &str = include_str!("../shaders/shared/matrix.wgsl");
+const COMPACT_PLAIN: &str = include_str!("../shaders/shared/compact_plain.wgsl");
+const COMPACT_SUBGROUP: &str = include_str!("../shaders/shared/compact_subgroup.wgsl");
+const CLOSURE: &str = include_str!("../shaders/closure.wgsl");
+const PRUNE: &str = include_str!("../shaders/prune.wgsl");
+const ESTIMATE: &str = include_str!("../shaders/estimate.wgsl");
+const PROBE: &str = include_str!("../shaders/probe.wgsl");
+const ANNEAL: &str = include_str!("../shaders/anneal.wgsl");

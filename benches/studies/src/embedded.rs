@@ -67,7 +67,7 @@ pub fn built_in(name: &str) -> Option<(&'static str, &'static str)> {
 
 macro_rules! corpus {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../datasets/corpus/", $name)))),*]
+        &[$(($name, include_str!(concat!("../corpus/", $name)))),*]
     };
 }
 
