@@ -1,4 +1,5 @@
 """The package as a user types it; run by scripts/python."""
+import ast
 import pathlib
 import kingsnake
 
@@ -40,4 +41,10 @@ assert "no " in raises(OSError, "/nowhere/at/all")
 assert raises(ValueError, SKEW, level="nonsense")
 assert raises(TypeError, 17)
 assert "line" in raises(ValueError, __file__)
+# The stubs name what there is, no more and no less.
+stubs = pathlib.Path(__file__).parents[1] / "kingsnake.pyi"
+described = {it.name for it in ast.parse(stubs.read_text()).body if isinstance(it, (ast.ClassDef, ast.FunctionDef))}
+assert described == {it for it in dir(kingsnake) if not it.startswith("_")} - {"kingsnake"}, described
+installed = pathlib.Path(kingsnake.__file__).parent
+assert (installed / "py.typed").exists() and (installed / "__init__.pyi").exists(), sorted(installed.iterdir())
 print("python: all assertions hold, kingsnake", kingsnake.__version__)
