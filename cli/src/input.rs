@@ -45,7 +45,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     }
     if args.strict {
         let mut found = parsed.warnings.clone();
-        found.extend(remarks(&parsed.history));
+        found.extend(remarks(&parsed));
         if !found.is_empty() {
             bail!(
                 "{}: refused by --strict: {}",

@@ -1,9 +1,11 @@
-//! Mistakes of the log that would pass for bugs of the database, or hide them: what `lint` remarks, and the hints after a verdict.
+//! Logging mistakes that look like database bugs, or hide them: what `lint` reports, and the hints after a verdict.
 //!
-//! Nothing here bears on a verdict. Each rule is a function from a history to at most one remark.
+//! Nothing here bears on a verdict. Each rule is a function from a history to at most one remark, which says what to write in the
+//! format that the history was read from.
 
 use std::collections::BTreeMap;
 
+use kingsnake_datasets::{Format, Parsed};
 use kingsnake_solver::model::{History, Interval, Op, SessionId, Token, TxnId};
 use kingsnake_solver::verdict::Verdict;
 use kingsnake_tell::AnomalyName;
@@ -22,7 +24,12 @@ const PER_SECOND: [(i64, &str); 4] = [
     (1_000_000_000, "nanoseconds"),
 ];
 
-type Rule = fn(&History) -> Option<String>;
+/// Transactions of a session that begin closer than this cannot be nanoseconds: writing a line of a log takes longer.
+const CLOSEST_BEGINS: i64 = 500;
+/// A transaction that is shorter than this cannot be in nanoseconds.
+const SHORTEST: i64 = 100;
+
+type Rule = fn(&History, Format) -> Option<String>;
 
 const RULES: [Rule; 10] = [
     no_transactions,
@@ -38,12 +45,18 @@ const RULES: [Rule; 10] = [
 ];
 
 /// Everything that looks like a mistake of the log.
-pub fn remarks(history: &History) -> Vec<String> {
-    RULES.iter().filter_map(|rule| rule(history)).collect()
+pub fn remarks(parsed: &Parsed) -> Vec<String> {
+    found(&RULES, parsed)
+}
+
+fn found(rules: &[Rule], parsed: &Parsed) -> Vec<String> {
+    let (history, format) = (&parsed.history, parsed.format);
+    let found = rules.iter().filter_map(|rule| rule(history, format));
+    found.collect()
 }
 
 /// The rules whose mistakes pass for an anomaly of this name, or hide every anomaly.
-pub fn hints(history: &History, verdict: &Verdict, anomaly: Option<AnomalyName>) -> Vec<String> {
+pub fn hints(parsed: &Parsed, verdict: &Verdict, anomaly: Option<AnomalyName>) -> Vec<String> {
     let rules: &[Rule] = match (verdict, anomaly) {
         (Verdict::Satisfied(_), _) => &[no_transactions, no_reads],
         (Verdict::Violated(_), Some(name)) => {
@@ -57,23 +70,32 @@ pub fn hints(history: &History, verdict: &Verdict, anomaly: Option<AnomalyName>)
         }
         _ => &[],
     };
-    rules.iter().filter_map(|rule| rule(history)).collect()
+    found(rules, parsed)
 }
 
-fn no_transactions(history: &History) -> Option<String> {
+fn no_transactions(history: &History, _: Format) -> Option<String> {
     (history.n_txns() == 0)
         .then(|| "there is no transaction, so every level holds; was anything recorded?".to_owned())
 }
 
-fn no_reads(history: &History) -> Option<String> {
-    let reads = |op: &Op| !op.is_write();
-    let some = history.txns().any(|txn| history.ops(txn).iter().any(reads));
-    (history.n_txns() > 0 && !some)
-        .then(|| "nothing is read, so every level holds; record what reads return".to_owned())
+/// Where nothing is read, only a given order or a stated rule can be broken.
+fn no_reads(history: &History, _: Format) -> Option<String> {
+    let is_read = |op: Op| !op.is_write();
+    let is_judged = ops(history).any(is_read) || history.n_predicates() > 0;
+    if history.n_txns() == 0 || is_judged {
+        return None;
+    }
+    let is_ordered = !history.version_orders().is_empty() || !history.given_edges().is_empty();
+    let words = if is_ordered {
+        "nothing is read, so only the given orders are checked"
+    } else {
+        "nothing is read, so every level holds"
+    };
+    Some(format!("{words}; record what reads return"))
 }
 
 /// Reads of null, where the header says that every key has a value.
-fn null_reads(history: &History) -> Option<String> {
+fn null_reads(history: &History, format: Format) -> Option<String> {
     let initial = history.initial_of_all()?;
     let deletes = |op: Op| matches!(op, Op::Write { value, .. } if history.is_absence(value));
     if ops(history).any(deletes) {
@@ -81,10 +103,14 @@ fn null_reads(history: &History) -> Option<String> {
     }
     let reads = ops(history).filter(|op| is_null_read(history, *op)).count();
     let initial = spelt(history, initial);
+    let or_leave_out = match format {
+        Format::Kingsnake => "leave \"initial\" out of the first line, or ",
+        _ => "",
+    };
     (reads > 0).then(|| {
         format!(
             "{} of null, although every key begins with {initial} and nothing is deleted; if a missing row is read as null, \
-             leave \"initial\" out of the first line, or write {initial} for it",
+             {or_leave_out}write {initial} for it",
             count(reads, "read")
         )
     })
@@ -95,7 +121,7 @@ fn is_null_read(history: &History, op: Op) -> bool {
 }
 
 /// Reads of values that nobody wrote: usually the state before the test, which the log does not give.
-fn unwritten_reads(history: &History) -> Option<String> {
+fn unwritten_reads(history: &History, format: Format) -> Option<String> {
     let mut written = vec![false; history.n_values()];
     let mut tokens: FxHashSet<Token> = FxHashSet::default();
     for op in ops(history) {
@@ -122,15 +148,21 @@ fn unwritten_reads(history: &History) -> Option<String> {
     read.retain(|&token, _| !is_misspelt(token) && !is_null(token));
     let (&token, &n) = read.iter().max_by_key(|(_, n)| **n)?;
     let value = spelt(history, token);
-    Some(format!(
-        "{} of {value}, which nobody wrote; if that is the state before the test, say so in the first line: \
-         {{\"kingsnake\":1,\"initial\":{value}}}",
-        count(n, "read")
-    ))
+    let reads = count(n, "read");
+    Some(match format {
+        Format::Kingsnake => format!(
+            "{reads} of {value}, which nobody wrote; if that is the state before the test, say so in the first line: \
+             {{\"kingsnake\":1,\"initial\":{value}}}"
+        ),
+        _ => format!(
+            "{reads} of {value}, which nobody wrote; if that is the state before the test, let a first transaction write it, or \
+             `kingsnake convert` the history and write \"initial\":{value} into its first line"
+        ),
+    })
 }
 
 /// A number and a text that look the same are two values.
-fn alike(history: &History) -> Option<String> {
+fn alike(history: &History, _: Format) -> Option<String> {
     let mut tokens: FxHashSet<Token> = FxHashSet::default();
     for op in ops(history) {
         tokens.extend(op.key().map(|key| history.key_token(key)));
@@ -150,7 +182,7 @@ fn alike(history: &History) -> Option<String> {
     ))
 }
 
-fn repeated_values(history: &History) -> Option<String> {
+fn repeated_values(history: &History, _: Format) -> Option<String> {
     let mut writer: FxHashMap<u32, TxnId> = FxHashMap::default();
     let mut repeated: FxHashSet<u32> = FxHashSet::default();
     for txn in history.txns() {
@@ -178,7 +210,7 @@ fn repeated_values(history: &History) -> Option<String> {
 }
 
 /// A session runs one transaction at a time, in the order of its lines.
-fn own_times(history: &History) -> Option<String> {
+fn own_times(history: &History, _: Format) -> Option<String> {
     for session in 0..history.n_sessions() as u32 {
         let txns: Vec<TxnId> = history
             .session_txns(SessionId(session))
@@ -205,7 +237,7 @@ fn own_times(history: &History) -> Option<String> {
 }
 
 /// A clock's reading is easily recorded as the transaction's name.
-fn ids_like_times(history: &History) -> Option<String> {
+fn ids_like_times(history: &History, format: Format) -> Option<String> {
     if history.has_times() || history.n_txns() < 2 {
         return None;
     }
@@ -220,22 +252,29 @@ fn ids_like_times(history: &History) -> Option<String> {
     };
     let all = history.txns().all(|txn| number(txn).is_some_and(looks));
     let first = history.txns().next()?;
+    let fields = match format {
+        Format::Kingsnake => " as \"begin\" and \"commit\", in nanoseconds",
+        _ => "",
+    };
     all.then(|| {
         format!(
-            "every id looks like a time, such as {}, and no transaction has times; record when each began and committed as \
-             \"begin\" and \"commit\", in nanoseconds",
+            "every id looks like a time, such as {}, and no transaction has times; record when each began and committed{fields}",
             history.txn_name(first)
         )
     })
 }
 
-/// Times are nanoseconds; a clock's milliseconds or seconds since 1970 are easily recorded in their place.
-fn units(history: &History) -> Option<String> {
+/// Times are nanoseconds; a clock's milliseconds or seconds since 1970 are easily recorded in their place. The nanoseconds of a
+/// clock that counts from the start of the machine may be as large as these, but no log has transactions that close together.
+fn units(history: &History, _: Format) -> Option<String> {
     let begins = history
         .txns()
         .map(|txn| history.interval(txn).begin)
         .filter(|&begin| begin != Interval::UNKNOWN.begin);
     let largest = begins.max()?;
+    if !are_too_close(history) {
+        return None;
+    }
     let mut units = PER_SECOND.iter().take(3);
     let unit = units.find(|(per_second, _)| THIS_CENTURY.contains(&(largest / per_second)))?;
     Some(format!(
@@ -244,8 +283,36 @@ fn units(history: &History) -> Option<String> {
     ))
 }
 
+/// Whether the transactions of most sessions follow each other faster than nanoseconds allow; without sessions of several
+/// transactions, whether most are too short.
+fn are_too_close(history: &History) -> bool {
+    let mut gaps: Vec<i64> = Vec::new();
+    for session in 0..history.n_sessions() as u32 {
+        let begins = history
+            .session_txns(SessionId(session))
+            .map(|txn| history.interval(TxnId(txn)).begin);
+        let known = begins.filter(|&begin| begin != Interval::UNKNOWN.begin);
+        let mut known: Vec<i64> = known.collect();
+        known.sort_unstable();
+        gaps.extend(known.windows(2).map(|pair| pair[1].saturating_sub(pair[0])));
+    }
+    if !gaps.is_empty() {
+        return median(&mut gaps) < CLOSEST_BEGINS;
+    }
+    let intervals = history.txns().map(|txn| history.interval(txn));
+    let known = intervals
+        .filter(|it| it.begin != Interval::UNKNOWN.begin && it.commit != Interval::UNKNOWN.commit);
+    let mut lengths: Vec<i64> = known.map(|it| it.commit.saturating_sub(it.begin)).collect();
+    !lengths.is_empty() && median(&mut lengths) < SHORTEST
+}
+
+fn median(numbers: &mut [i64]) -> i64 {
+    let middle = numbers.len() / 2;
+    *numbers.select_nth_unstable(middle).1
+}
+
 /// A test without concurrency shows little.
-fn no_overlap(history: &History) -> Option<String> {
+fn no_overlap(history: &History, _: Format) -> Option<String> {
     if history.n_sessions() < 2 || !history.has_times() {
         return None;
     }

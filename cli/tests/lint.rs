@@ -189,7 +189,79 @@ fn a_log_without_mistakes_is_left_alone() {
         0,
         &["lint", &corpus("strong-session-ser/bank-transfer.jsonl")],
     );
-    assert!(said.stdout.contains("nothing to remark"), "{}", said.stdout);
+    assert!(said.stdout.contains("no problems found"), "{}", said.stdout);
+}
+
+/// A client's log by a clock: so many nanoseconds between two transactions, of which the first begins at a time.
+fn by_clock(first: i64, apart: i64) -> String {
+    let mut lines = "{\"kingsnake\":1,\"initial\":0}\n".to_owned();
+    for at in 0..20 {
+        for session in 1..=2 {
+            let (id, begin) = (2 * at + session, first + at * apart + session);
+            let commit = begin + apart * 9 / 10;
+            lines.push_str(&format!(
+                "{{\"id\":{id},\"session\":{session},\"begin\":{begin},\"commit\":{commit},\"ops\":[[\"r\",\"x\",0]]}}\n"
+            ));
+        }
+    }
+    lines
+}
+
+#[test]
+fn nanoseconds_since_the_machine_started_are_no_milliseconds_since_1970() {
+    let scratch = Scratch::new();
+    // A second, half an hour and three weeks of uptime: as large as seconds, milliseconds and microseconds since 1970.
+    for (uptime, unit) in [
+        (1_700_000_000, " seconds since 1970"),
+        (1_700_000_000_000, "milliseconds since 1970"),
+        (1_700_000_000_000_000, "microseconds since 1970"),
+    ] {
+        let right = scratch.put("right.jsonl", &by_clock(uptime, 3_000));
+        expect(0, &["lint", &right]);
+        let wrong = scratch.put("wrong.jsonl", &by_clock(uptime, 40));
+        let said = expect(1, &["lint", &wrong]).stdout;
+        assert!(said.contains(unit), "{unit}: {said}");
+    }
+}
+
+#[test]
+fn every_history_of_a_directory_is_read_and_one_that_cannot_be_does_not_hide_the_others() {
+    let scratch = Scratch::new();
+    scratch.put("a.jsonl", "{\"kingsnake\":1}\n");
+    scratch.put("b.jsonl", &by_clock(1, 3_000));
+    let directory = scratch.path("");
+    let said = expect(1, &["lint", &directory]).stdout;
+    assert!(said.contains("a.jsonl: there is no transaction"), "{said}");
+    assert!(said.contains("b.jsonl: no problems found"), "{said}");
+    scratch.put("c.jsonl", "{\"kingsnake\":1}\n{\"id\":1\n");
+    let said = expect(2, &["lint", &directory]).stdout;
+    assert!(said.contains("c.jsonl: error: "), "{said}");
+    assert!(said.contains("b.jsonl: no problems found"), "{said}");
+}
+
+#[test]
+fn what_to_write_is_said_in_the_format_at_hand() {
+    let scratch = Scratch::new();
+    let edn = scratch.put(
+        "h.edn",
+        "{:type :ok, :f :txn, :value [[:r :x 0] [:w :x 1]], :process 0}\n\
+         {:type :ok, :f :txn, :value [[:r :x 1]], :process 1}\n",
+    );
+    let said = expect(1, &["lint", &edn]).stdout;
+    assert!(said.contains("let a first transaction write it"), "{said}");
+    assert!(!said.contains("{\"kingsnake\""), "{said}");
+}
+
+#[test]
+fn a_history_without_reads_holds_every_level_only_where_no_order_is_given() {
+    let (write, order) = (
+        "{\"id\":1,\"session\":1,\"ops\":[[\"w\",\"x\",1]]}\n{\"id\":2,\"session\":1,\"ops\":[[\"w\",\"x\",2]]}\n",
+        "{\"version_order\":{\"key\":\"x\",\"values\":[2,1]}}\n",
+    );
+    let said = remarks(&format!("{{\"kingsnake\":1}}\n{write}"));
+    assert!(said.contains("every level holds"), "{said}");
+    let said = remarks(&format!("{{\"kingsnake\":1}}\n{write}{order}"));
+    assert!(said.contains("only the given orders are checked"), "{said}");
 }
 
 #[cfg(unix)]

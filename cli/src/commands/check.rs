@@ -377,7 +377,7 @@ fn told(mut answer: Answer, orders: bool) -> Answer {
     }
     if let Some(parsed) = &answer.parsed {
         let name = answer.telling.as_ref().map(|it| it.name);
-        answer.hints = hints(&parsed.history, &answer.verdict, name);
+        answer.hints = hints(parsed, &answer.verdict, name);
     }
     answer
 }

@@ -1,4 +1,6 @@
-//! `kingsnake lint`: mistakes of the log that would pass for bugs of the database, or hide them.
+//! `kingsnake lint`: logging mistakes that look like database bugs, or hide them.
+//!
+//! Exit status: 2 if a history cannot be read, else 1 if there is a mistake, else 0.
 
 use anyhow::{Context, Result};
 use kingsnake_solver::budget::Budget;
@@ -7,32 +9,53 @@ use serde_json::json;
 use crate::answer::base_name;
 use crate::args::LintArgs;
 use crate::input::{files, load};
-use crate::limits::is_stdio;
+use crate::limits::{Stopped, is_stdio};
+use crate::many::histories;
 use crate::output::{Output, expect_apart, put};
 use crate::remarks::remarks;
-use crate::voice::{Voice, say};
+use crate::voice::{Voice, count, say};
 
-/// Looks, and says what it found. Exit status 1 if there is something, else 0.
+/// Reads every history that the paths hold, and prints what it found.
 pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
-    let inputs = args.histories.iter().flat_map(|it| files(it, &args.read));
+    let (paths, others) = histories(&args.histories);
+    let inputs = paths.iter().flat_map(|it| files(it, &args.read));
     let outputs = args.json.iter().map(|path| Output {
         option: "--json",
         path,
     });
     expect_apart(&inputs.collect::<Vec<_>>(), &outputs.collect::<Vec<_>>())?;
-    let (mut words, mut documents, mut n_remarks) = (String::new(), Vec::new(), 0);
-    for path in &args.histories {
-        let parsed = load(path, &args.read, budget)?;
+    if others > 0 {
+        let words = "left out of the directories, being no history";
+        voice.warn(&format!("{} {words}", count(others, "file")));
+    }
+    let (mut words, mut documents, mut status) = (String::new(), Vec::new(), 0);
+    for path in &paths {
+        let name = match args.histories.contains(path) {
+            true => base_name(path),
+            false => path.display().to_string(),
+        };
+        let parsed = match load(path, &args.read, budget) {
+            Ok(parsed) => parsed,
+            // Of several, the others are still read.
+            Err(error) if paths.len() > 1 && !error.is::<Stopped>() => {
+                words.push_str(&format!("{name}: error: {error:#}\n"));
+                documents.push(
+                    json!({"history": path.display().to_string(), "error": format!("{error:#}")}),
+                );
+                status = 2;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let mut found = parsed.warnings.clone();
-        found.extend(remarks(&parsed.history));
-        let name = base_name(path);
+        found.extend(remarks(&parsed));
         for remark in &found {
             words.push_str(&format!("{name}: {remark}\n"));
         }
         if found.is_empty() && !voice.quiet {
-            words.push_str(&format!("{name}: nothing to remark\n"));
+            words.push_str(&format!("{name}: no problems found\n"));
         }
-        n_remarks += found.len();
+        status = status.max(u8::from(!found.is_empty()));
         documents.push(json!({"history": path.display().to_string(), "remarks": found}));
     }
     if let Some(path) = &args.json {
@@ -41,5 +64,5 @@ pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     if !args.json.as_deref().is_some_and(is_stdio) {
         say(&words).context("cannot write to stdout")?;
     }
-    Ok(u8::from(n_remarks > 0))
+    Ok(status)
 }
