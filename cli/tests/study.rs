@@ -186,7 +186,7 @@ fn a_check_that_ran_out_of_time_is_left_out_on_the_other_histories_where_asked()
     for _ in 0..2 {
         let said = expect(0, &line);
         assert!(said.stdout.contains("2 runs left out"), "{}", said.stdout);
-        assert!(said.stdout.contains("n = 1 a check"), "{}", said.stdout);
+        assert!(said.stdout.contains("n = 1 per check"), "{}", said.stdout);
         assert_eq!(cells(&scratch, "out").len(), 1);
         let page = std::fs::read_to_string(scratch.path("out/report.html")).expect("a page");
         assert!(

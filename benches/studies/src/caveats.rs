@@ -37,6 +37,7 @@ pub fn caveats(
             why.map_or_else(String::new, |row| row.why_no_device())
         ));
     }
+    all.extend(waited(&rows));
     let grid = distinct(shown);
     let spreads = grid
         .iter()
@@ -51,6 +52,26 @@ pub fn caveats(
     all
 }
 
+/// Runs that took more than twice their processor time by the clock, which a check does not do by itself. Shorter ones than these
+/// seconds are not judged: they are mostly the start of a process.
+const WAITED: f64 = 2.0;
+const SHORT: f64 = 0.02;
+
+fn waited(rows: &[&Row]) -> Option<String> {
+    let waited = |row: &&&Row| {
+        let used = row.stats.cpu_seconds.unwrap_or(f64::INFINITY);
+        row.stats.seconds > SHORT && row.stats.seconds > WAITED * used
+    };
+    let n = rows.iter().filter(waited).count();
+    (n > 0).then(|| {
+        format!(
+            "{} took more than twice the processor time by the clock: the machine was busy. Compare processor times \
+             (--measure cpu, or both), or repeat on a quiet machine.",
+            count(n, "run")
+        )
+    })
+}
+
 /// How often, on what: for a caption.
 pub fn caption(shown: &SettledExperiment, points: &[Vec<&Row>]) -> String {
     let grid = distinct(shown);
@@ -59,7 +80,7 @@ pub fn caption(shown: &SettledExperiment, points: &[Vec<&Row>]) -> String {
         .map(|&point| points[point].len())
         .filter(|&n| n > 0);
     let mut parts = Vec::new();
-    parts.extend(between(runs).map(|n| format!("n = {n} a check")));
+    parts.extend(between(runs).map(|n| format!("n = {n} per check")));
     let rows = rows(shown, points);
     for name in ["transactions", "keys"] {
         let sizes = rows.iter().filter_map(|row| row.sizes.get(name)?.as_u64());
@@ -159,7 +180,7 @@ mod tests {
         assert!(caveats(&shown(), &[vec![&a, &a]], &[0], Measure::Seconds).is_empty());
         assert_eq!(
             caption(&shown(), &[vec![&a, &b]]),
-            "n = 2 a check, 1,000 transactions, 7 keys"
+            "n = 2 per check, 1,000 transactions, 7 keys"
         );
     }
 
@@ -169,6 +190,19 @@ mod tests {
         let told = caveats(&shown(), &[vec![&asked, &got]], &[0], Measure::Seconds);
         assert!(told[0].contains("1 run asked for a device"), "{told:?}");
         assert!(told[0].contains("no adapter was found"), "{told:?}");
+    }
+
+    #[test]
+    fn a_run_that_waited_for_a_processor_is_marked_and_one_that_computed_is_not() {
+        let mut busy = row("p", "cpu", "");
+        busy.stats.cpu_seconds = Some(0.4);
+        let told = caveats(&shown(), &[vec![&busy]], &[0], Measure::Seconds);
+        assert!(
+            told[0].starts_with("1 run took more than twice"),
+            "{told:?}"
+        );
+        busy.stats.cpu_seconds = Some(0.6);
+        assert!(caveats(&shown(), &[vec![&busy]], &[0], Measure::Seconds).is_empty());
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! at least point in the same direction, or they do not. Nothing is said of sizes that the paper did not measure, nor of runs
 //! whose ranges overlap.
 
+use std::collections::BTreeMap;
+
 use crate::design::{Bound, Quantity, Stated, Study};
 use crate::recipe::Measure;
 use crate::row::Row;
@@ -100,6 +102,29 @@ pub fn judge(stated: &Stated, study: &Study, rows: &[Vec<&Row>], measure: Measur
         finding,
         words,
     }
+}
+
+/// The claims that are compared, and for those that are not, because the paper measured other sizes, one line per reason.
+pub fn apart(all: Vec<Judged>) -> (Vec<Judged>, Vec<String>) {
+    let (others, compared): (Vec<Judged>, Vec<Judged>) = all
+        .into_iter()
+        .partition(|it| it.finding == ClaimFinding::Sizes);
+    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for it in others {
+        let entry = reasons.entry(it.words).or_default();
+        entry.push(format!(
+            "{} (paper {}, here {})",
+            it.says, it.paper, it.ours
+        ));
+    }
+    let lines = reasons.into_iter().map(|(why, claims)| {
+        let n = kingsnake_text::count(claims.len(), "claim");
+        format!(
+            "{n} of the paper not compared, {why}. {}",
+            claims.join("; ")
+        )
+    });
+    (compared, lines.collect())
 }
 
 /// What of several runs is compared.

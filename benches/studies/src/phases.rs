@@ -54,7 +54,7 @@ fn parts(row: &Row, measure: Measure, whole: f64) -> [f64; PARTS.len()] {
     for phase in &row.stats.phases {
         let time = match measure {
             Measure::Cpu => phase.cpu_seconds.unwrap_or(phase.seconds),
-            Measure::Seconds | Measure::Solver => phase.seconds,
+            Measure::Seconds | Measure::Both | Measure::Solver => phase.seconds,
         };
         let mut add = |part: &str, time: f64| {
             if let Some(at) = PARTS.iter().position(|it| *it == part) {

@@ -49,7 +49,7 @@ pub fn measured(row: &Row, measure: Measure) -> Option<f64> {
         return Some(f64::INFINITY);
     }
     match measure {
-        Measure::Seconds => Some(row.stats.seconds),
+        Measure::Seconds | Measure::Both => Some(row.stats.seconds),
         Measure::Cpu => Some(row.stats.cpu_seconds.unwrap_or(row.stats.seconds)),
         Measure::Solver => {
             let solver = row.stats.solver.as_ref()?;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::caveats::{caption, caveats};
-use crate::claims::{judge, seconds};
+use crate::claims::{apart, judge, seconds};
 use crate::design::{Cell, Study};
 use crate::problems::StudyProblem;
 use crate::recipe::{FigureKind, Measure};
@@ -59,14 +59,21 @@ pub fn ending(
                     _ => {}
                 }
                 let limit = study.timeout.as_secs_f64();
-                match spread(rows, measure) {
+                let median = |measure| match spread(rows, measure) {
                     Some(spread) => seconds(spread.median, limit),
                     None => "–".to_owned(),
+                };
+                match measure {
+                    Measure::Both => format!("{} / {}", median(measure), median(Measure::Cpu)),
+                    measure => median(measure),
                 }
             }));
             table.push(line);
         }
         out.push_str(&aligned(&table));
+        if measure == Measure::Both {
+            let _ = writeln!(out, "  by the clock / processor time");
+        }
         let caption = caption(shown, &points);
         if !caption.is_empty() {
             let _ = writeln!(out, "  {}", printable(&caption));
@@ -74,8 +81,10 @@ pub fn ending(
         for caveat in caveats(shown, &points, left_out, measure) {
             let _ = writeln!(out, "  warning: {}", printable(&caveat));
         }
-        for stated in &shown.claims {
-            let judged = judge(stated, study, &points, measure);
+        let claims = shown.claims.iter();
+        let claims = claims.map(|stated| judge(stated, study, &points, measure));
+        let (claims, not_compared) = apart(claims.collect());
+        for judged in &claims {
             let _ = writeln!(
                 out,
                 "  {} (paper {}, here {}): {}",
@@ -84,6 +93,9 @@ pub fn ending(
                 judged.ours,
                 judged.words
             );
+        }
+        for words in not_compared {
+            let _ = writeln!(out, "  {}", printable(&words));
         }
         out.push('\n');
     }

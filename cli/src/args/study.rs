@@ -61,6 +61,7 @@ impl StudyArgs {
             measure: self.measure.map(|typed| match typed {
                 MeasureArg::Seconds => Measure::Seconds,
                 MeasureArg::Cpu => Measure::Cpu,
+                MeasureArg::Both => Measure::Both,
                 MeasureArg::Solver => Measure::Solver,
             }),
             jobs: usize::from(self.cells.jobs),
@@ -79,6 +80,8 @@ pub enum MeasureArg {
     Seconds,
     /// The whole check, in processor time: for busy machines.
     Cpu,
+    /// Figures by the clock, and tables of both.
+    Both,
     /// Encoding and solving only.
     Solver,
 }

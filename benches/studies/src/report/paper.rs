@@ -1,6 +1,6 @@
 //! The paper's numbers beside ours.
 
-use crate::claims::{ClaimFinding, Judged, judge};
+use crate::claims::{ClaimFinding, Judged, apart, judge};
 use crate::design::{SettledExperiment, Study};
 use crate::row::Row;
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ pub fn judged(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) ->
 
 /// The table of claims, where there are any.
 pub fn section(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -> Markup {
-    let all = judged(study, shown, points);
+    let (all, not_compared) = apart(judged(study, shown, points));
     html! {
         @if !all.is_empty() {
             div.wide tabindex="0" role="region" aria-label="The paper's numbers" {
@@ -39,6 +39,7 @@ pub fn section(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -
                 }
             }
         }
+        @for words in &not_compared { p.soft { (words) } }
     }
 }
 

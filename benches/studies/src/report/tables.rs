@@ -5,8 +5,8 @@ use crate::claims::{seconds, short};
 use crate::design::{SettledExperiment, Study};
 use crate::figure::scale::time;
 use crate::phases::{self, PARTS};
-use crate::recipe::StudyTable;
-use crate::row::{Row, RowOutcome};
+use crate::recipe::{Measure, StudyTable};
+use crate::row::{Row, RowOutcome, Solver};
 use crate::summary::{Spread, middle, spread};
 use kingsnake_text::{grouped, sized};
 use maud::{Markup, html};
@@ -21,7 +21,13 @@ pub fn table(
     points: &[Vec<&Row>],
 ) -> Markup {
     match table {
-        StudyTable::Medians => medians(study, shown, points),
+        StudyTable::Medians => match super::measure(shown) {
+            Measure::Both => html! {
+                (medians(study, shown, points, Measure::Seconds))
+                (medians(study, shown, points, Measure::Cpu))
+            },
+            measure => medians(study, shown, points, measure),
+        },
         StudyTable::Split => each("Median time to encode + to solve", shown, points, split),
         StudyTable::Sizes => each(
             "Variables / clauses / conflicts (medians)",
@@ -124,8 +130,12 @@ pub(super) fn wilson(found: usize, all: usize) -> [f64; 2] {
     [(middle - half) / scale, (middle + half) / scale].map(|it| it.clamp(0.0, 1.0))
 }
 
-fn medians(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -> Markup {
-    let measure = super::measure(shown);
+fn medians(
+    study: &Study,
+    shown: &SettledExperiment,
+    points: &[Vec<&Row>],
+    measure: Measure,
+) -> Markup {
     let limit = study.timeout.as_secs_f64();
     let columns = columns(shown);
     let caption = format!(
@@ -203,9 +213,15 @@ fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> Markup {
     }
 }
 
+/// What the solver counted in a run that it answered; a run that was stopped has no counts.
+fn solver(row: &Row) -> Option<&Solver> {
+    let solver = row.stats.solver.as_ref();
+    solver.filter(|_| row.outcome == RowOutcome::Answered)
+}
+
 fn split(rows: &[&Row]) -> String {
-    let encode = middle(rows, |row| Some(row.stats.solver.as_ref()?.encode_seconds));
-    let solve = middle(rows, |row| Some(row.stats.solver.as_ref()?.solve_seconds));
+    let encode = middle(rows, |row| Some(solver(row)?.encode_seconds));
+    let solve = middle(rows, |row| Some(solver(row)?.solve_seconds));
     match (encode, solve) {
         (Some(encode), Some(solve)) => format!("{} + {}", time(encode), time(solve)),
         _ => NOTHING.to_owned(),
@@ -218,9 +234,9 @@ fn sizes(rows: &[&Row]) -> String {
         number.map(|it| grouped(it as u64))
     };
     let all = [
-        of(|row| Some(row.stats.solver.as_ref()?.variables)),
-        of(|row| Some(row.stats.solver.as_ref()?.clauses)),
-        of(|row| Some(row.stats.solver.as_ref()?.conflicts)),
+        of(|row| Some(solver(row)?.variables)),
+        of(|row| Some(solver(row)?.clauses)),
+        of(|row| Some(solver(row)?.conflicts)),
     ];
     match all.into_iter().collect::<Option<Vec<String>>>() {
         Some(all) => all.join(" / "),
