@@ -140,10 +140,10 @@ impl Answer {
                     .decide
                     .as_ref()
                     .map_or(&self.plan.backend, |decide| &decide.backend);
-                format!(
-                    "the {} that pruning left open went to {backend}",
-                    count(stats.n_open, "constraint")
-                )
+                match stats.n_open {
+                    0 => format!("pruning left choices of other kinds open; {backend} decided"),
+                    n => format!("{backend} decided {} that pruning left open", count(n, "constraint")),
+                }
             }
             Decider::Zones => {
                 "every value is written once, so sorting the operations decided".to_owned()

@@ -15,7 +15,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use crate::question::question;
-use crate::voice::{Voice, count, grouped, printable};
+use crate::voice::{Voice, count, grouped, percent, printable};
 
 /// Longer orders are told only at their begin.
 const LISTED: usize = 40;
@@ -122,10 +122,7 @@ impl Ordered {
         if tight.n_pairs == 0 {
             return vec!["There is nothing to put in order.".to_owned()];
         }
-        let share = |n: u64| {
-            let share = 100.0 * n as f64 / tight.n_pairs.max(1) as f64;
-            format!("{} ({share:.1} %)", grouped(n))
-        };
+        let share = |n: u64| format!("{} ({})", grouped(n), percent(n, tight.n_pairs));
         let pair = if self.has_begins {
             "pairs of commits"
         } else {

@@ -5,7 +5,9 @@
 
 use std::io::{self, IsTerminal, Write};
 
-pub use kingsnake_text::{Paint, count, grouped, lasting, printable, printable_lines, sized};
+pub use kingsnake_text::{
+    Paint, count, grouped, lasting, percent, printable, printable_lines, sized,
+};
 
 use crate::args::{Color, VoiceArgs};
 

@@ -53,15 +53,15 @@ fn describe(words: &mut String, about: &About) {
         }
     );
     let tested = match self_test(about) {
-        Ok(test) => format!(
-            "{}, {} right in {}",
-            if test.is_finished {
-                "passed"
-            } else {
-                "not finished"
-            },
+        Ok(test) if test.is_finished => format!(
+            "passed: {} right in {}",
             count(test.n_answers, "answer"),
             lasting(test.time)
+        ),
+        Ok(test) => format!(
+            "timed out after {}; device not verified ({} right so far)",
+            lasting(test.time),
+            count(test.n_answers, "answer")
         ),
         Err(why) => format!("failed: {}", printable(&why.to_string())),
     };

@@ -108,6 +108,23 @@ impl Group<'_> {
         all.find_map(violated)
     }
 
+    /// A cell: one level per line, numbers to the right, and what was found in the colour of a violation.
+    fn markup(&self, heading: &str, cell: &str) -> Markup {
+        let is_broken = self.rows.iter().any(|row| is_broken(row));
+        match heading {
+            "violated" => html! { td { @for each in cell.split(", ") { span.each { (each) } } } },
+            "promise broken" => {
+                html! { td.whole.broken[is_broken].holds[!is_broken && cell != "–"] { (cell) } }
+            }
+            "first anomaly" => html! { td.broken[is_broken] { (cell) } },
+            "committed" | "aborted" | "seconds to collect / check" => {
+                html! { td.whole.right { (cell) } }
+            }
+            "database" | "fault" => html! { td.whole { (cell) } },
+            _ => html! { td { (cell) } },
+        }
+    }
+
     fn cells(&self) -> Vec<String> {
         let row = self.rows[0];
         let text = |field: &str| row[field].as_str().unwrap_or("").to_owned();
@@ -209,7 +226,7 @@ pub fn page(name: &str, rows: &[Value]) -> String {
                     } }
                     tbody { @for group in &groups {
                         tr {
-                            @for cell in group.cells() { td { (cell) } }
+                            @for (heading, cell) in HEADINGS.iter().zip(group.cells()) { (group.markup(heading, &cell)) }
                             td { @if let Some((row, level)) = group.first() { (link(row, level, level)) } }
                         }
                     } }
@@ -223,7 +240,7 @@ pub fn page(name: &str, rows: &[Value]) -> String {
                     article {
                         h3 { (row["cell"].as_str().unwrap_or("")) }
                         p { (row[level]["headline"].as_str().unwrap_or("")) " " (link(row, level, "The story")) }
-                        pre { code { (row["command"].as_str().unwrap_or("")) } }
+                        pre { code { (row["command"].as_str().unwrap_or("")) " --check " (level) } }
                     }
                 }
             }
@@ -238,11 +255,12 @@ pub fn page(name: &str, rows: &[Value]) -> String {
     kingsnake_text::page(frame, &body)
 }
 
-const STYLE: &str = "article{margin:0 0 .8rem}
-.grid{font-size:.82rem}
-.grid th,.grid td{padding:.35rem .6rem;border-top:1px solid var(--line);vertical-align:top}
-.grid thead th{border:0;white-space:nowrap}
-.grid td:nth-child(1),.grid td:nth-child(4),.grid td:nth-child(11){white-space:nowrap}";
+const STYLE: &str = ":root{--wide:84rem}
+article{margin:0 0 .8rem}
+.grid{font-size:.8rem}
+.grid th,.grid td{padding:.35rem .45rem}
+.grid thead th{white-space:normal;vertical-align:bottom}
+.each{display:block;white-space:nowrap}";
 
 fn link(row: &Value, level: &str, words: &str) -> Markup {
     let folder = row["folder"].as_str().unwrap_or("");

@@ -22,18 +22,19 @@ pub fn write(rows: &[ManyRow<'_>]) -> String {
             p.subject { (summary(rows, rows.len()).trim()) }
         }
         section {
-            div.wide {
-                table {
-                    thead { tr { @for heading in HEADINGS { th scope="col" { (heading) } } } }
+            div.scroller { div.wide tabindex="0" role="region" aria-label="Every history" {
+                table.grid {
+                    thead { tr { @for heading in HEADINGS { th.right[heading == "seconds"] scope="col" { (heading) } } } }
                     tbody { @for row in rows { (line(row)) } }
                 }
-            }
+            } }
         }
     };
     let is_fine = rows.iter().all(|row| row.verdict() == "satisfied");
     let frame = Frame {
         title: "Histories",
         mood: if is_fine { "satisfied" } else { "violated" },
+        script: crate::page::SCRIPT,
         ..Frame::default()
     };
     kingsnake_text::page(frame, &body)
@@ -53,9 +54,9 @@ fn line(row: &ManyRow<'_>) -> Markup {
                 }
             }
             td { (row.level()) }
-            td { (row.verdict()) }
+            td.whole class=(row.verdict()) { (row.verdict()) }
             td { (found) }
-            td { (format!("{:.2}", row.seconds())) }
+            td.right { (format!("{:.2}", row.seconds())) }
             td { (row.host()) }
         }
     }

@@ -13,6 +13,8 @@ const NEIGHBOURS: u32 = 4;
 pub struct Around {
     /// The transactions of the story.
     pub story: BTreeSet<TxnId>,
+    /// Those of them that the axis is fitted to: the cycle, without the writers of what it read.
+    pub core: BTreeSet<TxnId>,
     /// Everything that is shown, session by session.
     pub txns: Vec<TxnId>,
     /// How many transactions ran within the span, shown or not.
@@ -26,16 +28,29 @@ pub struct Around {
 }
 
 impl Around {
-    /// Chooses; `None` if the story has no transactions.
-    pub fn new(history: &History, story: &[TxnId], keys: &[KeyId]) -> Option<Self> {
+    /// Chooses; `None` if the story has no transactions. The axis is fitted to `core`, or to the story where that is empty.
+    pub fn new(
+        history: &History,
+        story: &[TxnId],
+        keys: &[KeyId],
+        core: impl IntoIterator<Item = TxnId>,
+    ) -> Option<Self> {
         let story: BTreeSet<TxnId> = story.iter().copied().collect();
         story.first()?;
         let has_times = story.iter().any(|&txn| is_known(history.interval(txn)));
-        if has_times {
-            Some(Self::by_time(history, story, keys))
+        let mut around = if has_times {
+            Self::by_time(history, story, keys)
         } else {
-            Some(Self::by_place(history, story))
+            Self::by_place(history, story)
+        };
+        around.core = core
+            .into_iter()
+            .filter(|txn| around.story.contains(txn))
+            .collect();
+        if around.core.is_empty() {
+            around.core.clone_from(&around.story);
         }
+        Some(around)
     }
 
     fn by_time(history: &History, story: BTreeSet<TxnId>, keys: &[KeyId]) -> Self {
@@ -70,6 +85,7 @@ impl Around {
         Around {
             n_within: within.len().max(txns.len()),
             story,
+            core: BTreeSet::new(),
             txns,
             has_times: true,
             origin,
@@ -98,6 +114,7 @@ impl Around {
             n_within: txns.len(),
             txns: txns.into_iter().collect(),
             story,
+            core: BTreeSet::new(),
             has_times: false,
             origin: 0,
             span: (first - 0.2, last + 1.0),
@@ -118,24 +135,52 @@ impl Around {
         )
     }
 
-    /// The sessions, each with its transactions.
-    pub fn lanes(&self, history: &History) -> BTreeMap<SessionId, Vec<TxnId>> {
+    /// The sessions in the order of their names, each with its transactions.
+    pub fn lanes(&self, history: &History) -> Lanes {
         let mut lanes: BTreeMap<SessionId, Vec<TxnId>> = BTreeMap::new();
         for &txn in &self.txns {
             lanes.entry(history.session(txn)).or_default().push(txn);
         }
+        let mut lanes: Lanes = lanes.into_iter().collect();
+        lanes.sort_by_cached_key(|(session, _)| by_number(&history.session_name(*session)));
         lanes
     }
 
-    /// The part of the axis that the story takes, with some room.
+    /// The part of the axis that the core takes, with some room.
     pub fn window(&self, history: &History) -> (f64, f64) {
-        let places = self.story.iter().map(|&txn| self.places(history, txn));
+        let places = self.core.iter().map(|&txn| self.places(history, txn));
         let all: Vec<f64> = places.flat_map(|(from, to)| [from, to]).flatten().collect();
+        if all.is_empty() {
+            return self.span;
+        }
         let from = all.iter().copied().fold(f64::INFINITY, f64::min);
         let to = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let room = ((to - from) * 0.06).max(f64::MIN_POSITIVE);
+        let room = ((to - from) * 0.06).max(1e-3);
         (from - room, to + room)
     }
+}
+
+/// Sessions with their transactions, from the top down.
+pub type Lanes = Vec<(SessionId, Vec<TxnId>)>;
+
+/// A name cut into texts and numbers, so that 10 comes after 9.
+fn by_number(name: &str) -> Vec<(String, u64)> {
+    let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
+    let mut is_in_number = false;
+    for letter in name.chars() {
+        let digit = letter.to_digit(10).map(u64::from);
+        if digit.is_none() && is_in_number {
+            parts.push((String::new(), 0));
+        }
+        is_in_number = digit.is_some();
+        if let Some((text, number)) = parts.last_mut() {
+            match digit {
+                Some(digit) => *number = number.saturating_mul(10).saturating_add(digit),
+                None => text.push(letter),
+            }
+        }
+    }
+    parts
 }
 
 fn place(history: &History, txn: TxnId) -> f64 {
@@ -186,4 +231,16 @@ fn away(history: &History, story: &BTreeSet<TxnId>, txn: TxnId) -> i128 {
         before.max(after).max(0)
     };
     story.iter().map(gap).min().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_number;
+
+    #[test]
+    fn sessions_are_sorted_as_a_person_counts() {
+        let mut names = ["10", "9", "client 2", "client 10", "0"];
+        names.sort_by_cached_key(|name| by_number(name));
+        assert_eq!(names, ["0", "9", "10", "client 2", "client 10"]);
+    }
 }

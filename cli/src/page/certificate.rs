@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::around::Around;
 use super::cards::Cards;
 use super::terms::Terms;
-use super::timeline::PageTimeline;
+use super::timeline::{self, PageTimeline};
 use super::{MOST_TXNS, SCRIPT, STYLE, located, picture};
 use crate::answer::base_name;
 use crate::picture::{Disproof, Scene};
@@ -107,7 +107,9 @@ impl CertificatePage<'_> {
     fn transactions(&self, evidence: &Disproof) -> Markup {
         let history = &self.parsed.history;
         let (told, keys) = (evidence.txns(history), evidence.keys(history));
-        let Some(around) = Around::new(history, &told, &keys) else {
+        let (arrows, blamed) = (evidence.arrows(), evidence.blamed());
+        let core = timeline::core(&arrows, &blamed);
+        let Some(around) = Around::new(history, &told, &keys, core) else {
             return html! {};
         };
         let found = located(self.path, Some(self.parsed.format), history, &around.txns);
@@ -119,15 +121,15 @@ impl CertificatePage<'_> {
             predicates: &evidence.predicates(),
             origin: around.origin,
         };
-        let timeline = PageTimeline {
+        let drawn = PageTimeline {
             around: &around,
             cards,
             events: &found.events,
-            arrows: evidence.arrows(),
-            blamed: evidence.blamed(),
+            arrows,
+            blamed,
         };
         html! {
-            (timeline.section())
+            (drawn.section())
             section #transactions {
                 h2 { "The transactions involved" }
                 div.cards { @for txn in told.iter().take(MOST_TXNS) { (cards.card(*txn, found.lines.get(txn))) } }

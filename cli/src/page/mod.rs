@@ -151,7 +151,10 @@ fn transactions(
     telling: &Telling,
     counterexample: &Counterexample,
 ) -> Markup {
-    let Some(around) = Around::new(history, &telling.story.txns, &telling.keys) else {
+    let arrows = timeline::arrows(counterexample);
+    let blamed = timeline::blamed(counterexample);
+    let core = timeline::core(&arrows, &blamed);
+    let Some(around) = Around::new(history, &telling.story.txns, &telling.keys, core) else {
         return html! {};
     };
     let format = answer.parsed.as_ref().map(|parsed| parsed.format);
@@ -170,8 +173,8 @@ fn transactions(
         around: &around,
         cards,
         events: &events,
-        arrows: timeline::arrows(counterexample),
-        blamed: timeline::blamed(counterexample),
+        arrows,
+        blamed,
     };
     let told = &telling.story.txns;
     let others: Vec<&TxnId> = around

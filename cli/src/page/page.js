@@ -97,7 +97,9 @@
       bar.hidden = gone;
       bar.style.left = from + "%";
       bar.style.width = Math.max(0, to - from) + "%";
-      bar.classList.toggle("thin", ((to - from) / 100) * width < 22);
+      // A bar that has no room for its name shows it beside itself, on the side where there is room.
+      bar.classList.toggle("thin", ((to - from) / 100) * width < 26);
+      bar.classList.toggle("late", from > 80);
     }
     for (const line of all(".links line", lanes)) {
       line.setAttribute("x1", share(Number(line.dataset.x1)) + "%");

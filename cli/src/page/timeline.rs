@@ -2,14 +2,14 @@
 //!
 //! Bars stand at shares of the width, so the page needs no program to show them; `page.js` adds zoom, pan, filters and details.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kingsnake_datasets::SourceEvent;
 use kingsnake_solver::model::{KeyId, SessionId, Status, TxnId};
 use kingsnake_solver::verdict::Counterexample;
 use maud::{Markup, html};
 
-use super::around::Around;
+use super::around::{Around, Lanes};
 use super::cards::{Cards, touched};
 use crate::answer::status_word;
 use crate::picture::{ArrowKind, kind, short, since};
@@ -35,6 +35,12 @@ pub struct PageTimeline<'a> {
     pub arrows: Vec<(TxnId, TxnId, ArrowKind)>,
     /// Which transactions to mark.
     pub blamed: Vec<TxnId>,
+}
+
+/// The transactions that a counterexample cannot do without: the ends of the cycle's edges, and those that saw what cannot be.
+pub fn core(arrows: &[(TxnId, TxnId, ArrowKind)], blamed: &[TxnId]) -> Vec<TxnId> {
+    let ends = arrows.iter().flat_map(|&(from, to, _)| [from, to]);
+    ends.chain(blamed.iter().copied()).collect()
 }
 
 /// The edges of the first cycle of a counterexample.
@@ -67,7 +73,7 @@ impl PageTimeline<'_> {
     /// The section.
     pub fn section(&self) -> Markup {
         let history = self.cards.history;
-        let lanes = self.around.lanes(history);
+        let lanes: Lanes = self.around.lanes(history);
         let (from, to) = self.around.span;
         let (near, far) = self.around.window(history);
         html! {
@@ -114,7 +120,7 @@ impl PageTimeline<'_> {
     }
 
     /// Buttons and filters; of use only where the program runs, which then shows them.
-    fn tools(&self, lanes: &BTreeMap<SessionId, Vec<TxnId>>) -> Markup {
+    fn tools(&self, lanes: &[(SessionId, Vec<TxnId>)]) -> Markup {
         let history = self.cards.history;
         let mut keys: BTreeSet<KeyId> = BTreeSet::new();
         for &txn in &self.around.txns {
@@ -134,7 +140,7 @@ impl PageTimeline<'_> {
                     ] {
                         button type="button" data-do=(name) title=(words) aria-label=(words) { (sign) }
                     }
-                    button type="button" data-do="near" title="The transactions of the story (c)" { "the story" }
+                    button type="button" data-do="near" title="Fit to the transactions of the contradiction (c)" { "fit" }
                     button type="button" data-do="all" title="Everything shown (0)" { "all" }
                 }
                 label {
@@ -149,7 +155,7 @@ impl PageTimeline<'_> {
                     "session "
                     select #by-session {
                         option value="" { "every session" }
-                        @for session in lanes.keys() {
+                        @for (session, _) in lanes {
                             option value=(session.0) { (self.cards.labels.session(*session)) }
                         }
                     }
@@ -159,13 +165,14 @@ impl PageTimeline<'_> {
         }
     }
 
+    /// Where a place is in the window, which is what is shown first.
     fn share(&self, place: f64) -> f64 {
-        let (from, to) = self.around.span;
+        let (from, to) = self.around.window(self.cards.history);
         (place - from) / (to - from) * 100.0
     }
 
     fn ticks(&self) -> Markup {
-        let (from, to) = self.around.span;
+        let (from, to) = self.around.window(self.cards.history);
         let ticks = (0..=4).map(|at| from + (to - from) * f64::from(at) / 4.0);
         html! {
             @for at in ticks.take(if self.around.has_times { 5 } else { 0 }) {
@@ -196,7 +203,7 @@ impl PageTimeline<'_> {
             a.bar.told[self.around.story.contains(&txn)].open[is_open].blamed[self.is_blamed(txn)]
                 href={ "#" (Cards::id(txn)) } style=(style) data-b=[begin] data-e=[end]
                 data-keys=(self.cards.key_numbers(txn)) title=(self.beside(txn)) {
-                (self.cards.labels.txn(txn))
+                span { (self.cards.labels.txn(txn)) }
             }
         }
     }
@@ -234,7 +241,7 @@ impl PageTimeline<'_> {
     }
 
     /// What lies over the bars: events, and the edges of the first cycle.
-    fn over(&self, lanes: &BTreeMap<SessionId, Vec<TxnId>>) -> Markup {
+    fn over(&self, lanes: &[(SessionId, Vec<TxnId>)]) -> Markup {
         let (from, to) = self.around.span;
         let since_origin = |time: i64| (i128::from(time) - i128::from(self.around.origin)) as f64;
         let events = self
@@ -270,7 +277,7 @@ impl PageTimeline<'_> {
         }
     }
 
-    fn links(&self, lanes: &BTreeMap<SessionId, Vec<TxnId>>) -> Vec<Link> {
+    fn links(&self, lanes: &[(SessionId, Vec<TxnId>)]) -> Vec<Link> {
         let history = self.cards.history;
         let (from, to) = self.around.span;
         // An edge leaves a bar right of its middle and reaches one left of it, so that two edges between two bars stay apart.
@@ -281,7 +288,7 @@ impl PageTimeline<'_> {
         };
         let lane = |txn: TxnId| {
             let session = history.session(txn);
-            lanes.keys().position(|&it| it == session)
+            lanes.iter().position(|it| it.0 == session)
         };
         let mut links = Vec::new();
         for &(before, after, kind) in &self.arrows {

@@ -2,7 +2,7 @@
 
 use kingsnake_solver::model::{Status, TxnId};
 use kingsnake_solver::verdict::{Finding, Moment, Stuck};
-use kingsnake_tell::local_name;
+use kingsnake_tell::{changed_by, local_name};
 
 use super::{Arrow, ArrowKind, Card, CardLine, Panel, PictureSource, lines, short};
 
@@ -11,7 +11,12 @@ pub fn panel(source: PictureSource<'_>, finding: &Finding) -> Panel {
     let history = source.history;
     let mut cards_of: Vec<(TxnId, Vec<usize>)> = vec![(finding.txn, vec![finding.op])];
     match finding.other {
-        Some((txn, op)) if txn == finding.txn => cards_of[0].1.push(op),
+        Some((txn, op)) if txn == finding.txn => {
+            cards_of[0].1.push(op);
+            // Who changed the value under the transaction.
+            let writer = changed_by(history, finding);
+            cards_of.splice(0..0, writer.map(|(txn, op)| (txn, vec![op])));
+        }
         Some((txn, op)) => cards_of.insert(0, (txn, vec![op])),
         None => {}
     }

@@ -45,11 +45,35 @@ pub fn inline(scene: &Scene, ids: &str) -> String {
 }
 
 fn scene_width(scene: &Scene) -> f64 {
-    let widths = scene
-        .panels
-        .iter()
-        .map(|panel| Place::new(panel, 0.0).width);
+    let rows = rows(scene).into_iter();
+    let widths = rows.map(|row| row.iter().map(|it| it.1).sum::<f64>());
     widths.fold(280.0, f64::max)
+}
+
+/// A row of panels is no wider than this, unless one alone is.
+const ROW: f64 = 940.0;
+/// From this many panels on, small ones stand side by side.
+const MANY_PANELS: usize = 3;
+
+/// The panels row by row, each with its width.
+fn rows(scene: &Scene) -> Vec<Vec<(&Panel, f64)>> {
+    let mut rows: Vec<Vec<(&Panel, f64)>> = Vec::new();
+    for panel in &scene.panels {
+        let width = Place::new(panel, 0.0).width;
+        let is_small = |panel: &Panel| panel.cards.len() <= 2;
+        match rows.last_mut() {
+            Some(row)
+                if scene.panels.len() >= MANY_PANELS
+                    && is_small(panel)
+                    && row.iter().all(|it| is_small(it.0))
+                    && row.iter().map(|it| it.1).sum::<f64>() + width <= ROW =>
+            {
+                row.push((panel, width));
+            }
+            _ => rows.push(vec![(panel, width)]),
+        }
+    }
+    rows
 }
 
 /// What the scene's arrows mean.
@@ -65,10 +89,22 @@ fn drawing(scene: &Scene, ids: &str, name_space: &str, has_legend: bool) -> Stri
     let mut body = String::new();
     let width = scene_width(scene);
     let mut y = MARGIN;
-    for panel in &scene.panels {
-        let place = Place::new(panel, y);
-        y = place.bottom;
-        let _ = draw_panel(&mut body, panel, &place, width, ids);
+    for row in rows(scene) {
+        let (mut x, mut bottom) = (0.0, y);
+        let is_alone = row.len() == 1;
+        for (panel, panel_width) in row {
+            let place = Place::new(panel, y);
+            if is_alone {
+                let _ = draw_panel(&mut body, panel, &place, width, ids);
+            } else {
+                let _ = write!(body, r#"<g transform="translate({x:.0} 0)">"#);
+                let _ = draw_panel(&mut body, panel, &place, panel_width, ids);
+                body.push_str("</g>");
+            }
+            x += panel_width;
+            bottom = place.bottom.max(bottom);
+        }
+        y = bottom;
     }
     let kinds = kinds(scene);
     if has_legend {

@@ -8,5 +8,5 @@ mod page;
 
 pub use colour::Paint;
 pub use escape::{Escaped, printable, printable_lines};
-pub use measure::{count, grouped, lasting, sized};
+pub use measure::{count, grouped, lasting, percent, sized};
 pub use page::{Frame, page};

@@ -13,6 +13,18 @@ pub fn count(number: usize, one: &str) -> String {
     format!("{} {one}{plural}", grouped(number as u64))
 }
 
+/// A share in percent. One that rounds to all or to nothing says on which side of it it is.
+pub fn percent(part: u64, whole: u64) -> String {
+    let share = 100.0 * part as f64 / whole.max(1) as f64;
+    if part > 0 && share < 0.05 {
+        "less than 0.1 %".to_owned()
+    } else if part < whole && share >= 99.95 {
+        "more than 99.9 %".to_owned()
+    } else {
+        format!("{share:.1} %")
+    }
+}
+
 /// A duration as a person reads it.
 pub fn lasting(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
@@ -57,6 +69,14 @@ mod tests {
         assert_eq!(grouped(12_345_678_u64), "12,345,678");
         assert_eq!(count(1, "key"), "1 key");
         assert_eq!(count(2_000, "key"), "2,000 keys");
+    }
+
+    #[test]
+    fn a_share_is_all_or_nothing_only_where_it_is() {
+        assert_eq!(percent(45_183_691, 45_186_771), "more than 99.9 %");
+        assert_eq!(percent(3_080, 45_186_771), "less than 0.1 %");
+        assert_eq!([percent(7, 7), percent(0, 7)], ["100.0 %", "0.0 %"]);
+        assert_eq!(percent(1, 3), "33.3 %");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Words for the anomalies that need no cycle.
 
 use super::words::Words;
-use crate::model::{History, Op};
+use crate::model::{History, Op, TxnId};
 use crate::verdict::{Finding, LocalAnomaly};
 
 /// Tells one finding as a sentence.
@@ -64,7 +64,15 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
             format!("{who} {did} although it had written the key again since it {other_did}.")
         }
         LocalAnomaly::NonRepeatableRead => {
-            format!("{who} {other_did}, then {did}, without writing it between.")
+            let writer = changed_by(history, finding);
+            let writer = writer.map(|(txn, op)| {
+                let wrote = words.operation(txn, op, &[finding.key]);
+                format!(" {} {wrote}.", words.with_session(txn))
+            });
+            format!(
+                "{who} {other_did}, then {did}, without writing it between.{}",
+                writer.unwrap_or_default()
+            )
         }
         LocalAnomaly::InternalInconsistency => {
             format!("{who} {other_did}, then {did}: its own appends are not where they belong.")
@@ -100,4 +108,21 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
             )
         }
     }
+}
+
+/// Which transaction wrote what a non-repeatable read returned, if only one did.
+pub fn changed_by(history: &History, finding: &Finding) -> Option<(TxnId, usize)> {
+    let Some(&Op::Read { value, .. }) = history.ops(finding.txn).get(finding.op) else {
+        return None;
+    };
+    if finding.anomaly != LocalAnomaly::NonRepeatableRead {
+        return None;
+    }
+    let writes = |op: &Op| matches!(op, Op::Write { value: written, .. } if *written == value);
+    let mut writers = history.txns().filter_map(|txn| {
+        let at = history.ops(txn).iter().rposition(writes)?;
+        Some((txn, at))
+    });
+    let first = writers.next();
+    first.filter(|_| writers.next().is_none())
 }

@@ -24,6 +24,7 @@ pub use advice::{LINEARIZABLE, causes, definition, pl_definition};
 pub use aggregates::{condition_words, missed_row_words};
 pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
 pub use commits::{CommitStory, commit_story};
+pub use findings::changed_by;
 pub use labels::Labels;
 pub use name::{AnomalyName, impossible_result, local_name, name, name_by};
 pub use notes::{beside, meanwhile};

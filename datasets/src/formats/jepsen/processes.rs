@@ -117,7 +117,7 @@ impl Lanes {
         let Some(name) = name else {
             // Nobody says who ran it, so it follows nothing.
             self.n_alone += 1;
-            let alone = builder.text(&format!("no process {}", self.n_alone));
+            let alone = builder.text(&format!("unnamed {}", self.n_alone));
             return builder.session(alone);
         };
         let place = process as usize;
