@@ -5,17 +5,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use kingsnake_datasets::open_log;
+use kingsnake_datasets::{Format, open_log};
 use kingsnake_history::operations::Operation;
 use kingsnake_solver::budget::Budget;
 use kingsnake_text::Frame;
-use kingsnake_workloads::{JepsenWorkload, RuleOptions, RuleReport, RuleVerdict, check, recognise};
+use kingsnake_workloads::{
+    JepsenWorkload, RuleOptions, RuleReport, RuleVerdict, bank, check, recognise,
+};
 use maud::{PreEscaped, html};
 use serde_json::{Value, json};
 
 use crate::answer::base_name;
 use crate::args::{CheckArgs, FileArgs};
-use crate::input::{options, stopped_or_wrong};
+use crate::input::{load, options, stopped_or_wrong};
 use crate::limits;
 use crate::output::put;
 use crate::picture::plot;
@@ -33,8 +35,7 @@ pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<JepsenWorkload> {
 /// Checks a workload that has a rule.
 pub fn run(args: &CheckArgs, workload: JepsenWorkload, voice: Voice, start: Instant) -> Result<u8> {
     let budget = limits::budget(&args.limits.bounds, start)?;
-    let opened = open_log(&args.history, &options(&args.read, &budget));
-    let (log, ..) = opened.map_err(stopped_or_wrong)?;
+    let log = log(args, workload, &budget)?;
     let asked = RuleOptions {
         total: args.workload.total,
         allow_negative: args.workload.allow_negative,
@@ -55,6 +56,19 @@ pub fn run(args: &CheckArgs, workload: JepsenWorkload, voice: Voice, start: Inst
         RuleVerdict::Invalid => 1,
         RuleVerdict::Unknown => 3,
     })
+}
+
+/// The operations of a log. A bank may also be a history of transactions in any format.
+fn log(args: &CheckArgs, workload: JepsenWorkload, budget: &Budget) -> Result<Vec<Operation>> {
+    let format = args.read.format;
+    let format = format.map_or_else(|| kingsnake_datasets::recognise(&args.history), Ok);
+    let is_history = !matches!(format, Ok(Format::JepsenEdn | Format::JepsenJson) | Err(_));
+    if workload == JepsenWorkload::Bank && is_history {
+        let parsed = load(&args.history, &args.read, budget)?;
+        return Ok(bank::log(&parsed.history));
+    }
+    let opened = open_log(&args.history, &options(&args.read, budget));
+    Ok(opened.map_err(stopped_or_wrong)?.0)
 }
 
 struct RuleAnswer<'a> {

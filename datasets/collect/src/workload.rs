@@ -106,6 +106,7 @@ const fn own(name: &'static str, about: &'static str, keys: usize) -> CollectEnt
 pub const LOADS: &[CollectEntry] = &[
     CollectEntry { name: "mini", about: "at most two reads and two writes, every write after a read of its key (MTC)", keys: 20, ops: 0, embedded: Some("mini") },
     CollectEntry { name: "rmw", about: "transactions that read and then write each of their keys", keys: 20, ops: 2, embedded: Some("blindw-rmw") },
+    CollectEntry { name: "read-twice", about: "half of the transactions read their keys twice, the others read and then write them: non-repeatable reads", keys: 20, ops: 2, embedded: Some("read-twice") },
     own("skew", "reads both keys of a pair and writes one: write skew where a level allows it", 20),
     CollectEntry { name: "blind", about: "50 % read-only and 50 % write-only transactions", keys: 100, ops: 4, embedded: Some("blindw-rw") },
     own("fresh", "the same as skew, on pairs of rows that do not exist yet", 0),

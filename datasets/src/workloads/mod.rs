@@ -14,6 +14,7 @@ mod ranges;
 mod rubis;
 mod tpcc;
 mod tpcc_predicates;
+mod twice;
 mod twitter;
 mod twitter_predicates;
 
@@ -139,6 +140,7 @@ enum Make {
     /// Emme's; which percentage of the reads and updates chooses rows by a condition.
     Emme(Option<usize>),
     Mini,
+    Twice,
     /// Jepsen's, on keys that hold this.
     Micro(WorkloadKind),
     /// A schema of its own.
@@ -198,6 +200,7 @@ pub const WORKLOADS: &[WorkloadEntry] = &[
     mix("blindw-rmw", "transactions that read and then write each of their keys", [0, 0, 100], Whole, 10_000),
     mix("cobra-general", "Cobra's and MTC's general transactions: 20 % read-only, 40 % write-only, 40 % of read-modify-writes", [20, 40, 40], Whole, 10_000),
     WorkloadEntry { name: "mini", about: "at most two reads and two writes, every write after a read of its key", n_keys: 10_000, n_ops: 0, make: Make::Mini },
+    WorkloadEntry { name: "read-twice", about: "half of the transactions read their keys twice, the others read and then write them", n_keys: 1_000, n_ops: 2, make: Make::Twice },
     mix("v-blindw-rm", "Viper's: 90 % read-only and 10 % write-only transactions", [90, 10, 0], Whole, 2_000),
     mix("v-blindw-rw", "Viper's: 50 % read-only and 50 % write-only transactions", [50, 50, 0], Whole, 2_000),
     ranges("v-range-b", "Viper's: 20 % each of inserts, reads, updates, deletes, range queries", [20, 20, 20, 20, 20]),
@@ -281,6 +284,10 @@ impl WorkloadEntry {
             Make::Mini => Box::new(mini::Mini {
                 keys: keys(2)?,
                 shapes: parameters.shapes.unwrap_or_default(),
+            }),
+            Make::Twice => Box::new(twice::Twice {
+                keys: keys(n_ops)?,
+                n_ops,
             }),
             Make::Micro(kind) => Box::new(micro::Micro {
                 keys: keys(1)?,

@@ -1,5 +1,8 @@
 //! `bank`: transfers move money between accounts, so every read shows the same total.
 
+use std::collections::BTreeMap;
+
+use kingsnake_history::model::{History, Interval, KeyId, Op, Token, TxnId, ValueId};
 use kingsnake_history::operations::{Operation, Value};
 use rustc_hash::FxHashSet;
 
@@ -85,4 +88,75 @@ pub(crate) fn check(log: &[Operation], options: &RuleOptions) -> Result<RuleRepo
         series: vec![("total".to_owned(), totals)],
     });
     Ok(report)
+}
+
+/// A history of transactions as a bank's log: a transaction that only reads, and reads every key, is a `read` of all accounts, one
+/// that writes is a `transfer`. One that reads only some accounts shows no total, and is a `look`.
+pub fn log(history: &History) -> Vec<Operation> {
+    let mut log = Vec::with_capacity(history.n_txns());
+    for txn in history.txns() {
+        let shown = balances(history, txn);
+        let writes = history.ops(txn).iter().any(|op| op.is_write());
+        let f = if writes {
+            "transfer"
+        } else if shown.len() == history.n_keys() {
+            "read"
+        } else {
+            "look"
+        };
+        let entries = shown.into_iter();
+        let entries = entries.map(|(key, value)| (plain(history, history.key_token(key)), value));
+        let Interval { begin, commit } = history.interval(txn);
+        log.push(Operation {
+            name: match history.txn_token(txn) {
+                Token::Int(number) => number,
+                _ => i64::from(txn.0) + 1,
+            },
+            process: match history.session_token(history.session(txn)) {
+                Token::Int(number) => Some(number),
+                _ => None,
+            },
+            f: f.to_owned(),
+            status: history.status(txn),
+            input: Value::Nil,
+            output: Value::Map(entries.collect()),
+            invoked: 2 * txn.index(),
+            completed: Some(2 * txn.index() + 1),
+            begin: (begin != Interval::UNKNOWN.begin).then_some(begin),
+            end: (commit != Interval::UNKNOWN.commit).then_some(commit),
+        });
+    }
+    log
+}
+
+/// What a transaction saw of each key at first.
+fn balances(history: &History, txn: TxnId) -> BTreeMap<KeyId, Value> {
+    let mut shown = BTreeMap::new();
+    let mut show = |key: KeyId, value: ValueId| {
+        let balance = match history.is_absence(value) {
+            true => Value::Nil,
+            false => plain(history, history.value_token(value)),
+        };
+        shown.entry(key).or_insert(balance);
+    };
+    for &op in history.ops(txn) {
+        match op {
+            Op::Read { key, value } => show(key, value),
+            Op::Range { range } => {
+                for &value in history.range(range).rows {
+                    show(history.value_key(value), value);
+                }
+            }
+            Op::Write { .. } | Op::Append { .. } | Op::ReadList { .. } => {}
+        }
+    }
+    shown
+}
+
+fn plain(history: &History, token: Token) -> Value {
+    match token {
+        Token::Int(number) => Value::Int(number),
+        Token::Nil => Value::Nil,
+        Token::Text(_) => Value::Text(history.symbols().show(token)),
+    }
 }

@@ -3,7 +3,7 @@
 //! A rule looks at every operation and returns a [`RuleReport`]: the verdict, each violation in words with its operations, and
 //! what is worth knowing besides. Registers and mutexes are histories of compare-and-sets, which [`registers`] builds.
 
-mod bank;
+pub mod bank;
 mod counter;
 mod counter_search;
 mod forks;
