@@ -6,6 +6,7 @@ mod check;
 mod collect;
 mod export;
 mod generate;
+mod project;
 mod solve;
 mod study;
 mod techniques;
@@ -35,6 +36,7 @@ use kingsnake_datasets::Format;
 use kingsnake_workloads::JepsenWorkload;
 
 use crate::switches::explained;
+use crate::voice::complain;
 
 use values::formats;
 
@@ -131,6 +133,10 @@ pub enum Command {
         #[command(subcommand)]
         what: BenchCommand,
     },
+    /// Compare two runs of the same checks: verdicts, and times where their ranges separate.
+    ///
+    /// Exit status: 0 if all verdicts agree, 1 if one differs, 2 error.
+    Diff(DiffArgs),
     /// List what can compute reachability on this machine.
     Devices,
     /// Print the manual page, or write one for each command.
@@ -235,6 +241,18 @@ pub struct LintArgs {
     pub bounds: BoundArgs,
 }
 
+/// `kingsnake diff`.
+#[derive(Clone, Debug, Args)]
+pub struct DiffArgs {
+    /// The first run: the --out of a study, of `check` or of `hunt`, or a document of `check --json`.
+    pub before: PathBuf,
+    /// The second.
+    pub after: PathBuf,
+    /// Print the comparison as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `kingsnake stats`.
 #[derive(Clone, Debug, Args)]
 pub struct StatsArgs {
@@ -298,8 +316,16 @@ pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
         _ => None,
     };
     // What is wrong is said, and helped with, by the whole command line.
-    let matches = matches.map_or_else(|| short().try_get_matches_from(&line), Ok)?;
+    let mut matches = matches.map_or_else(|| short().try_get_matches_from(&line), Ok)?;
+    let settings = project::settings(&matches, only_check)?;
+    if !settings.is_empty() {
+        let whole = project::completed(&line, &settings);
+        matches = short().try_get_matches_from(&whole)?;
+    }
     let typed = Typed::from_arg_matches(&matches)?;
+    if !settings.is_empty() && !typed.general.voice.quiet {
+        complain(&format!("kingsnake.toml says {}", settings.join(" ")));
+    }
     Ok((matches, typed))
 }
 

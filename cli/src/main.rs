@@ -147,6 +147,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
             commands::bench::anneal(&args, voice, start, budget)
         }),
         Command::Bench { what } => commands::bench::run(&what, voice, start),
+        Command::Diff(args) => commands::diff::run(&args, voice),
         Command::Devices => commands::devices::run(),
         Command::Man(args) => commands::man::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),

@@ -167,3 +167,68 @@ fn completions_know_the_commands() {
     let said = expect(0, &["completions", "bash"]);
     assert!(said.stdout.contains("--session-order"));
 }
+
+#[test]
+fn a_bank_in_our_own_format_is_checked_by_its_total() {
+    let scratch = Scratch::new();
+    let bank = |second: i64| {
+        format!(
+            "{{\"kingsnake\":1,\"initial\":50}}\n\
+             {{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"a\",50],[\"r\",\"b\",50],[\"w\",\"a\",40],[\"w\",\"b\",60]]}}\n\
+             {{\"id\":2,\"session\":2,\"ops\":[[\"r\",\"a\",40]]}}\n\
+             {{\"id\":3,\"session\":2,\"ops\":[[\"r\",\"a\",40],[\"r\",\"b\",{second}]]}}\n"
+        )
+    };
+    let right = scratch.put("right.jsonl", bank(60));
+    let bank_rule = ["--workload", "bank", "--total", "100"];
+    let said = expect(0, &[&["check", &right][..], &bank_rule].concat());
+    assert!(said.stdout.contains("1 read\n"), "{}", said.stdout);
+    let wrong = scratch.put("wrong.jsonl", bank(50));
+    let said = expect(1, &[&["check", &wrong][..], &bank_rule].concat());
+    assert!(said.stdout.contains("a total of 90"), "{}", said.stdout);
+}
+
+#[test]
+fn the_workload_read_twice_shows_a_value_that_changed() {
+    let scratch = Scratch::new();
+    let path = scratch.path("h.jsonl");
+    let making = ["generate", "read-twice", "--txns", "300", "--keys", "20"];
+    expect(0, &[&making[..], &["--out", &path]].concat());
+    expect(0, &["check", &path]);
+    let text = scratch.get("h.jsonl");
+    let twice = |line: &str| line.matches("[\"r\",").count() == 4;
+    assert!(text.lines().any(twice), "{text}");
+}
+
+#[test]
+fn two_runs_are_compared_by_verdict() {
+    let scratch = Scratch::new();
+    let [lost, fine] = [
+        "none/lost-update.jsonl",
+        "strong-session-ser/bank-transfer.jsonl",
+    ];
+    let check = |history: &str, name: &str, status| {
+        let json = format!("--json={}", scratch.path(name));
+        expect(status, &["check", &corpus(history), &json, "-q"]);
+        scratch.path(name)
+    };
+    let (one, same) = (check(lost, "one.json", 1), check(lost, "same.json", 1));
+    let said = expect(0, &["diff", &one, &same]).stdout;
+    assert!(
+        said.contains("1 check in both: all verdicts agree"),
+        "{said}"
+    );
+    let other = scratch.put(
+        "other.json",
+        scratch
+            .get("one.json")
+            .replace("\"violated\"", "\"satisfied\""),
+    );
+    let said = expect(1, &["diff", &one, &other]).stdout;
+    assert!(said.contains("-> satisfied"), "{said}");
+    let unrelated = check(fine, "unrelated.json", 0);
+    let said = expect(0, &["diff", &one, &unrelated]).stdout;
+    assert!(said.contains("only in the first: 1 check"), "{said}");
+    let said = expect(2, &["diff", &one, &corpus(lost)]).stderr;
+    assert!(said.contains("no row and no verdict"), "{said}");
+}

@@ -14,6 +14,7 @@ use super::cells::CellArgs;
 use super::values::{bytes, milliseconds, seconds, share};
 use super::{ReadArgs, TechniqueArgs};
 use crate::isolation::IsolationMap;
+use crate::limits::is_stdio;
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -226,18 +227,32 @@ pub struct ExplainArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Many histories")]
 pub struct ManyArgs {
-    /// Where a row a history, and the pages of those that are violated, go; a run that stopped there goes on.
+    /// Output directory: one row per history, one page per violation. An interrupted run resumes.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Write the verdicts as `JUnit`'s XML, a test case a history.
+    /// Write the verdicts as `JUnit`'s XML, one test case per history.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Write the verdicts as GitLab's code quality report.
+    #[arg(long, value_name = "FILE")]
+    pub code_quality: Option<PathBuf>,
+    /// Write the verdicts as SARIF 2.1.0, one result per history that is not satisfied.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
     /// Print a line for a continuous-integration service for each history that is not satisfied.
     #[arg(long, value_name = "SERVICE")]
     pub annotations: Option<AnnotationsArg>,
     /// Where they are checked.
     #[command(flatten)]
     pub cells: CellArgs,
+}
+
+impl ManyArgs {
+    /// Whether a document goes to stdout.
+    pub fn writes_stdout(&self) -> bool {
+        let documents = [&self.junit, &self.code_quality, &self.sarif];
+        documents.into_iter().flatten().any(|it| is_stdio(it))
+    }
 }
 
 /// Whose annotations.

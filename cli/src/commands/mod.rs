@@ -8,6 +8,7 @@ pub mod collect;
 pub mod completions;
 pub mod convert;
 pub mod devices;
+pub mod diff;
 pub mod export;
 pub mod generate;
 pub mod lint;

@@ -25,7 +25,7 @@ pub fn github(rows: &[ManyRow<'_>]) -> String {
             Some(anomaly) => format!("{}: {anomaly}", row.verdict()),
             None => row.verdict().to_owned(),
         };
-        let line = row.document()["error"]["line"].as_u64().unwrap_or(1);
+        let line = row.line_number();
         out.push_str(&format!(
             "::{kind} file={},line={line},title={}::{}\n",
             property(row.path()),

@@ -8,6 +8,7 @@ mod junit;
 mod packed;
 mod page;
 mod row;
+mod services;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,14 +30,16 @@ use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
 use packed::Packed;
-use row::ManyRow;
+pub use row::ManyRow;
 
 /// Options that the cells are not told: what is written once for all of them.
-const OURS: [&str; 14] = [
+const OURS: [&str; 16] = [
     "histories",
     "out",
     "junit",
     "annotations",
+    "code_quality",
+    "sarif",
     "json",
     "jobs",
     "list",
@@ -54,13 +57,15 @@ const GENERAL: [&str; 3] = ["quiet", "verbose", "color"];
 /// Whether more was asked for than one check.
 pub fn is_asked(args: &CheckManyArgs) -> bool {
     let many = &args.many;
-    let files = many.out.is_some() || many.junit.is_some() || many.annotations.is_some();
+    let services = [&many.junit, &many.code_quality, &many.sarif];
+    let files =
+        many.out.is_some() || services.iter().any(|it| it.is_some()) || many.annotations.is_some();
     let is_several = args.histories.len() > 1 || histories(&args.histories).0 != args.histories;
     files || is_several || many.cells.is_asked()
 }
 
 /// The histories that these paths hold, each once, and how many files in directories are no histories.
-fn histories(paths: &[PathBuf]) -> (Vec<PathBuf>, usize) {
+pub fn histories(paths: &[PathBuf]) -> (Vec<PathBuf>, usize) {
     let (mut all, mut others): (Vec<PathBuf>, usize) = (Vec::new(), 0);
     for path in paths {
         let (found, left_out) = kingsnake_datasets::histories(path);
@@ -89,7 +94,7 @@ pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u
         bar: StudyBar::new(voice),
         is_silent: json.is_some_and(is_stdio)
             || args.many.annotations.is_some()
-            || args.many.junit.as_deref().is_some_and(is_stdio),
+            || args.many.writes_stdout(),
     };
     let options = many.options(args, json.is_some());
     match batch(&many, &options, &stop, &mut lines)? {
@@ -111,9 +116,10 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
         ("--svg", &files.svg),
         ("--report", &files.report),
     ];
-    if let Some((name, _)) = single.iter().find(|it| it.1.is_some()) {
+    let typed = single.iter().find(|it| it.1.is_some());
+    if let Some((name, _)) = typed.filter(|_| n_histories != 1) {
         bail!(
-            "{name} writes one file, and {} are checked one by one; --out DIR keeps a page of each that is violated",
+            "{name} is for one history, and these are {}; --out DIR keeps a page of each that is violated",
             row::counted(n_histories)
         );
     }
@@ -194,7 +200,9 @@ impl Many {
             items,
             words,
             directory: args.many.out.clone(),
+            // A page that was asked for by name is the only one.
             has_pages: takes_report(check.level.level)
+                && check.files.report.is_none()
                 && !crate::commands::white_box::is_asked(check),
             limits: Limits {
                 timeout: bounds.timeout.unwrap_or(Duration::MAX),
@@ -326,8 +334,15 @@ fn deliver(args: &CheckManyArgs, many: &Many, rows: &[ManyRow<'_>], voice: Voice
         let documents: Vec<String> = rows.iter().map(|row| row.document().to_string()).collect();
         put(path, &format!("[{}]\n", documents.join(",\n ")))?;
     }
-    if let Some(path) = &args.many.junit {
-        put(path, &junit::write(rows))?;
+    let documents: [(&Option<PathBuf>, fn(&[ManyRow<'_>]) -> String); 3] = [
+        (&args.many.junit, junit::write),
+        (&args.many.code_quality, services::code_quality),
+        (&args.many.sarif, services::sarif),
+    ];
+    for (path, write) in documents {
+        if let Some(path) = path {
+            put(path, &write(rows))?;
+        }
     }
     if args.many.annotations == Some(AnnotationsArg::Github) {
         say(&annotations::github(rows)).context("cannot write to stdout")?;
@@ -335,8 +350,7 @@ fn deliver(args: &CheckManyArgs, many: &Many, rows: &[ManyRow<'_>], voice: Voice
     if let Some(directory) = &many.directory {
         put(&directory.join("report.html"), &page::write(rows))?;
     }
-    let writes_stdout =
-        json.is_some_and(is_stdio) || args.many.junit.as_deref().is_some_and(is_stdio);
+    let writes_stdout = json.is_some_and(is_stdio) || args.many.writes_stdout();
     if !voice.quiet && !writes_stdout {
         say(&row::summary(rows, many.items.len())).context("cannot write to stdout")?;
     }

@@ -1,5 +1,9 @@
 //! A row of a history that was checked: what its process answered, in the row's own words and whole.
 
+use std::path::Path;
+
+use kingsnake_datasets::locate;
+use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{ChildEnding, EndedChild, Item};
 use serde_json::{Value, json};
 
@@ -124,6 +128,36 @@ impl ManyRow<'_> {
         ];
         let found = found.into_iter().flatten().next().map(str::to_owned);
         found.or_else(|| self.anomaly()).unwrap_or_default()
+    }
+
+    /// The line of the file to point at: where reading failed, or the last of the transactions involved; 1 if there is none.
+    pub fn line_number(&self) -> u64 {
+        let document = self.document();
+        if let Some(line) = document["error"]["line"].as_u64() {
+            return line;
+        }
+        let plain = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
+        let txns = document["transactions"].as_array().into_iter().flatten();
+        let wanted: Vec<(String, String)> = txns
+            .map(|txn| (plain(&txn["session"]), plain(&txn["name"])))
+            .collect();
+        let format = document["history"]["format"].as_str();
+        let Some(Ok(format)) = format.map(str::parse).filter(|_| !wanted.is_empty()) else {
+            return 1;
+        };
+        let found = locate(
+            Path::new(self.path()),
+            format,
+            &wanted,
+            &Budget::unlimited(),
+        );
+        let lines = found.map(|it| it.lines).unwrap_or_default();
+        let last = lines.into_iter().flatten().map(|it| it.number).max();
+        last.map_or(1, |it| it as u64)
     }
 
     /// The argument, a line each.

@@ -1,0 +1,145 @@
+//! Settings of a project: the table `[check]` of kingsnake.toml in the working directory, by the names of the long switches.
+//!
+//! What is typed goes before what the file says. Processes that a check starts do not read it again: they are told.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use clap::ArgMatches;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use toml::{Table, Value};
+
+/// The file.
+const FILE: &str = "kingsnake.toml";
+
+/// The words that the project's file adds to a command line, if it is one of `check` and the file is there.
+pub fn settings(
+    matches: &ArgMatches,
+    command: fn() -> clap::Command,
+) -> Result<Vec<String>, clap::Error> {
+    let Some(("check", typed)) = matches.subcommand() else {
+        return Ok(Vec::new());
+    };
+    let is_told = [matches, typed]
+        .iter()
+        .any(|it| matches!(it.try_get_one::<bool>("leash"), Ok(Some(true))));
+    if is_told || !Path::new(FILE).exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(FILE).map_err(|error| wrong(&error.to_string()))?;
+    let is_typed = |id: &str| typed.value_source(id) == Some(ValueSource::CommandLine);
+    let command = command();
+    let check = command.find_subcommand("check");
+    words(&text, check.unwrap_or(&command), is_typed).map_err(|error| wrong(&error))
+}
+
+/// The command line with words put behind the command's name.
+pub fn completed(line: &[OsString], words: &[String]) -> Vec<OsString> {
+    let place = line
+        .iter()
+        .position(|it| it == "check")
+        .map_or(1, |it| it + 1);
+    let mut whole = line.to_vec();
+    whole.splice(place..place, words.iter().map(OsString::from));
+    whole
+}
+
+fn wrong(what: &str) -> clap::Error {
+    clap::Error::raw(ErrorKind::InvalidValue, format!("{FILE}: {what}\n"))
+}
+
+fn words(
+    text: &str,
+    check: &clap::Command,
+    is_typed: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, String> {
+    let file: Table = text.parse().map_err(|error| format!("{error}"))?;
+    let mut words = Vec::new();
+    for (table, settings) in &file {
+        let Some(settings) = settings.as_table().filter(|_| table == "check") else {
+            return Err(format!(
+                "there is no setting {table}; write the switches of `kingsnake check` under [check]"
+            ));
+        };
+        for (name, value) in settings {
+            let known = check
+                .get_arguments()
+                .find(|arg| arg.get_long() == Some(name));
+            let Some(arg) = known else {
+                return Err(format!("`kingsnake check` has no switch --{name}"));
+            };
+            if is_typed(arg.get_id().as_str()) {
+                continue;
+            }
+            let values = match value {
+                Value::Array(many) => many.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            for value in values {
+                match value {
+                    Value::Boolean(true) => words.push(format!("--{name}")),
+                    Value::Boolean(false) => {}
+                    Value::String(text) => words.push(format!("--{name}={text}")),
+                    Value::Integer(number) => words.push(format!("--{name}={number}")),
+                    Value::Float(number) => words.push(format!("--{name}={number}")),
+                    _ => {
+                        return Err(format!(
+                            "{name} is a text, a number, true or false, or a list of these"
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Typed;
+
+    fn read(text: &str, typed: &str) -> Result<Vec<String>, String> {
+        let command = Typed::command();
+        let check = command.find_subcommand("check").expect("it is there");
+        words(text, check, |id| id == typed)
+    }
+
+    #[test]
+    fn what_is_typed_goes_before_what_the_file_says() {
+        let text =
+            "[check]\nlevel = \"si\"\ntimeout = 60\nstrict = true\nno-version-order = false\n";
+        let all = ["--level=si", "--strict", "--timeout=60"];
+        let mut found = read(text, "").expect("it is right");
+        found.sort();
+        assert_eq!(found, all);
+        assert!(
+            !read(text, "level")
+                .expect("it is right")
+                .contains(&all[0].to_owned())
+        );
+        let line: Vec<OsString> = ["kingsnake", "check", "a"].map(OsString::from).into();
+        let whole = completed(&line, &["--strict".to_owned()]);
+        assert_eq!(
+            whole,
+            ["kingsnake", "check", "--strict", "a"].map(OsString::from)
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        for (text, what) in [
+            ("level = \"si\"", "under [check]"),
+            ("[check]\nlevle = \"si\"", "no switch --levle"),
+            ("[check]\nlevel = { a = 1 }", "level is a text"),
+            ("[check", "TOML"),
+        ] {
+            let said = read(text, "").expect_err(text);
+            assert!(said.contains(what), "{said}");
+        }
+    }
+}
