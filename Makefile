@@ -4,7 +4,10 @@
 # make long    every engine against brute force on a million histories and more (linearizability, mixed levels, psi, uncertain
 #              reads, assumptions, certificates, every back end): hours
 # make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
-# make release the program with all that is on by default, all of it optimised, in target/release
+# make release the optimised program, in target/release: what was measured; make demo builds a quick one, in target/demo
+# make dist    a tarball and a Debian package of the optimised program, in out/dist; make test-dist installs and runs both
+#              in a clean Debian (root, debootstrap)
+# make package every crate that a user needs as crates.io would get it, built from its own package
 # make python  the Python wheel in out/wheels, built with maturin and tested
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
@@ -14,7 +17,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo release python test test-certificates long lint bench doc setup
+.PHONY: demo release dist test-dist package python test test-certificates long lint bench doc setup
 
 demo: setup
 	scripts/demo
@@ -24,7 +27,7 @@ test:
 	scripts/test
 
 test-certificates: setup
-	KINGSNAKE_LONG=1 cargo test --locked --release -p kingsnake-adya --test random
+	KINGSNAKE_LONG=1 cargo test --locked --profile demo -p kingsnake-adya --test random
 
 long: setup
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-linearizable --test oracle
@@ -42,16 +45,26 @@ lint: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 release: setup
-	cargo build --config .cargo/optimised.toml --locked --release -p kingsnake-cli
+	cargo build --locked --release -p kingsnake-cli
+
+dist: setup
+	scripts/dist
+
+test-dist:
+	scripts/test-dist
+
+# In the order of their dependencies. The laboratory and the benchmarks are for this repository only.
+package: setup
+	cargo package --locked --workspace --exclude kingsnake-lab --exclude kingsnake-benches $(PACKAGE)
 
 python: setup
 	scripts/python --release
 
 bench: setup
-	cargo build --config .cargo/optimised.toml --locked --release -p kingsnake-cli -p kingsnake-benches
+	cargo build --locked --release -p kingsnake-cli -p kingsnake-benches
 	target/release/speed --growth out/growth
 	target/release/speed --weak out/weak
-	cargo bench --config .cargo/optimised.toml --locked -p kingsnake-benches
+	cargo bench --locked -p kingsnake-benches
 
 doc: setup
 	cargo doc --locked --workspace --no-deps
