@@ -379,7 +379,7 @@ mod tests {
             ]
         );
         assert_eq!(checks["w --level si"].verdicts, ["satisfied", "time"]);
-        assert_eq!(checks["w --level si"].seconds, [1.0]);
+        assert_eq!(checks["w --level si"].seconds.len(), 1);
         assert_eq!(checks["sqlite at ser"].verdicts, ["violated (G2-item)"]);
         assert!(!note(&json!({"a": 1}), &mut checks));
     }

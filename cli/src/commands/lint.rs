@@ -30,9 +30,10 @@ pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     }
     let (mut words, mut documents, mut status) = (String::new(), Vec::new(), 0);
     for path in &paths {
-        let name = match args.histories.contains(path) {
-            true => base_name(path),
-            false => path.display().to_string(),
+        let name = if args.histories.contains(path) {
+            base_name(path)
+        } else {
+            path.display().to_string()
         };
         let parsed = match load(path, &args.read, budget) {
             Ok(parsed) => parsed,

@@ -28,7 +28,7 @@ use crate::interrupt;
 use crate::limits::is_stdio;
 use crate::output::put;
 use crate::study_bar::StudyBar;
-use crate::voice::{Voice, count, say};
+use crate::voice::{Voice, complain, count, say};
 use packed::Packed;
 pub use row::ManyRow;
 
@@ -88,6 +88,13 @@ pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u
         voice.warn(&format!("{} {words}", count(others, "file")));
     }
     let many = Many::new(args, histories, words_of(matches));
+    let n_before = many.n_rows_before();
+    if n_before > 0 && !args.many.cells.restart && !voice.quiet {
+        let rows = count(n_before, "row");
+        complain(&format!(
+            "--out holds {rows} of an earlier run: only what is missing or has changed is checked (--restart checks all again)"
+        ));
+    }
     let stop = interrupt::listen().context("cannot listen to signals")?;
     let json = args.check.files.json.as_deref();
     let mut lines = Lines {
@@ -248,6 +255,13 @@ impl Many {
             memory_option: "--memory-limit",
             processors: limits.threads.map_or(1, usize::from),
         }
+    }
+
+    /// How many rows an earlier run left.
+    fn n_rows_before(&self) -> usize {
+        let rows = self.directory.iter().map(|it| it.join("rows.jsonl"));
+        let texts = rows.filter_map(|path| std::fs::read_to_string(path).ok());
+        texts.map(|text| text.lines().count()).sum()
     }
 
     /// Where a history's page is, from the directory.

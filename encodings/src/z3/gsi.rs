@@ -106,7 +106,7 @@ impl Installed {
 /// A constraint that is not about versions, edge by edge; says what is true if its first side is taken.
 fn state_plainly(
     asked: &Asked<'_>,
-    session: &mut Z3Session<'_>,
+    session: &Z3Session<'_>,
     at: usize,
     demand: Term,
     before: impl Fn(usize, usize) -> Term,

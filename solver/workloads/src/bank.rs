@@ -133,9 +133,10 @@ pub fn log(history: &History) -> Vec<Operation> {
 fn balances(history: &History, txn: TxnId) -> BTreeMap<KeyId, Value> {
     let mut shown = BTreeMap::new();
     let mut show = |key: KeyId, value: ValueId| {
-        let balance = match history.is_absence(value) {
-            true => Value::Nil,
-            false => plain(history, history.value_token(value)),
+        let balance = if history.is_absence(value) {
+            Value::Nil
+        } else {
+            plain(history, history.value_token(value))
         };
         shown.entry(key).or_insert(balance);
     };
