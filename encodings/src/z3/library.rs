@@ -221,7 +221,7 @@ fn expect_new_enough(functions: &Functions) -> Result<(), String> {
     }
     let [a, b, c] = OLDEST;
     Err(format!(
-        "this is Z3 {major}.{minor}.{build}, and at least {a}.{b}.{c} is needed"
+        "this is Z3 {major}.{minor}.{build}, and at least {a}.{b}.{c} is needed; {VARIABLE} may name another"
     ))
 }
 
