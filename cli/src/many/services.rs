@@ -45,7 +45,8 @@ impl Issue<'_> {
 
 /// GitLab's code quality report (`artifacts:reports:codequality`).
 pub fn code_quality(rows: &[ManyRow<'_>]) -> String {
-    let all = issues(rows).iter().map(|issue| {
+    let issues = issues(rows);
+    let all = issues.iter().map(|issue| {
         json!({
             "description": issue.text(),
             "check_name": issue.rule,
