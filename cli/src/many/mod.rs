@@ -348,8 +348,11 @@ fn deliver(args: &CheckManyArgs, many: &Many, rows: &[ManyRow<'_>], voice: Voice
         let documents: Vec<String> = rows.iter().map(|row| row.document().to_string()).collect();
         put(path, &format!("[{}]\n", documents.join(",\n ")))?;
     }
-    let documents: [(&Option<PathBuf>, fn(&[ManyRow<'_>]) -> String); 3] = [
-        (&args.many.junit, junit::write),
+    let documents = [
+        (
+            &args.many.junit,
+            junit::write as fn(&[ManyRow<'_>]) -> String,
+        ),
         (&args.many.code_quality, services::code_quality),
         (&args.many.sarif, services::sarif),
     ];
