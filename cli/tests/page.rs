@@ -191,7 +191,7 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
     assert_ne!(tab.value(place), zoomed, "an arrow pans");
     tab.press("0");
     tab.press("c");
-    assert_eq!(tab.value(place), before, "c leads back to the story");
+    assert_eq!(tab.value(place), before, "c leads back to the contradiction");
     if !tab.holds(is_bar) {
         tab.press("Tab"); // The transaction had left the view, and the focus went to the timeline.
     }
@@ -214,8 +214,8 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
     tab.value("(() => { const it = document.querySelector('#by-session'); it.selectedIndex = 0; it.dispatchEvent(new Event('change')); })()");
     assert!(tab.holds("document.querySelectorAll('.bar.off').length === 0"));
     // The pointer over a bar tells its operations.
-    tab.value("document.activeElement.blur(), document.querySelector('.bar').scrollIntoView({block: 'center'})");
-    let middle = "(() => { const it = document.querySelector('.bar').getBoundingClientRect(); return [it.x + it.width / 2, it.y + it.height / 2]; })()";
+    tab.value("document.activeElement.blur(), document.querySelector('.bar:not([hidden])').scrollIntoView({block: 'center'})");
+    let middle = "(() => { const it = document.querySelector('.bar:not([hidden])').getBoundingClientRect(); return [it.x + it.width / 2, it.y + it.height / 2]; })()";
     let middle = tab.value(middle);
     let at = |index: usize| middle[index].as_f64().expect("a number");
     tab.point(at(0), at(1));
