@@ -191,7 +191,11 @@ fn the_timeline_is_driven_by_keys_and_by_the_pointer() {
     assert_ne!(tab.value(place), zoomed, "an arrow pans");
     tab.press("0");
     tab.press("c");
-    assert_eq!(tab.value(place), before, "c leads back to the contradiction");
+    assert_eq!(
+        tab.value(place),
+        before,
+        "c leads back to the contradiction"
+    );
     if !tab.holds(is_bar) {
         tab.press("Tab"); // The transaction had left the view, and the focus went to the timeline.
     }
