@@ -3,6 +3,7 @@
 mod backtrack;
 mod cadical;
 mod cnf;
+mod exec;
 pub mod export;
 mod faults;
 pub mod import;
@@ -31,6 +32,7 @@ use cnf::closure::Closure;
 use cnf::elimination::Elimination;
 use cnf::order_binary::OrderBinary;
 use cnf::order_unary::OrderUnary;
+use exec::Exec;
 #[cfg(any(test, feature = "faults"))]
 #[doc(hidden)]
 pub use faults::Faults;
@@ -123,10 +125,13 @@ pub const BACKENDS: &[&str] = &{
 #[error("{0}")]
 pub struct UnknownBackend(String);
 
-/// The back end of this name: one of [`BACKENDS`], or `portfolio:A,B` of two of them.
+/// The back end of this name: one of [`BACKENDS`], `portfolio:A,B` of two of them, or another program as `exec:COMMAND`.
 pub fn backend(name: &str, options: &BackendOptions) -> Result<Box<dyn Backend>, UnknownBackend> {
     if let Some((_, make)) = TABLE.iter().find(|(known, _)| *known == name) {
         return Ok(make(options));
+    }
+    if let Some(exec) = Exec::named(name, options) {
+        return Ok(Box::new(Measured(exec?)));
     }
     if let Some((portfolio::NAME, members)) = name.split_once(':') {
         let portfolio = Portfolio::named(name, members, options)?;
@@ -137,7 +142,7 @@ pub fn backend(name: &str, options: &BackendOptions) -> Result<Box<dyn Backend>,
             format!("{name} needs Z3, and this program was built without it")
         } else {
             format!(
-                "there is no back end {name:?}; there are {}",
+                "there is no back end {name:?}; there are {}, and exec:COMMAND for another program",
                 BACKENDS.join(", ")
             )
         },

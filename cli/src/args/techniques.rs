@@ -16,6 +16,8 @@ pub enum Profile {
     Cobra,
     /// The same with five pruning rounds, as in the King Cobra study.
     KingCobra,
+    /// What Viper does: `combine` and `coalesce`, no pruning by reachability but its heuristic, one variable a constraint, no guesses.
+    Viper,
     /// Everything.
     #[default]
     Kingsnake,
@@ -73,7 +75,7 @@ pub enum HeuristicArg {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Techniques (none of them changes a verdict)")]
 pub struct TechniqueArgs {
-    /// Who decides what pruning leaves open; or two of them at once, as `portfolio:A,B`.
+    /// Who decides what pruning leaves open; two of them at once, as `portfolio:A,B`; or another program, as `exec:COMMAND`.
     #[arg(long, value_name = "NAME", value_parser = BackendParser, default_value = kingsnake_encodings::BACKENDS[0])]
     pub backend: String,
     /// The seed, of the solver and of the choice of versions.

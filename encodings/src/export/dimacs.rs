@@ -64,6 +64,44 @@ fn formula<E: Encoding>(
     Ok((cnf, meaning, size))
 }
 
+/// What the back end `cadical/ENCODING` solves.
+pub(crate) struct Formula {
+    pub arena: Arena,
+    pub meaning: Meaning,
+    pub size: Size,
+    cnf: Cnf,
+}
+
+impl Formula {
+    pub fn new(
+        question: &Question<'_>,
+        encoding: &str,
+        budget: &Budget,
+    ) -> Result<Formula, ExportError> {
+        let Some((_, formula)) = TABLE.iter().find(|(known, _)| *known == encoding) else {
+            return Err(ExportError::NoSuchEncoding(encoding.to_owned()));
+        };
+        let arena = reduce(question, budget).map_err(|failed| match failed {
+            Failed::Stopped(reason) => ExportError::Stopped(reason),
+            Failed::Cyclic => ExportError::Cyclic,
+        })?;
+        let (cnf, meaning, size) = formula(&arena, budget)?;
+        Ok(Formula {
+            arena,
+            meaning,
+            size,
+            cnf,
+        })
+    }
+
+    /// Writes the clauses.
+    pub fn write(&self, mut out: &mut dyn Write) -> io::Result<()> {
+        let n_variables = u32::try_from(self.size.variables).map_err(io::Error::other)?;
+        // `write_dimacs` wants a type of known size.
+        self.cnf.write_dimacs(&mut out, n_variables)
+    }
+}
+
 /// Writes what the back end `cadical/ENCODING` solves.
 pub fn dimacs(
     question: &Question<'_>,
@@ -73,14 +111,8 @@ pub fn dimacs(
     budget: &Budget,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
-    let Some((_, formula)) = TABLE.iter().find(|(known, _)| *known == encoding) else {
-        return Err(ExportError::NoSuchEncoding(encoding.to_owned()));
-    };
-    let arena = reduce(question, budget).map_err(|failed| match failed {
-        Failed::Stopped(reason) => ExportError::Stopped(reason),
-        Failed::Cyclic => ExportError::Cyclic,
-    })?;
-    let (cnf, meaning, size) = formula(&arena, budget)?;
+    let formula = Formula::new(question, encoding, budget)?;
+    let arena = &formula.arena;
     for line in about {
         writeln!(out, "c {line}")?;
     }
@@ -91,12 +123,8 @@ pub fn dimacs(
         arena.free.len() - arena.constraints.len(),
         arena.free.len()
     )?;
-    explain(&arena, &meaning, name, out)?;
-    let n_variables = u32::try_from(size.variables)
-        .map_err(|_| StopReason::Backend("too many variables for DIMACS".to_owned()))?;
-    // `write_dimacs` wants a type of known size.
-    let mut out = out;
-    cnf.write_dimacs(&mut out, n_variables)?;
+    explain(arena, &formula.meaning, name, out)?;
+    formula.write(out)?;
     Ok(())
 }
 

@@ -9,6 +9,14 @@ use super::{ExportInstance, SIDES};
 
 /// Writes the instance.
 pub fn gnf(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result<()> {
+    sized_gnf(instance, out).map(|_| ())
+}
+
+/// Writes the instance, and returns how many variables and clauses it has.
+pub(crate) fn sized_gnf(
+    instance: &ExportInstance<'_>,
+    out: &mut dyn Write,
+) -> io::Result<[usize; 2]> {
     let constraints = instance.constraints;
     let mut edges: Vec<(u32, u32)> = (0..constraints.len())
         .flat_map(|at| SIDES.map(|side| constraints.side(at, side)))
@@ -44,5 +52,6 @@ pub fn gnf(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result<()>
     for (at, (from, to)) in instance.known.iter().chain(&edges).enumerate() {
         writeln!(out, "edge 0 {from} {to} {}", first_known + at)?;
     }
-    writeln!(out, "acyclic 0 {acyclic}")
+    writeln!(out, "acyclic 0 {acyclic}")?;
+    Ok([acyclic, n_clauses])
 }

@@ -7,11 +7,14 @@ mod smtlib2;
 
 use std::io::{self, Write};
 
+pub(crate) use dimacs::Formula;
 pub use dimacs::{ENCODINGS, ExportError, dimacs};
 pub use dot::dot;
 pub use gnf::gnf;
+pub(crate) use gnf::sized_gnf;
 use kingsnake_graph::decide::{Constraints, Side};
 pub use smtlib2::smtlib2;
+pub(crate) use smtlib2::smtlib2_with_values;
 
 /// What is exported: known edges, which may have a cycle, and constraints.
 #[derive(Clone, Copy)]

@@ -7,6 +7,29 @@ use super::{ExportInstance, SIDES};
 /// Writes the instance. Every constraint has a name, so that a solver can tell an unsatisfiable core.
 pub fn smtlib2(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result<()> {
     instance.introduce(";", out)?;
+    state(instance, out)?;
+    writeln!(out, "(check-sat)\n(exit)")
+}
+
+/// Writes the instance, and asks for each node's number.
+pub(crate) fn smtlib2_with_values(
+    instance: &ExportInstance<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "(set-option :produce-models true)")?;
+    state(instance, out)?;
+    writeln!(out, "(check-sat)")?;
+    if instance.n_nodes > 0 {
+        write!(out, "(get-value (")?;
+        for node in 0..instance.n_nodes {
+            write!(out, "n{node} ")?;
+        }
+        writeln!(out, "))")?;
+    }
+    writeln!(out, "(exit)")
+}
+
+fn state(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "(set-logic QF_IDL)")?;
     for node in 0..instance.n_nodes {
         writeln!(out, "(declare-fun n{node} () Int)")?;
@@ -25,5 +48,5 @@ pub fn smtlib2(instance: &ExportInstance<'_>, out: &mut dyn Write) -> io::Result
         }
         writeln!(out, ") :named c{constraint}))")?;
     }
-    writeln!(out, "(check-sat)\n(exit)")
+    Ok(())
 }
