@@ -48,6 +48,10 @@ faults! {
         frozen_order,
         /// A no that rests on assumed sides is believed.
         trust_assumed,
+        /// What is appended to a question is forgotten, every second time.
+        forget_growth,
+        /// The clauses of a session are not looked at by the order that meets all constraints.
+        ignore_clauses,
     }
 }
 

@@ -1,11 +1,13 @@
 //! Puts "can the open constraints be met without a cycle?" to solvers, each under the name `solver/encoding`.
 
+mod apart;
 mod backtrack;
 mod cadical;
 mod cnf;
 mod exec;
 pub mod export;
 mod faults;
+mod grown;
 pub mod import;
 mod measured;
 #[cfg(test)]

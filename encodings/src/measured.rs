@@ -9,6 +9,7 @@ use kingsnake_context::progress::Progress;
 use kingsnake_graph::decide::{
     Backend, DecideError, DecideStats, Decision, Origin, Question, Side,
 };
+use kingsnake_graph::session::{Growth, SolverSession};
 
 /// How often the size is looked at, first and at most.
 const EVERY: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
@@ -35,6 +36,10 @@ impl<B: Backend> Backend for Measured<B> {
         decided.map(|(decision, stats)| (decision, complete(stats, question, grown)))
     }
 
+    fn session<'s>(&'s mut self, question: Question<'_>) -> Box<dyn SolverSession + 's> {
+        Box::new(MeasuredSession(self.0.session(question)))
+    }
+
     fn decide_assuming(
         &mut self,
         question: Question<'_>,
@@ -46,6 +51,27 @@ impl<B: Backend> Backend for Measured<B> {
             watch(|| self.0.decide_assuming(question, assumed, budget, progress));
         let complete = |stats| complete(stats, question, grown);
         decided.map(|it| it.map(|(decision, stats)| (decision, complete(stats))))
+    }
+}
+
+/// A session, measured.
+struct MeasuredSession<'s>(Box<dyn SolverSession + 's>);
+
+impl SolverSession for MeasuredSession<'_> {
+    fn add(&mut self, growth: &Growth) {
+        self.0.add(growth);
+    }
+
+    fn decide(
+        &mut self,
+        budget: &Budget,
+        progress: &mut dyn Progress,
+    ) -> Result<(Decision, DecideStats), DecideError> {
+        let (decided, grown) = watch(|| self.0.decide(budget, progress));
+        decided.map(|(decision, mut stats)| {
+            stats.memory = stats.memory.or(grown);
+            (decision, stats)
+        })
     }
 }
 

@@ -12,14 +12,18 @@ use std::time::Instant;
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use kingsnake_graph::session::SolverSession;
 use rustsat::solvers::Solve;
 use rustsat::types::{Lit, TernaryVal};
 
 use super::core::shrink;
+use super::kept::KeptLazy;
 use super::solver::Cadical;
 use super::watched::{Said, search_reduced, solve, watch};
 use crate::BackendOptions;
+use crate::apart::Apart;
 use crate::cnf::{Sink, share};
+use crate::grown::Grown;
 use crate::reduce::{Arena, Failed, Graph, reduce};
 
 pub(crate) const NAME: &str = "cadical/lazy";
@@ -50,7 +54,7 @@ impl Forbid for WholeCycle {
 const NONE: u32 = u32::MAX;
 
 /// The chosen arcs: known ones, and for every chosen side its own.
-struct Chosen {
+pub(super) struct Chosen {
     graph: Graph,
     /// For each edge of the graph, the side that demands it, as a literal of the arena; none if it is known.
     owner: Vec<Option<Lit>>,
@@ -65,9 +69,13 @@ impl Chosen {
             .iter()
             .filter(|(lit, _)| sides[lit.vidx()] == *lit);
         let demanded = demanded.map(|&(lit, arc)| (arena.arcs[arc as usize], Some(lit)));
-        let mut edges: Vec<((u32, u32), Option<Lit>)> = known.chain(demanded).collect();
+        Chosen::of(arena.n_nodes(), known.chain(demanded).collect())
+    }
+
+    /// These edges, each with the literal that demands it.
+    pub(super) fn of(n_nodes: usize, mut edges: Vec<((u32, u32), Option<Lit>)>) -> Chosen {
         edges.sort_by_key(|&((from, _), _)| from);
-        let graph = Graph::new(arena.n_nodes(), edges.iter().map(|&(arc, _)| arc));
+        let graph = Graph::new(n_nodes, edges.iter().map(|&(arc, _)| arc));
         Chosen {
             component: graph.components(),
             owner: edges.into_iter().map(|(_, owner)| owner).collect(),
@@ -162,7 +170,7 @@ impl Search {
 }
 
 /// Cycles as the sets of sides that they need.
-type Cycles = BTreeSet<Vec<Lit>>;
+pub(super) type Cycles = BTreeSet<Vec<Lit>>;
 
 /// How the rounds ended.
 enum RoundsEnd {
@@ -211,15 +219,15 @@ pub(crate) enum Unrefuted {
 }
 
 /// A shortest cycle through every node that is on one.
-fn cycles(arena: &Arena, sides: &[Lit], budget: &Budget) -> Result<Cycles, StopReason> {
-    let chosen = Chosen::new(arena, sides);
-    let mut size = vec![0u32; arena.n_nodes()];
+pub(super) fn cycles(chosen: &Chosen, budget: &Budget) -> Result<Cycles, StopReason> {
+    let n_nodes = chosen.component.len();
+    let mut size = vec![0u32; n_nodes];
     for &component in &chosen.component {
         size[component as usize] += 1;
     }
-    let mut search = Search::new(arena.n_nodes());
+    let mut search = Search::new(n_nodes);
     let mut found = Cycles::new();
-    for node in 0..arena.n_nodes() as u32 {
+    for node in 0..n_nodes as u32 {
         if size[chosen.component[node as usize] as usize] > 1 {
             budget.check()?;
             found.extend(chosen.cycle(node, &mut search));
@@ -307,7 +315,7 @@ impl<F: Forbid> Lazy<F> {
                 Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
             }
             let sides = sides(arena, &first, &solver)?;
-            let found = match cycles(arena, &sides, budget) {
+            let found = match cycles(&Chosen::new(arena, &sides), budget) {
                 Ok(found) => found,
                 Err(reason) => return Ok(RoundsEnd::Stopped(reason)),
             };
@@ -392,6 +400,11 @@ fn sides(arena: &Arena, first: &[Lit], solver: &Cadical) -> Result<Vec<Lit>, Str
 impl<F: Forbid> Backend for Lazy<F> {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn session<'s>(&'s mut self, question: Question<'_>) -> Box<dyn SolverSession + 's> {
+        let (seed, grown) = (self.seed, Grown::new(&question));
+        Box::new(Apart::new(NAME, move || KeptLazy::new(seed, grown)))
     }
 
     fn decide(

@@ -2,6 +2,7 @@
 //! for every encoding in [`cnf`](crate::cnf).
 
 mod core;
+mod kept;
 pub(crate) mod lazy;
 pub(crate) mod plain;
 pub(crate) mod solver;

@@ -34,22 +34,19 @@ pub(crate) struct Refuted<'a> {
 impl Refuted<'_> {
     /// Shrinks the set of all constraints, which these lemmas refute.
     pub fn shrink(&self, lemmas: Vec<i32>, stats: &mut DecideStats) -> Result<Vec<u32>, String> {
-        let share = match self.budget.remaining() {
-            Some(left) if left < SHARE => self.budget.clone(),
-            _ => self.budget.clone().with_timeout(Instant::now(), SHARE),
-        };
+        let share = share(self.budget);
         let mut core: Vec<u32> = (0..self.constraints.len() as u32).collect();
         let mut lemmas = lemmas;
         loop {
-            let smaller = select(&core, &lemmas, &share);
+            let smaller = select(&core, &lemmas, |_| true, &share);
             if smaller.len() == core.len() {
                 break;
             }
             match self.run(&smaller, &share, stats)? {
-                SolveOutcome::Refuted(again) => (core, lemmas) = (smaller, again),
-                SolveOutcome::Met(_) => return Err("a core it found can be met".to_owned()),
+                (SolveOutcome::Refuted, again) => (core, lemmas) = (smaller, again),
+                (SolveOutcome::Met(_), _) => return Err("a core it found can be met".to_owned()),
                 // Not refuted on its own in time: the larger core stands.
-                SolveOutcome::Stopped(_) | SolveOutcome::GaveUp { .. } => return Ok(core),
+                (SolveOutcome::Stopped(_) | SolveOutcome::GaveUp, _) => return Ok(core),
             }
         }
         if core.len() <= SMALL {
@@ -68,10 +65,10 @@ impl Refuted<'_> {
         for at in (0..core.len()).rev() {
             let mut without = core.clone();
             without.remove(at);
-            match self.run(&without, share, stats)? {
-                SolveOutcome::Refuted(_) => *core = without,
+            match self.run(&without, share, stats)?.0 {
+                SolveOutcome::Refuted => *core = without,
                 SolveOutcome::Met(_) => {}
-                SolveOutcome::Stopped(_) | SolveOutcome::GaveUp { .. } => break,
+                SolveOutcome::Stopped(_) | SolveOutcome::GaveUp => break,
             }
         }
         Ok(())
@@ -82,7 +79,7 @@ impl Refuted<'_> {
         chosen: &[u32],
         share: &Budget,
         stats: &mut DecideStats,
-    ) -> Result<SolveOutcome, String> {
+    ) -> Result<(SolveOutcome, Vec<i32>), String> {
         let sides = Rc::new(Sides::of(
             self.constraints,
             chosen.iter().map(|&constraint| constraint as usize),
@@ -96,6 +93,7 @@ impl Refuted<'_> {
                 places: self.places.to_vec(),
                 guesses,
                 lemmas: &[],
+                clauses: Rc::default(),
                 max_cycles: u64::MAX,
                 assumed: &[],
             },
@@ -106,8 +104,22 @@ impl Refuted<'_> {
     }
 }
 
-/// The members of `core` that the lemmas over its positions need, or all of them when time runs out.
-fn select(core: &[u32], lemmas: &[i32], share: &Budget) -> Vec<u32> {
+/// How long shrinking may take within a budget.
+pub(crate) fn share(budget: &Budget) -> Budget {
+    match budget.remaining() {
+        Some(left) if left < SHARE => budget.clone(),
+        _ => budget.clone().with_timeout(Instant::now(), SHARE),
+    }
+}
+
+/// The members of `core` that the lemmas over its positions need, or all of them when time runs out. Positions that are not
+/// `asked` about have no member: one of their sides is demanded in any case.
+pub(crate) fn select(
+    core: &[u32],
+    lemmas: &[i32],
+    asked: impl Fn(u32) -> bool,
+    share: &Budget,
+) -> Vec<u32> {
     let n = core.len() as i32;
     let mut solver = CaDiCal::new();
     solver.set("quiet", 1);
@@ -123,15 +135,17 @@ fn select(core: &[u32], lemmas: &[i32], share: &Budget) -> Vec<u32> {
             Err(_) => solver.add(0),
         }
     }
-    let mut demanded: Vec<u32> = (0..n as u32).filter(|&at| named[at as usize]).collect();
+    let named = (0..n as u32).filter(|&at| named[at as usize]);
+    let (mut demanded, always): (Vec<u32>, Vec<u32>) = named.partition(|&at| asked(at));
     let selector = |at: u32| 2 * n + at as i32 + 1;
+    let sides = |at: u32| [Lit::positive(at), Lit::negative(at)].map(|lit| lit.lidx() as i32 + 1);
     for &at in &demanded {
-        let (either, or) = (Lit::positive(at), Lit::negative(at));
-        solver.clause3(
-            -selector(at),
-            either.lidx() as i32 + 1,
-            or.lidx() as i32 + 1,
-        );
+        let [either, or] = sides(at);
+        solver.clause3(-selector(at), either, or);
+    }
+    for at in always {
+        let [either, or] = sides(at);
+        solver.clause2(either, or);
     }
     let mut failing = |demanded: &[u32]| {
         for &at in demanded {

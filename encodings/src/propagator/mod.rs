@@ -4,17 +4,19 @@
 //! constraints that it violates are decided, and when none is violated it is the witness.
 
 mod anneal;
-mod core;
+pub(crate) mod core;
 pub(crate) mod cycle;
 pub(crate) mod graph;
 pub(crate) mod order;
-mod phase;
+pub(crate) mod phase;
 mod ranked;
 mod reach;
 mod repair;
+mod session;
 mod solve;
 pub(crate) mod start;
 mod theory;
+mod unmet;
 mod watch;
 
 use std::rc::Rc;
@@ -25,6 +27,7 @@ use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent};
 use kingsnake_graph::cool::CoolerSource;
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
+use kingsnake_graph::session::SolverSession;
 pub use phase::FirstPhase;
 use rustsat::types::Lit;
 
@@ -36,11 +39,14 @@ use self::graph::{Known, Sides, acyclic, side_of};
 use self::order::Order;
 use self::reach::SideReach;
 use self::repair::Repair;
+use self::session::KeptPropagator;
 use self::solve::{SolveOutcome, SolvePlan, Start, solve};
 use self::watch::Watch;
 use crate::BackendOptions;
+use crate::apart::Apart;
 use crate::cadical::search_apart;
 use crate::faults::Faults;
+use crate::grown::Grown;
 
 pub(crate) const NAME: &str = "cadical/propagator";
 
@@ -202,7 +208,7 @@ impl Propagator {
         stats.variables = sides.n_constraints() as u64;
         stats.encode += started.elapsed();
         let started = Instant::now();
-        let outcome = self.attempt(
+        let (outcome, lemmas) = self.attempt(
             question, &known, &sides, places, &plan, budget, events, stats,
         )?;
         let decision = match outcome {
@@ -210,8 +216,8 @@ impl Propagator {
                 Decision::Choices(chosen.into_iter().map(side_of).collect())
             }
             SolveOutcome::Stopped(reason) => Decision::Unknown(reason),
-            SolveOutcome::GaveUp { .. } => return Err("it gave up unasked".to_owned()),
-            SolveOutcome::Refuted(lemmas) => {
+            SolveOutcome::GaveUp => return Err("it gave up unasked".to_owned()),
+            SolveOutcome::Refuted => {
                 let refuted = Refuted {
                     known: &known,
                     constraints: question.constraints,
@@ -239,7 +245,7 @@ impl Propagator {
         budget: &Budget,
         events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
-    ) -> Result<SolveOutcome, String> {
+    ) -> Result<(SolveOutcome, Vec<i32>), String> {
         // Where there are choices, no order meets all constraints by itself, and cooling would go on for nothing.
         let anneals = self.options.anneal
             && (self.anneals_choices || !question.has_choices)
@@ -278,16 +284,14 @@ impl Propagator {
                     guesses: guess(&start_places, estimated),
                     places: start_places,
                     lemmas: &lemmas,
+                    clauses: Rc::default(),
                     max_cycles,
                     assumed: &self.assumed,
                 };
-                match solve(known, sides, start, plan, &watch, stats)? {
-                    SolveOutcome::GaveUp { lemmas: more } => lemmas.extend(more),
-                    SolveOutcome::Refuted(more) => {
-                        lemmas.extend(more);
-                        return Ok(SolveOutcome::Refuted(lemmas));
-                    }
-                    outcome => return Ok(outcome),
+                let (outcome, more) = solve(known, sides, start, plan, &watch, stats)?;
+                lemmas.extend(more);
+                if !matches!(outcome, SolveOutcome::GaveUp) {
+                    return Ok((outcome, lemmas));
                 }
                 max_cycles *= 2;
             }
@@ -314,7 +318,7 @@ impl Propagator {
             if let Some(chosen) = forward(sides, &best)
                 && acyclic(known, sides, &chosen)
             {
-                return Ok(SolveOutcome::Met(chosen));
+                return Ok((SolveOutcome::Met(chosen), lemmas));
             }
             start_places = best;
             estimated = false;
@@ -399,6 +403,11 @@ impl Backend for Propagator {
         search_apart(stats, progress, move |events, stats| {
             this.search(&question, &places, budget, events, stats)
         })
+    }
+
+    fn session<'s>(&'s mut self, question: Question<'_>) -> Box<dyn SolverSession + 's> {
+        let (this, grown) = (self.clone(), Grown::new(&question));
+        Box::new(Apart::new(NAME, move || KeptPropagator::new(this, grown)))
     }
 
     fn decide_assuming(

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use rustsat::types::{Lit, Var};
+use rustsat::types::Var;
 
 use super::graph::Sides;
 use super::order::{NONE, Order};
@@ -110,19 +110,5 @@ impl Repair {
         if entry != NONE {
             self.ahead.insert(entry as usize);
         }
-    }
-
-    /// The side of every constraint that runs forward; call it when none is violated.
-    pub fn witness(&self, places: &[u32]) -> Vec<Lit> {
-        (0..self.sides.n_constraints() as u32)
-            .map(|constraint| {
-                let either = Lit::positive(constraint);
-                if self.sides.forward(either, places) {
-                    either
-                } else {
-                    !either
-                }
-            })
-            .collect()
     }
 }

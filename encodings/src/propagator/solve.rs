@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use cadical_sys::{CaDiCal, Status};
+use cadical_sys::{CaDiCal, ExternalPropagator, Status};
 use kingsnake_context::budget::StopReason;
 use kingsnake_graph::decide::DecideStats;
 use rustsat::types::Lit;
@@ -14,20 +14,31 @@ use super::phase::{FirstPhase, Guesses, by_position};
 use super::ranked::Ranked;
 use super::repair::Repair;
 use super::theory::{Choose, Limits, Theory};
+use super::unmet::Unmet;
 use super::watch::{Stop, Watch};
 use super::{Decide, PropagatorOptions};
 use crate::faults::Faults;
+use crate::grown::Clauses;
 
 /// What a run found.
 pub(crate) enum SolveOutcome {
     /// A literal for each constraint; their edges have no cycle with the known ones.
     Met(Vec<Lit>),
-    /// They cannot all be met, because these cycles leave no choice: clauses, each closed by 0.
-    Refuted(Vec<i32>),
+    /// They cannot all be met: the cycles leave no choice.
+    Refuted,
     /// So many cycles were found that it gave up, as it was asked to.
-    GaveUp { lemmas: Vec<i32> },
+    GaveUp,
     /// The budget ended.
     Stopped(StopReason),
+}
+
+/// What runs find out, whatever they end with.
+#[derive(Default)]
+pub(crate) struct RunMemory {
+    /// All cycles, as clauses, each closed by 0.
+    pub lemmas: Vec<i32>,
+    /// The last order.
+    pub places: Vec<u32>,
 }
 
 /// What a run needs besides the graph.
@@ -44,6 +55,8 @@ pub(crate) struct Start<'a> {
     pub guesses: Guesses,
     /// Clauses that earlier runs over the same constraints found, each closed by 0.
     pub lemmas: &'a [i32],
+    /// Clauses that the solver has, and that the order alone does not show to be met.
+    pub clauses: Rc<Clauses>,
     /// Give up after so many cycles.
     pub max_cycles: u64,
     /// Sides to try first, all at once.
@@ -53,8 +66,35 @@ pub(crate) struct Start<'a> {
 /// After so many rejects nothing is assumed any more.
 const MOST_REJECTS: u64 = 32;
 
-/// Runs the solver. An answer that does not stand up to a topological sort is an error.
+/// Runs a new solver; also returns the cycles, as clauses, each closed by 0.
 pub(crate) fn solve(
+    known: &Rc<Known>,
+    sides: &Rc<Sides>,
+    start: Start<'_>,
+    plan: &SolvePlan,
+    watch: &Rc<Watch>,
+    stats: &mut DecideStats,
+) -> Result<(SolveOutcome, Vec<i32>), String> {
+    let (mut solver, mut memory) = (configured(plan), RunMemory::default());
+    let outcome = run(
+        &mut solver,
+        &mut memory,
+        known,
+        sides,
+        start,
+        plan,
+        watch,
+        stats,
+    )?;
+    Ok((outcome, memory.lemmas))
+}
+
+/// Runs a solver, which may know clauses of earlier runs over fewer constraints. An answer that does not stand up to a topological
+/// sort is an error.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn run(
+    solver: &mut CaDiCal,
+    memory: &mut RunMemory,
     known: &Rc<Known>,
     sides: &Rc<Sides>,
     start: Start<'_>,
@@ -70,7 +110,6 @@ pub(crate) fn solve(
         start.places,
         plan.faults.frozen_order(),
     );
-    let mut solver = configured(plan);
     let options = plan.options;
     if options.decide == Decide::Vsids && options.phase != FirstPhase::None {
         for &lit in &guesses.first {
@@ -97,17 +136,35 @@ pub(crate) fn solve(
             propagate: options.propagate,
             minimise: options.minimise,
         },
+        if plan.faults.ignore_clauses() {
+            Unmet::default()
+        } else {
+            Unmet::new(start.clauses)
+        },
         Rc::clone(watch),
         plan.faults,
     )));
     solver.connect_external_propagator(Rc::clone(&theory));
     solver.connect_terminator(Stop(Rc::clone(watch)));
     for constraint in 0..n_constraints as u32 {
-        solver.add_observed_var(Lit::positive(constraint).to_ipasir());
+        let lit = Lit::positive(constraint).to_ipasir();
+        solver.add_observed_var(lit);
+        // What earlier runs settled for good is not told again by every way that a solver settles it.
+        match solver.fixed(lit) {
+            0 => {}
+            value => theory
+                .borrow_mut()
+                .notify_assignment(&[value.signum() * lit]),
+        }
     }
     for &lit in start.lemmas {
         solver.add(lit);
     }
+    let count = |solver: &CaDiCal| {
+        ["conflicts", "decisions", "propagations"]
+            .map(|name| u64::try_from(solver.get_statistic_value(name)).unwrap_or(0))
+    };
+    let before = count(solver);
     let mut assumed = start.assumed.to_vec();
     let status = loop {
         for lit in &assumed {
@@ -127,18 +184,21 @@ pub(crate) fn solve(
             assumed.clear();
         }
     };
-    let count = |name| u64::try_from(solver.get_statistic_value(name)).unwrap_or(0);
-    stats.conflicts += count("conflicts");
-    stats.decisions += count("decisions");
-    stats.propagations += count("propagations");
+    let after = count(solver);
+    stats.conflicts += after[0] - before[0];
+    stats.decisions += after[1] - before[1];
+    stats.propagations += after[2] - before[2];
     let mut theory = theory.borrow_mut();
     stats.cycles += theory.n_cycles();
+    memory.lemmas.extend(theory.take_lemmas());
+    memory.places.clear();
+    memory.places.extend_from_slice(theory.places());
     if let Some(failure) = theory.failure() {
         return Err(failure.to_owned());
     }
     let chosen = match (theory.take_witness(), status) {
         (Some(witness), _) => witness,
-        (None, Status::UNSATISFIABLE) => return Ok(SolveOutcome::Refuted(theory.take_lemmas())),
+        (None, Status::UNSATISFIABLE) => return Ok(SolveOutcome::Refuted),
         // Once the search is over, assignments are no longer checked, and a full one is no model.
         (None, Status::SATISFIABLE) if !watch.finished() => (0..n_constraints as u32)
             .map(|constraint| {
@@ -153,9 +213,7 @@ pub(crate) fn solve(
         (None, _) => {
             return match watch.reason() {
                 Some(reason) => Ok(SolveOutcome::Stopped(reason)),
-                None if theory.gave_up() => Ok(SolveOutcome::GaveUp {
-                    lemmas: theory.take_lemmas(),
-                }),
+                None if theory.gave_up() => Ok(SolveOutcome::GaveUp),
                 None => Err("the solver stopped without being told to".to_owned()),
             };
         }
@@ -167,7 +225,8 @@ pub(crate) fn solve(
     }
 }
 
-fn configured(plan: &SolvePlan) -> CaDiCal {
+/// A solver that knows nothing.
+pub(crate) fn configured(plan: &SolvePlan) -> CaDiCal {
     let mut solver = CaDiCal::new();
     solver.set("quiet", 1);
     solver.set("seed", (plan.seed % 2_000_000_000) as i32);

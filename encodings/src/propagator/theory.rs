@@ -16,6 +16,7 @@ use super::order::Order;
 use super::ranked::Ranked;
 use super::reach::SideReach;
 use super::repair::Repair;
+use super::unmet::Unmet;
 use super::watch::Watch;
 use crate::faults::Faults;
 
@@ -65,6 +66,10 @@ pub(crate) struct Theory {
     impossible: Vec<u32>,
     /// Whether a lemma's cycle has as few decided edges as possible; else it is any short one.
     minimise: bool,
+    /// Clauses of the solver that its assignment and the order may not meet yet.
+    unmet: Unmet,
+    /// By variable, whether it is settled for good.
+    fixed: Vec<bool>,
     spare: Vec<Lit>,
     /// All lemmas ever given, each closed by 0, as the solver spells them.
     lemmas: Vec<i32>,
@@ -86,12 +91,14 @@ struct Lemma {
 }
 
 impl Theory {
+    #[allow(clippy::too_many_arguments)] // Each is a part of the state.
     pub fn new(
         sides: Rc<Sides>,
         order: Order,
         choose: Choose,
         first: Vec<Lit>,
         limits: Limits,
+        unmet: Unmet,
         watch: Rc<Watch>,
         faults: Faults,
     ) -> Theory {
@@ -101,6 +108,7 @@ impl Theory {
         Theory {
             search: CycleSearch::new(n_nodes),
             values: vec![0; sides.n_constraints()],
+            fixed: vec![false; sides.n_constraints()],
             sides,
             order,
             choose,
@@ -113,6 +121,7 @@ impl Theory {
             reach,
             impossible: Vec::new(),
             minimise: limits.minimise,
+            unmet,
             spare: Vec::new(),
             lemmas: Vec::new(),
             n_cycles: 0,
@@ -128,6 +137,11 @@ impl Theory {
     /// The sides that the order satisfies, if it came to satisfy all constraints.
     pub fn take_witness(&mut self) -> Option<Vec<Lit>> {
         self.witness.take()
+    }
+
+    /// The order's places.
+    pub fn places(&self) -> &[u32] {
+        self.order.places()
     }
 
     /// The lemmas, each closed by 0.
@@ -199,8 +213,8 @@ impl Theory {
     fn explain(&mut self, edge: usize, is_conflict: bool) {
         let owner = self.sides.owner(edge);
         let mut literals = std::mem::take(&mut self.spare);
-        let minimise = self.minimise;
-        let free = |lit: Lit| lit == owner || !minimise;
+        let (minimise, fixed) = (self.minimise, &self.fixed);
+        let free = |lit: Lit| lit == owner || !minimise || fixed[lit.vidx()];
         if !self.search.explain(&self.order, edge, free, &mut literals) {
             self.failure = Some("the order saw a cycle that is none");
             self.watch.finish();
@@ -238,6 +252,8 @@ impl Theory {
             return;
         }
         self.values[lit.vidx()] = value;
+        // Only where there are clauses: elsewhere a core is better made of cycles that name all their sides.
+        self.fixed[lit.vidx()] = self.levels.is_empty() && !self.unmet.is_empty();
         self.queue.push(lit);
         if let Choose::Listed { open, rank_of, .. } = &mut self.choose {
             open.remove(rank_of[lit.vidx()] as usize);
@@ -273,14 +289,10 @@ impl Theory {
             return None;
         }
         let constraint = match &mut self.choose {
-            Choose::Repair(repair) => {
-                let Some(constraint) = repair.first(&mut self.order) else {
-                    self.witness = Some(repair.witness(self.order.places()));
-                    self.watch.finish();
-                    return None;
-                };
-                Some(constraint)
-            }
+            Choose::Repair(repair) => match repair.first(&mut self.order) {
+                Some(constraint) => Some(constraint),
+                None => return self.finish_or_meet(),
+            },
             Choose::Listed { open, by_rank, .. } => open.first().map(|rank| by_rank[rank] as usize),
             Choose::Solver => None,
         };
@@ -293,6 +305,34 @@ impl Theory {
         constraint
             .filter(|&constraint| self.values[constraint] == 0)
             .map(|constraint| self.first[constraint])
+    }
+}
+
+impl Theory {
+    /// The order violates no constraint: it is the witness, unless a clause is not met yet; then decides a literal of that.
+    fn finish_or_meet(&mut self) -> Option<Lit> {
+        let (sides, places, first) = (&self.sides, self.order.places(), &self.first);
+        let (values, is_plain) = (&self.values, self.unmet.is_empty());
+        let taken = |variable: usize| {
+            let first = if is_plain {
+                Lit::positive(variable as u32)
+            } else {
+                first[variable]
+            };
+            match values[variable] {
+                0 if sides.forward(first, places) => first,
+                0 => !first,
+                value => Lit::new(variable as u32, value < 0),
+            }
+        };
+        let Some(clause) = self.unmet.next(|lit| taken(lit.vidx()) == lit) else {
+            self.witness = Some((0..values.len()).map(taken).collect());
+            self.watch.finish();
+            return None;
+        };
+        let open = || clause.iter().filter(|lit| values[lit.vidx()] == 0);
+        let forward = open().find(|&&lit| sides.forward(lit, places));
+        forward.or_else(|| open().next()).copied()
     }
 }
 
@@ -394,7 +434,17 @@ mod tests {
             propagate,
             minimise: true,
         };
-        Theory::new(sides, order, Choose::Solver, first, limits, watch, faults)
+        let unmet = Unmet::default();
+        Theory::new(
+            sides,
+            order,
+            Choose::Solver,
+            first,
+            limits,
+            unmet,
+            watch,
+            faults,
+        )
     }
 
     fn read(theory: &mut Theory) -> Vec<i32> {
