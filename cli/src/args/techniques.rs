@@ -16,8 +16,6 @@ pub enum Profile {
     Cobra,
     /// The same with five pruning rounds, as in the King Cobra study.
     KingCobra,
-    /// What Viper does: `combine` and `coalesce`, no pruning by reachability but its heuristic, one variable a constraint, no guesses.
-    Viper,
     /// Everything.
     #[default]
     Kingsnake,
