@@ -216,9 +216,9 @@ fn nanoseconds_since_the_machine_started_are_no_milliseconds_since_1970() {
         (1_700_000_000_000, "milliseconds since 1970"),
         (1_700_000_000_000_000, "microseconds since 1970"),
     ] {
-        let right = scratch.put("right.jsonl", &by_clock(uptime, 3_000));
+        let right = scratch.put("right.jsonl", by_clock(uptime, 3_000));
         expect(0, &["lint", &right]);
-        let wrong = scratch.put("wrong.jsonl", &by_clock(uptime, 40));
+        let wrong = scratch.put("wrong.jsonl", by_clock(uptime, 40));
         let said = expect(1, &["lint", &wrong]).stdout;
         assert!(said.contains(unit), "{unit}: {said}");
     }
@@ -228,7 +228,7 @@ fn nanoseconds_since_the_machine_started_are_no_milliseconds_since_1970() {
 fn every_history_of_a_directory_is_read_and_one_that_cannot_be_does_not_hide_the_others() {
     let scratch = Scratch::new();
     scratch.put("a.jsonl", "{\"kingsnake\":1}\n");
-    scratch.put("b.jsonl", &by_clock(1, 3_000));
+    scratch.put("b.jsonl", by_clock(1, 3_000));
     let directory = scratch.path("");
     let said = expect(1, &["lint", &directory]).stdout;
     assert!(said.contains("a.jsonl: there is no transaction"), "{said}");

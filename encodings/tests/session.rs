@@ -69,8 +69,9 @@ impl Growing {
             .known()
             .map(|it| (it.from, it.to))
             .collect();
-        for at in 0..self.base.constraints.len() {
-            let side = self.base.constraints.side(at, chosen[at]);
+        let n_base = self.base.constraints.len();
+        for (at, &side) in chosen.iter().take(n_base).enumerate() {
+            let side = self.base.constraints.side(at, side);
             edges.extend(side.iter().map(|it| (it.from, it.to)));
         }
         for growth in steps {
