@@ -9,7 +9,7 @@ use kingsnake_solver::auto::{Asked, levels};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::{self, Boundary, Names};
-use kingsnake_solver::level::Level;
+use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::{History, Op};
 use kingsnake_solver::resolve::{ResolveError, resolve};
 use kingsnake_solver::verdict::Counterexample;
@@ -137,8 +137,8 @@ impl Found {
     }
 
     /// Names the counterexample of a violated level.
-    pub fn name(&mut self, meaning: &Meaning<'_>, counterexample: &Counterexample) {
-        let adya = name_by(meaning, counterexample).adya;
+    pub fn name(&mut self, meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) {
+        let adya = name_by(meaning, spec, counterexample).adya;
         self.named = adya.and_then(lattice::anomaly).map(|it| it.name);
     }
 

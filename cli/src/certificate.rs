@@ -8,13 +8,11 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use kingsnake_solver::certify::linearizable::moments;
 use kingsnake_solver::level::{Model, RealTime, Snapshots, Spec, Times};
-use kingsnake_solver::model::{History, Op, Token, TxnId};
-use kingsnake_solver::verdict::{Certificate, Moment, Point};
+use kingsnake_solver::model::{History, KeyId, Op, Token, TxnId};
+use kingsnake_solver::verdict::{Certificate, Moment, OperationSource, Point};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::commit_certificate::{push_sources, source};
 
 const VERSION: u32 = 1;
 
@@ -129,7 +127,16 @@ pub fn write(history: &History, spec: Spec, certificate: &Certificate) -> String
             text.push(']');
         }
     }
-    push_sources(&mut text, history, &certificate.sources);
+    for it in &certificate.sources {
+        text.push_str("\n[");
+        push_name(&mut text, history, it.reader);
+        let _ = write!(text, ",{},{},", it.op, it.key.0);
+        match it.writer {
+            None => text.push_str("false"),
+            Some(writer) => push_name(&mut text, history, writer),
+        }
+        text.push(']');
+    }
     text.push('\n');
     text
 }
@@ -298,6 +305,22 @@ fn moment(
     Ok(kingsnake_solver::certify::linearizable::OperationMoment { txn, at })
 }
 
+/// A line of a read that several can explain; `txn` is the transaction of a name.
+fn source(fields: &[Value], txn: impl Fn(&Value) -> Option<TxnId>) -> Option<OperationSource> {
+    let [reader, op, key, writer] = fields else {
+        return None;
+    };
+    Some(OperationSource {
+        reader: txn(reader)?,
+        op: usize::try_from(op.as_u64()?).ok()?,
+        key: KeyId(u32::try_from(key.as_u64()?).ok()?),
+        writer: match writer {
+            Value::Bool(false) => None,
+            name => Some(txn(name)?),
+        },
+    })
+}
+
 /// The transaction of a name.
 fn txn(name: &Value, history: &History, by_name: &FxHashMap<Token, TxnId>) -> Result<TxnId> {
     let token = match name {
@@ -325,7 +348,7 @@ fn model(name: &str) -> Result<Model> {
 
 /// Sixteen hexadecimal digits (FNV-1a) over every transaction's name, session and operations. It only serves to warn
 /// about a mix-up of files: what a certificate proves, it proves by being replayed.
-pub(crate) fn fingerprint(history: &History) -> String {
+fn fingerprint(history: &History) -> String {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     for txn in history.txns() {
         hash.token(history, history.txn_token(txn));

@@ -9,21 +9,9 @@ use kingsnake_solver::model::{History, KeyId, Op, Token, TxnId, ValueId};
 use kingsnake_solver::verdict::{
     Counterexample, Fact, Finding, LocalAnomaly, Moment, Point, Proof, Step, StepReason, Stuck,
 };
-use kingsnake_solver::weak::{
-    CommitReason, CommitStep, PathStep, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
-};
 use kingsnake_tell::local_name;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-
-/// What a document says is violated.
-#[derive(Debug)]
-pub enum ViolatedLevel {
-    /// A level with a graph.
-    Graph(Level, Spec),
-    /// A weak level.
-    Weak(WeakSpec),
-}
 
 /// The document of a violated verdict; `None` if this is no document, but perhaps a certificate.
 pub fn document(bytes: &[u8]) -> Result<Option<Value>> {
@@ -47,24 +35,9 @@ pub fn document(bytes: &[u8]) -> Result<Option<Value>> {
 }
 
 /// The level that a document is about.
-pub fn level(document: &Value) -> Result<ViolatedLevel> {
+pub fn level(document: &Value) -> Result<(Level, Spec)> {
     let level = &document["level"];
-    if let Some(name) = level.as_str() {
-        let level: WeakLevel = name.parse()?;
-        let session_order = flag(document, "session_order")?;
-        return Ok(ViolatedLevel::Weak(WeakSpec {
-            level,
-            session_order,
-        }));
-    }
-    let name = word(level, "name")?;
-    let mut levels = Level::ALL
-        .into_iter()
-        .chain([Level::AsRecorded, Level::Linearizable])
-        .chain(WeakLevel::ALL.map(Level::from));
-    let found = levels.find(|it| it.name() == name);
-    let found =
-        found.with_context(|| format!("level {name:?} is not judged by counterexamples"))?;
+    let found: Level = word(level, "name")?.parse()?;
     let session_order = flag(level, "session_order")?;
     let mut spec = found.spec(None).context("no such level")?;
     spec.session_order = session_order;
@@ -73,7 +46,7 @@ pub fn level(document: &Value) -> Result<ViolatedLevel> {
     } else {
         None
     };
-    Ok(ViolatedLevel::Graph(found, spec))
+    Ok((found, spec))
 }
 
 fn real_time(level: &Value) -> Result<RealTime> {
@@ -180,7 +153,7 @@ impl<'h> NameReader<'h> {
         self.named_key(field(value, "key")?)
     }
 
-    /// The counterexample of a level with a graph.
+    /// The counterexample.
     pub fn counterexample(&self, value: &Value) -> Result<Counterexample> {
         match word(value, "kind")? {
             "local" => Ok(Counterexample::Local(self.findings(value)?)),
@@ -346,92 +319,6 @@ impl<'h> NameReader<'h> {
             let (txn, key) = (history.txn_name(from), history.key_name(key));
             format!("transaction {txn} does not write {name} to key {key}")
         })
-    }
-
-    /// The violation of a weak level.
-    pub fn violation(&self, value: &Value) -> Result<WeakVerdict> {
-        let inner = |value: &Value| self.violation(value);
-        Ok(match word(value, "kind")? {
-            "local" => WeakVerdict::Local(self.findings(value)?),
-            "commits" => {
-                let steps = list(value, "steps")?.iter();
-                let steps = steps.map(|step| self.commit_step(step));
-                WeakVerdict::Cycle(steps.collect::<Result<_>>()?)
-            }
-            "choice" => {
-                let case = |case: &Value| {
-                    let because = inner(field(case, "proof")?)?;
-                    Ok((self.writer(case, "writer")?, because))
-                };
-                WeakVerdict::Choice {
-                    reader: self.txn(value, "reader")?,
-                    op: number(value, "operation")?,
-                    key: self.key(value)?,
-                    cases: list(value, "cases")?
-                        .iter()
-                        .map(case)
-                        .collect::<Result<_>>()?,
-                }
-            }
-            "aggregate" => WeakVerdict::Aggregate {
-                reader: self.txn(value, "reader")?,
-                nth: number(value, "predicate")?,
-            },
-            "either way" => WeakVerdict::EitherWay {
-                txn: self.txn(value, "transaction")?,
-                lost: Box::new(inner(field(value, "lost")?)?),
-                took_effect: Box::new(inner(field(value, "took_effect")?)?),
-            },
-            kind => bail!("a counterexample of kind {kind:?} cannot be judged again"),
-        })
-    }
-
-    fn commit_step(&self, value: &Value) -> Result<CommitStep> {
-        let reason = match word(value, "reason")? {
-            "so" => CommitReason::Session,
-            "given" => CommitReason::Stated(edge(value)?),
-            "wr" => CommitReason::Wr(self.key(value)?),
-            "ww" => CommitReason::Given(self.key(value)?),
-            "vis" => CommitReason::Vis {
-                reader: self.txn(value, "reader")?,
-                key: self.key(value)?,
-                because: self.sight(field(value, "because")?)?,
-            },
-            other => bail!("there is no reason {other:?}"),
-        };
-        Ok(CommitStep {
-            from: self.txn(value, "from")?,
-            to: self.writer(value, "to")?,
-            reason,
-        })
-    }
-
-    fn sight(&self, value: &Value) -> Result<VisibilityReason> {
-        if value.as_str() == Some("session") {
-            return Ok(VisibilityReason::Session);
-        }
-        if let Some(key) = value.get("earlier_read") {
-            return Ok(VisibilityReason::EarlierRead(self.named_key(key)?));
-        }
-        if let Some(key) = value.get("source") {
-            return Ok(VisibilityReason::Source(self.named_key(key)?));
-        }
-        let path = value
-            .as_array()
-            .context("\"because\": expected \"session\", a key, or a path")?;
-        let step = |step: &Value| {
-            let key = match step.get("key") {
-                None => None,
-                Some(name) => Some(self.named_key(name)?),
-            };
-            Ok(PathStep {
-                from: self.txn(step, "from")?,
-                to: self.txn(step, "to")?,
-                key,
-            })
-        };
-        let path = path.iter().map(step).collect::<Result<_>>()?;
-        Ok(VisibilityReason::Path(path))
     }
 }
 

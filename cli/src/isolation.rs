@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use kingsnake_solver::level::Model;
+use kingsnake_solver::level::{Level, Model};
 use kingsnake_solver::model::{History, TxnId};
-use kingsnake_solver::weak::WeakLevel;
 
 /// Which level each recorded name stands for; `*` is any other name, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +41,13 @@ impl FromStr for IsolationMap {
 }
 
 fn model(name: &str) -> Result<Model, String> {
-    let own = Model::MIXED.into_iter().find(|model| model.name() == name);
-    let by_alias = || name.parse::<WeakLevel>().ok().map(Model::from);
-    own.or_else(by_alias).ok_or_else(|| {
+    let level = name.parse::<Level>().ok();
+    // Only levels that are a model and nothing more.
+    let model = level.map(Level::model);
+    let own = model.filter(|it| {
+        Model::MIXED.contains(it) && level.is_some_and(|level| level.name() == it.name())
+    });
+    own.ok_or_else(|| {
         if name == Model::Psi.name() {
             return "psi is a level of whole histories: it is about what every transaction saw, not about one order of commits, so no \
                     transaction has it beside others of another level; use --level psi"

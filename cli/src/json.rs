@@ -14,7 +14,7 @@ use crate::plan::Plan;
 mod evidence;
 mod stats;
 
-pub use evidence::{counterexample_view, token};
+pub use evidence::counterexample_view;
 pub use stats::{rounds, solver};
 
 use evidence::{TxnView, position, txn_view};

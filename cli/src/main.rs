@@ -9,7 +9,6 @@ mod assumptions;
 mod certificate;
 mod collecting;
 mod commands;
-mod commit_certificate;
 mod components;
 mod counterexample;
 mod directory;
@@ -165,9 +164,6 @@ fn check(
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
         _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),
-        Some(LevelArg::Weak(level)) if !commands::weak::needs_graph(args) => {
-            commands::weak::run(args, level, voice, start)
-        }
         _ => commands::check::run(args, voice, start, words),
     }
 }

@@ -18,7 +18,7 @@ use kingsnake_workloads::JepsenWorkload;
 use self::level::milliseconds;
 pub use self::level::{clocked, isolation_map, one_level, promise, questioned_level, spec};
 use crate::args::{
-    AssumeArgs, CheckArgs, Command, FailedCasArg, LevelArg, LimitArgs, Profile, Typed,
+    AssumeArgs, CheckArgs, Command, FailedCasArg, LimitArgs, Profile, Typed,
 };
 use crate::assumptions;
 use crate::isolation::IsolationMap;
@@ -90,8 +90,6 @@ impl Plan {
             (None, Some(JepsenWorkload::ListAppend | JepsenWorkload::RwRegister)) => {
                 Level::StrictSer
             }
-            (Some(LevelArg::One(Level::AsRecorded)), _) => Level::AsRecorded,
-            (Some(LevelArg::Weak(level)), _) => level.into(),
             _ => one_level(&args.level)?,
         };
         Plan::at(level, args)

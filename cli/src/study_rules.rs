@@ -20,7 +20,7 @@ impl Rules for CommandLine {
         // These are not searched, so there is no plan and no back end that could refuse.
         if matches!(
             args.check.level.level,
-            Some(LevelArg::Weak(_) | LevelArg::Pl(_) | LevelArg::Auto)
+            Some(LevelArg::Pl(_) | LevelArg::Auto)
         ) {
             return Ok(None);
         }

@@ -166,7 +166,7 @@ fn an_injected_phantom_is_called_one() {
             let Verdict::Violated(found) = verdict(&history, spec(level)) else {
                 panic!("{fault} is a violation of {level}");
             };
-            let name = tell::name(&history, &found);
+            let name = tell::name(&history, spec(level), &found);
             assert_eq!(
                 (name.short, name.adya),
                 ("phantom", Some(letters)),

@@ -10,7 +10,6 @@ use crate::model::{GivenEdge, History, KeyAssumption, KeyId, Op, Status, TxnId, 
 use crate::progress::Silent;
 use crate::techniques::Techniques;
 use crate::verdict::{Certificate, Moment, Point, Verdict};
-use crate::weak::{self, WeakLevel, WeakSpec, WeakVerdict};
 use kingsnake_history::rng::Rng;
 use kingsnake_lab::random::{Execution, KeyKind, Small, sketch};
 
@@ -219,23 +218,6 @@ fn expected(history: &History, spec: Spec, assumed: &Assumed) -> bool {
 }
 
 fn answer(history: &History, spec: Spec) -> Result<Verdict, CheckError> {
-    if spec.model.is_weak() {
-        let level = match spec.model {
-            Model::Rc => WeakLevel::Rc,
-            Model::Ra => WeakLevel::Ra,
-            _ => WeakLevel::Cc,
-        };
-        let session_order = spec.session_order;
-        let spec = WeakSpec {
-            level,
-            session_order,
-        };
-        let order = Vec::new();
-        return weak::check(history, spec, &Budget::unlimited()).map(|verdict| match verdict {
-            WeakVerdict::Satisfied(..) => Verdict::Satisfied(Certificate::from(order)),
-            _ => Verdict::Violated(crate::verdict::Counterexample::Local(Vec::new())),
-        });
-    }
     let (mut backend, techniques) = (Exhaustive::default(), Techniques::default());
     let (budget, mut silent) = (Budget::unlimited(), Silent);
     let report = check(

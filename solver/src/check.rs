@@ -20,6 +20,7 @@ pub use crate::techniques::Techniques;
 use crate::uncertain::{self, Attention};
 use crate::unreturned;
 use crate::verdict::{Certificate, Point, Verdict};
+use crate::weak;
 
 /// Who computes besides this crate.
 pub struct Engines<'e> {
@@ -86,8 +87,13 @@ pub(crate) fn check_case(
 ) -> Result<Report, CheckError> {
     expect_answerable(check, engines.backend)?;
     let mut context = Context::new(cases.budget, &mut *cases.progress);
-    let found = search(check, shared, engines.lend(), &mut context);
-    let (decider, verdict) = match conclude(check, found, &mut context) {
+    let answer = if check.spec.model.is_weak() {
+        answered(weak::settle(check, engines.backend, &mut context))
+    } else {
+        let found = search(check, shared, engines.lend(), &mut context);
+        conclude(check, found, &mut context)
+    };
+    let (decider, verdict) = match answer {
         Ok(answer) => answer,
         Err(CheckError::Resolve(error)) if let Some(txn) = error.unsettled() => {
             return check_either_way(check, txn, engines, cases);
@@ -204,6 +210,11 @@ fn conclude(
     let certified = explained.and_then(|(decider, evidence)| {
         phases::certify(check, decider, evidence, context).map(|verdict| (decider, verdict))
     });
+    answered(certified)
+}
+
+/// An answer that was checked again, or that the budget ended before.
+fn answered(certified: Result<(Decider, Verdict), Stop>) -> Result<(Decider, Verdict), CheckError> {
     match certified {
         Ok(answer) => Ok(answer),
         Err(Stop::Budget(reason)) => Ok((Decider::Nobody, Verdict::Unknown(reason))),

@@ -30,7 +30,7 @@ mod techniques;
 pub mod tight;
 mod uncertain;
 mod unreturned;
-pub mod weak;
+mod weak;
 
 pub use context::Context;
 pub use kingsnake_certify as certify;

@@ -151,13 +151,18 @@ pub(crate) fn relate_shared(
     Ok(polygraph)
 }
 
-fn note_graph(polygraph: &Polygraph, context: &mut Context<'_>) {
-    let (resolved, stats) = (polygraph.resolved(), &mut context.stats);
-    let versions = resolved.versions();
+/// Takes down how much of the history counts.
+pub(crate) fn note_resolved(resolved: &Resolved, context: &mut Context<'_>) {
+    let (versions, stats) = (resolved.versions(), &mut context.stats);
     stats.n_counted = resolved.n_txns();
     stats.n_unknown_counted = resolved.n_unknown_counted();
     stats.n_unknown_dropped = resolved.n_unknown_dropped();
     stats.n_versions = versions.len() - versions.n_keys();
+}
+
+fn note_graph(polygraph: &Polygraph, context: &mut Context<'_>) {
+    note_resolved(polygraph.resolved(), context);
+    let stats = &mut context.stats;
     stats.n_nodes = polygraph.n_nodes();
     stats.n_known_edges = polygraph.edges().len();
     stats.n_pairs = polygraph.runs().n_pairs();

@@ -15,7 +15,6 @@ use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::verdict::Verdict;
-use kingsnake_solver::weak::{WeakLevel, WeakSpec};
 use pessimist::Pessimist;
 
 /// As each level's name says, or no session order at all.
@@ -44,21 +43,10 @@ fn ask(
 
 /// What the oracle says; nothing where a weak level meets more than registers.
 fn truth(history: &History, spec: Spec) -> Option<bool> {
-    let weak = WeakLevel::ALL.into_iter();
-    match weak
-        .into_iter()
-        .find(|&level| Model::from(level) == spec.model)
-    {
-        None if spec.model == Model::Psi => parallel::hold_by_sources(history, spec.session_order),
-        None => oracle::holds(history, spec),
-        Some(level) => {
-            let session_order = spec.session_order;
-            let spec = WeakSpec {
-                level,
-                session_order,
-            };
-            oracle::weak::holds(history, spec)
-        }
+    match spec.model {
+        Model::Psi => parallel::hold_by_sources(history, spec.session_order),
+        model if model.is_weak() => oracle::weak::holds(history, spec),
+        _ => oracle::holds(history, spec),
     }
 }
 

@@ -89,7 +89,7 @@ fn cycle(history: &History, level: Level, techniques: &Techniques) -> (Vec<Step>
     let Verdict::Violated(counterexample) = found else {
         panic!("{found:?}");
     };
-    let name = tell::name(history, &counterexample);
+    let name = tell::name(history, level.spec(None).unwrap(), &counterexample);
     let Counterexample::Cyclic(Proof::Cycle(mut steps)) = counterexample else {
         panic!("{counterexample:?}");
     };

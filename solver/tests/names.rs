@@ -1,5 +1,5 @@
-//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, no file grows past
-//! 600 lines, and one file says which node an edge touches.
+//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, and one
+//! file says which node an edge touches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,16 +56,6 @@ fn no_two_public_types_share_a_name() {
     assert!(places.len() > 300, "the sources were not found");
     places.retain(|name, places| places.len() > 1 && !SAME_THING.contains(name));
     assert!(places.is_empty(), "one name, several types: {places:#?}");
-}
-
-#[test]
-fn no_file_is_longer_than_600_lines() {
-    let long: Vec<(PathBuf, usize)> = texts()
-        .into_iter()
-        .map(|(path, text)| (path, text.lines().count()))
-        .filter(|(_, n_lines)| *n_lines > 600)
-        .collect();
-    assert!(long.is_empty(), "split these: {long:#?}");
 }
 
 /// `certify` and the laboratory read the levels themselves, because they must not share code with the engines.

@@ -62,7 +62,7 @@ fn counterexample(history: &History, level: Level) -> Option<Counterexample> {
 
 fn story(history: &History, level: Level) -> String {
     let found = counterexample(history, level).expect("it is violated");
-    let name = tell::name(history, &found);
+    let name = tell::name(history, spec(level), &found);
     let story = tell::story(history, spec(level), &found);
     let adya = name.adya.unwrap_or("no letters");
     let lines: Vec<&str> = story.lines.iter().map(|line| line.text.as_str()).collect();

@@ -198,7 +198,7 @@ fn every_violated_small_history_gets_a_proof_that_holds() {
                         other => panic!("{other:?}: {}", place()),
                     },
                 };
-                let name = tell::name(&history, &counterexample);
+                let name = tell::name(&history, spec, &counterexample);
                 *names.entry(name.short).or_default() += 1;
                 let story = tell::story(&history, spec, &counterexample);
                 assert!(!story.lines.is_empty() && !story.txns.is_empty());

@@ -7,7 +7,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
-use kingsnake_solver::weak::WeakLevel;
 
 use super::assume::AssumeArgs;
 use super::cells::CellArgs;
@@ -32,8 +31,6 @@ pub enum LevelArg {
     One(Level),
     /// One of Adya's, on the version order that is given.
     Pl(PlLevel),
-    /// One that a sort decides.
-    Weak(WeakLevel),
     /// All of them.
     Auto,
 }
@@ -313,58 +310,20 @@ pub struct CheckArgs {
     pub techniques: TechniqueArgs,
 }
 
-/// What people also call the levels.
-const ALIASES: [(&str, &[&str]); 10] = [
-    ("linearizable", &["linearizability", "linearisable"]),
-    ("pc", &["prefix-consistency", "prefix"]),
-    ("psi", &["parallel-snapshot-isolation"]),
-    ("ser", &["serializable", "serializability", "serialisable"]),
-    ("strong-session-ser", &["strong-session-serializable"]),
-    (
-        "strict-ser",
-        &["strict-serializable", "strict-serializability"],
-    ),
-    ("si", &["snapshot", "snapshot-isolation"]),
-    ("strong-session-si", &["strong-session-snapshot-isolation"]),
-    (
-        "gsi",
-        &[
-            "generalised-snapshot-isolation",
-            "generalized-snapshot-isolation",
-        ],
-    ),
-    ("strong-si", &["strong-snapshot-isolation"]),
-];
-
 fn levels() -> impl TypedValueParser<Value = LevelArg> {
-    let weak = WeakLevel::ALL.into_iter().map(|level| {
+    let levels = Level::ALL.map(|level| {
         let (name, aliases) = level.names().split_first().expect("a level has a name");
         PossibleValue::new(name).aliases(aliases)
     });
-    let strong = Level::ALL.into_iter().map(|level| {
-        let also = ALIASES.iter().find(|it| it.0 == level.name());
-        let also = also.map_or(&[][..], |it| it.1);
-        PossibleValue::new(level.name()).aliases(also.iter().copied())
-    });
-    let names = strong
+    let names = levels
+        .into_iter()
         .chain(PlLevel::ALL.map(|level| PossibleValue::new(level.name())))
-        .chain(weak)
-        .chain([
-            PossibleValue::new("linearizable").aliases(ALIASES[0].1.iter().copied()),
-            PossibleValue::new("as-recorded"),
-            PossibleValue::new("auto"),
-        ]);
-    let plain = |typed: &str| -> String {
-        let typed = typed.to_ascii_lowercase();
-        let alias = ALIASES.iter().find(|it| it.1.contains(&typed.as_str()));
-        alias.map_or(typed, |it| it.0.to_owned())
-    };
-    PossibleValuesParser::new(names).try_map(move |name| match plain(&name).as_str() {
+        .chain([PossibleValue::new("auto")]);
+    PossibleValuesParser::new(names).try_map(|name| match name.to_ascii_lowercase().as_str() {
         "auto" => Ok(LevelArg::Auto),
-        name => match (name.parse::<PlLevel>(), name.parse::<WeakLevel>()) {
-            (Ok(level), _) => Ok(LevelArg::Pl(level)),
-            (_, Ok(level)) => Ok(LevelArg::Weak(level)),
-            _ => name.parse::<Level>().map(LevelArg::One),
+        name => match name.parse::<PlLevel>() {
+            Ok(level) => Ok(LevelArg::Pl(level)),
+            Err(_) => name.parse::<Level>().map(LevelArg::One),
         },
     })
 }

@@ -13,7 +13,7 @@ use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::{Meaning, Traces};
 use kingsnake_solver::check::Engines;
 use kingsnake_solver::lattice::Names;
-use kingsnake_solver::level::Level;
+use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
@@ -244,7 +244,10 @@ impl Survey {
         warnings.extend(trouble);
         let traced = TracedHistory::new(&parsed.history);
         let meaning = traced.meaning();
-        self.whys = self.answers.iter().map(|it| why(meaning, it)).collect();
+        let answers = self.asked.iter().zip(&self.answers);
+        self.whys = answers
+            .map(|(it, answer)| why(meaning, it.spec, answer))
+            .collect();
         match anomalies::find(meaning, budget)? {
             Ok(found) => self.found = Some(found),
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
@@ -458,7 +461,7 @@ fn word(answer: &LevelAnswer) -> &'static str {
 }
 
 /// The anomaly, which level's answer implies it, or why it is not known.
-fn why(meaning: &Meaning<'_>, answer: &LevelAnswer) -> String {
+fn why(meaning: &Meaning<'_>, spec: Spec, answer: &LevelAnswer) -> String {
     let by = match answer {
         LevelAnswer::Implied {
             by,
@@ -476,7 +479,7 @@ fn why(meaning: &Meaning<'_>, answer: &LevelAnswer) -> String {
     };
     match answer.verdict() {
         Some(Verdict::Violated(counterexample)) => {
-            let name = name_by(meaning, counterexample);
+            let name = name_by(meaning, spec, counterexample);
             let adya = name.adya.map_or(String::new(), |it| format!(" ({it})"));
             format!("{}{adya}; {by}", name.short)
         }

@@ -53,6 +53,9 @@ pub fn run(
         return workload::run(args, workload, voice, start);
     }
     let plan = Plan::new(args)?;
+    if args.files.proof.is_some() {
+        questioned_level(&args.level)?;
+    }
     let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
     start_threads(&args.limits)?;
@@ -273,9 +276,6 @@ fn answer(
         )
     };
     let is_linearizable = plan.level == Level::Linearizable;
-    if args.files.proof.is_some() && plan.level == Level::Psi {
-        questioned_level(&args.level)?;
-    }
     let (report, proof) = match &args.files.proof {
         _ if is_linearizable => {
             if let Some(path) = &args.files.proof {
@@ -324,7 +324,7 @@ fn answer(
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
         if let (Some(found), Verdict::Violated(counterexample)) = (&mut found, &report.verdict) {
-            found.name(traced.meaning(), counterexample);
+            found.name(traced.meaning(), plan.spec, counterexample);
         }
         traces = traced.into_traces();
     }

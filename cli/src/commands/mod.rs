@@ -18,7 +18,5 @@ pub mod stats;
 pub mod verify;
 mod verify_counterexample;
 pub mod verify_proof;
-pub mod weak;
-mod weak_evidence;
 pub mod white_box;
 pub mod workload;

@@ -9,12 +9,11 @@ use kingsnake_solver::certify::linearizable::{self, Demand, moments};
 use kingsnake_solver::certify::order;
 use kingsnake_solver::level::Level;
 
-use super::{verify_counterexample, weak};
+use super::verify_counterexample;
 use crate::answer::base_name;
 use crate::args::{FailedCasArg, LevelArg, VerifyArgs};
 use crate::assumptions::assumed;
 use crate::certificate;
-use crate::commit_certificate;
 use crate::counterexample;
 use crate::input::load;
 use crate::limits::is_stdio;
@@ -58,15 +57,6 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let history = &parsed.history;
     if let Some(document) = &document {
         return verify_counterexample::run(args, document, history, voice, budget);
-    }
-    if let Some(claim) = commit_certificate::read(&args.certificate, &bytes, history)? {
-        if !claim.same_history {
-            voice.warn(&format!(
-                "{} was made for another history; it is replayed against this one all the same",
-                args.certificate.display()
-            ));
-        }
-        return weak::verify(args, &claim, history, voice);
     }
     let claim = certificate::read(&args.certificate, &bytes, history)?;
     if !claim.same_history {

@@ -5,18 +5,15 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::Refusal;
 use kingsnake_solver::certify::counterexample::check_counterexample;
 use kingsnake_solver::certify::linearizable::{Demand, stuck};
-use kingsnake_solver::certify::weak_cycle::check_violation;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::linearizable::MOST_CONFIGURATIONS;
 use kingsnake_solver::model::History;
 use kingsnake_solver::verdict::Counterexample;
-use kingsnake_solver::weak::WeakSpec;
 use serde_json::Value;
 
-use super::weak;
 use crate::answer::base_name;
 use crate::args::{FailedCasArg, LevelArg, LevelArgs, VerifyArgs};
-use crate::counterexample::{NameReader, ViolatedLevel, level};
+use crate::counterexample::{NameReader, level};
 use crate::limits::Stopped;
 use crate::plan::{clocked, promise, spec};
 use crate::voice::{Voice, count, printable, say};
@@ -30,22 +27,14 @@ pub fn run(
     budget: &Budget,
 ) -> Result<u8> {
     let shown = || args.certificate.display().to_string();
-    let level = demanded(document, &args.level).with_context(shown)?;
+    let (level, spec) = demanded(document, &args.level).with_context(shown)?;
     let Some(counterexample) = document.get("counterexample") else {
         bail!("{}: the document has no counterexample", shown());
     };
     let names = NameReader::new(history);
-    let (promised, held) = match level {
-        ViolatedLevel::Weak(spec) => {
-            let violation = names.violation(counterexample).with_context(shown)?;
-            (spec.to_string(), check_violation(history, spec, &violation))
-        }
-        ViolatedLevel::Graph(level, spec) => {
-            let counterexample = names.counterexample(counterexample).with_context(shown)?;
-            let held = judge(args, level, spec, history, &counterexample, budget);
-            (promise(level, spec), held)
-        }
-    };
+    let counterexample = names.counterexample(counterexample).with_context(shown)?;
+    let held = judge(args, level, spec, history, &counterexample, budget);
+    let promised = promise(level, spec);
     let subject = format!(
         "{promised} ({}: {})",
         base_name(&args.history),
@@ -88,41 +77,16 @@ fn judge(
 }
 
 /// The level that the counterexample is held against: the one that was typed, or the document's.
-fn demanded(document: &Value, typed: &LevelArgs) -> Result<ViolatedLevel> {
-    let claimed = level(document)?;
-    let has_clock = typed.real_time.is_some() || typed.session_order.is_some();
-    match (claimed, typed.level) {
-        (claimed, None | Some(LevelArg::Auto)) if !has_clock => match claimed {
-            ViolatedLevel::Graph(level, spec) => {
-                Ok(ViolatedLevel::Graph(level, clocked(spec, typed)?))
-            }
-            ViolatedLevel::Weak(_) => Ok(claimed),
-        },
-        (ViolatedLevel::Weak(claimed), None) => {
-            weak::spec(claimed.level, typed).map(ViolatedLevel::Weak)
+fn demanded(document: &Value, typed: &LevelArgs) -> Result<(Level, Spec)> {
+    let (claimed, claimed_spec) = level(document)?;
+    let has_switches = typed.real_time.is_some() || typed.session_order.is_some();
+    let asked = match typed.level {
+        None | Some(LevelArg::Auto) if !has_switches => {
+            return Ok((claimed, clocked(claimed_spec, typed)?));
         }
-        (ViolatedLevel::Weak(_), Some(LevelArg::Weak(level))) => {
-            weak::spec(level, typed).map(ViolatedLevel::Weak)
-        }
-        (ViolatedLevel::Weak(_), _) => {
-            bail!("the counterexample is of commits, which only weak levels take")
-        }
-        (ViolatedLevel::Graph(level, _), None)
-        | (ViolatedLevel::Graph(..), Some(LevelArg::One(level))) => {
-            Ok(ViolatedLevel::Graph(level, spec(level, typed)?))
-        }
-        (ViolatedLevel::Graph(..), Some(LevelArg::Weak(level))) => {
-            let WeakSpec {
-                level,
-                session_order,
-            } = weak::spec(level, typed)?;
-            let spec = Level::from(level)
-                .spec(Some(session_order))
-                .context("no such level")?;
-            Ok(ViolatedLevel::Graph(level.into(), spec))
-        }
-        (ViolatedLevel::Graph(..), Some(_)) => {
-            bail!("the counterexample is a proof about one level; name that one, or none")
-        }
-    }
+        None => claimed,
+        Some(LevelArg::One(level)) => level,
+        Some(_) => bail!("the counterexample is a proof about one level; name that one, or none"),
+    };
+    Ok((asked, spec(asked, typed)?))
 }

@@ -10,16 +10,9 @@ use crate::isolation::IsolationMap;
 pub fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
-        Some(LevelArg::One(Level::AsRecorded)) => bail!(
-            "--level as-recorded is for `check`; here one level for all transactions is needed"
-        ),
         Some(LevelArg::One(level)) => Ok(level),
         Some(LevelArg::Pl(level)) => bail!(
             "--level {level} is judged by `check` on a version order that is given; here another level is needed"
-        ),
-        Some(LevelArg::Weak(level)) => bail!(
-            "--level {} is for `check` and `verify`; here a level with a graph to search is needed",
-            level.name()
         ),
         Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
     }
@@ -31,7 +24,10 @@ pub fn questioned_level(args: &LevelArgs) -> Result<Level> {
         Some(LevelArg::One(Level::Psi)) => bail!(
             "--level psi asks several questions, each with what the last one taught, so there is no one question to write or to prove"
         ),
-        Some(LevelArg::One(Level::AsRecorded)) => Ok(Level::AsRecorded),
+        Some(LevelArg::One(level)) if level.model().is_weak() => bail!(
+            "--level {level} is decided by a sort, so there is no question to write or to prove; `check --certificate` and `--json` write \
+             what shows the answer"
+        ),
         _ => one_level(args),
     }
 }

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kingsnake_history::level::Model;
+use kingsnake_history::level::{Level, Model};
 use kingsnake_history::rng::Rng;
-use kingsnake_history::weak::WeakLevel;
 use thiserror::Error;
 
 /// What the store promises.
@@ -98,7 +97,7 @@ impl AskedIsolation {
             let found = all.find(|(name, _)| spelt(name) == spelt(wanted));
             found.map(|(name, isolation)| AskedIsolation { name, isolation })
         };
-        let by_alias = || typed.parse::<WeakLevel>().ok().and_then(|it| of(it.name()));
+        let by_alias = || typed.parse::<Level>().ok().and_then(|it| of(it.name()));
         of(&typed).or_else(by_alias).ok_or_else(|| {
             if typed == Model::Psi.name() {
                 NoMix::Psi
@@ -269,7 +268,7 @@ mod tests {
             let asked = AskedIsolation::named(model.name());
             assert_eq!(asked.map(|it| it.name), Ok(model.name()));
         }
-        for level in WeakLevel::ALL {
+        for level in [Level::Rc, Level::RcSo, Level::Ra, Level::Cc] {
             for name in level.names() {
                 let asked = AskedIsolation::named(name).map(|it| it.name);
                 let sql = *name == "read-committed" && asked == Ok("read committed");

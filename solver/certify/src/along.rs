@@ -3,7 +3,7 @@
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
-use crate::adya_reading::count;
+use crate::adya::count;
 use crate::standing::Standing;
 
 /// The transactions that an order must hold: those that committed, and those of unknown end that were seen.

@@ -1,9 +1,6 @@
 //! Checks answers again, with code that knows nothing of how they were found.
 
 pub mod adya;
-mod adya_reading;
-mod adya_walk;
-mod adya_window;
 pub mod along;
 mod assumed;
 mod clock;
@@ -26,15 +23,6 @@ mod standing;
 mod table;
 mod taken;
 pub mod weak;
-mod weak_absents;
-mod weak_blocks;
-pub mod weak_cycle;
-mod weak_orders;
-mod weak_past;
-pub mod weak_plain;
-mod weak_reads;
-mod weak_sees;
-mod weak_writers;
 
 pub use meaning::{Meaning, Traces};
 pub use refusal::Refusal;

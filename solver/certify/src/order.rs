@@ -13,7 +13,7 @@ use super::dependencies;
 use super::order_sources::replay_mixed;
 use super::standing::Standing;
 use super::table::LiveRows;
-use super::weak::replay_from;
+use super::weak;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Certificate, Moment, Point};
@@ -54,7 +54,7 @@ fn replay_with(
 ) -> Result<(), String> {
     if spec.model.is_weak() || spec.model == Model::Psi {
         let order = commits(certificate)?;
-        return replay_from(history, spec, &order, &certificate.sources);
+        return weak::replay(history, spec, &order, &certificate.sources);
     }
     if spec.model == Model::Mixed && history.models().iter().any(|it| it.is_weak()) {
         replay_mixed(history, spec, certificate)?;

@@ -5,12 +5,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Refusal;
 use super::meaning::{Meaning, Version};
-use super::weak::replay_from;
-use super::weak_reads::Wary;
+use super::weak::reads::Wary;
+use super::weak::replay;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, Op, TxnId};
-use kingsnake_history::verdict::{Certificate, Moment};
-use kingsnake_history::weak::OperationSource;
+use kingsnake_history::verdict::{Certificate, Moment, OperationSource};
 
 /// Checks that an order that explains the history at a stronger level explains it at a weak level, or at parallel snapshot isolation, by
 /// the same reads, which are returned.
@@ -20,9 +19,8 @@ pub fn replay_weaker(
     weaker: Spec,
 ) -> Result<Vec<OperationSource>, Refusal> {
     let sources = sources_in(history, stronger, order);
-    let commits = order.order.iter().filter(|it| it.moment != Moment::Begin);
-    let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
-    replay_from(history, weaker, &commits, &sources).map_err(Refusal::Order)?;
+    let commits: Vec<TxnId> = order.commits().collect();
+    replay(history, weaker, &commits, &sources).map_err(Refusal::Order)?;
     Ok(sources)
 }
 
@@ -33,11 +31,9 @@ pub(super) fn replay_mixed(
     spec: Spec,
     certificate: &Certificate,
 ) -> Result<(), String> {
-    let commits = certificate.order.iter();
-    let commits = commits.filter(|it| it.moment != Moment::Begin);
-    let commits: Vec<TxnId> = commits.map(|point| point.txn).collect();
+    let commits: Vec<TxnId> = certificate.commits().collect();
     let is_plain = certificate.sources.is_empty() && history.n_predicates() == 0;
-    if is_plain && replay_from(history, spec, &commits, &[]).is_ok() {
+    if is_plain && replay(history, spec, &commits, &[]).is_ok() {
         return Ok(());
     }
     let is_weak = |it: &OperationSource| {
@@ -47,7 +43,7 @@ pub(super) fn replay_mixed(
     let mut sources = sources_in(history, spec, certificate);
     sources.retain(|it| !is_weak(it));
     sources.extend(certificate.sources.iter().filter(|it| is_weak(it)));
-    replay_from(history, spec, &commits, &sources)
+    replay(history, spec, &commits, &sources)
 }
 
 /// What the reads are of in an order.

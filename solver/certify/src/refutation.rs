@@ -11,8 +11,8 @@ use super::families::Families;
 pub use super::findings::{check_broken, check_findings};
 use super::graphs::is_cycle;
 use super::meaning::{Meaning, Version};
-use super::weak_reads::Wary;
-use super::weak_sees::{reads_from, sees};
+use super::weak::reads::Wary;
+use super::weak::{reads_from, sees};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, TxnId, ValueId};
@@ -157,20 +157,24 @@ impl<'h> Checker<'h> {
         let Some(Act::Aggregate { result, .. }) = predicate.map(|it| it.act) else {
             return Err(format!("{} has no such aggregate", self.txn(reader)));
         };
+        if self.may_differ(reader) && !ruled_out.is_empty() {
+            return Err("a transaction may read a row twice and differently".to_owned());
+        }
         let is_ruled_out = |key, version| ruled_out.iter().any(|it| (it.0, it.1) == (key, version));
-        let results = if self.may_differ(reader) {
-            if !ruled_out.is_empty() {
-                return Err("a transaction may read a row twice and differently".to_owned());
-            }
-            let results = self.meaning.statement_results(reader, nth);
-            results.map(|it| it.0)
-        } else {
-            self.meaning.results(reader, nth, is_ruled_out)
-        };
-        let Some(results) = results else {
+        // Of weak transactions something may be assumed statement by statement.
+        let is_weak = self.model(reader).is_weak() && ruled_out.is_empty();
+        let by_statement = is_weak.then(|| self.meaning.statement_results(reader, nth));
+        let by_statement = by_statement.flatten().map(|it| it.0);
+        let by_row =
+            (!self.may_differ(reader)).then(|| self.meaning.results(reader, nth, is_ruled_out));
+        let mut possible = [by_statement, by_row.flatten()]
+            .into_iter()
+            .flatten()
+            .peekable();
+        if possible.peek().is_none() {
             return Err("an aggregate of too many results".to_owned());
-        };
-        if results.contains(&result) {
+        }
+        if possible.all(|results| results.contains(&result)) {
             let who = self.txn(reader);
             return Err(format!(
                 "{who} can have been given the result of its aggregate"
@@ -346,6 +350,7 @@ impl<'h> Checker<'h> {
                         (key, read),
                         from,
                     )
+                    .is_some()
             }
         };
         if holds {

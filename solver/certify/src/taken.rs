@@ -16,7 +16,7 @@ impl Meaning<'_> {
     }
 
     /// Assumes whom one operation of a transaction read a key from; `None` takes that back.
-    pub(super) fn assume_read(&self, read: (TxnId, usize, KeyId), source: Option<Version>) {
+    pub fn assume_read(&self, read: (TxnId, usize, KeyId), source: Option<Version>) {
         let mut assumed = self.assumed_reads.borrow_mut();
         match source {
             Some(version) => assumed.insert(read, version),
@@ -25,7 +25,7 @@ impl Meaning<'_> {
     }
 
     /// What is assumed of whom one operation read a key from.
-    pub(super) fn assumed_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
+    pub fn assumed_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
         self.assumed_reads.borrow().get(&read).copied()
     }
 

@@ -46,6 +46,9 @@ impl Model {
         Model::Rc,
     ];
 
+    /// The weak models, the weakest first: each implies those before it.
+    pub const WEAK: [Model; 4] = [Model::Rc, Model::RcSo, Model::Ra, Model::Cc];
+
     /// Every model that a transaction can have, the strongest first.
     pub const ALL: [Model; 8] = [
         Model::Ser,
@@ -272,26 +275,23 @@ pub enum Level {
     Psi,
     /// Prefix consistency; the session order is a switch, on unless told otherwise.
     Pc,
-    /// Causal consistency; this and the next three are not in [`Level::ALL`]: a sort decides them
-    /// ([`WeakLevel`](crate::weak::WeakLevel)).
+    /// Causal consistency: a read sees all that happened before its transaction.
     Cc,
-    /// Read atomic.
+    /// Read atomic: a read sees what any read of its transaction read from, and what came before in the session.
     Ra,
-    /// Read committed within sessions.
+    /// Read committed as the paper on mixed SQL levels defines it: also what came before in the session.
     RcSo,
-    /// Read committed.
+    /// Read committed (as Biswas and Enea, Plume and AWDIT define it): a read sees what earlier reads of its transaction read from.
     Rc,
-    /// Linearizability: strict serializability of transactions that touch one key each. Not one of [`Level::ALL`], which
-    /// every history can be checked at.
+    /// Linearizability: strict serializability of transactions that touch one key each.
     Linearizable,
-    /// Each transaction's own level, as the history records it. Not one of [`Level::ALL`]: it needs to know what the recorded
-    /// names stand for.
+    /// Each transaction's own level, as the history records it.
     AsRecorded,
 }
 
 impl Level {
     /// Every level.
-    pub const ALL: [Level; 9] = [
+    pub const ALL: [Level; 15] = [
         Level::Ser,
         Level::StrongSessionSer,
         Level::StrictSer,
@@ -301,33 +301,60 @@ impl Level {
         Level::StrongSi,
         Level::Psi,
         Level::Pc,
+        Level::Cc,
+        Level::Ra,
+        Level::RcSo,
+        Level::Rc,
+        Level::Linearizable,
+        Level::AsRecorded,
     ];
+
+    /// The levels that one model gives to all transactions, whatever they touch: all but linearizability and the recorded ones.
+    pub fn uniform() -> impl Iterator<Item = Level> {
+        let others = [Level::Linearizable, Level::AsRecorded];
+        Level::ALL
+            .into_iter()
+            .filter(move |it| !others.contains(it))
+    }
 
     /// The name, as typed and as reported.
     pub fn name(self) -> &'static str {
+        self.names()[0]
+    }
+
+    /// The name, and others that people type.
+    pub fn names(self) -> &'static [&'static str] {
         match self {
-            Level::Ser => "ser",
-            Level::StrongSessionSer => "strong-session-ser",
-            Level::StrictSer => "strict-ser",
-            Level::Si => "si",
-            Level::StrongSessionSi => "strong-session-si",
-            Level::Gsi => "gsi",
-            Level::StrongSi => "strong-si",
-            Level::Psi => "psi",
-            Level::Pc => "pc",
-            Level::Linearizable => "linearizable",
-            Level::AsRecorded => "as-recorded",
-            Level::Cc => "cc",
-            Level::Ra => "ra",
-            Level::RcSo => "rc-so",
-            Level::Rc => "rc",
+            Level::Ser => &["ser", "serializable", "serializability", "serialisable"],
+            Level::StrongSessionSer => &["strong-session-ser", "strong-session-serializable"],
+            Level::StrictSer => &[
+                "strict-ser",
+                "strict-serializable",
+                "strict-serializability",
+                "strong-serializable",
+            ],
+            Level::Si => &["si", "snapshot", "snapshot-isolation"],
+            Level::StrongSessionSi => &["strong-session-si", "strong-session-snapshot-isolation"],
+            Level::Gsi => &[
+                "gsi",
+                "generalised-snapshot-isolation",
+                "generalized-snapshot-isolation",
+            ],
+            Level::StrongSi => &["strong-si", "strong-snapshot-isolation"],
+            Level::Psi => &["psi", "parallel-snapshot-isolation"],
+            Level::Pc => &["pc", "prefix-consistency", "prefix"],
+            Level::Cc => &["cc", "causal", "causal-consistency", "tcc"],
+            Level::Ra => &["ra", "read-atomic"],
+            Level::RcSo => &["rc-so", "read-committed-so"],
+            Level::Rc => &["rc", "read-committed"],
+            Level::Linearizable => &["linearizable", "linearizability", "linearisable"],
+            Level::AsRecorded => &["as-recorded"],
         }
     }
 
-    /// The level's ingredients, with the session-order switch where the level leaves it open.
-    /// `None` where the switch contradicts the level.
-    pub fn spec(self, session_order: Option<bool>) -> Option<Spec> {
-        let model = match self {
+    /// What the level demands of a transaction's reads and writes.
+    pub fn model(self) -> Model {
+        match self {
             Level::Ser | Level::StrongSessionSer | Level::StrictSer | Level::Linearizable => {
                 Model::Ser
             }
@@ -339,7 +366,12 @@ impl Level {
             Level::Ra => Model::Ra,
             Level::RcSo => Model::RcSo,
             Level::Rc => Model::Rc,
-        };
+        }
+    }
+
+    /// The level's ingredients, with the session-order switch where the level leaves it open.
+    /// `None` where the switch contradicts the level.
+    pub fn spec(self, session_order: Option<bool>) -> Option<Spec> {
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
             return None;
@@ -350,7 +382,7 @@ impl Level {
             return None;
         }
         Some(Spec {
-            model,
+            model: self.model(),
             session_order: session_order.unwrap_or(!by_clock_alone),
             real_time: match self {
                 Level::StrictSer | Level::StrongSi | Level::Linearizable => Some(RealTime::STRICT),
@@ -373,9 +405,6 @@ pub enum UnknownLevel {
     /// Among all levels.
     #[error("no level {0:?}; the levels are {1}")]
     Level(String, String),
-    /// Among the weak ones.
-    #[error("no weak level {0:?}; they are {1}")]
-    Weak(String, String),
     /// Among Adya's.
     #[error("no level {0:?} of Adya's; they are {1}")]
     Adya(String, String),
@@ -385,11 +414,11 @@ impl FromStr for Level {
     type Err = UnknownLevel;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let others = [Level::Linearizable, Level::AsRecorded];
-        let mut levels = Level::ALL.into_iter().chain(others);
-        levels.find(|level| level.name() == name).ok_or_else(|| {
-            let levels = Level::ALL.into_iter().chain(others);
-            let names: Vec<_> = levels.map(Level::name).collect();
+        let found = Level::ALL
+            .into_iter()
+            .find(|level| level.names().iter().any(|it| it.eq_ignore_ascii_case(name)));
+        found.ok_or_else(|| {
+            let names = Level::ALL.map(Level::name);
             UnknownLevel::Level(name.to_owned(), names.join(", "))
         })
     }
@@ -444,7 +473,9 @@ mod tests {
     #[test]
     fn every_level_answers_to_its_name() {
         for level in Level::ALL {
-            assert_eq!(level.name().parse(), Ok(level));
+            for name in level.names() {
+                assert_eq!(name.parse(), Ok(level));
+            }
         }
         assert!("serial".parse::<Level>().is_err());
     }
@@ -466,7 +497,7 @@ mod tests {
             (Pc, vec![]),
         ];
         for (level, weaker) in implied {
-            for other in Level::ALL {
+            for other in Level::uniform().filter(|it| !it.model().is_weak()) {
                 let expected = level == other || weaker.contains(&other);
                 assert_eq!(
                     spec(level).implies(spec(other)),

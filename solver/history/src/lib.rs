@@ -9,6 +9,5 @@ pub mod level;
 pub mod model;
 pub mod operations;
 pub mod verdict;
-pub mod weak;
 
 pub use kingsnake_context::{budget, progress, rng};

@@ -7,7 +7,6 @@ pub use proof::{Proof, ReadSource, Split, Visit, Visits};
 use crate::budget::StopReason;
 use crate::level::Model;
 use crate::model::{KeyId, TxnId, ValueId};
-use crate::weak::OperationSource;
 
 /// A moment of a transaction in an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,6 +113,13 @@ pub struct Step {
     pub to: Point,
     /// Why.
     pub reason: StepReason,
+}
+
+impl Step {
+    /// Who wrote what was read in place of what was seen, in a step of visibility; `None` is the initial state.
+    pub fn read_instead(&self) -> Option<TxnId> {
+        Some(self.to.txn).filter(|&to| to != self.from.txn)
+    }
 }
 
 /// An anomaly that one or two transactions show by themselves, without any cycle.
@@ -248,7 +254,20 @@ pub struct Stuck {
     pub concurrent: Vec<TxnId>,
 }
 
-/// An order that explains the history: of transactions (SER), or of their begins and commits (SI).
+/// Whom an operation read a key from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OperationSource {
+    /// Who read.
+    pub reader: TxnId,
+    /// The operation, or a condition that did not return the key, as [`crate::model::Statements`] names them.
+    pub op: usize,
+    /// The key.
+    pub key: KeyId,
+    /// Who wrote what it read; `None` is the initial state.
+    pub writer: Option<TxnId>,
+}
+
+/// An order that explains the history: of transactions, or of their begins and commits where the level tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The points, earliest first. Every counted transaction is there.
@@ -267,6 +286,23 @@ impl From<Vec<Point>> for Certificate {
     }
 }
 
+impl Certificate {
+    /// An order of whole transactions.
+    pub fn of_txns(order: impl IntoIterator<Item = TxnId>) -> Self {
+        let whole = |txn| Point {
+            txn,
+            moment: Moment::Whole,
+        };
+        Certificate::from(order.into_iter().map(whole).collect::<Vec<_>>())
+    }
+
+    /// The transactions in the order of their commits.
+    pub fn commits(&self) -> impl Iterator<Item = TxnId> + '_ {
+        let commits = self.order.iter().filter(|it| it.moment != Moment::Begin);
+        commits.map(|point| point.txn)
+    }
+}
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -276,4 +312,29 @@ pub enum Verdict {
     Violated(Counterexample),
     /// The check stopped before it knew.
     Unknown(StopReason),
+}
+
+impl Verdict {
+    /// Whether the level holds, where that is known.
+    pub fn holds(&self) -> Option<bool> {
+        match self {
+            Verdict::Satisfied(_) => Some(true),
+            Verdict::Violated(_) => Some(false),
+            Verdict::Unknown(_) => None,
+        }
+    }
+
+    /// The answer in one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Satisfied(_) => "satisfied",
+            Verdict::Violated(_) => "violated",
+            Verdict::Unknown(_) => "unknown",
+        }
+    }
+
+    /// Whether the level is violated.
+    pub fn is_violated(&self) -> bool {
+        matches!(self, Verdict::Violated(_))
+    }
 }

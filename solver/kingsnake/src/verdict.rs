@@ -118,7 +118,7 @@ impl Violation<'_> {
     /// # }
     /// ```
     pub fn anomaly(&self) -> String {
-        let name = tell::name(self.history, &self.counterexample);
+        let name = tell::name(self.history, self.spec, &self.counterexample);
         let adya = name.adya.map_or(String::new(), |adya| format!(" ({adya})"));
         format!("{}{adya}", name.short)
     }

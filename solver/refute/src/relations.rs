@@ -10,7 +10,7 @@ mod drafts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::order::{KeyOrder, Known};
-use crate::model::{History, KeyId, Op, TxnId, ValueId};
+use crate::model::{History, KeyId, TxnId};
 use crate::relate::Polygraph;
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Step, StepReason};
@@ -210,7 +210,7 @@ impl<'a> Relations<'a> {
             },
             Dependency::Wr => {
                 let key = versions.key(before);
-                let value = last_written(self.history, from.txn, key)?;
+                let value = self.history.last_written(from.txn, key)?;
                 StepReason::Wr { key, value }
             }
             Dependency::Ww => {
@@ -270,16 +270,6 @@ fn written_keys(polygraph: &Polygraph, history: &History, members: &[Node]) -> V
     let mut keys: Vec<KeyId> = keys.into_iter().collect();
     keys.sort_unstable();
     keys
-}
-
-/// The value that a transaction left in a key.
-pub(super) fn last_written(history: &History, txn: TxnId, key: KeyId) -> Option<ValueId> {
-    let ops = history.ops(txn).iter().rev();
-    ops.filter(|op| op.key() == Some(key))
-        .find_map(|&op| match op {
-            Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
-            Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
-        })
 }
 
 fn by_source(n_nodes: u32, edges: &[Draft]) -> (Vec<u32>, Vec<Draft>) {

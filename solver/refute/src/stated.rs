@@ -1,6 +1,5 @@
 //! What the known edges of reads say, as reasons of steps: reads-from, and what the reads of weak transactions see.
 
-use super::relations::last_written;
 use crate::model::History;
 use crate::relate::{Edge, Polygraph, Reason, reasons};
 use crate::resolve::VersionId;
@@ -35,7 +34,7 @@ pub(super) fn stated(polygraph: &Polygraph, history: &History, edge: Edge) -> Op
             let version = VersionId(about);
             let key = versions.key(version);
             let txn = resolved.txn(versions.writer(version));
-            let value = last_written(history, txn, key)?;
+            let value = history.last_written(txn, key)?;
             Some(StepReason::Wr { key, value })
         }
         Reason::Ww { .. } | Reason::Rw { .. } => None,

@@ -7,7 +7,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::arena::{Arc, Arena};
 use super::order::{KeyOrder, Known};
 use super::prove::Tree;
-use super::relations::last_written;
 use super::stated::stated;
 use crate::level::{Model, RealTime};
 use crate::model::{History, KeyId, TxnId};
@@ -340,7 +339,10 @@ impl Draft<'_, '_> {
         for &(at, touch) in &here {
             for &(later, writer) in here.iter().filter(|(later, _)| *later != at) {
                 if touch.wrote.is_some() && touch.wrote == writer.read {
-                    let value = last_written(self.universe.history, self.txn(touch.node), key);
+                    let value = self
+                        .universe
+                        .history
+                        .last_written(self.txn(touch.node), key);
                     if let Some(value) = value {
                         let (from, to) = (self.point(at, Moment::Commit), self.snap(later));
                         self.push(from, to, StepReason::Wr { key, value }, STEP, None);

@@ -34,10 +34,9 @@ use crate::relate::reads_at as reads_at_point;
 use crate::report::Decider;
 use crate::resolve::{Node, Resolved, TakenReads, Uncertain, VersionId, resolve_reads};
 use crate::uncertain::impossible_sources;
-use crate::verdict::{Certificate, Counterexample, Moment, Point, Proof};
+use crate::verdict::{Certificate, Counterexample, Moment, OperationSource, Point, Proof};
 use crate::weak::counting::{Counting, counting};
 use kingsnake_graph::reach::Reach;
-use kingsnake_history::weak::OperationSource;
 
 /// Reads that cannot all be, and why, where the reason holds whatever else was read.
 struct Conflict {

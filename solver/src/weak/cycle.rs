@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use kingsnake_history::weak::{CommitReason, CommitStep, PathStep, VisibilityReason, WeakSpec};
-
 use kingsnake_relate::visible::sort::{outgoing, peeled, sorted};
-use kingsnake_relate::visible::{Commits, Sight, Why};
+use kingsnake_relate::visible::{Commits, Why};
 
+use crate::model::{History, KeyId};
 use crate::resolve::{NO_NODE, Node, Resolved};
+use crate::verdict::{Fact, Moment, Point, Step, StepReason};
 
 /// From how many transactions a shortest cycle is looked for.
 const MAX_STARTS: usize = 64;
@@ -89,56 +89,67 @@ fn around<'e>(
     Vec::new()
 }
 
-/// A cycle as evidence, with the paths by which a read saw a transaction.
-pub(super) fn steps(resolved: &Resolved, spec: WeakSpec, cycle: &[Commits]) -> Vec<CommitStep> {
+/// A cycle as evidence. One that leads to the initial state leads back to where it began.
+pub(super) fn steps(history: &History, resolved: &Resolved, cycle: &[Commits]) -> Vec<Step> {
     let versions = resolved.versions();
-    cycle
-        .iter()
-        .map(|edge| CommitStep {
-            from: resolved.txn(edge.from),
-            to: (edge.to != NO_NODE).then(|| resolved.txn(edge.to)),
+    let point = |node: Node| Point {
+        txn: resolved.txn(node),
+        moment: Moment::Whole,
+    };
+    let step = |edge: &Commits| {
+        Some(Step {
+            from: point(edge.from),
+            to: point(if edge.to == NO_NODE {
+                edge.from
+            } else {
+                edge.to
+            }),
             reason: match edge.why {
-                Why::Session => CommitReason::Session,
-                Why::Stated(edge) => CommitReason::Stated(edge),
-                Why::Wr(version) => CommitReason::Wr(versions.key(version)),
-                Why::Given(key) => CommitReason::Given(key),
+                Why::Session => StepReason::Session,
+                Why::Stated(edge) => StepReason::Stated { edge },
+                Why::Wr(version) => {
+                    let key = versions.key(version);
+                    let value = history.last_written(resolved.txn(edge.from), key)?;
+                    StepReason::Wr { key, value }
+                }
+                Why::Given(key) => StepReason::Ww {
+                    key,
+                    fact: Fact::Given,
+                },
                 Why::Vis {
-                    reader,
-                    version,
-                    sight,
-                } => CommitReason::Vis {
+                    reader, version, ..
+                } => StepReason::Vis {
                     reader: resolved.txn(reader),
                     key: versions.key(version),
-                    because: match sight {
-                        Sight::EarlierRead(by) => VisibilityReason::EarlierRead(versions.key(by)),
-                        Sight::Source(by) => VisibilityReason::Source(versions.key(by)),
-                        Sight::Session => VisibilityReason::Session,
-                        Sight::Past => {
-                            VisibilityReason::Path(path(resolved, spec, edge.from, reader))
-                        }
-                    },
                 },
             },
         })
-        .collect()
+    };
+    cycle.iter().filter_map(step).collect()
 }
 
-/// A shortest way from one transaction to another by session order and reads, found from its end.
-fn path(resolved: &Resolved, spec: WeakSpec, from: Node, to: Node) -> Vec<PathStep> {
+/// The reads of a shortest way from one transaction to another by session order and reads, found from its end: who read, of which key,
+/// from whom.
+pub(super) fn reads_between(
+    resolved: &Resolved,
+    session_order: bool,
+    from: Node,
+    to: Node,
+) -> Vec<(Node, KeyId, Node)> {
     let versions = resolved.versions();
     let n_nodes = resolved.n_txns();
     let mut session_start = vec![0; n_nodes];
     for nodes in resolved.sessions() {
         session_start[nodes.start as usize..nodes.end as usize].fill(nodes.start);
     }
-    let mut next: Vec<Option<PathStep>> = vec![None; n_nodes];
+    let mut next: Vec<Option<(Node, Option<KeyId>)>> = vec![None; n_nodes];
     let mut queue = VecDeque::from([to]);
     while let Some(node) = queue.pop_front() {
         if node == from {
             break;
         }
-        let mut before: Vec<(Node, Option<crate::model::KeyId>)> = Vec::new();
-        if spec.session_order && node > session_start[node as usize] {
+        let mut before: Vec<(Node, Option<KeyId>)> = Vec::new();
+        if session_order && node > session_start[node as usize] {
             before.push((node - 1, None));
         }
         for read in resolved.reads().of(node) {
@@ -149,21 +160,16 @@ fn path(resolved: &Resolved, spec: WeakSpec, from: Node, to: Node) -> Vec<PathSt
         }
         for (earlier, key) in before {
             if earlier != to && next[earlier as usize].is_none() {
-                next[earlier as usize] = Some(PathStep {
-                    from: resolved.txn(earlier),
-                    to: resolved.txn(node),
-                    key,
-                });
+                next[earlier as usize] = Some((node, key));
                 queue.push_back(earlier);
             }
         }
     }
-    let mut steps = Vec::new();
+    let mut reads = Vec::new();
     let mut at = from;
-    while at != to {
-        let Some(step) = next[at as usize] else { break };
-        steps.push(step);
-        at = resolved.node(step.to).unwrap_or(to);
+    while let Some((later, key)) = next[at as usize].filter(|_| at != to) {
+        reads.extend(key.map(|key| (later, key, at)));
+        at = later;
     }
-    steps
+    reads
 }

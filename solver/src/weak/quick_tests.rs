@@ -1,17 +1,18 @@
 //! Orders without reasons against the edges with reasons, the two ways of replaying an order against each other, and mistakes in each
 //! that these comparisons catch.
 
+use kingsnake_certify::weak::plain::{Prepared, ReplayRules};
 use kingsnake_certify::weak::replay_in_order;
-use kingsnake_certify::weak_plain::{Prepared, ReplayRules};
-use kingsnake_history::weak::WeakVerdict;
 use kingsnake_lab::random::{Rng, small};
 use kingsnake_relate::visible::quick::{self, ExactRules, QuickRules, Scanned};
 
-use super::tests::{drawn, specs};
-use super::{check, commits, cycle};
+use super::tests::{check, drawn, specs};
+use super::{commits, cycle};
 use crate::budget::Budget;
+use crate::level::Model;
 use crate::model::{History, TxnId};
 use crate::resolve::{Node, resolve_reads};
+use crate::verdict::Verdict;
 
 /// Registers and lists, plain ones among them.
 fn histories(n_seeds: u64) -> impl Iterator<Item = History> {
@@ -78,21 +79,16 @@ fn compared(n_seeds: u64, rules: impl QuickRules, all: &[Scanned]) -> Option<[us
         if !resolved.reads().choices().is_empty() || !resolved.reads().gaps().is_empty() {
             continue;
         }
-        for spec in specs().filter(|it| it.session_order || it.level.name() != "cc") {
+        for spec in specs().filter(|it| it.session_order || it.model != Model::Cc) {
             // At read atomic a second read of another version is a finding.
-            let at_level = crate::level::Spec {
-                model: spec.level.into(),
-                session_order: spec.session_order,
-                real_time: None,
-            };
-            if !resolved.broken(&history, at_level).is_empty() {
+            if !resolved.broken(&history, spec).is_empty() {
                 continue;
             }
             let edges = commits(&history, &resolved, spec, &budget).expect("there is time");
             let has_order = cycle::order(resolved.n_txns(), &edges).is_ok();
             counts[usize::from(has_order)] += 1;
             for &scanned in all {
-                let (model, session_order) = (spec.level.into(), spec.session_order);
+                let (model, session_order) = (spec.model, spec.session_order);
                 let stated = Vec::new();
                 let order = quick::order(
                     rules,
@@ -199,12 +195,12 @@ fn replayed(n_seeds: u64, rules: impl ReplayRules) -> Option<[usize; 2]> {
             let Some(prepared) = Prepared::of(&history, spec) else {
                 continue;
             };
-            let Ok(WeakVerdict::Satisfied(mut order, sources)) =
-                check(&history, spec, &Budget::unlimited())
-            else {
+            let checked = check(&history, spec);
+            let Ok(Verdict::Satisfied(found)) = checked else {
                 continue;
             };
-            assert!(sources.is_empty());
+            assert!(found.sources.is_empty());
+            let mut order: Vec<TxnId> = found.commits().collect();
             for damage in 0..4 {
                 let held = prepared.replay_by(rules, &order).is_ok();
                 let truth = replay_in_order(&history, spec, &order, &[]).is_ok();

@@ -1,6 +1,5 @@
 //! The weak levels against the axioms by brute force, and mutants that the comparison catches.
 
-use kingsnake_history::weak::{WeakLevel, WeakSpec, WeakVerdict};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{
     Execution, KeyKind, Rng, Small, Wrong, sketch, small, small_predicates, small_rows,
@@ -9,24 +8,56 @@ use kingsnake_lab::random::{
 
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
+use super::cycle;
 use super::uncertain::{choices, decide_among};
-use super::{check, check_timed, cycle, holds};
 use crate::agreement::Exhaustive;
 use crate::budget::Budget;
-use crate::check::CheckError;
+use crate::check::{self, CheckError, Techniques};
 use crate::decide::Backend;
 use crate::level::{Model, Spec};
 use crate::model::{History, HistoryBuilder, Status, Token, TxnId};
+use crate::phases::Check;
+use crate::progress::Silent;
 use crate::resolve::{NO_NODE, ResolveError, Resolved, resolve_reads};
-use crate::verdict::Verdict;
+use crate::verdict::{Counterexample, Proof, Verdict};
 
-pub(super) fn specs() -> impl Iterator<Item = WeakSpec> {
-    WeakLevel::ALL.into_iter().flat_map(|level| {
-        [true, false].map(|session_order| WeakSpec {
-            level,
-            session_order,
-        })
-    })
+/// Checks a history, perhaps without a look at stronger levels first.
+fn checked(history: &History, spec: Spec, witness: bool) -> Result<Verdict, CheckError> {
+    let techniques = Techniques {
+        witness,
+        ..Techniques::default()
+    };
+    let (backend, budget) = (&mut Exhaustive::default(), Budget::unlimited());
+    let report = check::check(history, spec, &techniques, backend, &budget, &mut Silent);
+    report.map(|report| report.verdict)
+}
+
+pub(super) fn check(history: &History, spec: Spec) -> Result<Verdict, CheckError> {
+    checked(history, spec, false)
+}
+
+/// Whether an answer stands up to being checked again.
+fn holds(history: &History, spec: Spec, verdict: &Verdict) -> bool {
+    let check = Check {
+        history,
+        spec,
+        techniques: &Techniques::default(),
+    };
+    super::certify(&check, verdict, None, &Budget::unlimited()).is_ok()
+}
+
+/// A weak level.
+fn weak(model: Model, session_order: bool) -> Spec {
+    Spec {
+        model,
+        session_order,
+        real_time: None,
+    }
+}
+
+pub(super) fn specs() -> impl Iterator<Item = Spec> {
+    let both = |model| [true, false].map(|session_order| weak(model, session_order));
+    Model::WEAK.into_iter().flat_map(both)
 }
 
 /// Registers of a database that promises little, so that each weak level is kept and broken.
@@ -44,15 +75,18 @@ pub(super) fn drawn(seed: u64) -> History {
     small.history(&mut rng)
 }
 
-fn says(verdict: &WeakVerdict) -> bool {
+fn says(verdict: &Verdict) -> bool {
     match verdict {
-        WeakVerdict::Satisfied(..) => true,
-        WeakVerdict::Local(_)
-        | WeakVerdict::Cycle(_)
-        | WeakVerdict::Choice { .. }
-        | WeakVerdict::Aggregate { .. }
-        | WeakVerdict::EitherWay { .. } => false,
-        WeakVerdict::Unknown(reason) => panic!("{reason}"),
+        Verdict::Unknown(reason) => panic!("{reason}"),
+        known => !known.is_violated(),
+    }
+}
+
+/// The proof of a violated level, if it needs one.
+fn proof(verdict: &Verdict) -> Option<&Proof> {
+    match verdict {
+        Verdict::Violated(Counterexample::Cyclic(proof)) => Some(proof),
+        _ => None,
     }
 }
 
@@ -77,10 +111,7 @@ fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
                 continue;
             };
             // Every other history is searched without a stronger level.
-            let mut exhaustive = Exhaustive::default();
-            let backend = (seed % 2 == 0).then_some(&mut exhaustive as &mut dyn Backend);
-            let checked = check_timed(&history, spec, backend, &Budget::unlimited());
-            match checked.map(|it| it.0) {
+            match checked(&history, spec, seed % 2 == 0) {
                 Ok(verdict) => {
                     let same = says(&verdict) == truth;
                     assert!(
@@ -89,7 +120,8 @@ fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
                         sketch(&history)
                     );
                     counts[at][usize::from(truth)] += 1;
-                    n_cycles += usize::from(matches!(verdict, WeakVerdict::Cycle(_)));
+                    let cycle = proof(&verdict).and_then(Proof::as_cycle);
+                    n_cycles += usize::from(cycle.is_some());
                 }
                 Err(CheckError::Resolve(ResolveError::Uncertain { .. })) => n_refused += 1,
                 Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
@@ -113,12 +145,9 @@ fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
 fn each_weak_level_implies_the_weaker_ones() {
     for seed in 0..5_000 {
         let history = drawn(seed);
-        let answers = WeakLevel::ALL.map(|level| {
-            let spec = WeakSpec {
-                level,
-                session_order: true,
-            };
-            check(&history, spec, &Budget::unlimited()).map(|verdict| says(&verdict))
+        let answers = Model::WEAK.map(|model| {
+            let spec = weak(model, true);
+            check(&history, spec).map(|verdict| says(&verdict))
         });
         for pair in answers.windows(2) {
             if let [Ok(weaker), Ok(stronger)] = pair {
@@ -150,7 +179,7 @@ fn snapshot_isolation_implies_every_weak_level_on_lists_and_rows() {
             }
             n_held += 1;
             for weak in specs().filter(|weak| weak.session_order) {
-                match check(&history, weak, &budget) {
+                match check(&history, weak) {
                     Ok(verdict) => {
                         let story = sketch(&history);
                         assert!(says(&verdict), "seed {seed}, {weak}: {verdict:?}\n{story}");
@@ -165,7 +194,7 @@ fn snapshot_isolation_implies_every_weak_level_on_lists_and_rows() {
 }
 
 /// Whether a level with some of its edges left out accepts a history that breaks it.
-fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Visible<'_>)) -> bool {
+fn is_fooled(history: &History, spec: Spec, damage: impl Fn(&mut Visible<'_>)) -> bool {
     let budget = Budget::unlimited();
     let Ok(all) = resolve_reads(history, &budget) else {
         return false;
@@ -173,13 +202,13 @@ fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Visible<'_>
     if all
         .findings()
         .iter()
-        .any(|finding| spec.level.is_broken_by(finding))
+        .any(|finding| finding.breaks(spec.model))
     {
         return false;
     }
     let mut graph = Visible::of(
         &all,
-        TxnModels::Uniform(spec.level.into()),
+        TxnModels::Uniform(spec.model),
         spec.session_order,
         &budget,
     )
@@ -191,10 +220,7 @@ fn is_fooled(history: &History, spec: WeakSpec, damage: impl Fn(&mut Visible<'_>
 
 #[test]
 fn wrong_engines_are_caught() {
-    let rc = WeakSpec {
-        level: WeakLevel::Rc,
-        session_order: true,
-    };
+    let rc = weak(Model::Rc, true);
     let is_vis = |edge: &Commits| matches!(edge.why, Why::Vis { .. });
     let one_slot = (0..200_000).find(|&seed| {
         is_fooled(&drawn(seed), rc, |graph| {
@@ -319,8 +345,7 @@ fn a_row_that_a_condition_did_not_return_is_missed_where_it_is_forgotten() {
             let history = conditions(seed);
             let mut forgetful = history.clone();
             forgetful.forget_predicates();
-            let budget = Budget::unlimited();
-            let said = check(&forgetful, spec, &budget).is_ok_and(|it| says(&it));
+            let said = check(&forgetful, spec).is_ok_and(|it| says(&it));
             oracle::weak::holds(&history, spec).is_some_and(|truth| truth != said)
         });
         println!("{spec}: forgotten conditions are caught by history {caught:?}");
@@ -342,7 +367,7 @@ fn a_candidate_that_is_left_out_is_noticed() {
             let verdict = verdict.expect("there is time");
             let truth = oracle::weak::holds(&history, spec).expect("it is small");
             // The proof lacks the case that was left out.
-            says(&verdict) != truth && holds(&history, spec, &verdict).is_err()
+            says(&verdict) != truth && !holds(&history, spec, &verdict)
         });
         println!("{spec}: one candidate each is caught by history {caught:?}");
         assert!(caught.is_some(), "{spec}");
@@ -354,32 +379,32 @@ fn a_case_that_is_left_out_and_a_source_that_is_changed_are_refused() {
     let (mut n_cases, mut n_sources) = (0, 0);
     for (history, _) in uncertain_histories(8_000) {
         for spec in specs() {
-            let verdict = check(&history, spec, &Budget::unlimited()).expect("it is decided");
-            match verdict {
-                WeakVerdict::Choice {
-                    reader,
-                    op,
-                    key,
-                    mut cases,
-                } if !cases.is_empty() => {
-                    cases.pop();
-                    let damaged = WeakVerdict::Choice {
-                        reader,
-                        op,
-                        key,
-                        cases,
-                    };
-                    assert!(holds(&history, spec, &damaged).is_err());
-                    n_cases += 1;
-                }
-                WeakVerdict::Satisfied(order, mut sources) if !sources.is_empty() => {
-                    // Nobody reads from itself.
-                    sources[0].writer = Some(sources[0].reader);
-                    let damaged = WeakVerdict::Satisfied(order, sources);
-                    assert!(holds(&history, spec, &damaged).is_err());
-                    n_sources += 1;
-                }
-                _ => {}
+            let verdict = check(&history, spec).expect("it is decided");
+            if let Some(Proof::Choice {
+                reader,
+                op,
+                key,
+                cases,
+            }) = proof(&verdict)
+                && !cases.is_empty()
+            {
+                let damaged = Proof::Choice {
+                    reader: *reader,
+                    op: *op,
+                    key: *key,
+                    cases: cases[1..].to_vec(),
+                };
+                let damaged = Verdict::Violated(Counterexample::Cyclic(damaged));
+                assert!(!holds(&history, spec, &damaged));
+                n_cases += 1;
+            }
+            if let Verdict::Satisfied(mut order) = verdict
+                && !order.sources.is_empty()
+            {
+                // Nobody reads from itself.
+                order.sources[0].writer = Some(order.sources[0].reader);
+                assert!(!holds(&history, spec, &Verdict::Satisfied(order)));
+                n_sources += 1;
             }
         }
     }
@@ -409,7 +434,7 @@ fn many_independent_uncertain_reads_are_not_multiplied() {
     }
     let history = builder.finish().expect("it is well formed");
     for spec in specs() {
-        let verdict = check(&history, spec, &Budget::unlimited()).expect("it is decided");
-        assert!(matches!(&verdict, WeakVerdict::Satisfied(_, sources) if sources.len() == 200));
+        let verdict = check(&history, spec).expect("it is decided");
+        assert!(matches!(&verdict, Verdict::Satisfied(order) if order.sources.len() == 200));
     }
 }

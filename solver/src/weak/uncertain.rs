@@ -7,18 +7,17 @@
 use batsat::{BasicSolver, Lit, SolverInterface, Var, lbool};
 use rustc_hash::FxHashMap;
 
-use kingsnake_history::weak::{
-    CommitReason, CommitStep, OperationSource, VisibilityReason, WeakLevel, WeakSpec, WeakVerdict,
-};
 use kingsnake_relate::visible::{Commits, Sight, Why};
 
 use super::counting::{Counting, counting};
-use super::{commits, cycle};
+use super::{commits, cycle, refuted};
 use crate::budget::{Budget, StopReason};
 use crate::cases::{Cases, Taken, cases};
 use crate::guess;
+use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, TxnId};
 use crate::resolve::{Node, Resolved, VersionId};
+use crate::verdict::{Certificate, OperationSource, Proof, Step, Verdict};
 
 /// How many cycles of one proposal become clauses.
 const CYCLES: usize = 32;
@@ -37,7 +36,7 @@ pub(super) struct Choice {
 /// Reads that cannot all be, and the cycle that they make.
 struct Conflict {
     blamed: Vec<Taken>,
-    steps: Vec<CommitStep>,
+    steps: Vec<Step>,
 }
 
 /// What a proposal came to.
@@ -48,7 +47,7 @@ enum Outcome {
 
 struct Search<'a> {
     history: &'a History,
-    spec: WeakSpec,
+    spec: Spec,
     budget: &'a Budget,
     resolved: Resolved,
     choices: Vec<Choice>,
@@ -64,9 +63,9 @@ struct Search<'a> {
 pub(super) fn decide(
     history: &History,
     resolved: Resolved,
-    spec: WeakSpec,
+    spec: Spec,
     budget: &Budget,
-) -> Result<WeakVerdict, StopReason> {
+) -> Result<Verdict, StopReason> {
     let choices = choices(&resolved);
     decide_among(history, (resolved, choices), spec, budget)
 }
@@ -75,17 +74,17 @@ pub(super) fn decide(
 pub(super) fn decide_among(
     history: &History,
     (mut resolved, choices): (Resolved, Vec<Choice>),
-    spec: WeakSpec,
+    spec: Spec,
     budget: &Budget,
-) -> Result<WeakVerdict, StopReason> {
+) -> Result<Verdict, StopReason> {
     resolved.keep_program_reads();
     if let Some(dead) = choices.iter().find(|it| it.candidates.is_empty()) {
-        return Ok(WeakVerdict::Choice {
+        return Ok(refuted(Proof::Choice {
             reader: resolved.txn(dead.reader),
-            op: dead.op,
+            op: Some(dead.op),
             key: dead.key,
             cases: Vec::new(),
-        });
+        }));
     }
     let mut of: FxHashMap<(Node, KeyId), Vec<usize>> = FxHashMap::default();
     for (at, choice) in choices.iter().enumerate() {
@@ -131,17 +130,17 @@ pub(super) fn choices(resolved: &Resolved) -> Vec<Choice> {
 }
 
 impl Search<'_> {
-    fn run(mut self) -> Result<WeakVerdict, StopReason> {
+    fn run(mut self) -> Result<Verdict, StopReason> {
         let mut solver = BasicSolver::default();
         let candidates = self.choices.iter().map(|it| it.candidates.as_slice());
         let variables = guess::variables(&mut solver, candidates.zip(self.guess()?));
         if let Some(wrong) = self.state_aggregates(&mut solver, &variables) {
-            return Ok(wrong);
+            return Ok(refuted(wrong));
         }
         loop {
             self.budget.check()?;
             if solver.solve_limited(&[]) != lbool::TRUE {
-                return cases(&mut self);
+                return cases(&mut self).map(refuted);
             }
             self.take(&solver, &variables);
             if self.refuse_results(&mut solver, &variables) {
@@ -152,7 +151,7 @@ impl Search<'_> {
                 Outcome::Conflicts(conflicts) => {
                     for conflict in conflicts {
                         if conflict.blamed.is_empty() {
-                            return Ok(WeakVerdict::Cycle(conflict.steps));
+                            return Ok(refuted(Proof::Cycle(conflict.steps)));
                         }
                         let blamed = conflict.blamed.iter();
                         let literals = blamed.map(|&(choice, version)| {
@@ -168,11 +167,7 @@ impl Search<'_> {
     }
 
     /// States the aggregates; one whose result cannot be, whatever was read.
-    fn state_aggregates(
-        &self,
-        solver: &mut BasicSolver,
-        variables: &[Vec<Var>],
-    ) -> Option<WeakVerdict> {
+    fn state_aggregates(&self, solver: &mut BasicSolver, variables: &[Vec<Var>]) -> Option<Proof> {
         let all = |_: usize| None;
         let candidates = |choice: usize| self.candidates(choice);
         for (at, counting) in self.aggregates.iter().enumerate() {
@@ -234,7 +229,7 @@ impl Search<'_> {
     /// Sorts the commits; or some cycles, no two of which rest on one and the same read alone.
     fn sort(&self) -> Result<Outcome, StopReason> {
         let mut edges = commits(self.history, &self.resolved, self.spec, self.budget)?;
-        if self.spec.level == WeakLevel::Ra {
+        if self.spec.model == Model::Ra {
             self.add_repeated(&mut edges);
         }
         let mut conflicts: Vec<Conflict> = Vec::new();
@@ -245,8 +240,8 @@ impl Search<'_> {
                 Ok(_) => break,
                 Err(cycle) => cycle,
             };
-            let steps = cycle::steps(&self.resolved, self.spec, &cycle);
-            let blamed = self.blamed(&steps);
+            let steps = cycle::steps(self.history, &self.resolved, &cycle);
+            let blamed = self.blamed(&cycle);
             let Some(&first) = blamed.first() else {
                 return Ok(Outcome::Conflicts(vec![Conflict { blamed, steps }]));
             };
@@ -296,42 +291,38 @@ impl Search<'_> {
     }
 
     /// The choices that a cycle rests on.
-    fn blamed(&self, steps: &[CommitStep]) -> Vec<Taken> {
+    fn blamed(&self, cycle: &[Commits]) -> Vec<Taken> {
         let mut blamed: Vec<Taken> = Vec::new();
-        let mut blame = |reader: TxnId, key: KeyId, writer: Option<TxnId>| {
-            let Some(node) = self.resolved.node(reader) else {
-                return;
-            };
-            for &choice in self.of.get(&(node, key)).into_iter().flatten() {
-                if self.writer(self.chosen[choice]) == writer {
-                    blamed.push((choice, self.chosen[choice]));
+        let mut blame = |reader: Node, key: KeyId, writer: Node| {
+            for &choice in self.of.get(&(reader, key)).into_iter().flatten() {
+                let chosen = self.chosen[choice];
+                if self.resolved.versions().writer(chosen) == writer {
+                    blamed.push((choice, chosen));
                 }
             }
         };
-        for step in steps {
-            match &step.reason {
-                CommitReason::Session | CommitReason::Stated(_) | CommitReason::Given(_) => {}
-                CommitReason::Wr(key) => {
-                    if let Some(reader) = step.to {
-                        blame(reader, *key, Some(step.from));
-                    }
-                }
-                CommitReason::Vis {
+        let versions = self.resolved.versions();
+        for edge in cycle {
+            match edge.why {
+                Why::Session | Why::Stated(_) | Why::Given(_) => {}
+                Why::Wr(version) => blame(edge.to, versions.key(version), edge.from),
+                Why::Vis {
                     reader,
-                    key,
-                    because,
+                    version,
+                    sight,
                 } => {
-                    blame(*reader, *key, step.to);
-                    match because {
-                        VisibilityReason::EarlierRead(via) | VisibilityReason::Source(via) => {
-                            blame(*reader, *via, Some(step.from));
+                    blame(reader, versions.key(version), edge.to);
+                    match sight {
+                        Sight::EarlierRead(by) | Sight::Source(by) => {
+                            blame(reader, versions.key(by), edge.from);
                         }
-                        VisibilityReason::Session => {}
-                        VisibilityReason::Path(path) => {
-                            for step in path {
-                                if let Some(key) = step.key {
-                                    blame(step.to, key, Some(step.from));
-                                }
+                        Sight::Session => {}
+                        Sight::Past => {
+                            let by_session = self.spec.session_order;
+                            let path =
+                                cycle::reads_between(&self.resolved, by_session, edge.from, reader);
+                            for (reader, key, writer) in path {
+                                blame(reader, key, writer);
                             }
                         }
                     }
@@ -348,8 +339,8 @@ impl Search<'_> {
         (!versions.is_initial(version)).then(|| self.resolved.txn(versions.writer(version)))
     }
 
-    fn explained(&self, order: &[Node]) -> WeakVerdict {
-        let order = order.iter().map(|&node| self.resolved.txn(node)).collect();
+    fn explained(&self, order: &[Node]) -> Verdict {
+        let order = order.iter().map(|&node| self.resolved.txn(node));
         let choices = self.choices.iter().zip(&self.chosen);
         let sources = choices.map(|(choice, &version)| OperationSource {
             reader: self.resolved.txn(choice.reader),
@@ -357,12 +348,15 @@ impl Search<'_> {
             key: choice.key,
             writer: self.writer(version),
         });
-        WeakVerdict::Satisfied(order, sources.collect())
+        Verdict::Satisfied(Certificate {
+            sources: sources.collect(),
+            ..Certificate::of_txns(order)
+        })
     }
 }
 
 impl Cases for Search<'_> {
-    type Why = WeakVerdict;
+    type Why = Proof;
     type Failed = StopReason;
 
     fn history(&self) -> &History {
@@ -389,30 +383,27 @@ impl Cases for Search<'_> {
         self.conflicts.iter().map(|it| it.blamed.as_slice())
     }
 
-    fn end(
-        &mut self,
-        conflict: usize,
-        _: &[Taken],
-    ) -> Result<(WeakVerdict, Vec<usize>), StopReason> {
+    fn end(&mut self, conflict: usize, _: &[Taken]) -> Result<(Proof, Vec<usize>), StopReason> {
         let Conflict { blamed, steps } = &self.conflicts[conflict];
         let rests_on = blamed.iter().map(|it| it.0).collect();
-        Ok((WeakVerdict::Cycle(steps.clone()), rests_on))
+        Ok((Proof::Cycle(steps.clone()), rests_on))
     }
 
-    fn impossible(&self, aggregate: usize) -> WeakVerdict {
+    fn impossible(&self, aggregate: usize) -> Proof {
         let counting = &self.aggregates[aggregate];
-        WeakVerdict::Aggregate {
+        Proof::Aggregate {
             reader: self.resolved.txn(counting.reader),
             nth: counting.nth,
+            ruled_out: Vec::new(),
         }
     }
 
-    fn choice(&self, choice: usize, cases: Vec<(VersionId, WeakVerdict)>) -> WeakVerdict {
+    fn choice(&self, choice: usize, cases: Vec<(VersionId, Proof)>) -> Proof {
         let choice = &self.choices[choice];
         let cases = cases.into_iter();
-        WeakVerdict::Choice {
+        Proof::Choice {
             reader: self.resolved.txn(choice.reader),
-            op: choice.op,
+            op: Some(choice.op),
             key: choice.key,
             cases: cases.map(|(it, why)| (self.writer(it), why)).collect(),
         }

@@ -2,47 +2,12 @@
 
 use kingsnake_history::model::{Act, Condition, KeyId, Predicate, Token, TxnId};
 
-use crate::certify::Meaning;
 use crate::story::Teller;
 use crate::verdict::Proof;
 use crate::words::Words;
 
 /// Of more possible results only some are told.
 const LISTED: usize = 4;
-
-/// What a condition or aggregate of a transaction, by its place among them, says of a row; or, without a row, what it returned.
-pub fn condition_words(
-    meaning: &Meaning<'_>,
-    txn: TxnId,
-    nth: usize,
-    key: Option<KeyId>,
-) -> Option<String> {
-    let predicate = meaning.history().predicates(txn).nth(nth)?;
-    let words = Words::new(meaning, &[txn]);
-    match (predicate.act, key) {
-        (Act::Aggregate { .. }, None) => Some(words.counted(txn, predicate)),
-        (Act::Aggregate { .. }, Some(key)) => {
-            let (asked, row) = (words.counted(txn, predicate), words.labels.key(key));
-            Some(format!("{asked}, for which it read row {row}"))
-        }
-        (_, key) => Some(words.asked(txn, predicate, key?)),
-    }
-}
-
-/// `T2 had set its c1 to 4`, of a row that a condition did not return.
-pub fn missed_row_words(
-    meaning: &Meaning<'_>,
-    (txn, nth): (TxnId, usize),
-    writer: TxnId,
-    key: KeyId,
-) -> Option<String> {
-    let predicate = meaning.history().predicates(txn).nth(nth)?;
-    if matches!(predicate.act, Act::Aggregate { .. }) {
-        return None;
-    }
-    let words = Words::new(meaning, &[txn, writer]);
-    Some(words.had_set(writer, predicate, key))
-}
 
 impl Words<'_> {
     /// `T5 asked for the sum of c1 over rows with c0 = 3 and was told 7`.
@@ -112,7 +77,7 @@ impl Teller<'_> {
                 Some(txn) => format!("as {} left it", self.words.labels.txn(*txn)),
             };
             self.say(depth, format!("It cannot have read row {row} {version}:"));
-            self.tell_source(reader, *key, *writer, proof, depth + 1);
+            self.tell_source((reader, None, *key), *writer, proof, depth + 1);
         }
         let is_ruled_out = |key, version| ruled_out.iter().any(|it| (it.0, it.1) == (key, version));
         let results = self.words.meaning.results(reader, nth, is_ruled_out);

@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 use super::name::{local_name, name_by};
 use crate::certify::Meaning;
 use crate::lattice;
+use crate::level::{Model, Spec};
 use crate::model::{History, Op, Status, TxnId};
 use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
 
@@ -128,7 +129,13 @@ impl<'m, 'h> Collector<'m, 'h> {
             return;
         }
         let example = Counterexample::Cyclic(Proof::Cycle(steps.clone()));
-        let short = name_by(self.meaning, &example).short;
+        // Classes are of cycles in one graph, whatever the level.
+        let spec = Spec {
+            model: Model::Ser,
+            session_order: true,
+            real_time: None,
+        };
+        let short = name_by(self.meaning, spec, &example).short;
         let class = cycle_class(self.meaning.history(), &steps);
         self.add_named(class, short, steps.clone());
         if short == "write skew" {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::assumed::shown_by;
-use super::sight::{Sight, sight};
 use super::words::list_showing;
 use crate::certify::Meaning;
+use crate::certify::weak::{Seen, why_seen};
+use crate::level::Spec;
 use crate::model::{KeyId, TxnId};
 use crate::verdict::{Counterexample, Fact, Proof, Step, StepReason, Visit};
 
@@ -21,10 +22,12 @@ pub(super) const LISTED: usize = 4;
 /// The transactions and keys that a counterexample is about, sorted.
 pub(super) fn involved(
     meaning: &Meaning<'_>,
+    spec: Spec,
     counterexample: &Counterexample,
 ) -> (Vec<TxnId>, Vec<KeyId>) {
     let mut cast = Cast {
         meaning,
+        spec,
         txns: BTreeSet::new(),
         keys: BTreeSet::new(),
     };
@@ -36,6 +39,7 @@ pub(super) fn involved(
 }
 struct Cast<'m, 'h> {
     meaning: &'m Meaning<'h>,
+    spec: Spec,
     txns: BTreeSet<TxnId>,
     keys: BTreeSet<KeyId>,
 }
@@ -112,8 +116,16 @@ impl Cast<'_, '_> {
             StepReason::Vis { reader, key } => {
                 self.keys.insert(key);
                 self.txns.insert(reader);
-                if let Sight::Through(via) = sight(self.meaning, reader, from) {
-                    self.keys.insert(via);
+                let read = (key, step.read_instead());
+                match why_seen(self.meaning, self.spec, reader, read, from) {
+                    Some(Seen::Through(via)) => {
+                        self.keys.insert(via);
+                    }
+                    Some(Seen::Path(path)) => {
+                        self.txns.extend(path.iter().map(|it| it.from));
+                        self.keys.extend(path.iter().filter_map(|it| it.key));
+                    }
+                    Some(Seen::Session) | None => {}
                 }
             }
             StepReason::Begin

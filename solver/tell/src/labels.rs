@@ -34,11 +34,6 @@ pub struct Labels<'h> {
 }
 
 impl<'h> Labels<'h> {
-    /// The history.
-    pub(super) fn history(&self) -> &'h History {
-        self.history
-    }
-
     /// Labels everything that these transactions touch.
     pub fn new(history: &'h History, txns: &[TxnId]) -> Self {
         let txn_names: BTreeSet<Token> = txns.iter().map(|&txn| history.txn_token(txn)).collect();

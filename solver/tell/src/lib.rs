@@ -7,7 +7,6 @@ mod advice;
 mod aggregates;
 mod anomalies;
 mod assumed;
-mod commits;
 mod conditions;
 mod direct;
 mod findings;
@@ -16,17 +15,14 @@ mod labels;
 mod name;
 mod notes;
 mod noticed;
-mod sight;
 mod story;
 mod words;
 
 pub use advice::{LINEARIZABLE, causes, definition, pl_definition};
-pub use aggregates::{condition_words, missed_row_words};
 pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
-pub use commits::{CommitStory, commit_story};
 pub use findings::changed_by;
 pub use labels::Labels;
-pub use name::{AnomalyName, impossible_result, local_name, name, name_by};
+pub use name::{AnomalyName, local_name, name, name_by};
 pub use notes::{beside, meanwhile};
 pub use story::{Story, StoryLine, story, story_by};
 

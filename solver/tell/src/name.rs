@@ -3,9 +3,9 @@
 //! Adya, *Weak Consistency* (1999); Terry et al. for the session guarantees; Elle for the session and real-time variants.
 
 use super::direct::direct_order;
-use super::sight::{Sight, sight};
 use crate::certify::Meaning;
-use crate::level::Model;
+use crate::certify::weak::{Seen, why_seen};
+use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, Op, TxnId, ValueId};
 use crate::verdict::{Counterexample, LocalAnomaly, Proof, Split, Step, StepReason};
 
@@ -26,11 +26,6 @@ const IMPOSSIBLE_RESULT: AnomalyName = AnomalyName {
     about: "A transaction was given the result of an aggregate that no versions of the rows, read together, can have given.",
 };
 
-/// The name of an aggregate whose result no versions give.
-pub fn impossible_result() -> AnomalyName {
-    IMPOSSIBLE_RESULT
-}
-
 /// A row that a transaction found by one question and not by another.
 const FLEETING_ROW: AnomalyName = AnomalyName {
     short: PHANTOM,
@@ -49,13 +44,13 @@ pub struct AnomalyName {
     pub about: &'static str,
 }
 
-/// Names a counterexample.
-pub fn name(history: &History, counterexample: &Counterexample) -> AnomalyName {
-    name_by(&Meaning::of(history), counterexample)
+/// Names a counterexample to a level.
+pub fn name(history: &History, spec: Spec, counterexample: &Counterexample) -> AnomalyName {
+    name_by(&Meaning::of(history), spec, counterexample)
 }
 
 /// Names a counterexample of a history whose meaning has been read.
-pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> AnomalyName {
+pub fn name_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> AnomalyName {
     match counterexample {
         Counterexample::Local(findings) => {
             let first = findings.first().map(|finding| finding.anomaly);
@@ -64,7 +59,7 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
         Counterexample::Cyclic(proof) => {
             let names = leaves(proof)
                 .into_iter()
-                .map(|steps| Shape::of(steps).name(meaning));
+                .map(|steps| Shape::of(steps).name(meaning, spec));
             let mut names: Vec<AnomalyName> = names.collect();
             // Whatever the case, the history shows at least the mildest of the phenomena.
             names.sort_by_key(|name| severity(name.adya.unwrap_or("")));
@@ -75,7 +70,7 @@ pub fn name_by(meaning: &Meaning<'_>, counterexample: &Counterexample) -> Anomal
         Counterexample::EitherWay {
             lost, took_effect, ..
         } => {
-            let [one, other] = [lost, took_effect].map(|case| name_by(meaning, case));
+            let [one, other] = [lost, took_effect].map(|case| name_by(meaning, spec, case));
             let rank = |name: &AnomalyName| severity(name.adya.unwrap_or(""));
             if rank(&one) >= rank(&other) {
                 one
@@ -247,13 +242,13 @@ impl Shape {
         (class, suffix)
     }
 
-    fn name(&self, meaning: &Meaning<'_>) -> AnomalyName {
+    fn name(&self, meaning: &Meaning<'_>, spec: Spec) -> AnomalyName {
         let missed = self.steps.iter().find_map(|step| match step.reason {
-            StepReason::Vis { reader, .. } => Some((reader, step.from.txn)),
+            StepReason::Vis { reader, key } => Some((reader, key, step)),
             _ => None,
         });
-        if let Some((reader, seen)) = missed {
-            return missed_name(meaning, reader, seen);
+        if let Some((reader, key, step)) = missed {
+            return missed_name(meaning, spec, (reader, key), step);
         }
         let (class, suffix) = self.class();
         let plain = cycle_name(class, suffix);
@@ -433,22 +428,37 @@ fn kind(step: &Step) -> StepKind {
 }
 
 /// What a cycle is called in which a weak transaction missed what it saw; after Plume's patterns.
-fn missed_name(meaning: &Meaning<'_>, reader: TxnId, seen: TxnId) -> AnomalyName {
-    let is_rc = matches!(meaning.history().model(reader), Model::Rc | Model::RcSo);
-    let (short, about) = match sight(meaning, reader, seen) {
-        Sight::Through(_) if is_rc => (
+fn missed_name(
+    meaning: &Meaning<'_>,
+    spec: Spec,
+    (reader, key): (TxnId, KeyId),
+    step: &Step,
+) -> AnomalyName {
+    let model = spec.model_of(meaning.history(), reader);
+    let is_rc = matches!(model, Model::Rc | Model::RcSo);
+    let seen = why_seen(
+        meaning,
+        spec,
+        reader,
+        (key, step.read_instead()),
+        step.from.txn,
+    );
+    // What was seen by the reads of a case is seen through a key.
+    let seen = seen.unwrap_or(Seen::Through(key));
+    let (short, about) = match seen {
+        Seen::Through(_) if is_rc => (
             "non-monotonic read",
             "A transaction saw one write of another and then missed another one.",
         ),
-        Sight::Through(_) => (
+        Seen::Through(_) => (
             "fractured read",
             "A transaction saw one write of another and missed another one.",
         ),
-        Sight::Session => (
+        Seen::Session => (
             "a session that forgets its past",
             "A transaction missed what came before it in its session.",
         ),
-        Sight::Past => (
+        Seen::Path(_) => (
             "causality violation",
             "A transaction missed what had happened before it.",
         ),

@@ -66,17 +66,15 @@ pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> 
 /// Tells a counterexample of a history whose meaning has been read.
 pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Story {
     let history = meaning.history();
-    let name = name_by(meaning, counterexample);
-    let (mut txns, keys) = involved(meaning, counterexample);
+    let name = name_by(meaning, spec, counterexample);
+    let (mut txns, keys) = involved(meaning, spec, counterexample);
     txns.truncate(MOST_TXNS);
     let mut teller = Teller {
         is_parallel: spec.model == Model::Psi,
-        words: Words::new(meaning, &txns),
+        words: Words::new(meaning, spec, &txns),
         lines: Vec::new(),
         cases: Vec::new(),
     };
-    teller.words.real_time = spec.real_time;
-    teller.words.is_mixed = spec.model == Model::Mixed;
     match counterexample {
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
@@ -287,7 +285,7 @@ impl Teller<'_> {
             [(writer, rest)] => {
                 let text = format!("{seen}, which can only be from {}.", name(*writer));
                 self.say(depth, text);
-                self.tell_source(reader, key, *writer, rest, depth);
+                self.tell_source((reader, op, key), *writer, rest, depth);
                 return;
             }
             _ => {}
@@ -299,22 +297,30 @@ impl Teller<'_> {
             let word = if at == 0 { "If" } else { "Or if" };
             let text = format!("{word} it was from {}:", names[at]);
             self.say(depth, text);
-            self.tell_source(reader, key, *writer, rest, depth + 1);
+            self.tell_source((reader, op, key), *writer, rest, depth + 1);
         }
     }
 
     /// Tells the case that a transaction read a key from another.
     pub(super) fn tell_source(
         &mut self,
-        reader: TxnId,
-        key: KeyId,
+        (reader, op, key): (TxnId, Option<usize>, KeyId),
         writer: Option<TxnId>,
         rest: &Proof,
         depth: usize,
     ) {
-        let before = self.words.meaning.assume(reader, key, Some(writer));
+        let meaning = self.words.meaning;
+        if let Some(op) = op {
+            let read = (reader, op, key);
+            let before = meaning.assumed_read(read);
+            meaning.assume_read(read, Some(writer));
+            self.tell(rest, depth);
+            meaning.assume_read(read, before);
+            return;
+        }
+        let before = meaning.assume(reader, key, Some(writer));
         self.tell(rest, depth);
-        self.words.meaning.assume(reader, key, before);
+        meaning.assume(reader, key, before);
     }
 
     fn tell_split(

@@ -3,9 +3,9 @@
 use super::assumed::shown_by;
 use super::involved::LISTED;
 use super::labels::{INITIAL, Labels};
-use super::sight::{Sight, sight};
 use crate::certify::Meaning;
-use crate::level::{RealTime, Times};
+use crate::certify::weak::{PathStep, Seen, why_seen};
+use crate::level::{Model, RealTime, Spec, Times};
 use crate::model::{History, KeyId, Op, OrderSource, Status, TxnId, ValueId};
 use crate::verdict::{Fact, Moment, Step, StepReason};
 
@@ -15,10 +15,8 @@ pub(super) struct Words<'h> {
     pub(super) labels: Labels<'h>,
     /// What the operations say.
     pub(super) meaning: &'h Meaning<'h>,
-    /// How the clock counts.
-    pub(super) real_time: Option<RealTime>,
-    /// Whether transactions have levels of their own, which are told.
-    pub(super) is_mixed: bool,
+    /// What is violated.
+    spec: Spec,
     history: &'h History,
 }
 
@@ -37,13 +35,12 @@ pub(super) struct Case {
 
 impl<'h> Words<'h> {
     /// Words about these transactions.
-    pub(super) fn new(meaning: &'h Meaning<'h>, txns: &[TxnId]) -> Self {
+    pub(super) fn new(meaning: &'h Meaning<'h>, spec: Spec, txns: &[TxnId]) -> Self {
         let history = meaning.history();
         Words {
             labels: Labels::new(history, txns),
             meaning,
-            real_time: None,
-            is_mixed: false,
+            spec,
             history,
         }
     }
@@ -109,10 +106,16 @@ impl<'h> Words<'h> {
     /// That a transaction saw another, and so must not have missed its write of a key.
     fn missed(&self, reader: TxnId, key: KeyId, seen: TxnId, read: Option<TxnId>) -> String {
         let (who, other) = (self.labels.txn(reader), self.labels.txn(seen));
-        let saw = match sight(self.meaning, reader, seen) {
-            Sight::Through(via) => format!("{who} saw {other} through {}", self.labels.key(via)),
-            Sight::Session => format!("{who} came after {other} in their session"),
-            Sight::Past => format!("{other} happened before {who}"),
+        let saw = match why_seen(self.meaning, self.spec, reader, (key, read), seen) {
+            Some(Seen::Through(via)) => {
+                format!("{who} saw {other} through {}", self.labels.key(via))
+            }
+            Some(Seen::Session) => format!("{who} came after {other} in their session"),
+            Some(Seen::Path(path)) => {
+                let steps: Vec<String> = path.iter().map(|step| self.path_step(step)).collect();
+                format!("{other} happened before {who} ({})", steps.join(", "))
+            }
+            None => format!("{who} saw {other}"),
         };
         let key = self.labels.key(key);
         let source = read.map_or_else(
@@ -120,6 +123,14 @@ impl<'h> Words<'h> {
             |read| format!("{}, which must have committed later", self.labels.txn(read)),
         );
         format!("{saw}, so {who} must not miss {other}'s {key}; yet it read {key} from {source}")
+    }
+
+    fn path_step(&self, step: &PathStep) -> String {
+        let (from, to) = (self.labels.txn(step.from), self.labels.txn(step.to));
+        match step.key {
+            None => format!("{from}, then {to} in one session"),
+            Some(key) => format!("{to} read {from}'s {}", self.labels.key(key)),
+        }
     }
 
     fn operations_say(&self, step: &Step, cases: &[Case]) -> String {
@@ -137,9 +148,7 @@ impl<'h> Words<'h> {
                 let name = edges.get(edge as usize).map_or("", |it| it.name.as_str());
                 format!("{a} came before {b}, by the given order {name}")
             }
-            StepReason::Vis { reader, key } => {
-                self.missed(reader, key, from, Some(to).filter(|&to| to != from))
-            }
+            StepReason::Vis { reader, key } => self.missed(reader, key, from, step.read_instead()),
             StepReason::Wr { key, value } => self.read_from(from, to, key, value),
             StepReason::Ww { key, fact } => {
                 if fact == Fact::Run && self.is_rival(key, from, to) {
@@ -192,6 +201,7 @@ impl<'h> Words<'h> {
         let (a, b) = (self.labels.txn(from.txn), self.labels.txn(to.txn));
         let [over, next] = [from.txn, to.txn].map(|txn| self.history.interval(txn));
         let exact = self
+            .spec
             .real_time
             .is_some_and(|it| it.times == Times::Exact && from.moment != Moment::Whole);
         // Where times are bounds, only the end of one transaction and the start of the other tell anything.
@@ -203,7 +213,7 @@ impl<'h> Words<'h> {
             Moment::Commit if exact && next.commit != i64::MAX => ("committed", next.commit),
             _ => ("began", next.begin),
         };
-        let margin = match self.real_time {
+        let margin = match self.spec.real_time {
             Some(RealTime { drift, .. }) if drift > 0 => {
                 let gap = i128::from(later) - i128::from(when);
                 format!(", {gap} ns later, and clocks disagree by at most {drift} ns")
@@ -525,7 +535,7 @@ impl<'h> Words<'h> {
             Status::Aborted => ", aborted",
             Status::Unknown => ", end unknown",
         };
-        let level = if self.is_mixed {
+        let level = if self.spec.model == Model::Mixed {
             format!(", at {}", self.history.model(txn).name())
         } else {
             String::new()

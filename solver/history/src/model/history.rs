@@ -282,6 +282,16 @@ impl History {
         }
     }
 
+    /// What a transaction wrote or appended last to a key.
+    pub fn last_written(&self, txn: TxnId, key: KeyId) -> Option<ValueId> {
+        let ops = self.ops(txn).iter().rev();
+        ops.filter(|op| op.key() == Some(key))
+            .find_map(|&op| match op {
+                Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
+                Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => None,
+            })
+    }
+
     /// The number of range queries.
     pub fn n_ranges(&self) -> usize {
         self.ranges.len()

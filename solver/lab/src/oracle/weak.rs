@@ -6,9 +6,8 @@
 //! a read can have and every subset of the transactions of unknown end is tried.
 
 use super::spans;
-use kingsnake_history::level::Model;
+use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, Status, Token, TxnId, ValueId};
-use kingsnake_history::weak::WeakSpec;
 use petgraph::algo::has_path_connecting;
 use petgraph::graphmap::DiGraphMap;
 
@@ -22,8 +21,8 @@ const MAX_WAYS: usize = 3_000;
 pub(crate) type Read = (usize, KeyId, Option<TxnId>);
 
 /// Whether a history satisfies a weak level; `None` if it is too large, or not of registers alone.
-pub fn holds(history: &History, spec: WeakSpec) -> Option<bool> {
-    holds_each(history, spec.session_order, &|_| spec.level.into())
+pub fn holds(history: &History, spec: Spec) -> Option<bool> {
+    holds_each(history, spec.session_order, &|_| spec.model)
 }
 
 /// Whether a history satisfies the level of each of its transactions; `None` as [`holds`] says.

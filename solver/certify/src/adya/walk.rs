@@ -6,9 +6,9 @@
 use kingsnake_history::adya::PlLevel;
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
 
+use super::reading::{Reading, View};
+use super::window::Window;
 use crate::Refusal;
-use crate::adya_reading::{Reading, View};
-use crate::adya_window::Window;
 use crate::conditions::Conditions;
 use crate::standing::Standing;
 

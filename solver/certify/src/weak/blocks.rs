@@ -4,7 +4,7 @@
 //! Without session order a past is a set of transactions, and all pasts together grow with the square of the history. So an order
 //! is walked once for each block of it, and only what each past has of that block is kept, as bits.
 
-use super::weak_writers::KeyWriters;
+use super::writers::KeyWriters;
 use kingsnake_history::model::KeyId;
 
 /// How many words of bits a past has for a block.

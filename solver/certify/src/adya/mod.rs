@@ -1,5 +1,9 @@
 //! Checks refutations on a given certificate again: that findings, mismatches and the steps of a cycle are there.
 
+mod reading;
+mod walk;
+mod window;
+
 use kingsnake_history::adya::{
     AdyaStep, Dependency, DependencyReason, Difference, Mismatch, Phenomenon, PlLevel, Refutation,
 };
@@ -7,10 +11,11 @@ use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 use crate::Refusal;
-use crate::adya_reading::Reading;
 use crate::graphs::is_cycle;
+use reading::Reading;
 
-pub use crate::adya_walk::check_order;
+pub(crate) use reading::count;
+pub use walk::check_order;
 
 /// Makes sure that a refutation holds.
 pub fn check_refutation(

@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::assumed::{check_edges, check_keys};
-use super::weak::Replay;
+use super::Replay;
+use crate::assumed::{check_edges, check_keys};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 
 /// What transactions append to a key, one after the other.

@@ -5,16 +5,15 @@
 
 use std::ops::Range;
 
-use super::Refusal;
-use super::meaning::Meaning;
-use super::weak::{MAX_BETWEEN, places};
-use super::weak_orders::check_lists;
-use super::weak_past::Pasts;
-use super::weak_reads::{Wary, externals};
-use super::weak_writers::KeyWriters;
+use super::orders::check_lists;
+use super::past::Pasts;
+use super::reads::{Wary, externals};
+use super::writers::KeyWriters;
+use super::{MAX_BETWEEN, places};
+use crate::Refusal;
+use crate::meaning::Meaning;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, SessionId, Status, TxnId};
-use kingsnake_history::weak::WeakSpec;
 
 /// Histories of fewer operations than this are checked on one core.
 const ALONE: usize = 20_000;
@@ -96,8 +95,9 @@ pub struct Prepared<'h> {
 }
 
 impl<'h> Prepared<'h> {
-    /// Reads a history; `None` if it is not plain: ends are unknown, reads uncertain, or there is more than reads and writes of keys.
-    pub fn of(history: &'h History, spec: WeakSpec) -> Option<Self> {
+    /// Reads a history; `None` if it is not plain (ends are unknown, reads uncertain, or there is more than reads and writes of keys), or
+    /// the level not one of all transactions.
+    pub fn of(history: &'h History, spec: Spec) -> Option<Self> {
         let mut txns = history.txns();
         let is_plain = history.n_ranges() == 0
             && history.n_predicates() == 0
@@ -105,13 +105,8 @@ impl<'h> Prepared<'h> {
             && history.key_assumptions().is_empty()
             && history.given_edges().is_empty()
             && !txns.any(|txn| history.status(txn) == Status::Unknown);
-        let spec = Spec {
-            model: spec.level.into(),
-            session_order: spec.session_order,
-            real_time: None,
-        };
         let is_cc = spec.model == Model::Cc;
-        if !is_plain || is_cc && !spec.session_order {
+        if !is_plain || !spec.model.is_weak() || is_cc && !spec.session_order {
             return None;
         }
         let reads = reads(&Meaning::of(history))?;
@@ -139,10 +134,14 @@ impl<'h> Prepared<'h> {
 
     /// The same by rules that may be mistaken.
     pub fn replay_by(&self, rules: impl ReplayRules, order: &[TxnId]) -> Result<(), Refusal> {
-        self.check(rules, order).map_err(Refusal::Order)
+        self.check_by(rules, order).map_err(Refusal::Order)
     }
 
-    fn check(&self, rules: impl ReplayRules, order: &[TxnId]) -> Result<(), String> {
+    pub(super) fn check(&self, order: &[TxnId]) -> Result<(), String> {
+        self.check_by(ExactReplay, order)
+    }
+
+    fn check_by(&self, rules: impl ReplayRules, order: &[TxnId]) -> Result<(), String> {
         let counts = |txn: TxnId| self.history.status(txn) == Status::Committed;
         let place = places(self.history, counts, self.spec, order)?;
         let by_place = self

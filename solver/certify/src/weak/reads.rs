@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::conditions::{Look, is_read_by, look, returned};
-use super::meaning::{Meaning, Version};
-use super::rows::{Sight, covers, sight};
-use super::sorted::SortedKeys;
+use crate::conditions::{Look, is_read_by, look, returned};
+use crate::meaning::{Meaning, Version};
+use crate::rows::{Sight, covers, sight};
+use crate::sorted::SortedKeys;
 use kingsnake_history::model::{
     Act, History, KeyId, Op, Predicate, RangeQuery, Statements, TxnId, ValueId,
 };
@@ -41,19 +41,19 @@ impl Absent<'_> {
 }
 
 /// The keys whose absence needs a look.
-pub(super) struct Wary<'h> {
+pub(crate) struct Wary<'h> {
     history: &'h History,
     keys: SortedKeys<'h>,
 }
 
 impl<'h> Wary<'h> {
     /// Those of them that a query asks for.
-    pub(super) fn within(&self, query: RangeQuery<'h>) -> Vec<KeyId> {
+    pub(crate) fn within(&self, query: RangeQuery<'h>) -> Vec<KeyId> {
         self.keys.within(query).collect()
     }
 
     /// The keys that were there before any transaction, or that somebody deleted.
-    pub(super) fn of(meaning: &Meaning<'h>) -> Self {
+    pub(crate) fn of(meaning: &Meaning<'h>) -> Self {
         let history = meaning.history();
         let mut keys = SortedKeys::new(history);
         if history.n_ranges() > 0 {
@@ -67,7 +67,7 @@ impl<'h> Wary<'h> {
     }
 
     /// Whether a key is one of them.
-    pub(super) fn contains(&self, key: KeyId) -> bool {
+    pub(crate) fn contains(&self, key: KeyId) -> bool {
         self.keys.contains(key)
     }
 }

@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::meaning::Version;
-use super::sorted::SortedKeys;
-use super::weak::Replay;
-use super::weak_reads::{Absent, External};
+use super::Replay;
+use super::reads::{Absent, External};
+use crate::meaning::Version;
+use crate::sorted::SortedKeys;
 use kingsnake_history::level::Model;
 use kingsnake_history::model::{History, KeyId, SessionId, TxnId};
 

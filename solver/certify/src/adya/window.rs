@@ -5,7 +5,7 @@
 
 use kingsnake_history::model::{KeyId, Snapshot, TxnId};
 
-use crate::adya_reading::{Reading, View};
+use super::reading::{Reading, View};
 
 pub(crate) struct Window {
     times: Option<Sides>,

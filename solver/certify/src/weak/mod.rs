@@ -5,59 +5,64 @@
 //! orders that checks find, and where they are many, they are looked up session by session. A range query that found keys as they were
 //! before any transaction must have seen no writer of any.
 
+mod absents;
+mod blocks;
+mod orders;
+mod past;
+pub mod plain;
+pub(crate) mod reads;
+mod sees;
+mod writers;
+
+pub use sees::{PathStep, Seen, why_seen};
+pub(crate) use sees::{reads_from, sees};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Refusal;
-use super::meaning::{Meaning, Version};
-use super::sorted::SortedKeys;
-use super::weak_absents::PastKeys;
-use super::weak_blocks::{Blocks, PlacedRead};
-use super::weak_orders::check_lists;
-use super::weak_past::Pasts;
-use super::weak_plain::Prepared;
-use super::weak_reads::{External, ReadsOf, Wary, externals, repeatable_externals};
-use super::weak_writers::KeyWriters;
+use crate::Refusal;
+use crate::meaning::{Meaning, Version};
+use crate::sorted::SortedKeys;
+use absents::PastKeys;
+use blocks::{Blocks, PlacedRead};
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Status, TxnId};
-use kingsnake_history::weak::{OperationSource, WeakSpec};
+use kingsnake_history::verdict::OperationSource;
+use orders::check_lists;
+use past::Pasts;
+use plain::Prepared;
+use reads::{External, ReadsOf, Wary, externals, repeatable_externals};
+use writers::KeyWriters;
 
 /// How many writers of a key are looked at one by one before they are looked up session by session.
-pub(super) const MAX_BETWEEN: usize = 32;
+const MAX_BETWEEN: usize = 32;
 
-/// Checks that an order of commits explains the history at a weak level, where the reads that several transactions can explain are of
-/// these sources.
-pub fn replay(
+/// Checks that an order of commits gives the reads of every weak transaction, and of every transaction at parallel snapshot isolation,
+/// what they may see, where reads that several can explain are of these sources.
+pub(crate) fn replay(
     history: &History,
-    spec: WeakSpec,
+    spec: Spec,
     order: &[TxnId],
     sources: &[OperationSource],
-) -> Result<(), Refusal> {
+) -> Result<(), String> {
     if sources.is_empty()
         && let Some(prepared) = Prepared::of(history, spec)
     {
-        return prepared.replay(order);
+        return prepared.check(order);
     }
-    replay_in_order(history, spec, order, sources)
+    replay_by_turns(history, spec, order, sources)
 }
 
 /// The same, one transaction after the other, whatever the history holds.
 pub fn replay_in_order(
     history: &History,
-    spec: WeakSpec,
+    spec: Spec,
     order: &[TxnId],
     sources: &[OperationSource],
 ) -> Result<(), Refusal> {
-    let spec = Spec {
-        model: spec.level.into(),
-        session_order: spec.session_order,
-        real_time: None,
-    };
-    replay_from(history, spec, order, sources).map_err(Refusal::Order)
+    replay_by_turns(history, spec, order, sources).map_err(Refusal::Order)
 }
 
-/// Checks that an order of commits gives the reads of every weak transaction, and of every transaction at parallel snapshot isolation,
-/// what they may see, where reads that several can explain are of these sources.
-pub(super) fn replay_from(
+fn replay_by_turns(
     history: &History,
     spec: Spec,
     order: &[TxnId],
@@ -143,7 +148,7 @@ fn replay_settled(
 }
 
 /// The place of each transaction in an order, from 1; 0 for one that is not there.
-pub(super) fn places(
+fn places(
     history: &History,
     counts: impl Fn(TxnId) -> bool,
     spec: Spec,
@@ -183,18 +188,18 @@ pub(super) fn places(
 const NOBODY: u32 = u32::MAX;
 
 /// A replay under way.
-pub(super) struct Replay<'h> {
-    pub(super) history: &'h History,
-    pub(super) spec: Spec,
-    pub(super) order: &'h [TxnId],
-    pub(super) meaning: Meaning<'h>,
-    pub(super) place: Vec<u32>,
+struct Replay<'h> {
+    history: &'h History,
+    spec: Spec,
+    order: &'h [TxnId],
+    meaning: Meaning<'h>,
+    place: Vec<u32>,
     /// The places of the writers of each key.
-    pub(super) writers: KeyWriters,
+    writers: KeyWriters,
     /// The writers of each key by their numbers, session by session; made when they are asked for.
     by_number: Option<KeyWriters>,
     /// For causal consistency and parallel snapshot isolation.
-    pub(super) pasts: Option<Pasts<'h>>,
+    pasts: Option<Pasts<'h>>,
     /// In their place where sessions have no order, so that pasts are sets.
     blocks: Option<Blocks>,
     /// For parallel snapshot isolation, the last writer of each key so far.
@@ -205,14 +210,14 @@ pub(super) struct Replay<'h> {
     seen_by: Vec<u32>,
     sources: Vec<TxnId>,
     /// Where range queries ask for them: the keys that each session wrote so far.
-    pub(super) sessions: Vec<SortedKeys<'h>>,
+    sessions: Vec<SortedKeys<'h>>,
     /// And, for causal consistency, the keys in the past of each session so far.
-    pub(super) past_keys: FxHashMap<usize, PastKeys<'h>>,
-    pub(super) wary: Wary<'h>,
+    past_keys: FxHashMap<usize, PastKeys<'h>>,
+    wary: Wary<'h>,
 }
 
 impl Replay<'_> {
-    pub(super) fn name(&self, txn: TxnId) -> String {
+    fn name(&self, txn: TxnId) -> String {
         format!("transaction {}", self.history.txn_name(txn))
     }
 
