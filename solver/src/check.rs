@@ -10,12 +10,12 @@ use crate::level::{Model, Spec};
 use crate::model::History;
 use crate::phases::{self, Check, Decided, Exit, Stop};
 use crate::progress::Progress;
-use crate::proposals;
 use crate::prune::Device;
 use crate::psi;
 use crate::relate::Polygraph;
 pub use crate::report::{CheckError, CheckStats, Decider, Report};
 use crate::shared::Shared;
+use crate::sight;
 pub use crate::techniques::Techniques;
 use crate::uncertain::{self, Attention};
 use crate::unreturned;
@@ -132,8 +132,8 @@ fn settle(
     engines: Engines<'_>,
     context: &mut Context<'_>,
 ) -> Result<(Decider, Certificate), Exit> {
-    if phases::needs_proposals(check, polygraph.resolved()) {
-        return proposals::settle(check, polygraph.resolved(), engines, context);
+    if phases::needs_sight(check, polygraph.resolved()) {
+        return sight::settle(check, polygraph.resolved(), engines.backend, context);
     }
     let mut polygraph = polygraph;
     if check.spec.model == Model::Mixed && !polygraph.resolved().reads().choices().is_empty() {

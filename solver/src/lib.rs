@@ -10,22 +10,20 @@ mod agreement;
 #[cfg(test)]
 mod assumptions;
 pub mod auto;
-mod cases;
 pub mod check;
 mod context;
 mod either_way;
 mod expected;
-mod guess;
 pub mod linearizable;
 #[cfg(test)]
 mod mixed;
 #[cfg(test)]
 mod mutants;
 pub mod phases;
-mod proposals;
 mod psi;
 mod report;
 pub mod shared;
+mod sight;
 mod techniques;
 pub mod tight;
 mod uncertain;

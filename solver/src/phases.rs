@@ -168,8 +168,8 @@ fn note_graph(polygraph: &Polygraph, context: &mut Context<'_>) {
     stats.n_pairs = polygraph.runs().n_pairs();
 }
 
-/// Whether what reads can have been of is proposed to the level's engine, which needs to know it; else it is part of the question.
-pub(crate) fn needs_proposals(check: &Check<'_>, resolved: &Resolved) -> bool {
+/// Whether what others see depends on what reads can have been of, or an order does not tell it (`sight`).
+pub(crate) fn needs_sight(check: &Check<'_>, resolved: &Resolved) -> bool {
     let is_certain = n_uncertain(resolved) == 0 && check.history.n_predicates() == 0;
     !is_certain
         && match check.spec.model {
@@ -202,10 +202,10 @@ fn reads_newest(history: &History, resolved: &Resolved) -> bool {
     !has_causal && !asked.any(|it| is_weak(it.0)) && !weak.any(is_open)
 }
 
-/// Uncertain reads and conditions over rows are a question only where the level needs no proposals.
+/// Uncertain reads and conditions over rows are one question only where an order tells what was read.
 fn expect_question(check: &Check<'_>, polygraph: &Polygraph) -> Result<(), Exit> {
     let resolved = polygraph.resolved();
-    if needs_proposals(check, resolved) {
+    if needs_sight(check, resolved) {
         let n_reads = n_uncertain(resolved);
         return Err(ResolveError::Uncertain { n_reads }.into());
     }

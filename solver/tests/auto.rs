@@ -155,6 +155,6 @@ fn conditions_and_aggregates_are_answered_at_every_level() {
             }
         }
     }
-    println!("{counts:?} violated and satisfied, {n_proposed} by proposals");
+    println!("{counts:?} violated and satisfied, {n_proposed} by searching reads");
     assert!(counts[0] > 500 && counts[1] > 500 && n_proposed > 100);
 }

@@ -11,18 +11,18 @@ mod tests;
 mod ways;
 
 use known::Known;
-use rustc_hash::FxHashMap;
-use search::Found;
+pub(crate) use search::{Blamed, Found, ReadChoice, ReadChoices};
 
 use crate::budget::{Budget, StopReason};
 use crate::context::Context;
 use crate::decide::Backend;
 use crate::level::{Model, Spec};
-use crate::phases::{self, Check, Exit, Refuted};
+use crate::model::History;
+use crate::phases::{self, Check, Exit, Refuted, Stop};
 use crate::progress::Phase;
 use crate::relate::Polygraph;
 use crate::report::Decider;
-use crate::verdict::{Moment, Point};
+use crate::verdict::{Moment, Point, Proof};
 use kingsnake_graph::reach::Reach;
 use kingsnake_refute::NoProof;
 
@@ -50,15 +50,15 @@ pub(crate) fn settle(
     let budget = context.budget;
     let scene = Scene { check, budget };
     let mut known = Known::new(polygraph, budget)?;
-    let (mut decider, mut blamed) = (Decider::Prune, FxHashMap::default());
+    let (mut decider, mut blamed) = (Decider::Prune, Blamed::default());
     if known.prune(check.techniques.prune_rounds, budget)? {
         context.stats.n_open = known.open.len();
         if !known.open.is_empty() {
             decider = Decider::Backend;
         }
         context.begin(Phase::Decide)?;
-        match search::search(&scene, &known, backend, context)? {
-            Found::Order(order) => {
+        match search::search(&scene, &known, &ReadChoices::default(), backend, context)? {
+            Found::Order(order, _) => {
                 let points = order.into_iter().filter_map(|it| polygraph.point(it));
                 return Ok((decider, points.collect()));
             }
@@ -66,12 +66,39 @@ pub(crate) fn settle(
         }
     }
     context.go_on(Phase::Explain);
-    let fresh = Known::new(polygraph, budget)?;
-    Err(match prove::prove(fresh, check.history, blamed, budget) {
+    Err(match prove(polygraph, check.history, blamed, budget) {
         Ok(proof) => Refuted::Proof(decider, proof).into(),
         Err(NoProof::Stopped(reason)) => reason.into(),
         Err(NoProof::NotFound) => Refuted::NoProof(decider).into(),
     })
+}
+
+/// Looks for an order where some reads are of one of several versions.
+pub(crate) fn ask(
+    check: &Check<'_>,
+    polygraph: &Polygraph,
+    choices: &ReadChoices<'_>,
+    backend: &mut dyn Backend,
+    context: &mut Context<'_>,
+) -> Result<Found, Stop> {
+    let budget = context.budget;
+    let scene = Scene { check, budget };
+    let mut known = Known::new(polygraph, budget)?;
+    if !known.prune(check.techniques.prune_rounds, budget)? {
+        return Ok(Found::No(Blamed::default()));
+    }
+    search::search(&scene, &known, choices, backend, context)
+}
+
+/// Proves that nothing explains what a graph says, given what stood in the way of a search.
+pub(crate) fn prove(
+    polygraph: &Polygraph,
+    history: &History,
+    blamed: Blamed,
+    budget: &Budget,
+) -> Result<Proof, NoProof> {
+    let fresh = Known::new(polygraph, budget)?;
+    prove::prove(fresh, history, blamed.pairs, budget)
 }
 
 /// Reachability in D, once what it forces is added; `None` where it contradicts itself.

@@ -6,11 +6,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Scene;
 use super::known::{Known, Pair};
 use crate::context::Context;
-use crate::decide::{Backend, Decision};
-use crate::phases::{self, Exit};
-use crate::prune::{Cyclic, Dag, PruneStats};
-use crate::relate::Edge;
+use crate::decide::{Backend, Decision, Side};
+use crate::phases::{self, Stop};
+use crate::prune::{Cyclic, Dag, PruneOptions, PruneStats, Variable};
+use crate::relate::{Edge, reasons};
 use crate::report::{CheckError, Decider};
+use crate::resolve::VersionId;
 use kingsnake_graph::prune::{Outcome, Pruned, prune};
 use kingsnake_graph::reach::{Reach, places};
 use kingsnake_graph::{Literal, Logic, Orders, Problem};
@@ -18,117 +19,261 @@ use kingsnake_graph::{Literal, Logic, Orders, Problem};
 /// How many clauses an order that is no answer gives at most.
 const CLAUSES: usize = 2_000;
 
-/// What the search found.
-pub(super) enum Found {
-    /// The nodes in an order of commits that explains the history.
-    Order(Vec<u32>),
-    /// There is none; how often each order of two runs stood in the way.
-    No(FxHashMap<Pair, usize>),
+/// States clauses over the variables of some choices, given the first of each.
+type StateClauses<'c> = dyn Fn(&mut Logic, &[u32]) + 'c;
+
+/// Reads that can have been of several versions, and what is said of them besides.
+#[derive(Default)]
+pub(crate) struct ReadChoices<'c> {
+    pub(crate) reads: Vec<ReadChoice>,
+    /// Clauses over the variables of the reads.
+    pub(crate) clauses: Option<&'c StateClauses<'c>>,
 }
 
-/// Orders that cannot all hold.
-type Conflict = Vec<Pair>;
+/// A read that can have been of several versions.
+pub(crate) struct ReadChoice {
+    /// The node that read.
+    pub(crate) reader: u32,
+    /// What it can have been of.
+    pub(crate) candidates: Vec<VersionId>,
+}
 
-/// Searches, given what is known.
+/// What the search found.
+pub(crate) enum Found {
+    /// The nodes in an order of commits that explains the history, and what each choice is of.
+    Order(Vec<u32>, Vec<VersionId>),
+    /// There is none.
+    No(Blamed),
+}
+
+/// What stood in the way of an order.
+#[derive(Default)]
+pub(crate) struct Blamed {
+    /// How often each order of two runs did.
+    pub(super) pairs: FxHashMap<Pair, usize>,
+    /// The choices that a core names.
+    pub(crate) choices: Vec<usize>,
+}
+
+/// What an edge or a conflict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Rest {
+    /// That one run comes before another.
+    Pair(Pair),
+    /// That a choice is of a version.
+    Read(usize, VersionId),
+}
+
+/// What cannot all hold.
+type Conflict = Vec<Rest>;
+
+/// Searches, given what is known and what reads can have been of.
 pub(super) fn search(
     scene: &Scene<'_>,
     known: &Known<'_>,
+    choices: &ReadChoices<'_>,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<Found, Exit> {
+) -> Result<Found, Stop> {
     let open: FxHashSet<Pair> = known.open.iter().copied().collect();
-    let mut blamed: FxHashMap<Pair, usize> = FxHashMap::default();
+    let mut blamed = Blamed::default();
     let mut conflicts: Vec<Conflict> = Vec::new();
     // The runs alone: rw edges are no part of D.
     let orders = known.orders().without_readers();
     loop {
         scene.budget.check()?;
-        let problem = problem(known, &orders, &conflicts);
-        let options = scene.check.techniques.prune_options();
-        let mut stats = PruneStats::default();
-        let (budget, progress) = (scene.budget, &mut *context.progress);
-        let outcome = prune(problem, options, &mut stats, budget, progress)?;
-        let Outcome::Pruned(pruned) = outcome else {
-            return Ok(Found::No(blamed));
+        let posed = Posed::new(known, &orders, choices, &conflicts);
+        let (nodes, held) = match posed.ask(choices, scene, backend, context)? {
+            Asked::Order(nodes, held) => (nodes, held),
+            Asked::Core(found) => {
+                blamed.choices = found;
+                return Ok(Found::No(blamed));
+            }
         };
-        let Some(order) = ask(&pruned, scene, backend, context)? else {
-            return Ok(Found::No(blamed));
-        };
-        let candidate = Candidate::new(known, &open, &order);
+        let candidate = Candidate::new(known, &open, choices, (&nodes, &held));
         let new = candidate.conflicts(scene)?;
         if new.is_empty() {
-            return Ok(Found::Order(order));
+            return Ok(Found::Order(nodes, held));
         }
         for conflict in new {
             if conflict.is_empty() {
                 return Ok(Found::No(blamed));
             }
-            for &pair in &conflict {
-                *blamed.entry(pair).or_default() += 1;
+            for rest in &conflict {
+                if let Rest::Pair(pair) = rest {
+                    *blamed.pairs.entry(*pair).or_default() += 1;
+                }
             }
             conflicts.push(conflict);
         }
     }
 }
 
-fn problem(known: &Known<'_>, orders: &Orders, conflicts: &[Conflict]) -> Problem {
-    let mut logic = Logic::default();
-    for conflict in conflicts {
-        let opposite = conflict.iter().map(|&(a, b)| Literal::Order(b, a));
-        logic.clause(&opposite.collect::<Vec<_>>());
-    }
-    Problem {
-        n_nodes: known.n_nodes(),
-        edges: known.edges().collect(),
-        orders: orders.clone(),
-        chains: known.chains().to_vec(),
-        logic,
-    }
+/// The question, and the first variable of each choice.
+struct Posed {
+    problem: Problem,
+    first: Vec<u32>,
 }
 
-/// An order of D and the clauses; `None` if there is none.
-fn ask(
-    pruned: &Pruned,
-    scene: &Scene<'_>,
-    backend: &mut dyn Backend,
-    context: &mut Context<'_>,
-) -> Result<Option<Vec<u32>>, Exit> {
-    let sides = if pruned.constraints.is_empty() {
-        Vec::new()
-    } else {
-        let progress = &mut *context.progress;
-        let decided = backend.decide(pruned.question(), scene.budget, progress);
-        let (decision, mut own) = decided.map_err(CheckError::from)?;
-        if let Some(earlier) = &context.stats.decide {
-            own.add_effort(earlier);
+/// What a back end says.
+enum Asked {
+    /// An order of D and the clauses, and what each choice is of.
+    Order(Vec<u32>, Vec<VersionId>),
+    /// The choices that cannot all be met.
+    Core(Vec<usize>),
+}
+
+impl Posed {
+    fn new(
+        known: &Known<'_>,
+        orders: &Orders,
+        choices: &ReadChoices<'_>,
+        conflicts: &[Conflict],
+    ) -> Self {
+        let mut logic = Logic::default();
+        let versions = known.polygraph().resolved().versions();
+        let mut first = Vec::with_capacity(choices.reads.len());
+        for choice in &choices.reads {
+            let variable = logic.choice(choice.candidates.len());
+            first.push(variable);
+            for (&version, variable) in choice.candidates.iter().zip(variable..) {
+                if !versions.is_initial(version) {
+                    let edge = Edge {
+                        from: versions.writer(version),
+                        to: choice.reader,
+                        reason: reasons::wr(version),
+                    };
+                    logic.guard(edge, &[Literal::Variable(variable, true)]);
+                }
+            }
         }
-        context.stats.decide = Some(own);
-        match decision {
-            Decision::Choices(sides) => sides,
-            Decision::Core(_) => return Ok(None),
-            Decision::Unknown(reason) => return Err(reason.into()),
+        if let Some(clauses) = choices.clauses {
+            clauses(&mut logic, &first);
         }
-    };
-    let order = pruned.order(&sides).map_err(|Cyclic| cyclic())?;
-    Ok(Some(order))
+        for conflict in conflicts {
+            let opposite = conflict.iter().map(|&rest| match rest {
+                Rest::Pair((a, b)) => Literal::Order(b, a),
+                Rest::Read(choice, version) => {
+                    let candidates = &choices.reads[choice].candidates;
+                    let at = candidates.binary_search(&version).unwrap_or(0);
+                    Literal::Variable(first[choice] + at as u32, false)
+                }
+            });
+            logic.clause(&opposite.collect::<Vec<_>>());
+        }
+        let problem = Problem {
+            n_nodes: known.n_nodes(),
+            edges: known.edges().collect(),
+            orders: orders.clone(),
+            chains: known.chains().to_vec(),
+            logic,
+        };
+        Posed { problem, first }
+    }
+
+    fn ask(
+        &self,
+        choices: &ReadChoices<'_>,
+        scene: &Scene<'_>,
+        backend: &mut dyn Backend,
+        context: &mut Context<'_>,
+    ) -> Result<Asked, Stop> {
+        let options = scene.check.techniques.prune_options();
+        let mut stats = PruneStats::default();
+        let (budget, progress) = (scene.budget, &mut *context.progress);
+        let outcome = prune(self.problem.clone(), options, &mut stats, budget, progress)?;
+        let pruned = match outcome {
+            Outcome::Pruned(pruned) => pruned,
+            Outcome::Contradiction(_) if choices.reads.is_empty() => {
+                return Ok(Asked::Core(Vec::new()));
+            }
+            Outcome::Contradiction(_) => {
+                // Which choices are to blame is asked of the back end.
+                let options = PruneOptions {
+                    rounds: Some(0),
+                    ..options
+                };
+                match prune(self.problem.clone(), options, &mut stats, budget, progress)? {
+                    Outcome::Pruned(pruned) => pruned,
+                    Outcome::Contradiction(_) => return Ok(Asked::Core(Vec::new())),
+                }
+            }
+        };
+        let sides = if pruned.constraints.is_empty() {
+            Vec::new()
+        } else {
+            let progress = &mut *context.progress;
+            let decided = backend.decide(pruned.question(), scene.budget, progress);
+            let (decision, mut own) = decided.map_err(CheckError::from)?;
+            if let Some(earlier) = &context.stats.decide {
+                own.add_effort(earlier);
+            }
+            context.stats.decide = Some(own);
+            match decision {
+                Decision::Choices(sides) => sides,
+                Decision::Core(core) => {
+                    return Ok(Asked::Core(self.blamed(choices, &pruned, &core)));
+                }
+                Decision::Unknown(reason) => return Err(reason.into()),
+            }
+        };
+        let order = pruned.order(&sides).map_err(|Cyclic| cyclic())?;
+        let holds = |variable: u32| match pruned.variables[variable as usize] {
+            Variable::Settled(value) => value,
+            Variable::Open(constraint) => sides[constraint as usize] == Side::Either,
+        };
+        let held = choices
+            .reads
+            .iter()
+            .zip(&self.first)
+            .map(|(choice, &first)| {
+                let mut candidates = choice.candidates.iter().zip(first..);
+                let held = candidates.find(|it| holds(it.1));
+                held.map_or(choice.candidates[0], |it| *it.0)
+            });
+        let held = held.collect();
+        Ok(Asked::Order(order, held))
+    }
+
+    /// The choices that a core names.
+    fn blamed(&self, choices: &ReadChoices<'_>, pruned: &Pruned, core: &[u32]) -> Vec<usize> {
+        let is_blamed = |variable: u32| match pruned.variables[variable as usize] {
+            Variable::Open(constraint) => core.contains(&constraint),
+            Variable::Settled(_) => false,
+        };
+        let reads = choices.reads.iter().zip(&self.first).enumerate();
+        let blamed = reads.filter(|(_, (choice, first))| {
+            let n = choice.candidates.len() as u32;
+            (**first..**first + n).any(is_blamed)
+        });
+        blamed.map(|it| it.0).collect()
+    }
 }
 
 fn cyclic() -> CheckError {
     phases::cyclic(Decider::Backend)
 }
 
-/// Orders of versions, as an order of commits gives them.
+/// Orders of versions, as an order of commits gives them, and what the choices are of.
 struct Candidate<'a> {
     known: &'a Known<'a>,
     open: &'a FxHashSet<Pair>,
+    choices: &'a ReadChoices<'a>,
+    held: &'a [VersionId],
+    place: Vec<u32>,
     /// Pairs of runs that follow each other.
     next: Vec<Pair>,
-    /// D: the edges from each node, each with the pair that it rests on, if it rests on one.
-    out: Vec<Vec<(u32, Option<Pair>)>>,
+    /// D: the edges from each node, each with what it rests on, if it rests on something.
+    out: Vec<Vec<(u32, Option<Rest>)>>,
 }
 
 impl<'a> Candidate<'a> {
-    fn new(known: &'a Known<'a>, open: &'a FxHashSet<Pair>, order: &[u32]) -> Self {
+    fn new(
+        known: &'a Known<'a>,
+        open: &'a FxHashSet<Pair>,
+        choices: &'a ReadChoices<'a>,
+        (order, held): (&[u32], &'a [VersionId]),
+    ) -> Self {
         let place = places(order);
         let orders = known.orders();
         let mut next = Vec::new();
@@ -143,18 +288,28 @@ impl<'a> Candidate<'a> {
         }
         for &(a, b) in &next {
             let (from, to) = (orders.run(a).last_commit, orders.run(b).install);
-            out[from as usize].push((to, Some((a, b))));
+            out[from as usize].push((to, Some(Rest::Pair((a, b)))));
+        }
+        let versions = known.polygraph().resolved().versions();
+        for (at, (choice, &version)) in choices.reads.iter().zip(held).enumerate() {
+            if !versions.is_initial(version) {
+                let from = versions.writer(version) as usize;
+                out[from].push((choice.reader, Some(Rest::Read(at, version))));
+            }
         }
         Candidate {
             known,
             open,
+            choices,
+            held,
+            place,
             next,
             out,
         }
     }
 
-    /// The rw edges that close a cycle, each as orders that cannot all hold.
-    fn conflicts(&self, scene: &Scene<'_>) -> Result<Vec<Conflict>, Exit> {
+    /// The rw edges that close a cycle, each as what cannot all hold.
+    fn conflicts(&self, scene: &Scene<'_>) -> Result<Vec<Conflict>, Stop> {
         let orders = self.known.orders();
         let n_nodes = self.out.len();
         let edges: Vec<Edge> = (0..n_nodes as u32)
@@ -177,8 +332,8 @@ impl<'a> Candidate<'a> {
             .filter(|&(from, to, _)| reach.reaches(to, from));
         let mut found = FxHashSet::default();
         let mut conflicts = Vec::new();
-        for (from, to, pair) in closing {
-            let conflict = self.conflict(from, to, pair);
+        let of_orders = closing.map(|(from, to, pair)| self.conflict(from, to, pair));
+        for conflict in of_orders.chain(self.overwritten(&reach)) {
             if found.insert(conflict.clone()) {
                 conflicts.push(conflict);
             }
@@ -189,39 +344,122 @@ impl<'a> Candidate<'a> {
         Ok(conflicts)
     }
 
-    /// What a path from one node to another and the order behind an rw edge rest on. Consecutive orders of one key are one.
+    /// The choices of versions that others overwrote before the reader, each as what cannot all hold.
+    fn overwritten<'s>(&'s self, reach: &'s Reach) -> impl Iterator<Item = Conflict> + 's {
+        let versions = self.known.polygraph().resolved().versions();
+        let choices = self.choices.reads.iter().zip(self.held).enumerate();
+        choices.flat_map(move |(at, (choice, &version))| {
+            let is_later = move |other: u32| {
+                versions.is_initial(version)
+                    || self.place[versions.writer(version) as usize] < self.place[other as usize]
+            };
+            let others = versions
+                .of_key(versions.key(version))
+                .skip(1)
+                .map(VersionId);
+            let others = others.filter(move |&it| {
+                let writer = versions.writer(it);
+                it != version
+                    && writer != choice.reader
+                    && is_later(writer)
+                    && reach.reaches(writer, choice.reader)
+            });
+            others.map(move |other| {
+                let mut rests = vec![Rest::Read(at, version)];
+                let runs = (self.run_of(version), self.run_of(other));
+                if let (Some(a), Some(b)) = runs
+                    && a != b
+                {
+                    rests.push(Rest::Pair((a, b)));
+                }
+                let path = self.path(versions.writer(other), choice.reader);
+                rests.extend(self.shortened(&path, None));
+                self.open_ones(rests)
+            })
+        })
+    }
+
+    /// The run of a version whose place among the others is to be settled.
+    fn run_of(&self, version: VersionId) -> Option<u32> {
+        let versions = self.known.polygraph().resolved().versions();
+        let orders = self.known.orders();
+        let mut head = version;
+        loop {
+            let before = versions
+                .predecessor(head)
+                .filter(|&it| versions.successor(it) == Some(head) && it != version);
+            let runs = orders.range(orders.place(versions.key(version).0)?);
+            let mut runs = runs.map(|it| it as u32);
+            if let Some(run) = runs.find(|&it| orders.run(it).head == head.0) {
+                return Some(run);
+            }
+            head = before?;
+        }
+    }
+
+    /// What a path from one node to another and the order behind an rw edge rest on.
     fn conflict(&self, to: u32, from: u32, rw: Option<Pair>) -> Conflict {
-        let mut pairs: Vec<Pair> = rw.into_iter().collect();
-        pairs.extend(self.path(from, to));
+        let mut rests: Vec<Rest> = rw.into_iter().map(Rest::Pair).collect();
+        rests.extend(self.path(from, to));
+        let reader = rw.map(|_| to);
+        self.open_ones(self.shortened(&rests, reader))
+    }
+
+    /// The same where consecutive orders of one key are one, and what lies between them is not needed. The first may be behind an rw edge
+    /// of this reader.
+    fn shortened(&self, rests: &[Rest], rw_of: Option<u32>) -> Vec<Rest> {
         let key = |run: u32| {
             let head = self.known.orders().run(run).head;
             let versions = self.known.polygraph().resolved().versions();
-            versions.key(crate::resolve::VersionId(head))
+            versions.key(VersionId(head))
         };
         let install = |run: u32| self.known.orders().run(run).install;
-        let mut merged: Conflict = Vec::new();
+        let mut merged: Vec<Rest> = Vec::new();
         let mut at = 0;
-        while at < pairs.len() {
-            let own = key(pairs[at].0);
+        while at < rests.len() {
+            let Rest::Pair((first, _)) = rests[at] else {
+                merged.push(rests[at]);
+                at += 1;
+                continue;
+            };
             // An rw edge does not lead to the reader itself.
-            let is_rw = at == 0 && rw.is_some();
-            let is_step = |it: usize| !is_rw || install(pairs[it].1) != to;
-            let mut others = (at..pairs.len()).rev();
-            let last = others.find(|&it| key(pairs[it].0) == own && is_step(it));
-            let last = last.unwrap_or(at);
-            merged.push((pairs[at].0, pairs[last].1));
-            at = last + 1;
+            let reader = rw_of.filter(|_| at == 0);
+            let last_of = |it: &Rest| match *it {
+                Rest::Pair((a, b)) if key(a) == key(first) && reader != Some(install(b)) => Some(b),
+                _ => None,
+            };
+            let mut others = (at..rests.len()).rev();
+            let last = others.find_map(|it| Some((it, last_of(&rests[it])?)));
+            if let Some((place, last)) = last {
+                merged.push(Rest::Pair((first, last)));
+                at = place + 1;
+            } else {
+                merged.push(rests[at]);
+                at += 1;
+            }
         }
-        merged.retain(|&(a, b)| self.open.contains(&(a.min(b), a.max(b))));
-        merged.sort_unstable();
-        merged.dedup();
         merged
     }
 
-    /// The pairs on a path with few of them (0-1 breadth-first search).
-    fn path(&self, from: u32, to: u32) -> Vec<Pair> {
+    /// What is not settled already, sorted.
+    fn open_ones(&self, mut rests: Vec<Rest>) -> Conflict {
+        rests.retain(|it| self.is_open(*it));
+        rests.sort_unstable();
+        rests.dedup();
+        rests
+    }
+
+    fn is_open(&self, rest: Rest) -> bool {
+        match rest {
+            Rest::Pair((a, b)) => self.open.contains(&(a.min(b), a.max(b))),
+            Rest::Read(..) => true,
+        }
+    }
+
+    /// What a path with few open steps rests on (0-1 breadth-first search).
+    fn path(&self, from: u32, to: u32) -> Vec<Rest> {
         let mut best = vec![u32::MAX; self.out.len()];
-        let mut via: Vec<(u32, Option<Pair>)> = vec![(u32::MAX, None); self.out.len()];
+        let mut via: Vec<(u32, Option<Rest>)> = vec![(u32::MAX, None); self.out.len()];
         let mut queue = std::collections::VecDeque::from([(from, 0)]);
         best[from as usize] = 0;
         while let Some((node, cost)) = queue.pop_front() {
@@ -231,12 +469,12 @@ impl<'a> Candidate<'a> {
             if cost > best[node as usize] {
                 continue;
             }
-            for &(next, pair) in &self.out[node as usize] {
-                let is_open = pair.is_some_and(|(a, b)| self.open.contains(&(a.min(b), a.max(b))));
+            for &(next, rest) in &self.out[node as usize] {
+                let is_open = rest.is_some_and(|it| self.is_open(it));
                 let there = cost + u32::from(is_open);
                 if there < best[next as usize] {
                     best[next as usize] = there;
-                    via[next as usize] = (node, pair);
+                    via[next as usize] = (node, rest);
                     if is_open {
                         queue.push_back((next, there));
                     } else {
@@ -245,14 +483,14 @@ impl<'a> Candidate<'a> {
                 }
             }
         }
-        let mut pairs = Vec::new();
+        let mut rests = Vec::new();
         let mut node = to;
         while node != from && via[node as usize].0 != u32::MAX {
-            let (before, pair) = via[node as usize];
-            pairs.extend(pair);
+            let (before, rest) = via[node as usize];
+            rests.extend(rest);
             node = before;
         }
-        pairs.reverse();
-        pairs
+        rests.reverse();
+        rests
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kingsnake_relate::visible::sort::{outgoing, peeled, sorted};
 use kingsnake_relate::visible::{Commits, Why};
 
-use crate::model::{History, KeyId};
+use crate::model::History;
 use crate::resolve::{NO_NODE, Node, Resolved};
 use crate::verdict::{Fact, Moment, Point, Step, StepReason};
 
@@ -126,50 +126,4 @@ pub(super) fn steps(history: &History, resolved: &Resolved, cycle: &[Commits]) -
         })
     };
     cycle.iter().filter_map(step).collect()
-}
-
-/// The reads of a shortest way from one transaction to another by session order and reads, found from its end: who read, of which key,
-/// from whom.
-pub(super) fn reads_between(
-    resolved: &Resolved,
-    session_order: bool,
-    from: Node,
-    to: Node,
-) -> Vec<(Node, KeyId, Node)> {
-    let versions = resolved.versions();
-    let n_nodes = resolved.n_txns();
-    let mut session_start = vec![0; n_nodes];
-    for nodes in resolved.sessions() {
-        session_start[nodes.start as usize..nodes.end as usize].fill(nodes.start);
-    }
-    let mut next: Vec<Option<(Node, Option<KeyId>)>> = vec![None; n_nodes];
-    let mut queue = VecDeque::from([to]);
-    while let Some(node) = queue.pop_front() {
-        if node == from {
-            break;
-        }
-        let mut before: Vec<(Node, Option<KeyId>)> = Vec::new();
-        if session_order && node > session_start[node as usize] {
-            before.push((node - 1, None));
-        }
-        for read in resolved.reads().of(node) {
-            let version = resolved.reads().version(read);
-            if !versions.is_initial(version) {
-                before.push((versions.writer(version), Some(versions.key(version))));
-            }
-        }
-        for (earlier, key) in before {
-            if earlier != to && next[earlier as usize].is_none() {
-                next[earlier as usize] = Some((node, key));
-                queue.push_back(earlier);
-            }
-        }
-    }
-    let mut reads = Vec::new();
-    let mut at = from;
-    while let Some((later, key)) = next[at as usize].filter(|_| at != to) {
-        reads.extend(key.map(|key| (later, key, at)));
-        at = later;
-    }
-    reads
 }

@@ -2,15 +2,13 @@
 //!
 //! Each level gives edges between commits that follow from the reads alone (`rc`, `ra`, `cc`; Biswas and Enea's saturation, with
 //! AWDIT's bounds). The history satisfies the level iff they form no cycle with session order and reads-from, and any
-//! topological order is then the certificate. Nothing is searched, unless reads can have been of several versions (`uncertain`).
+//! topological order is then the certificate. Nothing is searched, unless reads can have been of several versions (`sight`).
 
-pub(crate) mod counting;
 mod cycle;
 #[cfg(test)]
 mod quick_tests;
 #[cfg(test)]
-mod tests;
-mod uncertain;
+pub(crate) mod tests;
 
 use kingsnake_certify::Refusal;
 use kingsnake_certify::counterexample::check_counterexample;
@@ -27,11 +25,11 @@ use crate::context::Context;
 use crate::decide::Backend;
 use crate::level::Spec;
 use crate::model::{History, TxnId};
-use crate::phases::{Check, Stop, note_resolved};
+use crate::phases::{self, Check, Evidence, Stop, note_resolved};
 use crate::progress::Phase;
-use crate::proposals;
 use crate::report::Decider;
-use crate::resolve::{Node, Resolved, resolve_program};
+use crate::resolve::{Node, Resolved, resolve_program, resolve_reads};
+use crate::sight;
 use crate::verdict::{Certificate, Counterexample, Proof, Verdict};
 
 /// Checks a history at a weak level, and the answer again.
@@ -44,9 +42,7 @@ pub(crate) fn settle(
     let (decided, prepared) = decide_and_prepare(check, context);
     let (decider, verdict) = match decided? {
         Decided::Verdict(decider, verdict) => (decider, verdict),
-        Decided::Uncertain(resolved) => {
-            decide_uncertain(check, *resolved, backend, context.budget)?
-        }
+        Decided::Uncertain => decide_uncertain(check, backend, context)?,
     };
     context.go_on(Phase::Certify);
     certify(check, &verdict, prepared.as_ref(), context.budget).map_err(|why| match why {
@@ -64,7 +60,7 @@ pub(crate) fn settle(
 enum Decided {
     Verdict(Decider, Verdict),
     /// Some reads can have been of several versions.
-    Uncertain(Box<Resolved>),
+    Uncertain,
 }
 
 /// Histories of fewer operations than this are decided and read again one after the other.
@@ -123,7 +119,7 @@ fn decide(check: &Check<'_>, context: &mut Context<'_>) -> Result<Decided, Stop>
         return Ok(Decided::Verdict(Decider::Resolve, verdict));
     }
     if n_reads > 0 || has_aggregates(history) {
-        return Ok(Decided::Uncertain(Box::new(resolved)));
+        return Ok(Decided::Uncertain);
     }
     let in_order = |order: Vec<Node>| {
         let order = order.into_iter().map(|node| resolved.txn(node));
@@ -141,21 +137,20 @@ fn decide(check: &Check<'_>, context: &mut Context<'_>) -> Result<Decided, Stop>
     Ok(Decided::Verdict(Decider::Linear, verdict))
 }
 
-/// Decides a history whose reads can have been of several versions: a back end looks for an order at a stronger level, then versions are
-/// proposed.
+/// Decides a history whose reads can have been of several versions.
 fn decide_uncertain(
     check: &Check<'_>,
-    resolved: Resolved,
     backend: &mut dyn Backend,
-    budget: &Budget,
+    context: &mut Context<'_>,
 ) -> Result<(Decider, Verdict), Stop> {
-    if check.techniques.witness
-        && let Some(order) = proposals::explain(check, backend, budget)?
-    {
-        return Ok((Decider::Witness, Verdict::Satisfied(order)));
-    }
-    let verdict = uncertain::decide(check.history, resolved, check.spec, budget)?;
-    Ok((Decider::Backend, verdict))
+    let resolved = resolve_reads(check.history, context.budget)?;
+    let found = sight::settle(check, &resolved, backend, context);
+    let (decider, evidence) = phases::explain(check, found, context)?;
+    let verdict = match evidence {
+        Evidence::Order(order) => Verdict::Satisfied(order),
+        Evidence::Violated(why) => Verdict::Violated(why),
+    };
+    Ok((decider, verdict))
 }
 
 /// An order of commits, found without reasons; `None` where there is none, or range queries need more.

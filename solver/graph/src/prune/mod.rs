@@ -112,6 +112,15 @@ impl<P> Pruned<P> {
         Ok(dag.order().to_vec())
     }
 
+    /// The order that sides of the constraints leave in which nodes come as early as their ranks allow.
+    pub fn order_by<K: Ord>(
+        &self,
+        sides: &[Side],
+        rank: impl Fn(u32) -> K,
+    ) -> Result<Vec<u32>, Cyclic> {
+        Ok(self.dag.with(self.chosen(sides))?.order_by(rank))
+    }
+
     /// The known edges and those of the sides.
     pub fn edges(&self, sides: &[Side]) -> Vec<Edge> {
         let chosen = self.chosen(sides).copied();

@@ -1,5 +1,8 @@
 //! An acyclic graph by source, with a topological order: the type is the theorem.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rayon::prelude::*;
 
 use crate::edge::Edge;
@@ -136,6 +139,29 @@ impl Dag {
     /// The nodes in a topological order.
     pub fn order(&self) -> &[u32] {
         &self.order
+    }
+
+    /// The nodes in the topological order that takes, of those that can come next, the one of the least rank.
+    pub fn order_by<K: Ord>(&self, rank: impl Fn(u32) -> K) -> Vec<u32> {
+        let mut indegree = vec![0_u32; self.n_nodes()];
+        for &to in &self.targets {
+            indegree[to as usize] += 1;
+        }
+        let nodes = 0..self.n_nodes() as u32;
+        let free = nodes.filter(|&it| indegree[it as usize] == 0);
+        let mut next: BinaryHeap<Reverse<(K, u32)>> =
+            free.map(|it| Reverse((rank(it), it))).collect();
+        let mut order = Vec::with_capacity(self.n_nodes());
+        while let Some(Reverse((_, node))) = next.pop() {
+            order.push(node);
+            for &to in self.successors(node) {
+                indegree[to as usize] -= 1;
+                if indegree[to as usize] == 0 {
+                    next.push(Reverse((rank(to), to)));
+                }
+            }
+        }
+        order
     }
 
     /// Where each node stands in the topological order.

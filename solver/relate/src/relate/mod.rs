@@ -10,6 +10,7 @@ mod places;
 mod real_time;
 pub mod reasons;
 mod runs;
+mod sights;
 
 pub use choices::{Candidates, ChoiceRuns};
 pub use construct::{Shape, add_clock, construct, construct_within};
@@ -17,6 +18,7 @@ pub use gaps::cover;
 pub use kingsnake_graph::{Edge, Reason};
 pub use places::{Places, reads_at};
 pub use real_time::{earliest, latest};
+pub use sights::{Implied, Listed, SightRead, WrittenKeys, each_sight};
 
 use std::ops::Range;
 

@@ -13,13 +13,19 @@ pub const REAL_TIME: Reason = Reason::Stated { kind: 3, about: 0 };
 /// Through helper nodes: the earlier found some keys absent that the later, or someone behind a helper, wrote (rw).
 pub const GAP: Reason = Reason::Stated { kind: 6, about: 0 };
 
+const WR: u8 = 4;
 const VIS: u8 = 5;
 const GIVEN: u8 = 7;
 
 /// The later read this version, which the earlier installed (wr).
 pub fn wr(version: VersionId) -> Reason {
     let about = version.0;
-    Reason::Stated { kind: 4, about }
+    Reason::Stated { kind: WR, about }
+}
+
+/// Whether [`wr`] made a reason.
+pub fn is_wr(reason: Reason) -> bool {
+    matches!(reason, Reason::Stated { kind: WR, .. })
 }
 
 /// The earlier installed `before`, the later `after`, and `before` ≪ `after` (ww).

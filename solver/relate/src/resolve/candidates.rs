@@ -195,17 +195,6 @@ impl Resolved {
         }
     }
 
-    /// Leaves only the reads in program order to say who read what.
-    pub fn keep_program_reads(&mut self) {
-        self.versions.readers.clear();
-        self.versions.reader_start.fill(0);
-    }
-
-    /// Takes a read in program order to be of a version.
-    pub fn assign(&mut self, read: usize, version: VersionId) {
-        self.reads.assign(read, version);
-    }
-
     /// The same without uncertain reads: all are of what is taken, or left out.
     #[must_use]
     pub fn settled(&self, mut taken: TakenReads) -> Resolved {
@@ -225,27 +214,6 @@ impl Resolved {
         Resolved {
             reads: self.reads.settled(|_| None),
             ..self.clone()
-        }
-    }
-
-    /// The same without the uncertain reads of some transactions, and without the reads of keys that may differ.
-    #[must_use]
-    pub fn without_choices_of(
-        &self,
-        left_out: impl Fn(Node) -> bool,
-        loose: &FxHashSet<(Node, KeyId)>,
-    ) -> Resolved {
-        let taken = TakenReads {
-            loose: loose.clone(),
-            ..TakenReads::default()
-        };
-        let kept = self.uncertain.iter().filter(|it| !left_out(it.reader));
-        let uncertain: Vec<Uncertain> = kept.cloned().collect();
-        Resolved {
-            versions: self.versions.settled(&taken),
-            uncertain_keys: keys_of(&uncertain),
-            uncertain: uncertain.into(),
-            ..self.without_program_choices()
         }
     }
 

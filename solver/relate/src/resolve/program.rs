@@ -124,11 +124,6 @@ impl ProgramReads {
         ProgramReads::new(n_nodes, kept, self.gaps.clone())
     }
 
-    /// Takes a read to be of a version.
-    pub(super) fn assign(&mut self, read: usize, version: VersionId) {
-        self.reads[read].version = version;
-    }
-
     /// What range queries did not return, by reader and operation; these keys have no reads of their own.
     pub fn gaps(&self) -> &[ProgramGap] {
         &self.gaps

@@ -283,7 +283,8 @@ impl<'a> Visible<'a> {
     }
 }
 
-fn written(resolved: &Resolved) -> (Vec<u32>, Vec<KeyId>) {
+/// The keys that each node writes, one node after the other: where each starts, and the keys.
+pub(crate) fn written(resolved: &Resolved) -> (Vec<u32>, Vec<KeyId>) {
     let versions = resolved.versions();
     let mut start = vec![0_u32; resolved.n_txns() + 1];
     let all = || {

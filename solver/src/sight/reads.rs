@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::level::Model;
 use crate::model::{KeyId, TxnId};
 use crate::phases::Check;
-use crate::resolve::{Node, Resolved, VersionId};
+use crate::resolve::{Node, Resolved, Uncertain, VersionId};
 use crate::verdict::Proof;
 
 /// A transaction, the name of one of its reads, and the key.
@@ -33,6 +33,16 @@ pub(super) fn writer(base: &Resolved, version: VersionId) -> Option<TxnId> {
 }
 
 impl OpenRead {
+    /// The same as a read that must be of one version.
+    pub(super) fn uncertain(&self) -> Uncertain {
+        Uncertain {
+            reader: self.reader,
+            op: 0,
+            key: self.key,
+            candidates: self.candidates.clone(),
+        }
+    }
+
     /// That none of these cases can be.
     pub(super) fn choice(&self, base: &Resolved, cases: Vec<(Option<TxnId>, Proof)>) -> Proof {
         Proof::Choice {
@@ -125,4 +135,11 @@ pub(super) fn places(base: &Resolved, reads: &[OpenRead]) -> FxHashMap<Place, us
         places.map(move |&it| ((read.reader, program.op(it) as usize, read.key), at))
     });
     all.collect()
+}
+
+/// The open read of each read in program order.
+pub(super) fn by_program(reads: &[OpenRead]) -> FxHashMap<usize, usize> {
+    let all = reads.iter().enumerate();
+    all.flat_map(|(at, read)| read.reads.iter().map(move |&it| (it, at)))
+        .collect()
 }

@@ -6,17 +6,20 @@ use kingsnake_lab::random::{
     Rng, Wrong, sketch, small_mixed_rows, small_predicates, small_repeats, small_rows,
 };
 
-use super::{OpenRead, Search, search};
+use super::{OpenRead, Scene, Skipped};
 use crate::agreement::Exhaustive;
 use crate::budget::Budget;
-use crate::check::{Engines, Report, Techniques, check};
+use crate::check::{Report, Techniques, check};
+use crate::context::Context;
 use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::phases::{Check, Exit};
+use crate::phases::{Check, Exit, Refuted};
 use crate::progress::Silent;
 use crate::resolve::resolve_reads;
 use crate::verdict::{Certificate, Counterexample, Proof, Verdict};
+use crate::weak::tests::{conditions, repeating, specs};
 use kingsnake_certify::order::replay;
+use kingsnake_certify::refutation::check_proof;
 
 /// Repeated values, deleted rows, conditions and aggregates, right and wrong.
 fn drawn(seed: u64) -> History {
@@ -42,6 +45,22 @@ fn mixed(seed: u64) -> History {
         .map(|_| Model::MIXED[rng.below(Model::MIXED.len())])
         .collect();
     let set: Result<(), ()> = history.set_models(|_, _| Ok(pool[rng.below(pool.len())]));
+    set.expect("every level is one");
+    history
+}
+
+/// Transactions most of which are at causal consistency.
+fn causal(seed: u64) -> History {
+    let mut rng = Rng::new(seed ^ 0x6361_7573);
+    let mut history = [drawn, repeating, conditions][rng.below(3)](seed);
+    let set: Result<(), ()> = history.set_models(|_, _| {
+        let others = [Model::Rc, Model::Ra, Model::Pc, Model::Ser];
+        Ok(if rng.chance(70) {
+            Model::Cc
+        } else {
+            others[rng.below(others.len())]
+        })
+    });
     set.expect("every level is one");
     history
 }
@@ -173,13 +192,10 @@ fn by_statements(history: &History, spec: Spec) -> Option<Certificate> {
         techniques: &techniques,
     };
     let base = resolve_reads(history, &budget).ok()?;
-    let engines = Engines {
-        device: None,
-        backend: &mut Exhaustive::default(),
-    };
-    let mut search = search(&check, &base, engines, &budget).ok()?;
+    let backend = &mut Exhaustive::default();
+    let scene = Scene::new(&check, &base, &budget).ok()?;
     let is_broken = !base.broken(history, spec).is_empty();
-    let found = search.raised(|_| true).ok()?;
+    let found = scene.raised(backend, |_| true).ok()?;
     found.filter(|_| !is_broken).map(|it| it.1)
 }
 
@@ -210,55 +226,69 @@ fn statements_that_read_at_one_moment_explain_read_committed_and_no_stronger_lev
     assert!(n_found > 100 && n_not_prefix > 10 && n_refused > 3);
 }
 
-/// Whether a search that is damaged before it begins answers wrongly.
-fn is_fooled(history: &History, spec: Spec, damage: fn(&mut Search<'_, '_>)) -> bool {
+/// What a search that is damaged before it begins answers wrongly.
+fn fooled(
+    history: &History,
+    spec: Spec,
+    damage: fn(&mut Scene<'_>),
+) -> Option<Result<(), Refuted>> {
     let (budget, techniques) = (Budget::unlimited(), Techniques::default());
     let check = Check {
         history,
         spec,
         techniques: &techniques,
     };
-    let (Some(truth), Ok(base)) = (truth(history, spec), resolve_reads(history, &budget)) else {
-        return false;
-    };
+    let (truth, base) = (truth(history, spec)?, resolve_reads(history, &budget).ok()?);
     if !base.broken(history, spec).is_empty() {
-        return false;
+        return None;
     }
-    let engines = Engines {
-        device: None,
-        backend: &mut Exhaustive::default(),
-    };
-    let Ok(mut search) = search(&check, &base, engines, &budget) else {
-        return false;
-    };
-    damage(&mut search);
-    match search.run(None) {
-        Ok(_) => !truth,
-        Err(Exit::Refuted(_)) => truth,
-        Err(Exit::Stop(_)) => false,
+    let backend = &mut Exhaustive::default();
+    let mut scene = Scene::new(&check, &base, &budget).ok()?;
+    damage(&mut scene);
+    let mut silent = Silent;
+    match scene.settle(backend, &mut Context::new(&budget, &mut silent)) {
+        Ok(_) => (!truth).then_some(Ok(())),
+        Err(Exit::Refuted(why)) => truth.then_some(Err(*why)),
+        Err(Exit::Stop(_)) => None,
     }
 }
 
-fn take_the_first(search: &mut Search<'_, '_>) {
-    search
-        .reads
-        .iter_mut()
-        .for_each(|it| it.candidates.truncate(1));
+/// The proof lacks the case that was left out.
+#[test]
+fn a_candidate_that_is_left_out_is_noticed() {
+    for spec in specs() {
+        let is_refused = |seed: &u64| {
+            let history = repeating(*seed);
+            let Some(Err(Refuted::Proof(_, proof))) = fooled(&history, spec, take_the_first) else {
+                return false;
+            };
+            check_proof(&history, spec, &proof).is_err()
+        };
+        let seed = (0..20_000).find(is_refused);
+        println!("{spec}: one candidate each is caught by history {seed:?}");
+        assert!(seed.is_some(), "{spec}");
+    }
 }
 
-fn forget_aggregates(search: &mut Search<'_, '_>) {
-    search.aggregates.clear();
+fn take_the_first(scene: &mut Scene<'_>) {
+    let reads = scene.reads.iter_mut();
+    reads.for_each(|it| it.candidates.truncate(1));
+}
+
+fn forget_aggregates(scene: &mut Scene<'_>) {
+    scene.aggregates.clear();
 }
 
 /// What one of several reads that may differ is of does not matter.
-fn forget_reads(search: &mut Search<'_, '_>) {
-    search.reads.iter_mut().for_each(|it| it.reads.clear());
+fn forget_reads(scene: &mut Scene<'_>) {
+    scene.reads.iter_mut().for_each(|it| it.reads.clear());
+    scene.of_reader.clear();
 }
 
 /// All reads of a key are of what the first of them is of, whatever the level.
-fn repeat_reads(search: &mut Search<'_, '_>) {
-    for at in 0..search.reads.len() {
-        let (before, rest) = search.reads.split_at_mut(at);
+fn repeat_reads(scene: &mut Scene<'_>) {
+    for at in 0..scene.reads.len() {
+        let (before, rest) = scene.reads.split_at_mut(at);
         let same = |it: &&OpenRead| (it.reader, it.key) == (rest[0].reader, rest[0].key);
         if let Some(first) = before.iter().find(same) {
             let shared = first.candidates.clone();
@@ -272,36 +302,53 @@ fn repeat_reads(search: &mut Search<'_, '_>) {
     }
 }
 
+/// What two reads imply together is not stated.
+fn skip_edges(scene: &mut Scene<'_>) {
+    scene.skipped = Skipped::Edges;
+}
+
+/// That nobody commits before the initial state is not stated.
+fn skip_clauses(scene: &mut Scene<'_>) {
+    scene.skipped = Skipped::Clauses;
+}
+
+/// What happened before in longer ways is not asked.
+fn skip_paths(scene: &mut Scene<'_>) {
+    scene.skipped = Skipped::Paths;
+}
+
 #[test]
 fn searches_that_leave_something_out_are_caught() {
-    type Damage = fn(&mut Search<'_, '_>);
-    type Drawn = fn(u64) -> History;
-    let psi = [Model::Psi];
-    let each = [Model::Mixed];
-    let damages: [(&str, Damage, Drawn, [Model; 1]); 6] = [
-        ("psi, the first candidate alone", take_the_first, drawn, psi),
-        (
-            "mixed, the first candidate alone",
-            take_the_first,
-            mixed,
-            each,
-        ),
-        ("psi without aggregates", forget_aggregates, drawn, psi),
-        ("mixed without aggregates", forget_aggregates, mixed, each),
-        (
-            "mixed without reads in program order",
-            forget_reads,
-            mixed,
-            each,
-        ),
-        ("rc reads a key once", repeat_reads, drawn, [Model::Rc]),
+    type Damage = fn(&mut Scene<'_>);
+    let damages: [(&str, Damage, Model); 14] = [
+        ("the first candidate alone", take_the_first, Model::Psi),
+        ("no aggregates", forget_aggregates, Model::Psi),
+        ("the first candidate alone", take_the_first, Model::Mixed),
+        ("no aggregates", forget_aggregates, Model::Mixed),
+        ("no reads in program order", forget_reads, Model::Mixed),
+        ("a key is read once", repeat_reads, Model::Rc),
+        ("no edges", skip_edges, Model::Mixed),
+        ("no edges", skip_edges, Model::Rc),
+        ("no edges", skip_edges, Model::Ra),
+        ("no clauses", skip_clauses, Model::Mixed),
+        ("no clauses", skip_clauses, Model::RcSo),
+        ("no clauses", skip_clauses, Model::Ra),
+        ("no paths", skip_paths, Model::Cc),
+        ("no paths", skip_paths, Model::Mixed),
     ];
-    for (what, damage, drawn, [model]) in damages {
-        let is_caught =
-            |seed: &u64| is_fooled(&drawn(*seed), spec(model, seed.is_multiple_of(2)), damage);
+    for (what, damage, model) in damages {
+        let is_caught = |seed: &u64| {
+            let spec = spec(model, seed.is_multiple_of(2));
+            let mut histories = match model {
+                Model::Mixed => vec![mixed(*seed), causal(*seed)],
+                _ => vec![drawn(*seed), repeating(*seed), conditions(*seed)],
+            }
+            .into_iter();
+            histories.any(|it| fooled(&it, spec, damage).is_some())
+        };
         let seed = (0..20_000).find(is_caught);
-        println!("{what}: caught by history {seed:?}");
-        assert!(seed.is_some(), "{what}: not caught");
+        println!("{model:?}, {what}: caught by history {seed:?}");
+        assert!(seed.is_some(), "{model:?}, {what}: not caught");
     }
 }
 
@@ -312,7 +359,7 @@ fn proofs_hold_where_more_reads_are_taken_and_where_reads_may_differ() {
     let mixed = [15_040, 69_497].map(|seed| (mixed(seed), seed, Model::Mixed));
     let psi = [28_886, 51_086].map(|seed| (drawn(seed), seed, Model::Psi));
     for (history, seed, model) in mixed.into_iter().chain(psi) {
-        let spec = spec(model, (seed / 2).is_multiple_of(2));
+        let spec = spec(model, u64::is_multiple_of(seed / 2, 2));
         for witness in [true, false] {
             let techniques = Techniques {
                 witness,

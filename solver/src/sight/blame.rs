@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashSet;
 
-use super::Search;
-use crate::cases::Taken;
+use super::{Scene, Taken};
 use crate::level::Model;
 use crate::model::{KeyId, TxnId};
 use crate::resolve::{Node, VersionId};
@@ -15,11 +14,11 @@ use crate::verdict::{Fact, Proof, Split, StepReason};
 /// The versions that are taken, by open read.
 type Chosen<'c> = &'c [Option<VersionId>];
 
-impl Search<'_, '_> {
+impl Scene<'_> {
     /// The open reads that a proof rests on, where some are of these versions.
-    pub(super) fn blamed(&self, chosen: Chosen<'_>, proof: &Proof) -> Vec<Taken> {
+    pub(super) fn blamed(&self, chosen: Chosen<'_>, proof: &Proof) -> FxHashSet<usize> {
         let mut blame = Blame {
-            search: self,
+            scene: self,
             chosen,
             blamed: FxHashSet::default(),
         };
@@ -45,32 +44,30 @@ impl Search<'_, '_> {
                 }
             }
         }
-        let mut blamed: Vec<Taken> = blame.blamed.into_iter().collect();
-        blamed.sort_unstable();
-        blamed
+        blame.blamed.into_iter().map(|it| it.0).collect()
     }
 }
 
-struct Blame<'b, 's, 'e> {
-    search: &'b Search<'s, 'e>,
+struct Blame<'b, 's> {
+    scene: &'b Scene<'s>,
     chosen: Chosen<'b>,
     blamed: FxHashSet<Taken>,
 }
 
-impl Blame<'_, '_, '_> {
+impl Blame<'_, '_> {
     fn version(&self, read: usize) -> Option<VersionId> {
-        self.search.reads[read].known.or(self.chosen[read])
+        self.scene.reads[read].known.or(self.chosen[read])
     }
 
     /// The open reads of a key by a transaction, and what they are of.
     fn of(&self, reader: Node, key: KeyId) -> impl Iterator<Item = Taken> + '_ {
-        let reads = self.search.of.get(&(reader, key)).into_iter().flatten();
+        let reads = self.scene.of.get(&(reader, key)).into_iter().flatten();
         reads.filter_map(|&read| Some((read, self.version(read)?)))
     }
 
     /// Blames the reads of a key that a transaction made of what another wrote.
     fn read(&mut self, reader: TxnId, key: KeyId, writer: Option<TxnId>) {
-        let base = self.search.base;
+        let base = self.scene.base;
         let Some(reader) = base.node(reader) else {
             return;
         };
@@ -90,7 +87,7 @@ impl Blame<'_, '_, '_> {
         self.family(key, Some(after));
         if fact == Fact::Given {
             // Orders are shown of whole families.
-            let versions = self.search.base.versions();
+            let versions = self.scene.base.versions();
             let writers: Vec<Node> = (versions.of_key(key).skip(1))
                 .map(|it| versions.writer(VersionId(it)))
                 .collect();
@@ -103,12 +100,12 @@ impl Blame<'_, '_, '_> {
 
     /// Blames the reads that a version and those that it was made of were made by.
     fn family(&mut self, key: KeyId, version: Option<TxnId>) {
-        let base = self.search.base;
+        let base = self.scene.base;
         let versions = base.versions();
         let mut at = version.and_then(|it| base.node(it));
         let mut met: FxHashSet<Node> = FxHashSet::default();
         while let Some(writer) = at.filter(|&it| met.insert(it)) {
-            if self.search.loose.contains(&(writer, key)) {
+            if self.scene.loose.contains(&(writer, key)) {
                 return;
             }
             let found: Vec<Taken> = self.of(writer, key).collect();
@@ -127,7 +124,7 @@ impl Blame<'_, '_, '_> {
 
     /// Blames the reads by which a transaction saw another.
     fn sight(&mut self, seen: TxnId, reader: TxnId) {
-        let (check, base) = (self.search.check, self.search.base);
+        let (check, base) = (self.scene.check, self.scene.base);
         let (Some(from), Some(to)) = (base.node(seen), base.node(reader)) else {
             return;
         };
@@ -136,7 +133,7 @@ impl Blame<'_, '_, '_> {
             return;
         }
         let versions = base.versions();
-        let own = self.search.of_reader.get(&to).into_iter().flatten();
+        let own = self.scene.of_reader.get(&to).into_iter().flatten();
         let own = own.filter_map(|&read| Some((read, self.version(read)?)));
         let found: Vec<Taken> = own.filter(|it| versions.writer(it.1) == from).collect();
         self.blamed.extend(found);
@@ -144,7 +141,7 @@ impl Blame<'_, '_, '_> {
 
     /// Blames the open reads on a path of session order and reads with few of them (0-1 breadth-first search, backwards).
     fn path(&mut self, from: Node, to: Node) {
-        let n_txns = self.search.base.n_txns();
+        let n_txns = self.scene.base.n_txns();
         let mut best = vec![u32::MAX; n_txns];
         let mut via: Vec<(Node, Option<Taken>)> = vec![(to, None); n_txns];
         let mut queue = VecDeque::from([(to, 0)]);
@@ -176,13 +173,13 @@ impl Blame<'_, '_, '_> {
 
     /// What comes directly before a transaction by session order and reads.
     fn before(&self, node: Node) -> Vec<(Node, Option<Taken>)> {
-        let (search, base) = (self.search, self.search.base);
+        let (scene, base) = (self.scene, self.scene.base);
         let (program, versions) = (base.reads(), base.versions());
         let mut before: Vec<(Node, Option<Taken>)> = Vec::new();
         let sessions = base.sessions();
         let session = sessions.partition_point(|it| it.end <= node);
         let is_later = sessions.get(session).is_some_and(|it| node > it.start);
-        if search.check.spec.session_order && is_later {
+        if scene.check.spec.session_order && is_later {
             before.push((node - 1, None));
         }
         let choices = program.choices();
@@ -196,7 +193,7 @@ impl Blame<'_, '_, '_> {
                 before.push((versions.writer(version), None));
             }
         }
-        for &read in search.of_reader.get(&node).into_iter().flatten() {
+        for &read in scene.of_reader.get(&node).into_iter().flatten() {
             if let Some(version) = self.version(read).filter(|&it| !versions.is_initial(it)) {
                 before.push((versions.writer(version), Some((read, version))));
             }

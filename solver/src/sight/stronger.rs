@@ -4,8 +4,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Search;
+use super::Scene;
 use crate::aggregates;
+use crate::decide::Backend;
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId};
 use crate::phases::{Check, Exit};
@@ -14,25 +15,29 @@ use crate::report::Decider;
 use crate::resolve::{Node, Part, Resolved, Uncertain, VersionId};
 use crate::verdict::{Certificate, Moment, Point};
 
-impl Search<'_, '_> {
+impl Scene<'_> {
     /// An order that explains the history at a stronger level, as one at its own; `None` if there is none. Whole transactions are tried
     /// before statements.
-    pub(super) fn by_stronger_level(&mut self) -> Result<Option<(Decider, Certificate)>, Exit> {
+    pub(super) fn by_stronger_level(
+        &self,
+        backend: &mut dyn Backend,
+    ) -> Result<Option<(Decider, Certificate)>, Exit> {
         let (own, base) = (self.check, self.base);
         let model_of = |node: Node| own.spec.model_of(own.history, base.txn(node));
         let is_split = |node: Node| matches!(model_of(node), Model::Rc | Model::RcSo);
-        if let Some(found) = self.raised(|_| false)? {
+        if let Some(found) = self.raised(backend, |_| false)? {
             return Ok(Some(found));
         }
         if !(0..base.n_txns() as Node).any(is_split) {
             return Ok(None);
         }
-        self.raised(is_split)
+        self.raised(backend, is_split)
     }
 
     /// The same, where the statements of some transactions are apart.
     pub(super) fn raised(
-        &mut self,
+        &self,
+        backend: &mut dyn Backend,
         is_split: impl Fn(Node) -> bool,
     ) -> Result<Option<(Decider, Certificate)>, Exit> {
         let own = self.check;
@@ -77,7 +82,6 @@ impl Search<'_, '_> {
         if findings.any(|it| is_whole(it.txn)) || base.uncertain().iter().any(is_dead) {
             return Ok(None);
         }
-        let backend = &mut *self.engines.backend;
         let Some(order) = aggregates::find(&check, base, backend, self.budget)? else {
             return Ok(None);
         };

@@ -1,0 +1,252 @@
+//! What weak readers see, where reads can have been of several versions: one question for a back end, which grows.
+//!
+//! Each read with several candidates is a choice. What weak readers see is stated beforehand as edges that the choices guard
+//! (`relate/sights`), what transactions at pc, si and ser read as rw edges (`relate/choices`). The search begins without most of these
+//! reads: where an order that it finds leaves a read a version (`told`), nothing more is asked of it. The others are attended to, and it
+//! begins again. What happened before a transaction at cc depends on what all others read, so the paths that an order breaks become
+//! lemmas: edges guarded by the reads on the path (`causal`). A no is explained by cases of what reads were of (`prove`).
+
+mod blame;
+mod causal;
+mod counting;
+mod narrow;
+mod pose;
+mod prove;
+mod reads;
+mod stronger;
+#[cfg(test)]
+mod tests;
+mod told;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use causal::Lemma;
+use counting::{Counting, counting};
+use narrow::{Narrowed, State, narrow};
+use pose::{Found, search};
+use reads::{OpenRead, open_reads, writer};
+use told::told;
+
+use crate::budget::Budget;
+use crate::context::Context;
+use crate::decide::Backend;
+use crate::level::Model;
+use crate::model::{History, KeyId};
+use crate::phases::{self, Check, Exit, Refuted};
+use crate::progress::Phase;
+use crate::relate::{Places, WrittenKeys};
+use crate::report::Decider;
+use crate::resolve::{Node, Resolved, VersionId, resolve_reads};
+use crate::verdict::{Certificate, OperationSource};
+
+/// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
+const READS: usize = 64;
+
+/// A read that is taken to be of a version, by its number among the open reads.
+type Taken = (usize, VersionId);
+
+/// What is checked, and the reads that can have been of several versions.
+struct Scene<'a> {
+    check: &'a Check<'a>,
+    budget: &'a Budget,
+    base: &'a Resolved,
+    places: Places,
+    written: WrittenKeys,
+    reads: Vec<OpenRead>,
+    /// The open read that each read in program order belongs to.
+    open_of: FxHashMap<usize, usize>,
+    /// The open reads of each transaction and key.
+    of: FxHashMap<(Node, KeyId), Vec<usize>>,
+    /// The open reads of each transaction.
+    of_reader: FxHashMap<Node, Vec<usize>>,
+    /// The transactions and keys whose reads may differ.
+    loose: FxHashSet<(Node, KeyId)>,
+    aggregates: Vec<Counting>,
+    /// Whether some transaction is at causal consistency.
+    has_causal: bool,
+    ranks: Ranks,
+    /// What tests leave out.
+    #[cfg(test)]
+    skipped: Skipped,
+}
+
+/// What a search that is deliberately wrong leaves out.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Skipped {
+    #[default]
+    Nothing,
+    /// Edges between commits.
+    Edges,
+    /// That nobody commits before the initial state.
+    Clauses,
+    /// What happened before in longer ways.
+    Paths,
+}
+
+/// Settles a history whose level needs to know what every read is of.
+pub(crate) fn settle(
+    check: &Check<'_>,
+    resolved: &Resolved,
+    backend: &mut dyn Backend,
+    context: &mut Context<'_>,
+) -> Result<(Decider, Certificate), Exit> {
+    context.begin(Phase::Decide)?;
+    let with_program;
+    let base = if resolved.reads().n_reads() == 0 {
+        with_program = resolve_reads(check.history, context.budget)?;
+        &with_program
+    } else {
+        resolved
+    };
+    let scene = Scene::new(check, base, context.budget)?;
+    if check.techniques.witness
+        && let Some(found) = scene.by_stronger_level(backend)?
+    {
+        return Ok(found);
+    }
+    scene.settle(backend, context)
+}
+
+impl<'a> Scene<'a> {
+    fn new(check: &'a Check<'a>, base: &'a Resolved, budget: &'a Budget) -> Result<Self, Exit> {
+        let reads = open_reads(check, base);
+        if let Some(dead) = reads.iter().find(|it| it.candidates.is_empty()) {
+            let proof = dead.choice(base, Vec::new());
+            return Err(Refuted::Proof(Decider::Resolve, proof).into());
+        }
+        let places = Places::of(check.history, base, check.spec);
+        let open_of = reads::by_program(&reads);
+        let read_of = reads::places(base, &reads);
+        Ok(Scene {
+            check,
+            budget,
+            base,
+            written: WrittenKeys::of(base),
+            open_of,
+            of: reads::by_key(&reads),
+            of_reader: reads::by_reader(&reads),
+            loose: reads::loose(&reads),
+            aggregates: counting(check.history, base, |read| read_of.get(&read).copied()),
+            has_causal: places.models().any(|it| it == Model::Cc),
+            places,
+            reads,
+            ranks: Ranks::of(check.history, base),
+            #[cfg(test)]
+            skipped: Skipped::default(),
+        })
+    }
+
+    fn model(&self, node: Node) -> Model {
+        self.places.model(node)
+    }
+
+    /// Looks for an order that explains all reads; attends to more of them until there is one, or there is none for these.
+    fn settle(
+        &self,
+        backend: &mut dyn Backend,
+        context: &mut Context<'_>,
+    ) -> Result<(Decider, Certificate), Exit> {
+        // At parallel snapshot isolation an order does not tell what was read.
+        let mut attended: Vec<usize> = match self.check.spec.model {
+            Model::Psi => (0..self.reads.len()).collect(),
+            _ => Vec::new(),
+        };
+        let mut lemmas: Vec<Lemma> = Vec::new();
+        let mut n_more = READS;
+        loop {
+            let mut state = State::new(self, &attended);
+            let narrowed = narrow(self, &mut state)?;
+            let found = loop {
+                context.budget.check()?;
+                let Narrowed::Open(graph) = &narrowed else {
+                    break None;
+                };
+                let found = match search(self, &state, graph, &lemmas, backend, context)? {
+                    Found::Order(found) => found,
+                    Found::No(_) => break None,
+                };
+                let told = told(self, &state, &found)?;
+                let n_before = lemmas.len();
+                let known: FxHashSet<&Lemma> = lemmas.iter().collect();
+                let new = told.lemmas.iter().filter(|it| !known.contains(it));
+                let new: Vec<Lemma> = new.cloned().collect();
+                lemmas.extend(new);
+                if !told.missed.is_empty() {
+                    break Some((found.decider, told));
+                }
+                if told.lemmas.is_empty() {
+                    let order = found.order;
+                    let sources = self.sources(|read| told.versions[read]);
+                    return Ok((found.decider, Certificate { order, sources }));
+                }
+                if lemmas.len() == n_before {
+                    return Err(phases::cyclic(found.decider).into());
+                }
+            };
+            let Some((decider, told)) = found else {
+                backend.conclude();
+                context.go_on(Phase::Explain);
+                return Err(prove::refuted(self, &state, narrowed, &lemmas, backend)?);
+            };
+            let mut missed = told.missed;
+            missed.truncate(n_more);
+            n_more = n_more.saturating_mul(4);
+            let n_before = attended.len();
+            attended.extend(missed);
+            attended.sort_unstable();
+            attended.dedup();
+            if attended.len() == n_before {
+                return Err(phases::cyclic(decider).into());
+            }
+        }
+    }
+
+    /// Whom the reads are of, given the version of each.
+    fn sources(&self, version: impl Fn(usize) -> Option<VersionId>) -> Vec<OperationSource> {
+        let program = self.base.reads();
+        let mut sources = Vec::new();
+        for (at, read) in self.reads.iter().enumerate() {
+            let Some(version) = version(at) else { continue };
+            sources.extend(read.reads.iter().map(|&it| OperationSource {
+                reader: self.base.txn(read.reader),
+                op: program.op(it) as usize,
+                key: read.key,
+                writer: writer(self.base, version),
+            }));
+        }
+        sources
+    }
+}
+
+/// Where transactions are likely to come: by when they committed, if that was recorded, else by their places in their sessions.
+struct Ranks {
+    of: Vec<u64>,
+    /// Whether they were recorded.
+    are_recorded: bool,
+}
+
+impl Ranks {
+    fn of(history: &History, base: &Resolved) -> Self {
+        let txns = || (0..base.n_txns() as Node).map(|it| base.txn(it));
+        let stamps = txns().map(|it| history.stamps(it).commit_ts);
+        let stamped: Option<Vec<i64>> = stamps.collect();
+        let (likely, are_recorded) = match stamped {
+            Some(stamps) => (stamps, true),
+            None if history.has_times() => {
+                let times = txns().map(|it| history.interval(it).commit);
+                (times.collect(), true)
+            }
+            None => {
+                let places = base.sessions().iter().flat_map(|it| 0..it.len() as i64);
+                (places.collect(), false)
+            }
+        };
+        let least = likely.iter().copied().min().unwrap_or(0);
+        let rank = |it: i64| it.abs_diff(least).saturating_add(1);
+        Ranks {
+            of: likely.into_iter().map(rank).collect(),
+            are_recorded,
+        }
+    }
+}
