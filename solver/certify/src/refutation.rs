@@ -73,7 +73,13 @@ impl<'h> Checker<'h> {
                     continue;
                 };
                 if let Op::ReadList { list, .. } = op {
-                    lists.entry(key).or_default().push(history.list(list));
+                    let list = history.list(list);
+                    let shown = if spec.model_of(history, txn).is_atomic() {
+                        list
+                    } else {
+                        of_others(history, txn, key, list)
+                    };
+                    lists.entry(key).or_default().push(shown);
                 }
                 if op.is_write() {
                     let writers = writers.entry(key).or_default();
@@ -465,6 +471,24 @@ impl<'h> Checker<'h> {
     fn txn(&self, txn: TxnId) -> String {
         format!("transaction {}", self.meaning.history().txn_name(txn))
     }
+}
+
+/// What a list shows of what others appended. Where another version may come between what a transaction read and what it wrote, its own
+/// appends, which it saw last, show nothing of the order.
+fn of_others<'h>(
+    history: &'h History,
+    txn: TxnId,
+    key: KeyId,
+    list: &'h [ValueId],
+) -> &'h [ValueId] {
+    let is_own = |value: &ValueId| {
+        let mut ops = history.ops(txn).iter();
+        ops.any(
+            |&op| matches!(op, Op::Append { key: it, value: own } if it == key && own == *value),
+        )
+    };
+    let end = list.iter().position(is_own);
+    &list[..end.unwrap_or(list.len())]
 }
 
 fn expect_halves(step: &Step) -> Result<(), String> {
