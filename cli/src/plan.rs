@@ -17,9 +17,7 @@ use kingsnake_workloads::JepsenWorkload;
 
 use self::level::milliseconds;
 pub use self::level::{clocked, isolation_map, one_level, promise, questioned_level, spec};
-use crate::args::{
-    AssumeArgs, CheckArgs, Command, FailedCasArg, LimitArgs, Profile, Typed,
-};
+use crate::args::{AssumeArgs, CheckArgs, Command, FailedCasArg, LimitArgs, Profile, Typed};
 use crate::assumptions;
 use crate::isolation::IsolationMap;
 use crate::profile::{reachability_name, search, techniques};
