@@ -1,6 +1,5 @@
 //! The check: one function over the [`phases`], from a history to a verdict that has been checked again.
 
-use crate::aggregates::{self, Counted};
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Origin};
@@ -8,7 +7,7 @@ use crate::either_way::{Cases, check_either_way};
 use crate::expected::expected;
 use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::phases::{self, Check, Decided, Exit, Stop};
+use crate::phases::{self, Check, Exit, Refuted, Stop};
 use crate::progress::Progress;
 use crate::prune::Device;
 use crate::psi;
@@ -16,9 +15,8 @@ use crate::relate::Polygraph;
 pub use crate::report::{CheckError, CheckStats, Decider, Report};
 use crate::shared::Shared;
 use crate::sight;
+use crate::solve;
 pub use crate::techniques::Techniques;
-use crate::uncertain::{self, Attention};
-use crate::unreturned;
 use crate::verdict::{Certificate, Point, Verdict};
 use crate::weak;
 
@@ -91,6 +89,11 @@ pub(crate) fn check_case(
         answered(weak::settle(check, engines.backend, &mut context))
     } else {
         let found = search(check, shared, engines.lend(), &mut context);
+        if let Err(Exit::Refuted(refuted)) = &found
+            && let Refuted::EitherEnd(txn) = **refuted
+        {
+            return check_either_way(check, txn, engines, cases);
+        }
         conclude(check, found, &mut context)
     };
     let (decider, verdict) = match answer {
@@ -155,49 +158,7 @@ pub(crate) fn settle_order(
     if check.spec.model == Model::Psi {
         return psi::settle(check, &polygraph, engines.backend, context);
     }
-    if !aggregates::has_aggregates(check.history) {
-        return settle_rows(check, polygraph, engines, context);
-    }
-    let mut engines = engines;
-    let base = polygraph.resolved().clone();
-    let found = settle_rows(check, polygraph, engines.lend(), context)?;
-    let base = if base.unreturned().is_empty() {
-        base
-    } else {
-        unreturned::all(check, &base, context)?.resolved().clone()
-    };
-    aggregates::settle(check, &base, found, engines.backend, context)
-}
-
-/// From the graph to an order that explains all that was read, and all rows that were not returned.
-fn settle_rows(
-    check: &Check<'_>,
-    polygraph: Polygraph,
-    engines: Engines<'_>,
-    context: &mut Context<'_>,
-) -> Result<(Decider, Vec<Point>), Exit> {
-    if !polygraph.resolved().unreturned().is_empty() {
-        return unreturned::settle(check, polygraph, engines, context);
-    }
-    let decided = settle_reads(check, polygraph, Attention::Needed, engines, context)?;
-    let order = phases::order(&decided)?;
-    Ok((decided.decider, order))
-}
-
-/// From the graph to a side for everything that is open.
-pub(crate) fn settle_reads(
-    check: &Check<'_>,
-    polygraph: Polygraph,
-    attention: Attention,
-    engines: Engines<'_>,
-    context: &mut Context<'_>,
-) -> Result<Decided, Exit> {
-    if !polygraph.resolved().uncertain().is_empty() {
-        let (base, counted) = (polygraph.resolved(), Counted::default());
-        return uncertain::settle(check, base, &counted, attention, engines.backend, context);
-    }
-    let pruned = phases::prune(check, polygraph, engines.device, context)?;
-    phases::decide(check, pruned, engines.backend, context)
+    solve::settle(check, polygraph, engines, context)
 }
 
 /// From an order, or the reason why there is none, to a verdict.

@@ -4,7 +4,6 @@
 //! [`decide`] → [`certify`]; a no becomes a proof in `kingsnake-refute`, and words are made by `kingsnake-tell`. From [`relate`] to [`decide`] everything is about graphs (`kingsnake-graph`).
 //! No GPU and no C++ here: the engines of other crates implement that crate's traits.
 
-mod aggregates;
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]
@@ -24,10 +23,9 @@ mod psi;
 mod report;
 pub mod shared;
 mod sight;
+mod solve;
 mod techniques;
 pub mod tight;
-mod uncertain;
-mod unreturned;
 mod weak;
 
 pub use context::Context;

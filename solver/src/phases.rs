@@ -1,7 +1,6 @@
 //! The phases of a check, each a function from what the phase before made. Whoever needs only the first of them (`export`, `stats`,
 //! the benchmarks) calls the same ones.
 
-use crate::aggregates::{self, Counted};
 use crate::budget::StopReason;
 use crate::certify;
 use crate::certify::Refusal;
@@ -15,12 +14,11 @@ use crate::progress::Phase;
 use crate::prune::{Contradiction, Cyclic, Device, Outcome, Pruned, prune_on};
 use crate::relate::{Polygraph, construct_within};
 use crate::report::{CheckError, Decider};
-use crate::resolve::{Node, ResolveError, Resolved, resolve_for, resolve_reads};
+use crate::resolve::{ResolveError, Resolved, resolve_for, resolve_reads};
 use crate::shared::Shared;
+use crate::solve;
 use crate::techniques::Techniques;
-use crate::uncertain;
-use crate::unreturned;
-use crate::verdict::{Certificate, Counterexample, Finding, Moment, Point, Proof, Verdict};
+use crate::verdict::{Certificate, Counterexample, Finding, Point, Proof, Verdict};
 use crate::witness::witness;
 use kingsnake_refute::{NoProof, refute, refute_core};
 
@@ -64,6 +62,8 @@ pub enum Refuted {
     Proof(Decider, Proof),
     /// A no whose reasons were not found again.
     NoProof(Decider),
+    /// Whether a transaction of unknown end took effect or not, there is no order. Each of the two is to be refuted by itself.
+    EitherEnd(TxnId),
 }
 
 impl From<Refuted> for Exit {
@@ -248,16 +248,9 @@ fn by_pruning(check: &Check<'_>, polygraph: &Polygraph) -> Decider {
 
 /// The question that a back end is asked about a history: the line up to there.
 pub fn pose(check: &Check<'_>, context: &mut Context<'_>) -> Result<Pruned, Exit> {
-    let mut polygraph = relate(check, resolve(check, context)?, context)?;
+    let polygraph = relate(check, resolve(check, context)?, context)?;
     expect_question(check, &polygraph)?;
-    if !polygraph.resolved().unreturned().is_empty() {
-        polygraph = unreturned::all(check, polygraph.resolved(), context)?;
-    }
-    if aggregates::has_aggregates(check.history) {
-        polygraph = aggregates::pose(check, polygraph.resolved(), context)?;
-    } else if !polygraph.resolved().uncertain().is_empty() {
-        polygraph = uncertain::pose(check, polygraph.resolved(), &Counted::default(), context)?;
-    }
+    let polygraph = solve::pose(check, polygraph, context)?;
     prune(check, polygraph, None, context)
 }
 
@@ -335,14 +328,6 @@ pub fn order(decided: &Decided) -> Result<Vec<Point>, CheckError> {
     Ok(nodes.filter_map(|node| polygraph.point(node)).collect())
 }
 
-/// The same as nodes and moments.
-pub(crate) fn node_order(decided: &Decided) -> Result<Vec<(Node, Moment)>, CheckError> {
-    let nodes = sorted(decided)?.into_iter();
-    let polygraph = &decided.pruned.problem;
-    let nodes = nodes.filter(|&it| polygraph.transaction(it).is_some());
-    Ok(nodes.map(|it| polygraph.places().point(it)).collect())
-}
-
 /// The same as nodes of the graph.
 pub(crate) fn sorted(decided: &Decided) -> Result<Vec<u32>, CheckError> {
     let order = decided.pruned.order(&decided.sides);
@@ -374,6 +359,7 @@ pub fn explain(
         }
         Refuted::Proof(decider, proof) => (decider, Ok(proof)),
         Refuted::NoProof(decider) => (decider, Err(NoProof::NotFound)),
+        Refuted::EitherEnd(_) => (Decider::Backend, Err(NoProof::NotFound)),
         Refuted::Contradiction(decider, found) => {
             context.go_on(Phase::Explain);
             (decider, refute(&found, history, budget))

@@ -10,12 +10,13 @@ mod replay;
 mod tests;
 
 use crate::budget::Budget;
+use crate::certify;
 use crate::context::Context;
 use crate::level::{Model, RealTime, Times};
 use crate::model::{History, Op, SessionId, Status, TxnId};
 use crate::phases::{Check, Stop};
 use crate::progress::Phase;
-use crate::verdict::{Moment, Point};
+use crate::verdict::{Certificate, Moment, Point};
 use replay::Replay;
 
 /// An order that explains the history, if one that was recorded does.
@@ -32,7 +33,7 @@ pub(crate) fn expected(
             let Some(order) = order(check.history, clock, *begins) else {
                 break;
             };
-            if explains(check, &order, context.budget)? {
+            if explains(check, &order, context.budget)? && keeps_time(check, &order) {
                 let is_counted = |it: &&Point| it.moment != Moment::Begin;
                 context.stats.n_counted = order.iter().filter(is_counted).count();
                 return Ok(Some(order));
@@ -53,6 +54,14 @@ fn is_tried(check: &Check<'_>) -> bool {
         && history.n_lists() == 0
         && history.n_ranges() == 0
         && !is_assumed
+}
+
+/// Whether an order keeps the real time that the level asks for: a clock, or the order of sessions, may contradict it.
+fn keeps_time(check: &Check<'_>, order: &[Point]) -> bool {
+    check.spec.real_time.is_none() || {
+        let order = Certificate::from(order.to_vec());
+        certify::order::replay(check.history, check.spec, &order).is_ok()
+    }
 }
 
 /// Whether every read and every condition finds along an order what was recorded.

@@ -3,10 +3,10 @@
 //! At the weak levels each aggregate is a statement of its own, so its rows are reads of their own.
 
 use super::Taken;
-use crate::aggregates::has_aggregates;
-use crate::aggregates::tally::Tally;
 use crate::model::{Function, History, KeyId, Token};
 use crate::resolve::{CountedRow, Node, Resolved, VersionId};
+use crate::solve::has_aggregates;
+use crate::solve::tally::Tally;
 use kingsnake_graph::{Literal, Logic};
 
 /// An aggregate, and the open reads that it counts.

@@ -12,7 +12,7 @@ use crate::prune::{Contradiction, Outcome, PruneOptions, PruneStats, Pruned, pru
 use crate::psi;
 use crate::relate::{Edge, Listed, Polygraph, SightRead, construct_within, each_sight, reasons};
 use crate::resolve::{NO_NODE, Node, TakenReads, VersionId};
-use crate::uncertain::impossible_sources;
+use crate::solve::impossible_sources;
 use kingsnake_graph::reach::{Dag, Reach};
 
 /// Rounds after which what is left is left to the search.
@@ -218,7 +218,7 @@ fn ruled_out(
         let open = &scene.reads[read];
         let mut uncertain = open.uncertain();
         uncertain.candidates.clone_from(&state.candidates[read]);
-        let impossible = impossible_sources(versions, places, reach, &uncertain);
+        let impossible = impossible_sources(scene.base, places, reach, &uncertain);
         out.extend(impossible.into_iter().map(|it| (read, it)));
         let reader = open.reader;
         if !scene.model(reader).is_weak() {

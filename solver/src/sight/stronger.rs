@@ -5,7 +5,6 @@
 use rustc_hash::FxHashMap;
 
 use super::Scene;
-use crate::aggregates;
 use crate::decide::Backend;
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId};
@@ -13,6 +12,7 @@ use crate::phases::{Check, Exit};
 use crate::relate::reads_at;
 use crate::report::Decider;
 use crate::resolve::{Node, Part, Resolved, Uncertain, VersionId};
+use crate::solve;
 use crate::verdict::{Certificate, Moment, Point};
 
 impl Scene<'_> {
@@ -82,7 +82,7 @@ impl Scene<'_> {
         if findings.any(|it| is_whole(it.txn)) || base.uncertain().iter().any(is_dead) {
             return Ok(None);
         }
-        let Some(order) = aggregates::find(&check, base, backend, self.budget)? else {
+        let Some(order) = solve::find(&check, base, backend, self.budget)? else {
             return Ok(None);
         };
         let Some(versions) = self.along(&check, base, &order) else {

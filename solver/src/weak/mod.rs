@@ -18,7 +18,6 @@ use kingsnake_certify::weak::plain::Prepared;
 use kingsnake_relate::visible::quick::{self, ExactRules, Scanned};
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
-use crate::aggregates::has_aggregates;
 use crate::budget::{Budget, StopReason};
 use crate::check::CheckError;
 use crate::context::Context;
@@ -30,6 +29,7 @@ use crate::progress::Phase;
 use crate::report::Decider;
 use crate::resolve::{Node, Resolved, resolve_program, resolve_reads};
 use crate::sight;
+use crate::solve::has_aggregates;
 use crate::verdict::{Certificate, Counterexample, Proof, Verdict};
 
 /// Checks a history at a weak level, and the answer again.

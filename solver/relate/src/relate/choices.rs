@@ -16,7 +16,7 @@ use super::runs::next;
 use super::{Edge, Polygraph, reasons};
 use crate::model::KeyId;
 use crate::resolve::{Node, VersionId};
-use kingsnake_graph::Literal;
+use kingsnake_graph::{Literal, Logic};
 
 /// An uncertain read, and which of its candidates are still possible.
 pub struct Candidates<'a> {
@@ -73,11 +73,18 @@ impl ChoiceRuns {
         reaches: &dyn Fn(u32, u32) -> bool,
     ) -> Option<u32> {
         self.load(polygraph, read.key);
-        let logic = &mut polygraph.problem.logic;
-        let first = (read.open.len() != 1).then(|| logic.choice(read.open.len()));
+        let end = polygraph.ends.literal(read.reader);
+        let first = choose(&mut polygraph.problem.logic, read.open.len(), end);
         for (at, &candidate) in read.open.iter().enumerate() {
             let chosen = first.map(|first| Literal::Variable(first + at as u32, true));
+            let chosen = chosen.or(end);
             let chosen = chosen.as_slice();
+            let writer = polygraph.resolved.versions().writer(candidate);
+            if let Some(end) = polygraph.ends.literal(writer) {
+                let mut clause: Vec<Literal> = chosen.iter().map(|&it| !it).collect();
+                clause.push(end);
+                polygraph.problem.logic.clause(&clause);
+            }
             add_wr(polygraph, read.reader, candidate, chosen, reaches);
             let is_acceptable = |other| {
                 read.acceptable.binary_search(&other).is_ok() && !(read.differ)(candidate, other)
@@ -95,8 +102,10 @@ impl ChoiceRuns {
         first: Option<u32>,
         reaches: &dyn Fn(u32, u32) -> bool,
     ) {
+        let end = polygraph.ends.literal(read.reader);
         for (at, &candidate) in read.open.iter().enumerate() {
             let chosen = first.map(|first| Literal::Variable(first + at as u32, true));
+            let chosen = chosen.or(end);
             let is_said = |other| {
                 read.acceptable.binary_search(&other).is_err() || !(read.differ)(candidate, other)
             };
@@ -119,6 +128,7 @@ impl ChoiceRuns {
             places,
             resolved,
             problem,
+            ends,
             ..
         } = polygraph;
         if !places.reads_newest(read.reader) {
@@ -147,6 +157,14 @@ impl ChoiceRuns {
                 to: places.commit(writer),
                 reason: reasons::rw(candidate, other),
             };
+            if ends.variable(writer).is_some() || ends.older(candidate, other).is_some() {
+                // Whichever of the two writers is in doubt, the order is a variable.
+                let mut all = chosen.to_vec();
+                all.extend(ends.literal(writer));
+                all.extend(ends.older(candidate, other));
+                guard(edge, &all);
+                continue;
+            }
             if versions.is_initial(candidate) {
                 guard(edge, chosen);
                 continue;
@@ -164,6 +182,21 @@ impl ChoiceRuns {
             }
         }
     }
+}
+
+/// The variables of a choice among so many, where there is one to be made. Whoever did not take effect chooses nothing.
+fn choose(logic: &mut Logic, n_candidates: usize, end: Option<Literal>) -> Option<u32> {
+    let Some(end) = end else {
+        return (n_candidates != 1).then(|| logic.choice(n_candidates));
+    };
+    let variables: Vec<u32> = match n_candidates {
+        1 => return None,
+        n_candidates => (0..n_candidates).map(|_| logic.variable()).collect(),
+    };
+    let mut clause = vec![!end];
+    clause.extend(variables.iter().map(|&it| Literal::Variable(it, true)));
+    logic.clause(&clause);
+    variables.first().copied()
 }
 
 /// The wr edge of a candidate.

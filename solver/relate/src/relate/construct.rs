@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::ends::{Ends, add_ends};
 use super::gaps::Helpers;
 use super::real_time::add_real_time;
 use super::runs::{Run, next, runs_of_key};
@@ -77,6 +78,7 @@ pub fn construct_within(
             combine,
             unread,
             free_runs: FxHashMap::default(),
+            ends: Ends::default(),
             problem: Problem {
                 n_nodes,
                 edges,
@@ -91,6 +93,7 @@ pub fn construct_within(
     construct.add_reads();
     construct.add_keys();
     let mut polygraph = construct.polygraph;
+    add_ends(history, &mut polygraph);
     if polygraph.places.models().any(Model::is_weak) {
         add_sights(&mut polygraph, budget)?;
     }
@@ -291,7 +294,7 @@ impl Construct {
             let (orders, rest) = given.split_at(n_given);
             given = rest;
             runs_of_key(
-                self.polygraph.resolved.versions(),
+                &self.polygraph.resolved,
                 &self.polygraph.places,
                 key,
                 self.combine,
@@ -465,8 +468,7 @@ impl Construct {
     /// Leaves runs to be ordered, unless any topological order does.
     fn leave(&mut self, key: KeyId, runs: &[Run], is_given: bool) {
         let polygraph = &mut self.polygraph;
-        let is_needed = polygraph.resolved.is_uncertain(key);
-        if !polygraph.leave(key, runs, is_needed) && is_given {
+        if !polygraph.leave(key, runs, false) && is_given {
             polygraph.free_runs.insert(key, runs.to_vec());
         }
     }
@@ -479,9 +481,8 @@ impl Polygraph {
             return;
         }
         let runs = self.free_runs.remove(&key).unwrap_or_else(|| {
-            let (versions, places) = (self.resolved.versions(), &self.places);
             let mut runs = Vec::new();
-            runs_of_key(versions, places, key, self.combine, &mut runs);
+            runs_of_key(&self.resolved, &self.places, key, self.combine, &mut runs);
             let is_given = |it: &GivenOrder| it.key == key;
             if self.resolved.given().iter().any(is_given) {
                 runs.clear();

@@ -5,6 +5,7 @@
 
 mod choices;
 mod construct;
+mod ends;
 mod gaps;
 mod places;
 mod real_time;
@@ -47,6 +48,8 @@ pub struct Polygraph {
     unread: bool,
     /// Runs of keys with given orders that nobody has to order, unless a choice is about them.
     free_runs: FxHashMap<KeyId, Vec<runs::Run>>,
+    /// Which transactions in doubt took effect.
+    ends: ends::Ends,
     /// The graph.
     pub(crate) problem: Problem,
 }
@@ -126,6 +129,11 @@ impl Polygraph {
         sessions
             .map(|it| it.start * width..it.end * width)
             .collect()
+    }
+
+    /// The variable that is true if a transaction in doubt took effect.
+    pub fn took_effect(&self, txn: Node) -> Option<u32> {
+        self.ends.variable(txn)
     }
 
     /// What an edge that a weak transaction's read gave rests on.

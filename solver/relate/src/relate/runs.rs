@@ -6,7 +6,7 @@
 
 use super::Places;
 use crate::model::KeyId;
-use crate::resolve::{VersionId, Versions};
+use crate::resolve::{Resolved, VersionId, Versions};
 
 /// Consecutive versions of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,18 +24,23 @@ pub(super) fn next(versions: &Versions, places: &Places, version: VersionId) -> 
 }
 
 /// The runs of one key (single versions unless `combine`): first the one from the initial version, then the others by their heads.
+/// What transactions in doubt wrote is in none.
 /// Where two transactions read-modified-wrote one version, or some did in a circle, the known edges have a cycle already
 /// and the runs do not matter.
 pub(super) fn runs_of_key(
-    versions: &Versions,
+    resolved: &Resolved,
     places: &Places,
     key: KeyId,
     combine: bool,
     out: &mut Vec<Run>,
 ) {
     out.clear();
+    let versions = resolved.versions();
     let next = |version| next(versions, places, version).filter(|_| combine);
     for head in versions.of_key(key).map(VersionId) {
+        if resolved.is_in_doubt(versions.writer(head)) {
+            continue;
+        }
         let before = versions.predecessor(head);
         if before.is_some_and(|before| next(before) == Some(head)) {
             continue;

@@ -1,13 +1,12 @@
 //! What aggregates count: for each, the cells that the versions of each row add to it.
 //!
-//! An aggregate says nothing of one row, so it makes no reads by itself. Where an order does not give it its result, [`Resolved::counting`]
-//! adds reads of the rows that it counted, each with all versions as candidates.
+//! An aggregate says nothing of one row, so it makes no reads by itself. Where an order does not give it its result, the rows that it
+//! counted become reads, each with all versions as candidates.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::candidates::{Uncertain, keys_of};
 use super::predicates::Matching;
 use super::statements::Part;
 use super::versions::{Node, VersionId};
@@ -199,19 +198,9 @@ impl Resolved {
     /// The version of a key that a transaction read for certain.
     pub fn certain_read(&self, reader: Node, key: KeyId) -> Option<VersionId> {
         let mut versions = self.versions.of_key(key).map(VersionId);
-        versions.find(|&it| self.versions.readers(it).binary_search(&reader).is_ok())
-    }
-
-    /// The same with reads of these rows, each of any version.
-    #[must_use]
-    pub fn counting(&self, reads: Vec<Uncertain>) -> Resolved {
-        let mut uncertain = self.uncertain.to_vec();
-        uncertain.extend(reads);
-        Resolved {
-            uncertain_keys: keys_of(&uncertain),
-            uncertain: uncertain.into(),
-            ..self.clone()
-        }
+        let read = versions.find(|&it| self.versions.readers(it).binary_search(&reader).is_ok());
+        let in_gap = || self.gaps.contains(reader, key);
+        read.or_else(|| in_gap().then(|| self.versions.initial(key)))
     }
 }
 

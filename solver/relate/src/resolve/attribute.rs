@@ -169,6 +169,8 @@ impl Writers {
 /// Which transactions count, and how many of unknown end do and do not.
 pub(super) struct Census {
     pub(super) counts: Vec<bool>,
+    /// The transactions of unknown end that may have taken effect or not, sorted.
+    pub(super) in_doubt: Vec<TxnId>,
     pub(super) n_unknown_counted: usize,
     pub(super) n_unknown_dropped: usize,
 }
@@ -187,6 +189,7 @@ impl Census {
                 .txns()
                 .map(|txn| history.status(txn) == Status::Committed)
                 .collect(),
+            in_doubt: Vec::new(),
             n_unknown_counted: 0,
             n_unknown_dropped: 0,
         };
@@ -213,6 +216,53 @@ impl Census {
         }
         census.n_unknown_dropped = n_unknown - census.n_unknown_counted;
         Ok(census)
+    }
+
+    /// Finds the transactions of unknown end that are in doubt: each may have written what a counted one, or another in doubt, read. None
+    /// where more than reads and writes of single values speaks of them.
+    pub(super) fn find_doubts(
+        &mut self,
+        history: &History,
+        writers: &Writers,
+        absences: &Absences,
+    ) {
+        let is_plain = !absences.matter()
+            && history.n_predicates() == 0
+            && history.given_edges().is_empty()
+            && history.version_orders().is_empty();
+        if self.n_unknown_dropped == 0 || !writers.has_rivals() || !is_plain {
+            return;
+        }
+        let mut found: FxHashSet<TxnId> = FxHashSet::default();
+        let counts = |txn: &TxnId| self.counts[txn.index()];
+        let mut readers: Vec<TxnId> = history.txns().filter(counts).collect();
+        let mut own: FxHashSet<KeyId> = FxHashSet::default();
+        while let Some(txn) = readers.pop() {
+            own.clear();
+            for &op in history.ops(txn) {
+                let Op::Read { key, value } = op else {
+                    own.extend(op.key().filter(|_| op.is_write()));
+                    continue;
+                };
+                if own.contains(&key) || writers.origin(value) != ValueOrigin::Candidate {
+                    continue;
+                }
+                let rivals = writers.rivals(value).iter().copied();
+                let in_doubt = rivals.chain([writers.writer(value)]).filter(|&writer| {
+                    writer != txn
+                        && history.status(writer) == Status::Unknown
+                        && !self.counts[writer.index()]
+                });
+                readers.extend(in_doubt.filter(|&writer| found.insert(writer)));
+            }
+        }
+        let is_plain = |op: &Op| matches!(op, Op::Read { .. } | Op::Write { .. });
+        let mut ops = found.iter().flat_map(|&txn| history.ops(txn));
+        if ops.all(is_plain) {
+            self.n_unknown_dropped -= found.len();
+            self.in_doubt = found.into_iter().collect();
+            self.in_doubt.sort_unstable();
+        }
     }
 
     /// Counts the transactions that one's external reads leave no doubt about. A read of its own write shows nothing of

@@ -139,17 +139,21 @@ impl Walk<'_> {
     }
 }
 
-/// Moves the choices with one candidate left to the certain reads, and returns the others.
+/// Moves the choices with one candidate left to the certain reads, and returns the others, and those of transactions in doubt.
 pub(super) fn settle(
     numbering: &Numbering,
     reads: &mut Vec<Read>,
     mut uncertain: Vec<Uncertain>,
+    in_doubt: &[Node],
 ) -> Vec<Uncertain> {
     let n_reads = reads.len();
     uncertain.retain(|read| {
         let &[version] = read.candidates.as_slice() else {
             return true;
         };
+        if in_doubt.binary_search(&read.reader).is_ok() {
+            return true;
+        }
         let own = numbering.of_writer(read.key, read.reader);
         reads.push(Read {
             reader: read.reader,
@@ -164,33 +168,25 @@ pub(super) fn settle(
     uncertain
 }
 
-/// The keys of uncertain reads, sorted.
-pub(super) fn keys_of(uncertain: &[Uncertain]) -> Vec<KeyId> {
-    let mut keys: Vec<KeyId> = uncertain.iter().map(|read| read.key).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
 impl Resolved {
     /// The reads that can have been of several versions.
     pub fn uncertain(&self) -> &[Uncertain] {
         &self.uncertain
     }
 
-    /// Whether some read of a key can have been of several versions.
-    pub fn is_uncertain(&self, key: KeyId) -> bool {
-        self.uncertain_keys.binary_search(&key).is_ok()
-    }
-
-    /// The same where only these of the uncertain reads, by their numbers, matter to the order of versions. All of them stay listed.
+    /// The same with these uncertain reads, which begin with its own. Of those that follow, one with a single candidate is certain.
     #[must_use]
-    pub fn attending(&self, reads: &[usize]) -> Resolved {
-        let mut keys: Vec<KeyId> = reads.iter().map(|&it| self.uncertain[it].key).collect();
-        keys.sort_unstable();
-        keys.dedup();
+    pub fn with_uncertain(&self, all: Vec<Uncertain>) -> Resolved {
+        let added = all.iter().skip(self.uncertain.len());
+        let certain = added.filter_map(|read| match read.candidates.as_slice() {
+            &[version] => Some((version, read.reader)),
+            _ => None,
+        });
+        let mut certain: Vec<(VersionId, Node)> = certain.collect();
+        certain.sort_unstable();
         Resolved {
-            uncertain_keys: keys,
+            versions: self.versions.with_reads(&certain),
+            uncertain: Arc::new(all),
             ..self.clone()
         }
     }
@@ -203,7 +199,6 @@ impl Resolved {
             versions: self.versions.settled(&taken),
             reads: self.reads.settled(|it| taken.program.get(&it).copied()),
             uncertain: Arc::default(),
-            uncertain_keys: Vec::new(),
             ..self.clone()
         }
     }

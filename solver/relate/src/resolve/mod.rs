@@ -30,7 +30,7 @@ pub use gaps::{Gap, Gaps, Intervals};
 pub use program::{ProgramGap, ProgramReads};
 use reads::Keep;
 pub use statements::Part;
-pub use unreturned::{BYTES as BYTES_OF_READ, Unreturned, UnreturnedQuery};
+pub use unreturned::{Unreturned, UnreturnedQuery};
 pub use versions::{NO_NODE, Node, VersionId, Versions};
 
 use crate::budget::{Budget, StopReason};
@@ -64,9 +64,8 @@ pub struct Resolved {
     gaps: Gaps,
     unreturned: Unreturned,
     given: Vec<GivenOrder>,
+    in_doubt: Vec<Node>,
     uncertain: Arc<Vec<Uncertain>>,
-    /// The keys of the uncertain reads, sorted.
-    uncertain_keys: Vec<KeyId>,
     aggregates: Arc<aggregates::Aggregates>,
     findings: Vec<Finding>,
     reads: ProgramReads,
@@ -116,10 +115,35 @@ impl Resolved {
         &self.findings
     }
 
-    /// The findings that break a level.
-    pub fn broken(&self, history: &History, spec: Spec) -> Vec<Finding> {
+    /// The transactions that may have taken effect or not, sorted: a read can have been of what they wrote, or of something else. All of
+    /// their reads are uncertain.
+    pub fn in_doubt(&self) -> &[Node] {
+        &self.in_doubt
+    }
+
+    /// Whether a transaction may have taken effect or not.
+    #[inline]
+    pub fn is_in_doubt(&self, node: Node) -> bool {
+        !self.in_doubt.is_empty() && self.in_doubt.binary_search(&node).is_ok()
+    }
+
+    /// The transactions in doubt that cannot have taken effect, because a read of theirs breaks the level by itself.
+    pub fn without_effect(&self, history: &History, spec: Spec) -> Vec<Node> {
         let breaks = |it: &&Finding| it.breaks(spec.model_of(history, it.txn));
         let broken = self.findings.iter().filter(breaks);
+        let broken = broken.filter_map(|it| self.node(it.txn));
+        let dead = self.uncertain.iter().filter(|it| it.candidates.is_empty());
+        let all = broken.chain(dead.map(|it| it.reader));
+        all.filter(|&node| self.is_in_doubt(node)).collect()
+    }
+
+    /// The findings that break a level. What a transaction in doubt cannot have read says only that it did not take effect.
+    pub fn broken(&self, history: &History, spec: Spec) -> Vec<Finding> {
+        let is_sure = |it: &&Finding| {
+            self.in_doubt.is_empty() || !self.node(it.txn).is_some_and(|it| self.is_in_doubt(it))
+        };
+        let breaks = |it: &&Finding| it.breaks(spec.model_of(history, it.txn));
+        let broken = self.findings.iter().filter(breaks).filter(is_sure);
         broken.take(reads::MAX_FINDINGS).cloned().collect()
     }
 

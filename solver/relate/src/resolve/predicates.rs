@@ -240,6 +240,10 @@ impl Walk<'_> {
                 self.predicate(node, txn, predicate)?;
             } else if self.keep_reads {
                 self.aggregate(node, txn, predicate)?;
+            } else if let Some(matching) = self.matching {
+                for (key, _) in matching.of_query(predicate.query) {
+                    self.lists.check_kind(self.history, txn, *key, false)?;
+                }
             }
         }
         self.asking = None;

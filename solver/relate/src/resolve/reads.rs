@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::absence::{Absences, is_nothing};
 use super::aggregates::Aggregates;
 use super::attribute::{Census, ValueOrigin, Writers};
-use super::candidates::{Uncertain, keys_of, settle};
+use super::candidates::{Uncertain, settle};
 use super::gaps::{Gap, Gaps, Under};
 use super::given::given_orders;
 use super::lists::{ListReads, read_list};
@@ -57,10 +57,14 @@ pub(super) fn resolve(
 ) -> Result<Resolved, ResolveError> {
     let writers = Writers::of(history, budget)?;
     let mut absences = Absences::of(history, &writers, budget)?;
-    let census = Census::of(history, &writers, &absences, budget)?;
+    let mut census = Census::of(history, &writers, &absences, budget)?;
+    if keep == Keep::Queries {
+        census.find_doubts(history, &writers, &absences);
+    }
+    let is_in_doubt = |txn: &TxnId| census.in_doubt.binary_search(txn).is_ok();
     let node_txn: Vec<TxnId> = history
         .txns()
-        .filter(|txn| census.counts[txn.index()])
+        .filter(|txn| census.counts[txn.index()] || is_in_doubt(txn))
         .collect();
     let numbering = Numbering::of(history, &writers, &node_txn);
     let matching = Matching::of(history, &writers, &numbering, &node_txn, budget)?;
@@ -83,6 +87,7 @@ pub(super) fn resolve(
         walk.reads.reserve(history.n_ops());
     }
     walk.keep_queries = keep_queries;
+    walk.in_doubt = &census.in_doubt;
     for (node, &txn) in node_txn.iter().enumerate() {
         walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
@@ -92,7 +97,10 @@ pub(super) fn resolve(
     let forgets_first = walk.forgets_first;
     let program = (walk.program, walk.statement, walk.choices);
     let (mut reads, mut findings) = (walk.reads, walk.findings);
-    let uncertain = settle(&numbering, &mut reads, walk.uncertain);
+    let in_doubt = walk.in_doubt.iter();
+    let in_doubt = in_doubt.filter_map(|txn| node_txn.binary_search(txn).ok());
+    let in_doubt: Vec<Node> = in_doubt.map(|node| node as Node).collect();
+    let uncertain = settle(&numbering, &mut reads, walk.uncertain, &in_doubt);
     let (gaps, program_gaps) = (walk.gaps, walk.program_gaps);
     findings.sort_by_key(|finding| (finding.txn, finding.op));
     findings.dedup();
@@ -109,7 +117,7 @@ pub(super) fn resolve(
         },
         unreturned,
         given,
-        uncertain_keys: keys_of(&uncertain),
+        in_doubt,
         uncertain: uncertain.into(),
         aggregates: Aggregates::of(history, matching.as_ref()),
         findings,
@@ -162,6 +170,8 @@ pub(super) struct Walk<'h> {
     forgets_first: bool,
     /// Whether deleted rows that queries did not return stay queries.
     pub(super) keep_queries: bool,
+    /// The transactions that may have taken effect or not, sorted: all of their reads are uncertain.
+    in_doubt: &'h [TxnId],
     /// Then the queries, and the keys that the transaction under way touches anywhere.
     pub(super) asked: Vec<UnreturnedQuery>,
     pub(super) touched: Vec<KeyId>,
@@ -221,6 +231,7 @@ impl<'h> Walk<'h> {
             keep_reads: false,
             forgets_first: false,
             keep_queries: false,
+            in_doubt: &[],
             asked: Vec::new(),
             touched: Vec::new(),
             program: Vec::new(),
@@ -437,6 +448,10 @@ impl<'h> Walk<'h> {
         key: KeyId,
         version: VersionId,
     ) {
+        if !self.in_doubt.is_empty() && self.in_doubt.binary_search(&txn).is_ok() {
+            self.take_choice(node, txn, at, key, vec![version]);
+            return;
+        }
         self.keep(node, at, version);
         match self.state[key.index()].read {
             FirstRead::None => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::candidates::{Uncertain, keys_of};
+use super::candidates::Uncertain;
 use super::versions::{NO_NODE, Node, VersionId, Versions};
 use super::{ProgramReads, Resolved};
 use crate::model::{Act, History, KeyId, TxnId};
@@ -69,7 +69,6 @@ impl Resolved {
             node_txn: numbered.txns,
             sessions: numbered.sessions,
             parts: numbered.parts.into(),
-            uncertain_keys: keys_of(&uncertain),
             uncertain: Arc::new(uncertain),
             findings: Vec::new(),
             reads: ProgramReads::default(),

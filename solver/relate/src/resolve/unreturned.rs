@@ -5,19 +5,15 @@
 //! these reads and adds those that the order it found gets wrong (`kingsnake-solver`, `unreturned`).
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::Resolved;
-use super::candidates::{Uncertain, keys_of};
+use super::candidates::Uncertain;
 use super::gaps::between;
 use super::reads::Walk;
 use super::versions::{Node, VersionId};
 use crate::model::{History, KeyId, Op, RangeId, TxnId};
-
-/// The least that an uncertain read takes: itself, and its candidates.
-pub const BYTES: u64 = size_of::<Uncertain>() as u64 + 24;
 
 /// A delete of a key.
 #[derive(Clone, Copy, Debug)]
@@ -83,34 +79,25 @@ impl Resolved {
         &self.unreturned
     }
 
-    /// The same with reads of these absent keys by these transactions, which no longer need to be guessed.
-    #[must_use]
-    pub fn reading(&self, history: &History, absent: &[(Node, KeyId)]) -> Resolved {
-        let mut certain: Vec<(VersionId, Node)> = Vec::new();
-        let mut uncertain = self.uncertain.to_vec();
-        for &(reader, key) in absent {
-            let read = self.unreturned_read(history, reader, key);
-            match read.candidates.as_slice() {
-                &[version] => certain.push((version, reader)),
-                _ => uncertain.push(read),
-            }
-        }
-        certain.sort_unstable();
-        Resolved {
-            versions: self.versions.with_reads(&certain),
-            uncertain_keys: keys_of(&uncertain),
-            uncertain: Arc::new(uncertain),
-            ..self.clone()
-        }
-    }
-
     /// The keys that a transaction reads, writes or was returned, sorted.
     pub fn touched(&self, history: &History, node: Node) -> Vec<KeyId> {
         touched(history, history.ops(self.txn(node)))
     }
 
+    /// Whether the queries of a transaction found a key absent, and nothing else that it does is about the key.
+    pub fn is_unreturned(&self, history: &History, reader: Node, key: KeyId) -> bool {
+        let token = history.key_token(key);
+        let asks = |it: &UnreturnedQuery| {
+            let span = history.range(it.range).span;
+            span.place(history.symbols(), token).is_eq()
+        };
+        self.unreturned.deletes.contains_key(&key)
+            && self.unreturned.of(reader).iter().any(asks)
+            && self.touched(history, reader).binary_search(&key).is_err()
+    }
+
     /// The read of an absent key that the queries of a transaction amount to.
-    fn unreturned_read(&self, history: &History, reader: Node, key: KeyId) -> Uncertain {
+    pub fn unreturned_read(&self, history: &History, reader: Node, key: KeyId) -> Uncertain {
         let token = history.key_token(key);
         let asks = |it: &&UnreturnedQuery| {
             let span = history.range(it.range).span;

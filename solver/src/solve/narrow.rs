@@ -1,13 +1,22 @@
 //! Rules out candidates by reachability: a read cannot be of a version that comes after it, nor of one that was overwritten
 //! before it. A read with one candidate left is certain, and its edges may rule out more.
 
-use super::Scene;
-use crate::budget::StopReason;
+use super::results::Counted;
+use crate::budget::{Budget, StopReason};
+use crate::phases::Check;
 use crate::progress::Silent;
 use crate::prune::{Contradiction, Outcome, PruneOptions, PruneStats, Pruned, prune};
-use crate::relate::{Places, construct};
+use crate::relate::{Places, Polygraph, construct};
 use crate::resolve::{Resolved, Uncertain, VersionId, Versions};
 use kingsnake_graph::reach::Reach;
+
+/// What is checked, and within which limits.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) check: &'a Check<'a>,
+    pub(super) counted: &'a Counted,
+    pub(super) budget: &'a Budget,
+}
 
 /// Rounds after which what is left is left to the search.
 const ROUNDS: usize = 16;
@@ -57,6 +66,21 @@ impl State {
         let reads = 0..self.candidates.len();
         reads.filter(|&read| self.candidates[read].len() > 1)
     }
+
+    /// The reads that are to be stated: those with several candidates, and those that rest on whether a transaction took effect.
+    pub(super) fn to_state(&self, base: &Resolved) -> Vec<usize> {
+        let rests_on_end = |read: usize| {
+            let candidates = self.candidates[read].iter();
+            let mut writers = candidates.map(|&it| base.versions().writer(it));
+            !base.in_doubt().is_empty()
+                && (base.is_in_doubt(base.uncertain()[read].reader)
+                    || writers.any(|it| base.is_in_doubt(it)))
+        };
+        let reads = 0..self.candidates.len();
+        reads
+            .filter(|&read| self.candidates[read].len() > 1 || rests_on_end(read))
+            .collect()
+    }
 }
 
 /// How narrowing ended.
@@ -68,25 +92,30 @@ pub(super) enum Narrowed {
     Dead(usize),
     /// No candidates that are left give an aggregate its result, by its place among those that are counted.
     Impossible(usize),
-    /// The graph of what is taken, and reachability in it.
-    Open(Pruned, Reach),
+    /// The graph of what is taken, which may grow.
+    Open(Box<Pruned>),
 }
 
-/// Narrows the candidates, and takes reads that have one left.
+/// Narrows the candidates, and takes reads that have one left. The graph of the certain reads may be there already.
 pub(super) fn narrow(
     scene: &Scene<'_>,
     base: &Resolved,
+    mut first: Option<Polygraph>,
     state: &mut State,
+    stats: &mut PruneStats,
 ) -> Result<Narrowed, StopReason> {
     for round in 0.. {
         scene.budget.check()?;
-        let pruned = match graph(scene, base, &state.assumed(state.taken.len()))? {
+        let assumed = state.assumed(state.taken.len());
+        let known = first.take().filter(|_| assumed.is_empty());
+        let polygraph = known.unwrap_or_else(|| related(scene, base, &assumed));
+        let pruned = match pruned(scene, polygraph, stats)? {
             Outcome::Contradiction(found) => return Ok(Narrowed::Contradiction(found)),
             Outcome::Pruned(pruned) => pruned,
         };
-        let reach = Reach::new(&pruned.dag, &pruned.problem.problem().chains, scene.budget)?;
         let n_before = state.taken.len();
         if round < ROUNDS
+            && let Some(reach) = pruned.reach()
             && let Some(dead) = rule_out(scene, base, &pruned, &reach, state)?
         {
             return Ok(Narrowed::Dead(dead));
@@ -95,7 +124,7 @@ pub(super) fn narrow(
             if let Some(at) = impossible(scene, state)? {
                 return Ok(Narrowed::Impossible(at));
             }
-            return Ok(Narrowed::Open(pruned, reach));
+            return Ok(Narrowed::Open(Box::new(pruned)));
         }
     }
     unreachable!("the last round takes nothing")
@@ -120,16 +149,28 @@ pub(super) fn graph(
     base: &Resolved,
     assumed: &[(usize, VersionId)],
 ) -> Result<Outcome, StopReason> {
+    let polygraph = related(scene, base, assumed);
+    pruned(scene, polygraph, &mut PruneStats::default())
+}
+
+fn related(scene: &Scene<'_>, base: &Resolved, assumed: &[(usize, VersionId)]) -> Polygraph {
     let check = scene.check;
     let shape = check.techniques.shape();
-    let polygraph = construct(check.history, base.assuming(assumed), check.spec, shape);
-    let mut stats = PruneStats::default();
+    construct(check.history, base.assuming(assumed), check.spec, shape)
+}
+
+fn pruned(
+    scene: &Scene<'_>,
+    polygraph: Polygraph,
+    stats: &mut PruneStats,
+) -> Result<Outcome, StopReason> {
     let options = PruneOptions {
         rounds: None,
         estimate: false,
-        ..check.techniques.prune_options()
+        grows: true,
+        ..scene.check.techniques.prune_options()
     };
-    prune(polygraph, options, &mut stats, scene.budget, &mut Silent)
+    prune(polygraph, options, stats, scene.budget, &mut Silent)
 }
 
 /// Rules out candidates; of the reads that have none left, the one with the fewest cases.
@@ -149,16 +190,13 @@ fn rule_out(
     let n_cases = |read: usize| base.uncertain()[read].candidates.len();
     for read in open {
         poll.step()?;
-        let rules = Rules {
-            versions: base.versions(),
-            places,
-            reach,
-            read: &base.uncertain()[read],
-        };
+        let rules = Rules::new(base, places, reach, &base.uncertain()[read]);
         rules.narrow(&mut state.candidates[read]);
         match state.candidates[read].as_slice() {
             [] if dead.is_none_or(|dead| n_cases(read) < n_cases(dead)) => dead = Some(read),
-            &[version] => state.taken.push(Taken { read, version }),
+            &[version] if !base.is_in_doubt(base.versions().writer(version)) => {
+                state.taken.push(Taken { read, version });
+            }
             _ => {}
         }
     }
@@ -167,32 +205,44 @@ fn rule_out(
 
 /// The candidates of a read that reachability rules out.
 pub(crate) fn impossible_sources(
-    versions: &Versions,
+    base: &Resolved,
     places: &Places,
     reach: &Reach,
     read: &Uncertain,
 ) -> Vec<VersionId> {
-    let rules = Rules {
-        versions,
-        places,
-        reach,
-        read,
-    };
     let mut left = read.candidates.clone();
-    rules.narrow(&mut left);
+    Rules::new(base, places, reach, read).narrow(&mut left);
     let all = read.candidates.iter().copied();
     all.filter(|it| !left.contains(it)).collect()
 }
 
-struct Rules<'a> {
+/// What rules out candidates of a read.
+pub(super) struct Rules<'a> {
+    base: &'a Resolved,
     versions: &'a Versions,
     places: &'a Places,
     reach: &'a Reach,
     read: &'a Uncertain,
 }
 
-impl Rules<'_> {
-    fn narrow(&self, candidates: &mut Vec<VersionId>) {
+impl<'a> Rules<'a> {
+    pub(super) fn new(
+        base: &'a Resolved,
+        places: &'a Places,
+        reach: &'a Reach,
+        read: &'a Uncertain,
+    ) -> Self {
+        Rules {
+            base,
+            versions: base.versions(),
+            places,
+            reach,
+            read,
+        }
+    }
+
+    /// Leaves the candidates that can have been read.
+    pub(super) fn narrow(&self, candidates: &mut Vec<VersionId>) {
         let (versions, places) = (self.versions, self.places);
         let reader = self.read.reader;
         let snap = places.snap(reader);
@@ -212,7 +262,9 @@ impl Rules<'_> {
             .map(VersionId)
             .filter(|&version| {
                 let writer = versions.writer(version);
-                writer != reader && self.reach.reaches(places.commit(writer), snap)
+                writer != reader
+                    && !self.base.is_in_doubt(writer)
+                    && self.reach.reaches(places.commit(writer), snap)
             })
             .collect();
         candidates.retain(|&version| !there.iter().any(|&other| self.precedes(version, other)));

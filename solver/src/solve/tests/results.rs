@@ -1,28 +1,24 @@
 //! Aggregates against the brute-force oracle, and mistakes that the comparison and the checker catch.
 
-use super::{Counted, Reads, count_all};
+use super::super::broken::broken;
+use super::super::fixed::{decide, everything, pose_counted};
+use super::super::has_aggregates;
+use super::super::results::Counted;
+use super::n_histories;
+use super::reads::searching;
 use crate::agreement::{Exhaustive, engines, specs, unbroken};
 use crate::budget::Budget;
 use crate::certify::counterexample::check_counterexample;
 use crate::check::{Techniques, check};
 use crate::context::Context;
+use crate::decide::Decision;
 use crate::level::Spec;
 use crate::model::{History, Status, Token, TxnId};
 use crate::phases::{self, Check, Exit};
 use crate::progress::Silent;
-use crate::uncertain::tests::searching;
-use crate::uncertain::{self, Attention};
 use crate::verdict::{Counterexample, Proof, Verdict};
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{Rng, Wrong, sketch, small_predicates};
-
-/// A share of what `KINGSNAKE_LONG=1` runs.
-fn n_histories(share: u64) -> u64 {
-    match std::env::var_os("KINGSNAKE_LONG") {
-        Some(_) => 100_000,
-        None => share,
-    }
-}
 
 /// A small history with aggregates.
 fn drawn(seed: u64) -> Option<History> {
@@ -36,7 +32,7 @@ fn drawn(seed: u64) -> Option<History> {
     if rng.chance(70) {
         history.retain_versions(|_| false);
     }
-    super::has_aggregates(&history).then_some(history)
+    has_aggregates(&history).then_some(history)
 }
 
 /// The same, where the end of a transaction is not known.
@@ -110,26 +106,23 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
     let (budget, mut silent) = (Budget::unlimited(), Silent);
     let mut context = Context::new(&budget, &mut silent);
     let base = unbroken(history, spec, &budget)?;
-    let (mut counted, mut reads) = (Counted::default(), Reads::new(&base));
-    count_all(&check, &base, &mut counted, &mut reads).ok()?;
+    let (base, mut counted) = everything(&check, &base).ok()?;
     damage(&mut counted);
-    let base = base.counting(reads.added);
+    let pruned = pose_counted(&check, &base, &counted, &budget)
+        .and_then(|posed| phases::prune(&check, posed, None, &mut context));
+    let pruned = match pruned {
+        Ok(pruned) => pruned,
+        Err(Exit::Refuted(_)) => return Some(false),
+        Err(Exit::Stop(_)) => return None,
+    };
     let backend = &mut Exhaustive::default();
-    match uncertain::settle(
-        &check,
-        &base,
-        &counted,
-        Attention::All,
-        backend,
-        &mut context,
-    ) {
-        Ok(decided) => {
-            let order = phases::node_order(&decided).ok()?;
-            Some(super::broken(history, spec, &base, order).is_empty())
-        }
-        Err(Exit::Refuted(_)) => Some(false),
-        Err(Exit::Stop(_)) => None,
-    }
+    let Decision::Choices(sides) = decide(backend, &pruned, &budget, &mut Silent).ok()? else {
+        return Some(false);
+    };
+    let order = pruned.order(&sides).ok()?.into_iter();
+    let order = order.filter(|&node| pruned.problem.transaction(node).is_some());
+    let order = order.map(|node| pruned.problem.places().point(node));
+    Some(broken(history, spec, &base, order).is_empty())
 }
 
 /// A mistake in what is counted.

@@ -10,7 +10,7 @@ use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, VersionId};
 use crate::verdict::{Moment, Point};
 
 /// An aggregate that has another result in an order, and what the rows added to it there.
-pub(super) struct Wrong {
+pub(crate) struct Wrong {
     pub(super) reader: Node,
     pub(super) nth: usize,
     /// Sorted by key.

@@ -5,11 +5,12 @@ use std::ops::Bound;
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{sketch, small_rows};
 
-use super::{relate, schedule};
+use super::super::reads::missed;
+use super::{n_histories, points, with_first_order};
 use crate::agreement::{Exhaustive, engines, specs};
 use crate::budget::Budget;
 use crate::certify::order::replay_without_aggregates;
-use crate::check::{Engines, Techniques, check, settle_reads};
+use crate::check::{Techniques, check};
 use crate::context::Context;
 use crate::level::{Level, Model, Spec};
 use crate::model::{History, HistoryBuilder, Status, Token};
@@ -17,14 +18,6 @@ use crate::phases::{self, Check};
 use crate::progress::Silent;
 use crate::resolve::{ResolveError, resolve, resolve_for};
 use crate::verdict::{Certificate, Verdict};
-
-/// A share of what `KINGSNAKE_LONG=1` runs.
-fn n_histories(share: u64) -> u64 {
-    match std::env::var_os("KINGSNAKE_LONG") {
-        Some(_) => 100_000,
-        None => share,
-    }
-}
 
 fn has_unreturned(history: &History, spec: Spec) -> bool {
     let resolved = resolve_for(history, spec, &Budget::unlimited());
@@ -59,26 +52,13 @@ fn deleted_rows_that_queries_missed_agree_with_the_oracle() {
 fn first_order(check: &Check<'_>) -> Option<(usize, bool)> {
     let (budget, mut silent) = (Budget::unlimited(), Silent);
     let mut context = Context::new(&budget, &mut silent);
-    let resolved = phases::resolve(check, &mut context).ok()?;
-    let polygraph = phases::relate(check, resolved, &mut context).ok()?;
-    let base = polygraph.resolved().clone();
-    let engines = Engines {
-        device: None,
-        backend: &mut Exhaustive::default(),
-    };
-    let decided = settle_reads(
-        check,
-        polygraph,
-        crate::uncertain::Attention::All,
-        engines,
-        &mut context,
-    )
-    .ok()?;
-    let tried = schedule(check.history, &base, &decided, 4, &budget).ok()?;
-    assert!(relate(check, &base, &tried.missed, &mut context).is_ok());
-    let order = Certificate::from(tried.order);
-    let holds = replay_without_aggregates(check.history, check.spec, &order).is_ok();
-    Some((tried.missed.len(), holds))
+    let base = phases::resolve(check, &mut context).ok()?;
+    with_first_order(check, &base, |found| {
+        let n_missed = found.shown.len() + missed(&found).len();
+        let order = Certificate::from(points(&found));
+        let holds = replay_without_aggregates(check.history, check.spec, &order).is_ok();
+        Some((n_missed, holds))
+    })
 }
 
 #[test]

@@ -4,16 +4,17 @@
 //! Reads that narrowing settled become cases only where a leaf rests on them; each candidate that it ruled out is refuted by
 //! itself. Which reads to split on is asked of the back end's core.
 
-use super::narrow::{Narrowed, State, Taken, graph, narrow};
-use super::{Found, Scene, decide, search};
+use super::Refutation;
+use super::fixed::{Blamed, decide, search};
+use super::narrow::{Narrowed, Scene, State, Taken, graph, narrow};
+use crate::budget::Budget;
 use crate::decide::{Backend, Decision};
 use crate::model::TxnId;
-use crate::phases::Stop;
+use crate::phases::{Check, Stop};
 use crate::progress::Silent;
-use crate::prune::{Outcome, Pruned};
+use crate::prune::{Outcome, PruneStats, Pruned};
 use crate::resolve::{Resolved, VersionId};
 use crate::verdict::{Proof, StepReason};
-use kingsnake_graph::reach::Reach;
 use kingsnake_refute::{NoProof, refute, refute_case, refute_core};
 use rustc_hash::FxHashSet;
 
@@ -46,21 +47,28 @@ struct Prover<'a> {
     counted: FxHashSet<usize>,
 }
 
-/// Proves that nothing explains the reads, given how narrowing them ended.
+/// Proves that nothing explains the reads and the aggregates that were stated.
 pub(super) fn prove(
-    scene: &Scene<'_>,
-    base: &Resolved,
-    state: &State,
-    narrowed: Narrowed,
+    check: &Check<'_>,
+    refutation: &Refutation,
     backend: &mut dyn Backend,
+    budget: &Budget,
 ) -> Result<Proof, Failed> {
+    let base = &refutation.base;
+    let scene = Scene {
+        check,
+        counted: &refutation.counted,
+        budget,
+    };
+    let mut state = State::new(base, &refutation.stated);
+    let narrowed = narrow(&scene, base, None, &mut state, &mut PruneStats::default())?;
     let mut prover = Prover {
-        scene,
+        scene: &scene,
         base,
         backend,
         counted: FxHashSet::default(),
     };
-    prover.refute(state, 0, narrowed)
+    prover.refute(&state, 0, narrowed)
 }
 
 impl Prover<'_> {
@@ -74,27 +82,20 @@ impl Prover<'_> {
             }
             Narrowed::Dead(read) => self.cases(state, all, read, None)?,
             Narrowed::Impossible(at) => self.aggregate(state, start, at)?,
-            Narrowed::Open(pruned, reach) => self.open(state, &pruned, &reach)?,
+            Narrowed::Open(pruned) => self.open(state, &pruned)?,
         };
         self.wrap(state, start, proof)
     }
 
     /// Refutes a state in which reachability rules out nothing more.
-    fn open(&mut self, state: &State, pruned: &Pruned, reach: &Reach) -> Result<Proof, Failed> {
+    fn open(&mut self, state: &State, pruned: &Pruned) -> Result<Proof, Failed> {
         if let Some(proof) = self.core_proof(pruned)? {
             return Ok(proof);
         }
-        let found = search(
-            self.scene,
-            self.base,
-            state,
-            (pruned, reach),
-            self.backend,
-            &mut Silent,
-        )?;
-        let mut blamed = match found {
-            Found::Order(..) => return Err(Failed::NotFound),
-            Found::No(_, blamed) => blamed,
+        let (scene, base, backend) = (self.scene, self.base, &mut *self.backend);
+        let mut blamed = match search(scene, base, state, pruned, backend, &mut Silent)? {
+            Blamed::Nothing => return Err(Failed::NotFound),
+            Blamed::Reads(blamed) => blamed,
         };
         if blamed.is_empty() {
             blamed = state.open().collect();
@@ -108,7 +109,8 @@ impl Prover<'_> {
         for &version in &state.candidates[read] {
             let mut child = state.clone();
             child.take(read, version);
-            let narrowed = narrow(self.scene, self.base, &mut child)?;
+            let stats = &mut PruneStats::default();
+            let narrowed = narrow(self.scene, self.base, None, &mut child, stats)?;
             let proof = self.refute(&child, all + 1, narrowed)?;
             if !self.uses(&proof, read) {
                 return Ok(proof);

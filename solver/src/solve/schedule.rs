@@ -7,11 +7,14 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::budget::{Budget, Poll, StopReason};
+use crate::decide::Side;
 use crate::model::{History, KeyId, Op, Token, ValueId};
-use crate::phases::{self, Decided, Stop};
+use crate::phases::{self, Stop};
+use crate::prune::Pruned;
 use crate::relate::{Edge, Places};
+use crate::report::Decider;
 use crate::resolve::{Node, Resolved};
-use crate::verdict::{Moment, Point};
+use crate::verdict::Moment;
 
 /// Looks at rows for each node, after which queries are let through unasked.
 const LOOKS: usize = 64;
@@ -20,7 +23,8 @@ const CONSIDERED: usize = 64;
 
 /// An order, and the rows that queries see in it and should not.
 pub(super) struct Tried {
-    pub(super) order: Vec<Point>,
+    /// The nodes of the graph.
+    pub(super) order: Vec<u32>,
     pub(super) missed: Vec<(Node, KeyId)>,
 }
 
@@ -28,22 +32,20 @@ pub(super) struct Tried {
 pub(super) fn schedule(
     history: &History,
     base: &Resolved,
-    decided: &Decided,
+    (decider, pruned, sides): (Decider, &Pruned, &[Side]),
     n_reads: usize,
     budget: &Budget,
 ) -> Result<Tried, Stop> {
-    let mut schedule = Schedule::new(history, base, decided, n_reads);
+    let mut schedule = Schedule::new(history, base, pruned, sides, n_reads);
     let mut poll = budget.poll();
     while let Some(node) = schedule.next(&mut poll)? {
         schedule.take(node);
     }
     if schedule.listed.len() < schedule.n_before.len() {
-        return Err(phases::cyclic(decided.decider).into());
+        return Err(phases::cyclic(decider).into());
     }
-    let points = schedule.listed.iter();
-    let point = |&node: &u32| decided.pruned.problem.point(node);
     Ok(Tried {
-        order: points.filter_map(point).collect(),
+        order: schedule.listed,
         missed: schedule.missed,
     })
 }
@@ -89,14 +91,20 @@ struct Schedule<'a> {
 }
 
 impl<'a> Schedule<'a> {
-    fn new(history: &'a History, base: &'a Resolved, decided: &'a Decided, n_reads: usize) -> Self {
+    fn new(
+        history: &'a History,
+        base: &'a Resolved,
+        pruned: &'a Pruned,
+        sides: &[Side],
+        n_reads: usize,
+    ) -> Self {
         let keys = base.unreturned().keys();
         let mut place = vec![u32::MAX; history.n_keys()];
         for (at, key) in keys.iter().enumerate() {
             place[key.index()] = at as u32;
         }
-        let edges = decided.pruned.edges(&decided.sides);
-        let n_nodes = decided.pruned.dag.n_nodes();
+        let edges = pruned.edges(sides);
+        let n_nodes = pruned.dag.n_nodes();
         let (starts, ends, n_before) = by_start(n_nodes, &edges);
         let there = |&key: &KeyId| {
             if history.is_there_initially(key) {
@@ -111,7 +119,7 @@ impl<'a> Schedule<'a> {
         let mut schedule = Schedule {
             history,
             base,
-            places: decided.pruned.problem.places(),
+            places: pruned.problem.places(),
             place,
             n_reads,
             starts,

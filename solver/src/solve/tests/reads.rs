@@ -1,8 +1,9 @@
 //! Uncertain reads against the brute-force oracle: repeated values, absent rows, conditions over rows.
 
-use super::narrow::{Narrowed, State, narrow};
-use super::{Found, Scene, missed, search};
-use crate::aggregates::Counted;
+use super::super::fixed::pose_counted;
+use super::super::reads::missed;
+use super::super::results::Counted;
+use super::{n_histories, points, with_first_order};
 use crate::agreement::{Exhaustive, engines, specs, unbroken};
 use crate::budget::Budget;
 use crate::certify::order::replay_without_aggregates;
@@ -20,14 +21,6 @@ use kingsnake_lab::oracle;
 use kingsnake_lab::random::{
     Rng, Wrong, sketch, small_predicates, small_repeats_committed, small_rows,
 };
-
-/// A share of what `KINGSNAKE_LONG=1` runs.
-fn n_histories(share: u64) -> u64 {
-    match std::env::var_os("KINGSNAKE_LONG") {
-        Some(_) => 100_000,
-        None => share,
-    }
-}
 
 #[derive(Default, Debug)]
 #[allow(clippy::struct_field_names)] // All of them are numbers of something.
@@ -178,7 +171,7 @@ fn says_damaged(
     let (budget, mut silent) = (Budget::unlimited(), Silent);
     let mut context = Context::new(&budget, &mut silent);
     let base = unbroken(history, spec, &budget)?;
-    let mut posed = super::pose(&check, &base, &Counted::default(), &mut context).ok()?;
+    let mut posed = pose_counted(&check, &base, &Counted::default(), &budget).ok()?;
     let damaged = damage(&posed.problem().logic)?;
     posed.problem_mut().logic = damaged;
     match phases::prune(&check, posed, None, &mut context) {
@@ -275,25 +268,10 @@ fn order_of_certain_reads(check: &Check<'_>) -> Option<(Vec<Point>, usize)> {
     if is_broken || !base.unreturned().is_empty() || base.uncertain().iter().any(is_dead) {
         return None;
     }
-    let (counted, budget) = (&Counted::default(), &Budget::unlimited());
-    let scene = Scene {
-        check,
-        counted,
-        budget,
-    };
-    let certain = base.attending(&[]);
-    let mut state = State::new(&certain, &[]);
-    let Ok(Narrowed::Open(pruned, reach)) = narrow(&scene, &certain, &mut state) else {
-        return None;
-    };
-    let backend = &mut Exhaustive::default();
-    let known = (&pruned, &reach);
-    let Ok(Found::Order(decided)) = search(&scene, &certain, &state, known, backend, &mut Silent)
-    else {
-        return None;
-    };
-    let missed = missed::missed(&base, &decided).ok()?;
-    Some((phases::order(&decided).ok()?, missed.len()))
+    with_first_order(check, &base, |found| {
+        let n_missed = missed(&found).len();
+        Some((points(&found), n_missed))
+    })
 }
 
 #[test]

@@ -1,0 +1,267 @@
+//! The loop: prune, decide, ask the obligations, add their lemmas, until an order meets all of them or there is none.
+//!
+//! An obligation is what an order must meet and what would be too much to state beforehand. The question that is decided only grows
+//! (`question`): a history that is violated without some of its obligations is violated. Where nothing is obliged, the line is pruned
+//! and decided once.
+
+mod absent;
+mod broken;
+mod fixed;
+mod narrow;
+mod prove;
+mod question;
+mod reads;
+mod results;
+mod schedule;
+pub(crate) mod tally;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use fixed::pose;
+pub(crate) use narrow::impossible_sources;
+pub(crate) use results::has_aggregates;
+
+use crate::budget::Budget;
+use crate::check::Engines;
+use crate::context::Context;
+use crate::decide::{Backend, DecideError, Origin};
+use crate::model::KeyId;
+use crate::phases::{self, Check, Exit, Refuted, Stop};
+use crate::progress::{Phase, Progress, Silent};
+use crate::prune::Pruned;
+use crate::relate::Polygraph;
+use crate::report::{CheckError, CheckStats, Decider};
+use crate::resolve::{CountedAggregate, Node, Resolved, Uncertain};
+use crate::verdict::{Moment, Point, Proof};
+use question::{OpenQuestion, Turn};
+use reads::Reads;
+use results::{Counted, Wrong};
+
+/// A transaction, and a row that it did not see.
+pub(crate) type KeyReader = (Node, KeyId);
+
+/// An order that was found, and what it rests on.
+pub(crate) struct Found<'a> {
+    check: &'a Check<'a>,
+    base: &'a Resolved,
+    pruned: &'a Pruned,
+    reads: &'a Reads,
+    counted: &'a Counted,
+    decider: Decider,
+    /// The nodes of the graph, in order.
+    order: Vec<u32>,
+    /// Rows that queries see in it although they did not return them.
+    shown: Vec<KeyReader>,
+    /// The transactions in doubt that did not take effect, sorted.
+    without_effect: Vec<Node>,
+}
+
+impl Found<'_> {
+    /// The transactions, or their begins and commits, in order.
+    fn moments(&self) -> impl Iterator<Item = (Node, Moment)> + '_ {
+        let polygraph = &self.pruned.problem;
+        let nodes = self.order.iter().copied();
+        let nodes = nodes.filter(|&it| polygraph.transaction(it).is_some());
+        let moments = nodes.map(|it| polygraph.places().point(it));
+        moments.filter(|it| self.has_effect(it.0))
+    }
+
+    /// Whether a transaction took effect.
+    fn has_effect(&self, txn: Node) -> bool {
+        self.without_effect.is_empty() || self.without_effect.binary_search(&txn).is_err()
+    }
+}
+
+/// What an order must meet.
+pub(crate) trait Obligation {
+    /// What an order does not meet, as lemmas that no order with the same mistakes meets; none if it meets all.
+    fn check(&mut self, found: &Found<'_>) -> Result<Vec<Lemma>, Stop>;
+}
+
+/// What is added to the question. Each is itself the reason why it holds.
+pub(crate) enum Lemma {
+    /// An uncertain read, by its number, is of one of its candidates.
+    Read(usize),
+    /// A transaction read an absent row that its queries did not return.
+    Absent(KeyReader),
+    /// The rows that an aggregate counted give its result.
+    Count(CountedAggregate),
+    /// An aggregate did not count these cells of its rows.
+    Refuse(Wrong),
+}
+
+/// How the loop ended.
+pub(crate) enum Ended {
+    Order(Decider, Vec<(Node, Moment)>),
+    No(Box<Refutation>),
+}
+
+/// Why there is no order: what was stated.
+pub(crate) struct Refutation {
+    /// With all reads that were added.
+    base: Resolved,
+    /// The reads that were stated, or taken to be of one version.
+    stated: Vec<usize>,
+    counted: Counted,
+    decider: Decider,
+    /// A transaction in doubt: whether it took effect or not, there is none.
+    blamed: Option<Node>,
+}
+
+/// Whether an order has to meet more than the graph says.
+fn is_obliged(check: &Check<'_>, base: &Resolved) -> bool {
+    !base.uncertain().is_empty()
+        || !base.in_doubt().is_empty()
+        || !base.unreturned().is_empty()
+        || has_aggregates(check.history)
+}
+
+/// From the graph to an order that tells what was read.
+pub(crate) fn settle(
+    check: &Check<'_>,
+    polygraph: Polygraph,
+    engines: Engines<'_>,
+    context: &mut Context<'_>,
+) -> Result<(Decider, Vec<Point>), Exit> {
+    if !is_obliged(check, polygraph.resolved()) {
+        let pruned = phases::prune(check, polygraph, engines.device, context)?;
+        let decided = phases::decide(check, pruned, engines.backend, context)?;
+        return Ok((decided.decider, phases::order(&decided)?));
+    }
+    context.go_on(Phase::Decide);
+    let base = polygraph.resolved().clone();
+    let backend = engines.backend;
+    expect_taken(backend)?;
+    expect_candidates(&base)?;
+    let (budget, progress) = (context.budget, &mut *context.progress);
+    let stats = &mut context.stats;
+    let refutation = match run(
+        check,
+        polygraph,
+        &base,
+        obligations(check, &base),
+        backend,
+        stats,
+        budget,
+        progress,
+    )? {
+        Ended::Order(decider, order) => {
+            let point = |(node, moment)| Point {
+                txn: base.txn(node),
+                moment,
+            };
+            return Ok((decider, order.into_iter().map(point).collect()));
+        }
+        Ended::No(no) => *no,
+    };
+    if let Some(node) = refutation.blamed {
+        return Err(Refuted::EitherEnd(base.txn(node)).into());
+    }
+    expect_candidates(&refutation.base)?;
+    backend.conclude();
+    let decider = refutation.decider;
+    let refuted = match prove::prove(check, &refutation, backend, budget) {
+        Ok(proof) => Refuted::Proof(decider, proof),
+        Err(prove::Failed::NotFound) => Refuted::NoProof(decider),
+        Err(prove::Failed::Stop(stop)) => return Err(stop.into()),
+    };
+    Err(refuted.into())
+}
+
+/// Looks for an order that explains the uncertain reads and the aggregates, without explaining why there is none. The nodes may be parts of
+/// transactions.
+pub(crate) fn find(
+    check: &Check<'_>,
+    base: &Resolved,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Option<Vec<(Node, Moment)>>, Stop> {
+    let shape = check.techniques.shape();
+    let polygraph =
+        crate::relate::construct_within(check.history, base.clone(), check.spec, shape, budget)?;
+    let stats = &mut CheckStats::default();
+    Ok(
+        match run(
+            check,
+            polygraph,
+            base,
+            obligations(check, base),
+            backend,
+            stats,
+            budget,
+            &mut Silent,
+        )? {
+            Ended::Order(_, order) => Some(order),
+            Ended::No(_) => None,
+        },
+    )
+}
+
+/// What an order of a history must meet.
+fn obligations(check: &Check<'_>, base: &Resolved) -> Vec<Box<dyn Obligation>> {
+    let mut obligations: Vec<Box<dyn Obligation>> = vec![Box::new(reads::Explained::default())];
+    if !base.unreturned().is_empty() {
+        obligations.push(Box::new(absent::Absent::new(check, base)));
+    }
+    if has_aggregates(check.history) {
+        obligations.push(Box::new(results::Results::default()));
+    }
+    obligations
+}
+
+/// The loop.
+#[allow(clippy::too_many_arguments)] // They are the state of one check.
+fn run(
+    check: &Check<'_>,
+    polygraph: Polygraph,
+    base: &Resolved,
+    mut obligations: Vec<Box<dyn Obligation>>,
+    backend: &mut dyn Backend,
+    stats: &mut CheckStats,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<Ended, Stop> {
+    let mut question = match OpenQuestion::new(check, base, polygraph, budget, stats)? {
+        Ok(question) => question,
+        Err(refutation) => return Ok(Ended::No(refutation)),
+    };
+    loop {
+        match question.turn(&mut obligations, backend, stats, progress)? {
+            Turn::Grown => {
+                if let Err(decider) = question.prune_again(stats, progress)? {
+                    return Ok(Ended::No(question.refutation(decider)));
+                }
+            }
+            Turn::Order(decider, order) => return Ok(Ended::Order(decider, order)),
+            Turn::No(decider) => return Ok(Ended::No(question.refutation(decider))),
+        }
+    }
+}
+
+/// Refuses a back end that states the rules of snapshot isolation: they say nothing of what a read may choose.
+fn expect_taken(backend: &dyn Backend) -> Result<(), Stop> {
+    let Some(what) = backend.refuses(Origin::Other) else {
+        return Ok(());
+    };
+    let what =
+        format!("{what} and cannot decide reads of several possible writers; use another back end");
+    let backend = backend.name().to_owned();
+    Err(CheckError::from(DecideError { backend, what }).into())
+}
+
+/// A read that nothing explains refutes the history.
+fn expect_candidates(base: &Resolved) -> Result<(), Exit> {
+    let is_dead = |it: &&Uncertain| it.candidates.is_empty() && !base.is_in_doubt(it.reader);
+    match base.uncertain().iter().find(is_dead) {
+        None => Ok(()),
+        Some(read) => {
+            let proof = Proof::Choice {
+                reader: base.txn(read.reader),
+                op: None,
+                key: read.key,
+                cases: Vec::new(),
+            };
+            Err(Refuted::Proof(Decider::Resolve, proof).into())
+        }
+    }
+}
