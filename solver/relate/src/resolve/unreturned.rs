@@ -2,7 +2,7 @@
 //!
 //! A key that was deleted can be absent for several reasons, so it is in no gap. To say of each query and each such key which version
 //! was read would take their product. An order of the transactions tells what every query returns, so the search begins without
-//! these reads and adds those that the order it found gets wrong (`kingsnake-solver`, `unreturned`).
+//! these reads and adds those that the order it found gets wrong (`kingsnake-solver`, `solve/absent`).
 
 use std::ops::Range;
 
