@@ -186,7 +186,7 @@ impl<'a> OpenQuestion<'a> {
                     }
                 }
             };
-            let found = self.found(decider, sides)?;
+            let found = self.found(decider, &sides)?;
             let mut lemmas = Vec::new();
             for obligation in obligations.iter_mut() {
                 lemmas.extend(obligation.check(&found)?);
@@ -232,21 +232,15 @@ impl<'a> OpenQuestion<'a> {
     }
 
     /// The order that sides leave.
-    fn found(&self, decider: Decider, sides: Vec<Side>) -> Result<Found<'_>, Stop> {
+    fn found(&self, decider: Decider, sides: &[Side]) -> Result<Found<'_>, Stop> {
         let (pruned, base) = (&self.pruned, self.base);
         let (order, shown) = if base.unreturned().is_empty() {
-            let order = pruned.order(&sides);
+            let order = pruned.order(sides);
             (order.map_err(|Cyclic| phases::cyclic(decider))?, Vec::new())
         } else {
             let n_rows = super::absent::ROWS << self.n_turns.min(16);
             let history = self.check.history;
-            let tried = schedule(
-                history,
-                base,
-                (decider, pruned, &sides),
-                n_rows,
-                self.budget,
-            )?;
+            let tried = schedule(history, base, (decider, pruned, sides), n_rows, self.budget)?;
             (tried.order, tried.missed)
         };
         Ok(Found {
@@ -258,7 +252,7 @@ impl<'a> OpenQuestion<'a> {
             decider,
             order,
             shown,
-            without_effect: self.without_effect(&sides),
+            without_effect: self.without_effect(sides),
         })
     }
 
@@ -303,7 +297,10 @@ impl<'a> OpenQuestion<'a> {
                 Lemma::Read(read) => self.state(read, None),
                 Lemma::Absent(row) => self.state_absent(row),
                 Lemma::Count(aggregate) => self.count(aggregate)?,
-                Lemma::Refuse(wrong) => self.refuse(&wrong),
+                Lemma::Refuse(wrong) => {
+                    self.refuse(&wrong);
+                    Ok(())
+                }
             };
             if added.is_err() {
                 return Ok(Err(Dead));
@@ -316,7 +313,7 @@ impl<'a> OpenQuestion<'a> {
     fn state(&mut self, read: usize, row: Option<(usize, usize)>) -> Result<(), Dead> {
         let reach = self.reach.clone();
         let reaches = |from: u32, to: u32| reach.reaches(from, to);
-        let known = self.reads.first_variable(read);
+        let known = self.reads.how_stated(read);
         if known.is_some() && row.is_none() {
             return Ok(());
         }
@@ -331,7 +328,7 @@ impl<'a> OpenQuestion<'a> {
         }
         let left = self.reads.left(read);
         if left.is_empty() && !self.base.is_in_doubt(uncertain.reader) {
-            self.reads.set_first_variable(read, None);
+            self.reads.set_stated(read, None);
             return Err(Dead);
         }
         let counted = &self.counted;
@@ -349,12 +346,13 @@ impl<'a> OpenQuestion<'a> {
             differ: &differ,
         };
         let polygraph = &mut self.pruned.problem;
-        if let Some(first) = known {
+        if let Some(stated) = known {
+            let first = stated.first_variable();
             self.runs
                 .tell_apart(polygraph, &candidates, first, &reaches);
         } else {
             let first = self.runs.add(polygraph, &candidates, &reaches);
-            self.reads.set_first_variable(read, first);
+            self.reads.set_stated(read, first);
         }
         Ok(())
     }
@@ -382,7 +380,7 @@ impl<'a> OpenQuestion<'a> {
         if !counting.is_possible(history, |row| left(counting.rows[row].read)) {
             return Ok(Err(Dead));
         }
-        let first = |read: usize| self.reads.first_variable(read).flatten();
+        let first = |read: usize| self.reads.first_variable(read);
         let logic = &mut self.pruned.problem.problem_mut().logic;
         let is_said = counting.state(history, logic, left, first);
         self.counted.all[at].is_said = is_said;
@@ -390,18 +388,17 @@ impl<'a> OpenQuestion<'a> {
     }
 
     /// Refuses what an order gave an aggregate that could not be stated.
-    fn refuse(&mut self, wrong: &Wrong) -> Result<(), Dead> {
+    fn refuse(&mut self, wrong: &Wrong) {
         let Some(at) = self.counted.has(wrong.reader, wrong.nth) else {
-            return Ok(());
+            return;
         };
         let counting = &mut self.counted.all[at];
         let cells = counting.cells(wrong);
         let left = |read: usize| self.reads.left(read);
-        let first = |read: usize| self.reads.first_variable(read).flatten();
+        let first = |read: usize| self.reads.first_variable(read);
         let logic = &mut self.pruned.problem.problem_mut().logic;
         counting.forbid(logic, &cells, left, first);
         counting.refused.push(cells);
-        Ok(())
     }
 }
 

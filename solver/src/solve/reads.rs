@@ -20,8 +20,26 @@ pub(super) struct Reads {
     numbers: Option<FxHashMap<(Node, KeyId), usize>>,
     /// What is left of the candidates of the reads that were looked at.
     left: FxHashMap<usize, Vec<VersionId>>,
-    /// The first variable of each read that is stated; none where one candidate is left.
-    first_variable: FxHashMap<usize, Option<u32>>,
+    stated: FxHashMap<usize, Stated>,
+}
+
+/// How a read is stated.
+#[derive(Clone, Copy)]
+pub(super) enum Stated {
+    /// One candidate is left: its edges are known.
+    Certain,
+    /// One of several, by the first variable.
+    Choice(u32),
+}
+
+impl Stated {
+    /// The first variable, where there is a choice.
+    pub(super) fn first_variable(self) -> Option<u32> {
+        match self {
+            Stated::Certain => None,
+            Stated::Choice(first) => Some(first),
+        }
+    }
 }
 
 impl Reads {
@@ -30,7 +48,7 @@ impl Reads {
             all: base.uncertain().to_vec(),
             numbers: None,
             left: FxHashMap::default(),
-            first_variable: FxHashMap::default(),
+            stated: FxHashMap::default(),
         }
     }
 
@@ -43,7 +61,7 @@ impl Reads {
             }
         }
         for taken in &state.taken {
-            self.first_variable.insert(taken.read, None);
+            self.stated.insert(taken.read, Stated::Certain);
         }
     }
 
@@ -79,24 +97,31 @@ impl Reads {
         }
     }
 
-    /// The first variable of a read that is stated.
-    pub(super) fn first_variable(&self, read: usize) -> Option<Option<u32>> {
-        self.first_variable.get(&read).copied()
+    /// How a read is stated, if it is.
+    pub(super) fn how_stated(&self, read: usize) -> Option<Stated> {
+        self.stated.get(&read).copied()
     }
 
-    pub(super) fn set_first_variable(&mut self, read: usize, first: Option<u32>) {
-        self.first_variable.insert(read, first);
+    /// The first variable of a read that is stated as a choice.
+    pub(super) fn first_variable(&self, read: usize) -> Option<u32> {
+        self.how_stated(read)?.first_variable()
+    }
+
+    /// Notes that a read is stated; where there is a choice, from this variable on.
+    pub(super) fn set_stated(&mut self, read: usize, first: Option<u32>) {
+        let stated = first.map_or(Stated::Certain, Stated::Choice);
+        self.stated.insert(read, stated);
     }
 
     /// Whether a transaction's read of a key is stated.
     pub(super) fn is_stated(&self, row: KeyReader) -> bool {
         let number = self.numbers.as_ref().and_then(|it| it.get(&row));
-        number.is_some_and(|it| self.first_variable.contains_key(it))
+        number.is_some_and(|it| self.stated.contains_key(it))
     }
 
     /// The reads that are stated, sorted.
     pub(super) fn stated(&self) -> Vec<usize> {
-        let mut stated: Vec<usize> = self.first_variable.keys().copied().collect();
+        let mut stated: Vec<usize> = self.stated.keys().copied().collect();
         stated.retain(|&read| self.all[read].candidates.len() != 1);
         stated.sort_unstable();
         stated
@@ -150,7 +175,7 @@ impl Obligation for Explained {
         if missed.is_empty() {
             return Ok(Vec::new());
         }
-        let is_stated = |read: &usize| found.reads.first_variable(*read).is_some();
+        let is_stated = |read: &usize| found.reads.how_stated(*read).is_some();
         if missed.iter().any(is_stated) {
             return Err(phases::cyclic(found.decider).into());
         }
