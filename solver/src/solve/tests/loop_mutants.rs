@@ -16,6 +16,11 @@ use crate::relate::construct;
 use crate::resolve::{Resolved, Uncertain, resolve_for};
 use crate::verdict::{Certificate, Point};
 
+/// A mistake in what an order must meet.
+type Damage = fn(&mut Vec<Box<dyn Obligation>>);
+/// A mistake, its name, and the histories that show it.
+type Named = (&'static str, fn(u64) -> History, Damage);
+
 /// Drops every second lemma; where it was the only one, the order passes.
 struct Dropping(Box<dyn Obligation>, usize);
 
@@ -24,7 +29,7 @@ impl Obligation for Dropping {
         let mut lemmas = self.0.check(found)?;
         lemmas.retain(|_| {
             self.1 += 1;
-            self.1 % 2 == 0
+            self.1.is_multiple_of(2)
         });
         Ok(lemmas)
     }
@@ -38,11 +43,7 @@ fn resolved(history: &History, spec: Spec) -> Option<Resolved> {
 }
 
 /// Whether a damaged loop says something else than the oracle, or gives an order that the second check refuses.
-fn is_caught(
-    history: &History,
-    spec: Spec,
-    damage: &dyn Fn(&mut Vec<Box<dyn Obligation>>),
-) -> bool {
+fn is_caught(history: &History, spec: Spec, damage: Damage) -> bool {
     let techniques = &Techniques::default();
     let check = Check {
         history,
@@ -89,17 +90,15 @@ fn drawn(seed: u64) -> History {
     }
 }
 
-type Damage = fn(&mut Vec<Box<dyn Obligation>>);
-
 #[test]
 fn a_loop_that_skips_an_obligation_or_drops_a_lemma_is_caught() {
     let all_right = (0..600).all(|seed| {
         let history = drawn(seed);
         let mut specs = specs(&history, seed).into_iter();
-        !specs.any(|spec| is_caught(&history, spec, &|_| ()))
+        !specs.any(|spec| is_caught(&history, spec, |_| ()))
     });
     assert!(all_right, "without a mistake");
-    let damages: [(&str, fn(u64) -> History, Damage); 5] = [
+    let damages: [Named; 5] = [
         ("reads are not explained", small_repeats_committed, |it| {
             it.remove(0);
         }),
@@ -118,7 +117,7 @@ fn a_loop_that_skips_an_obligation_or_drops_a_lemma_is_caught() {
         let caught = (0..20_000).find(|&seed| {
             let history = drawn(seed);
             let mut specs = specs(&history, seed).into_iter();
-            specs.any(|spec| is_caught(&history, spec, &damage))
+            specs.any(|spec| is_caught(&history, spec, damage))
         });
         println!("{name}: caught by history {caught:?}");
         assert!(caught.is_some(), "{name}");
