@@ -125,9 +125,8 @@ fn concurrent(history: &History, spec: Spec, key: crate::model::KeyId, last: Txn
     let drift = spec.real_time.map_or(0, |it| it.drift);
     let window = |txn: TxnId| {
         let interval = history.interval(txn);
-        let is_open = history.status(txn) == Status::Unknown;
-        let end = if is_open { i64::MAX } else { interval.commit };
-        (interval.begin, end.saturating_add_unsigned(drift))
+        let end = interval.commit.saturating_add_unsigned(drift);
+        (interval.begin, end)
     };
     let (begin, end) = window(last);
     let is_concurrent = |&txn: &TxnId| {

@@ -7,7 +7,9 @@
 use rustc_hash::FxHashSet;
 
 use super::Refusal;
-use kingsnake_history::model::{CompareOutcome, History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_history::model::{
+    CompareAndSet, CompareOutcome, History, KeyId, Op, Status, TxnId, ValueId,
+};
 
 /// What is asked of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,9 +42,8 @@ pub fn moments(history: &History, order: impl IntoIterator<Item = TxnId>) -> Vec
 /// When an operation can have taken effect.
 fn window(history: &History, demand: Demand, txn: TxnId) -> (i64, i64) {
     let interval = history.interval(txn);
-    let is_open = history.status(txn) == Status::Unknown;
-    let end = if is_open { i64::MAX } else { interval.commit };
-    (interval.begin, end.saturating_add_unsigned(demand.drift))
+    let end = interval.commit.saturating_add_unsigned(demand.drift);
+    (interval.begin, end)
 }
 
 /// Whether a register in this state shows a value; `None` is the initial state.
@@ -64,9 +65,8 @@ fn explain(history: &History, demand: Demand, order: &[OperationMoment]) -> Resu
         if txn.index() >= history.n_txns() {
             return Err("the order names an operation that is not in the history".to_owned());
         }
-        let refused = refused(history, demand, txn);
         let is_aborted = history.status(txn) == Status::Aborted;
-        if is_aborted && refused.is_none() {
+        if is_aborted && refusals(history, demand, txn).next().is_none() {
             return Err(format!("{} failed, yet it is in the order", name(txn)));
         }
         if std::mem::replace(&mut is_there[txn.index()], true) {
@@ -80,22 +80,12 @@ fn explain(history: &History, demand: Demand, order: &[OperationMoment]) -> Resu
             ));
         }
         now = at;
-        if let Some((key, expected)) = refused
-            && shows(history, store[key.index()], expected)
-        {
-            return Err(format!(
-                "{} was refused, though its key held what it expected",
-                name(txn)
-            ));
-        }
-        if is_aborted {
-            continue;
-        }
-        run(history, txn, &mut store).map_err(|why| format!("{} {why}", name(txn)))?;
+        run(history, demand, txn, &mut store).map_err(|why| format!("{} {why}", name(txn)))?;
     }
     let is_demanded = |&txn: &TxnId| {
         let took_effect = history.status(txn) == Status::Committed && !history.ops(txn).is_empty();
-        took_effect || refused(history, demand, txn).is_some()
+        let is_known = history.status(txn) != Status::Unknown;
+        took_effect || is_known && refusals(history, demand, txn).next().is_some()
     };
     let mut demanded = history.txns().filter(is_demanded);
     match demanded.find(|txn| !is_there[txn.index()]) {
@@ -104,42 +94,53 @@ fn explain(history: &History, demand: Demand, order: &[OperationMoment]) -> Resu
     }
 }
 
-fn run(history: &History, txn: TxnId, store: &mut [Option<ValueId>]) -> Result<(), String> {
-    for &op in history.ops(txn) {
-        match op {
-            Op::Read { key, value } if !shows(history, store[key.index()], value) => {
+/// Runs the operations of a transaction. One that aborted leaves nothing, and only what it was told before it did anything counts.
+fn run(
+    history: &History,
+    demand: Demand,
+    txn: TxnId,
+    store: &mut [Option<ValueId>],
+) -> Result<(), String> {
+    let is_aborted = history.status(txn) == Status::Aborted;
+    let ops = if is_aborted { &[] } else { history.ops(txn) };
+    for at in 0..=ops.len() {
+        let mut told = refusals(history, demand, txn).filter(|it| it.at as usize == at);
+        if told.any(|it| shows(history, store[it.key.index()], it.expected)) {
+            return Err("was refused, though its key held what it expected".to_owned());
+        }
+        match ops.get(at) {
+            Some(&Op::Read { key, value }) if !shows(history, store[key.index()], value) => {
                 return Err(format!(
                     "read {}, which its key did not hold then",
                     history.value_name(value)
                 ));
             }
-            Op::Read { .. } => {}
-            Op::Write { key, value } => store[key.index()] = Some(value),
-            _ => return Err("is none of a register".to_owned()),
+            None | Some(Op::Read { .. }) => {}
+            Some(&Op::Write { key, value }) => store[key.index()] = Some(value),
+            Some(_) => return Err("is none of a register".to_owned()),
         }
     }
     Ok(())
 }
 
-/// What a refused compare-and-set that begins an operation found not to hold, where that counts.
-fn refused(history: &History, demand: Demand, txn: TxnId) -> Option<(KeyId, ValueId)> {
-    if !demand.refusals_count || history.status(txn) == Status::Unknown {
-        return None;
-    }
-    let first = history.compares(txn).first()?;
-    let is_refused = first.outcome == CompareOutcome::Refused && first.at == 0;
-    is_refused.then_some((first.key, first.expected))
+/// The compare-and-sets of an operation that found something else than expected, where they count.
+fn refusals(history: &History, demand: Demand, txn: TxnId) -> impl Iterator<Item = &CompareAndSet> {
+    let is_aborted = history.status(txn) == Status::Aborted;
+    let compares = history.compares(txn).iter();
+    compares.filter(move |it| {
+        demand.refusals_count
+            && it.outcome == CompareOutcome::Refused
+            && (it.at == 0 || !is_aborted)
+    })
 }
 
-/// What one operation on the key asks and does.
+/// One operation on the key.
 struct Call {
     txn: TxnId,
     begin: i64,
     end: i64,
+    /// Whether it may not have happened.
     is_open: bool,
-    reads: Option<ValueId>,
-    differs: Option<ValueId>,
-    writes: Option<ValueId>,
 }
 
 /// A state, and which of the operations under way have taken effect in it.
@@ -157,10 +158,17 @@ pub fn stuck(
 ) -> Result<Vec<Option<ValueId>>, Refusal> {
     let wrong = |why: &str| Err(Refusal::Refutation(why.to_owned()));
     let calls = calls(history, demand, key);
+    let is_elsewhere = |op: &Op| op.key() != Some(key);
+    if calls
+        .iter()
+        .any(|it| history.ops(it.txn).iter().any(is_elsewhere))
+    {
+        return wrong("an operation touches another key");
+    }
     let mut events: Vec<(i64, bool, u32)> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         events.push((call.begin, false, at as u32));
-        if !call.is_open {
+        if !call.is_open || call.end < i64::MAX {
             events.push((call.end, true, at as u32));
         }
     }
@@ -169,6 +177,7 @@ pub fn stuck(
     configurations.insert((None, Vec::new()));
     let mut under_way: Vec<u32> = Vec::new();
     let mut n_visited = 0;
+    let mut store = vec![None; history.n_keys()];
     for (_, is_end, call) in events {
         if !is_end {
             under_way.push(call);
@@ -183,15 +192,21 @@ pub fn stuck(
             if n_visited > most {
                 return Err(Refusal::TooMany(most));
             }
-            if done.contains(&call) {
-                let rest = done.into_iter().filter(|&it| it != call).collect();
+            // What may not have happened is over, whether it did or not.
+            let is_open = calls[call as usize].is_open;
+            if done.contains(&call) || is_open {
+                let rest = done.iter().copied().filter(|&it| it != call).collect();
                 configurations.insert((state, rest));
+            }
+            if done.contains(&call) {
                 continue;
             }
             for &next in under_way.iter().filter(|next| !done.contains(next)) {
-                let Some(state) = after(history, &calls[next as usize], state) else {
+                store[key.index()] = state;
+                if run(history, demand, calls[next as usize].txn, &mut store).is_err() {
                     continue;
-                };
+                }
+                let state = store[key.index()];
                 let mut done = done.clone();
                 done.push(next);
                 done.sort_unstable();
@@ -218,62 +233,38 @@ pub fn stuck(
     wrong("the operation is none of that key, or never ended")
 }
 
-/// The state after a call, if the state before it gives what it saw.
-#[allow(clippy::option_option)] // A state without a value is not a call that cannot happen.
-fn after(history: &History, call: &Call, state: Option<ValueId>) -> Option<Option<ValueId>> {
-    if call
-        .reads
-        .is_some_and(|value| !shows(history, state, value))
-    {
-        return None;
-    }
-    if call
-        .differs
-        .is_some_and(|value| shows(history, state, value))
-    {
-        return None;
-    }
-    Some(call.writes.or(state))
-}
-
-/// The calls on a key. One of unknown end that only reads, or writes what nobody reads, can be left out.
+/// The operations on a key. One of unknown end that only reads, or writes what nobody reads, can be left out.
 fn calls(history: &History, demand: Demand, key: KeyId) -> Vec<Call> {
-    let mut calls = Vec::new();
-    let mut is_read: FxHashSet<ValueId> = FxHashSet::default();
-    for txn in history.txns() {
+    let touching = |&txn: &TxnId| {
         let is_aborted = history.status(txn) == Status::Aborted;
         let ops = if is_aborted { &[] } else { history.ops(txn) };
-        let differs = refused(history, demand, txn);
-        let differs = differs.filter(|it| it.0 == key).map(|it| it.1);
-        if differs.is_none() && !ops.iter().any(|op| op.key() == Some(key)) {
-            continue;
-        }
+        ops.iter().any(|op| op.key() == Some(key))
+            || refusals(history, demand, txn).any(|it| it.key == key)
+    };
+    let txns: Vec<TxnId> = history.txns().filter(touching).collect();
+    let ops = |txn: &TxnId| history.ops(*txn).iter();
+    let read = txns.iter().flat_map(ops).filter_map(|op| match *op {
+        Op::Read { value, .. } => Some(value),
+        _ => None,
+    });
+    let read: FxHashSet<ValueId> = read.collect();
+    let mut all = txns.iter();
+    let has_refusals = all.any(|&txn| refusals(history, demand, txn).next().is_some());
+    let matters = |txn: &TxnId| {
+        let wrote = |op: &Op| match *op {
+            Op::Write { value, .. } => has_refusals || read.contains(&value),
+            _ => false,
+        };
+        history.status(*txn) != Status::Unknown || ops(txn).any(wrote)
+    };
+    let call = |&txn: &TxnId| {
         let (begin, end) = window(history, demand, txn);
-        let mut call = Call {
+        Call {
             txn,
             begin,
             end,
             is_open: history.status(txn) == Status::Unknown,
-            reads: None,
-            differs,
-            writes: None,
-        };
-        for &op in ops {
-            match op {
-                Op::Read { value, .. } if call.writes.is_none() => {
-                    call.reads = call.reads.or(Some(value));
-                    is_read.insert(value);
-                }
-                Op::Write { value, .. } => call.writes = Some(value),
-                _ => {}
-            }
         }
-        calls.push(call);
-    }
-    let has_refusals = calls.iter().any(|call| call.differs.is_some());
-    calls.retain(|call| {
-        let seen = call.writes.is_some_and(|value| is_read.contains(&value));
-        !call.is_open || seen || has_refusals && call.writes.is_some()
-    });
-    calls
+    };
+    txns.iter().filter(|it| matters(it)).map(call).collect()
 }

@@ -63,34 +63,38 @@ impl Search<'_> {
 
     /// Whether one had ended, by more than clocks may disagree, before the other began.
     fn precedes(&self, one: TxnId, other: TxnId) -> bool {
-        let is_over = self.history.status(one) != Status::Unknown;
         let end = i128::from(self.history.interval(one).commit);
         let begin = i128::from(self.history.interval(other).begin);
         let is_recorded = self.history.interval(one).commit < i64::MAX
             && self.history.interval(other).begin > i64::MIN;
-        is_over && is_recorded && end + i128::from(self.demand.drift) < begin
+        is_recorded && end + i128::from(self.demand.drift) < begin
     }
 
-    /// The state after a transaction, if the state before it gives what it saw.
+    /// The state after a transaction, if the state before it gives what it saw. Of an aborted one, what it was told before it did
+    /// anything counts.
     fn run(&self, txn: TxnId, store: &Store) -> Option<Store> {
         let mut store = store.clone();
         let is_aborted = self.history.status(txn) == Status::Aborted;
-        if self.demand.refusals_count {
-            let first = self.history.compares(txn).first();
-            let refused = first.filter(|it| it.outcome == CompareOutcome::Refused && it.at == 0);
-            let is_over = self.history.status(txn) != Status::Unknown;
-            if is_over && refused.is_some_and(|it| self.holds(&store, it.key, it.expected)) {
+        let ops = if is_aborted {
+            &[]
+        } else {
+            self.history.ops(txn)
+        };
+        for at in 0..=ops.len() {
+            let mut told = self.history.compares(txn).iter().filter(|it| {
+                let is_refused = it.outcome == CompareOutcome::Refused && it.at as usize == at;
+                self.demand.refusals_count && is_refused
+            });
+            if told.any(|it| self.holds(&store, it.key, it.expected)) {
                 return None;
             }
-        }
-        for &op in self.history.ops(txn) {
-            match op {
-                _ if is_aborted => {}
-                Op::Read { key, value } if self.holds(&store, key, value) => {}
-                Op::Write { key, value } => {
+            match ops.get(at) {
+                None => {}
+                Some(&Op::Read { key, value }) if self.holds(&store, key, value) => {}
+                Some(&Op::Write { key, value }) => {
                     store.insert(key, value);
                 }
-                _ => return None,
+                Some(_) => return None,
             }
         }
         Some(store)

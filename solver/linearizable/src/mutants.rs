@@ -82,6 +82,7 @@ fn n_differences<R: Rules>(repeats: bool) -> usize {
         unknown: 15,
         refused: 20,
         lies: 60,
+        longer: 20,
     };
     let differs = |seed: &u64| {
         let history = registers(&mut Rng::new(*seed), shape);

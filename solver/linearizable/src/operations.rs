@@ -7,7 +7,7 @@ use crate::{RegisterOptions, RegisterStats};
 
 /// No value.
 pub(crate) const NONE: u32 = u32::MAX;
-/// The value of a key before any operation. All names of it are this one.
+/// The state of a key before any operation. Every initial value is a name of it.
 pub(crate) const INITIAL: u32 = 0;
 
 /// One operation on a register. A compare-and-set reads and writes.
@@ -16,10 +16,16 @@ pub(crate) struct Operation {
     pub(crate) txn: TxnId,
     /// What it read, as a number among the values of its key; [`NONE`] if it read nothing.
     pub(crate) read: u32,
+    /// Another state that shows the same: somebody may have written a value that is a name of the initial state.
+    pub(crate) read_too: u32,
     /// What it left.
     pub(crate) write: u32,
-    /// What the key did not hold: a refused compare-and-set that says so.
-    pub(crate) refused: u32,
+    /// Whether that is a name of the initial state.
+    pub(crate) writes_initial: bool,
+    /// What the key did not hold, as places among the refusals of all keys: refused compare-and-sets that say so.
+    pub(crate) refused: (u32, u32),
+    /// Whether its own operations contradict each other, so that it cannot have happened in any state.
+    pub(crate) is_broken: bool,
     /// It took effect after this.
     pub(crate) begin: i64,
     /// And before this, if it did.
@@ -33,6 +39,16 @@ impl Operation {
     pub(crate) fn is_read(&self) -> bool {
         self.write == NONE
     }
+
+    /// Whether a refusal says something of it.
+    pub(crate) fn has_refusals(&self) -> bool {
+        self.refused.0 < self.refused.1
+    }
+
+    /// What the key holds in its eyes, after those of its operations that were looked at.
+    fn held(&self) -> Option<u32> {
+        [self.write, self.read].into_iter().find(|&it| it != NONE)
+    }
 }
 
 /// The operations of one key.
@@ -41,8 +57,18 @@ impl Operation {
 pub(crate) struct Key<'a> {
     pub(crate) key: KeyId,
     pub(crate) ops: &'a [Operation],
-    /// How many values it has, the initial one included.
+    /// What refused compare-and-sets say that keys did not hold.
+    pub(crate) refusals: &'a [u32],
+    /// How many states it has, the initial one included.
     pub(crate) n_values: usize,
+}
+
+impl Key<'_> {
+    /// Whether a refusal of an operation says that the key was not in this state.
+    pub(crate) fn is_refused(&self, op: &Operation, state: u32) -> bool {
+        let (from, to) = op.refused;
+        self.refusals[from as usize..to as usize].contains(&state)
+    }
 }
 
 /// Every operation, key by key. Aborted ones are left out.
@@ -50,6 +76,7 @@ pub(crate) struct Operations {
     ops: Vec<Operation>,
     starts: Vec<u32>,
     n_values: Vec<u32>,
+    refusals: Vec<u32>,
 }
 
 /// A history that is not one of registers.
@@ -101,20 +128,21 @@ impl Operations {
         }
         let (numbers, n_values) = number_values(history);
         let mut found: Vec<(KeyId, Operation)> = Vec::with_capacity(history.n_txns());
+        let mut reader = OperationReader {
+            history,
+            numbers,
+            refusals_count: options.refusals_count,
+            refusals: Vec::new(),
+        };
         for txn in history.txns() {
-            let Some((key, mut op)) = operation(history, txn, &numbers, options)? else {
+            let Some((key, mut op)) = reader.operation(txn)? else {
                 continue;
             };
-            if history.status(txn) == Status::Aborted {
-                if op.refused == NONE {
-                    continue;
-                }
-                (op.read, op.write) = (NONE, NONE);
-            }
             op.end = op.end.saturating_add_unsigned(options.drift);
             found.push((key, op));
         }
-        Ok(by_key(history.n_keys(), &found, n_values))
+        let refusals = reader.refusals;
+        Ok(by_key(history.n_keys(), &found, n_values, refusals))
     }
 
     /// The number of keys.
@@ -127,6 +155,7 @@ impl Operations {
         Key {
             key: KeyId(at as u32),
             ops: &self.ops[self.starts[at] as usize..self.starts[at + 1] as usize],
+            refusals: &self.refusals,
             n_values: self.n_values[at] as usize,
         }
     }
@@ -145,15 +174,11 @@ impl Operations {
     }
 }
 
-/// Numbers the values of each key from 1 on; initial ones are 0.
+/// Numbers the values of each key from 1 on.
 fn number_values(history: &History) -> (Vec<u32>, Vec<u32>) {
     let mut n_values = vec![1_u32; history.n_keys()];
     let number = |value: u32| {
-        let value = ValueId(value);
-        if history.is_initial(value) {
-            return INITIAL;
-        }
-        let next = &mut n_values[history.value_key(value).index()];
+        let next = &mut n_values[history.value_key(ValueId(value)).index()];
         *next += 1;
         *next - 1
     };
@@ -161,69 +186,115 @@ fn number_values(history: &History) -> (Vec<u32>, Vec<u32>) {
     (numbers, n_values)
 }
 
-/// A transaction as an operation; `None` if it does nothing.
-fn operation(
-    history: &History,
-    txn: TxnId,
-    numbers: &[u32],
-    options: RegisterOptions,
-) -> Result<Option<(KeyId, Operation)>, NotRegisters> {
-    let interval = history.interval(txn);
-    let is_unknown = history.status(txn) == Status::Unknown;
-    let blank = Operation {
-        txn,
-        read: NONE,
-        write: NONE,
-        refused: NONE,
-        begin: interval.begin,
-        end: if is_unknown {
-            i64::MAX
-        } else {
-            interval.commit
-        },
-        is_unknown,
-    };
-    let mut found: Option<(KeyId, Operation)> = None;
-    if options.refusals_count
-        && !is_unknown
-        && let Some(first) = history.compares(txn).first()
-        && (first.outcome, first.at) == (CompareOutcome::Refused, 0)
-    {
-        let refused = numbers[first.expected.index()];
-        found = Some((first.key, Operation { refused, ..blank }));
-    }
-    for &op in history.ops(txn) {
+/// Takes transactions as operations.
+struct OperationReader<'h> {
+    history: &'h History,
+    /// The number of each value among those of its key.
+    numbers: Vec<u32>,
+    refusals_count: bool,
+    refusals: Vec<u32>,
+}
+
+impl OperationReader<'_> {
+    /// A transaction as an operation; `None` if it says nothing of any key.
+    fn operation(&mut self, txn: TxnId) -> Result<Option<(KeyId, Operation)>, NotRegisters> {
+        let history = self.history;
+        let is_aborted = history.status(txn) == Status::Aborted;
         let other = |what| NotRegisters::Other {
             txn: history.txn_name(txn),
             what,
         };
-        let (key, value, is_write) = match op {
-            Op::Read { key, value } => (key, value, false),
-            Op::Write { key, value } => (key, value, true),
-            Op::Append { .. } => return Err(other("an append to a list")),
-            Op::ReadList { .. } => return Err(other("a read of a list")),
-            Op::Range { .. } => return Err(other("a range query")),
-        };
-        let (first, operation) = found.get_or_insert((key, blank));
-        if *first != key {
-            return Err(NotRegisters::TwoKeys {
-                txn: history.txn_name(txn),
-                one: history.key_name(*first),
-                other: history.key_name(key),
-            });
+        if !is_aborted && history.predicates(txn).len() > 0 {
+            return Err(other("a condition over rows"));
         }
-        let value = numbers[value.index()];
-        if is_write {
-            operation.write = value;
-        } else if operation.write == NONE && operation.read == NONE {
-            operation.read = value;
+        let interval = history.interval(txn);
+        let blank = Operation {
+            txn,
+            read: NONE,
+            read_too: NONE,
+            write: NONE,
+            writes_initial: false,
+            refused: (self.refusals.len() as u32, self.refusals.len() as u32),
+            is_broken: false,
+            begin: interval.begin,
+            end: interval.commit,
+            is_unknown: history.status(txn) == Status::Unknown,
+        };
+        let mut found: Option<(KeyId, Operation)> = None;
+        let two_keys = |one: KeyId, other: KeyId| NotRegisters::TwoKeys {
+            txn: history.txn_name(txn),
+            one: history.key_name(one),
+            other: history.key_name(other),
+        };
+        let ops = history.ops(txn);
+        let refused = history.compares(txn).iter();
+        let refused =
+            refused.filter(|it| self.refusals_count && it.outcome == CompareOutcome::Refused);
+        let mut refused = refused.peekable();
+        for at in 0..=ops.len() {
+            while let Some(it) = refused.next_if(|it| it.at as usize == at) {
+                let (key, operation) = found.get_or_insert((it.key, blank));
+                if *key != it.key {
+                    return Err(two_keys(*key, it.key));
+                }
+                // What the transaction itself left or read is what the compare-and-set found.
+                let expected = self.names(it.expected);
+                match operation.held() {
+                    Some(held) => operation.is_broken |= expected.contains(&held),
+                    None => self
+                        .refusals
+                        .extend(expected.iter().filter(|&&it| it != NONE)),
+                }
+                operation.refused.1 = self.refusals.len() as u32;
+            }
+            // Of an aborted transaction, what it was told before it did anything counts.
+            let Some(&op) = ops.get(at).filter(|_| !is_aborted) else {
+                break;
+            };
+            let (key, value, is_write) = match op {
+                Op::Read { key, value } => (key, value, false),
+                Op::Write { key, value } => (key, value, true),
+                Op::Append { .. } => return Err(other("an append to a list")),
+                Op::ReadList { .. } => return Err(other("a read of a list")),
+                Op::Range { .. } => return Err(other("a range query")),
+            };
+            let (first, operation) = found.get_or_insert((key, blank));
+            if *first != key {
+                return Err(two_keys(*first, key));
+            }
+            let names = self.names(value);
+            if is_write {
+                operation.write = self.numbers[value.index()];
+                operation.writes_initial = history.is_initial(value);
+            } else if operation.write != NONE {
+                operation.is_broken |= operation.write != self.numbers[value.index()];
+            } else if operation.read != NONE {
+                operation.is_broken |= operation.read != names[0];
+            } else {
+                [operation.read, operation.read_too] = names;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The states that show a value: the initial one is shown by all of its names.
+    fn names(&self, value: ValueId) -> [u32; 2] {
+        let number = self.numbers[value.index()];
+        if self.history.is_initial(value) {
+            [INITIAL, number]
+        } else {
+            [number, NONE]
         }
     }
-    Ok(found)
 }
 
 /// Sorts operations by key; keeps their order inside a key.
-fn by_key(n_keys: usize, found: &[(KeyId, Operation)], n_values: Vec<u32>) -> Operations {
+fn by_key(
+    n_keys: usize,
+    found: &[(KeyId, Operation)],
+    n_values: Vec<u32>,
+    refusals: Vec<u32>,
+) -> Operations {
     let mut starts = vec![0_u32; n_keys + 1];
     for (key, _) in found {
         starts[key.index() + 1] += 1;
@@ -242,5 +313,6 @@ fn by_key(n_keys: usize, found: &[(KeyId, Operation)], n_values: Vec<u32>) -> Op
         ops,
         starts,
         n_values,
+        refusals,
     }
 }

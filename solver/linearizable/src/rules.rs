@@ -40,7 +40,7 @@ pub(crate) trait Rules {
     /// Whether the register's value allows what an operation read.
     #[inline]
     fn allows(state: u32, op: &Operation) -> bool {
-        op.read == NONE || op.read == state
+        op.read == NONE || op.read == state || op.read_too == state
     }
 
     /// What the cache keeps of a configuration.

@@ -32,16 +32,19 @@ struct Endpoint {
 /// The place after the last event.
 const END: Place = usize::MAX;
 
-/// An operation that was taken.
+/// An operation that was taken, or left out for good.
 struct Taken {
     start: Place,
     /// The value before it.
     before: u32,
     /// Whether there was no choice.
     is_forced: bool,
+    /// Whether it did not happen.
+    is_left_out: bool,
 }
 
 struct Search<'a> {
+    key: &'a Key<'a>,
     ops: &'a [Operation],
     events: Vec<Endpoint>,
     next: Vec<Place>,
@@ -63,7 +66,7 @@ struct Search<'a> {
 /// Decides a key; also returns how many configurations were visited.
 pub(crate) fn decide<R: Rules>(key: &Key<'_>, budget: &Budget) -> (KeyOutcome, u64) {
     let ops = useful(key);
-    let mut search = Search::new(&ops);
+    let mut search = Search::new(key, &ops);
     let found = search.run::<R>(budget);
     let n_seen = search.seen.len() as u64;
     let outcome = match found {
@@ -72,6 +75,7 @@ pub(crate) fn decide<R: Rules>(key: &Key<'_>, budget: &Budget) -> (KeyOutcome, u
             let order: Vec<u32> = search
                 .taken
                 .iter()
+                .filter(|taken| !taken.is_left_out)
                 .map(|taken| search.events[taken.start].op)
                 .collect();
             KeyOutcome::Ordered(timeline::moments(&ops, &order))
@@ -89,23 +93,23 @@ fn useful(key: &Key<'_>) -> Vec<Operation> {
     let mut is_wanted = vec![false; key.n_values];
     let mut has_refusals = false;
     for op in key.ops {
-        has_refusals |= op.refused != NONE;
-        if op.read != NONE {
-            is_wanted[op.read as usize] = true;
+        has_refusals |= op.has_refusals();
+        for read in [op.read, op.read_too].into_iter().filter(|&it| it != NONE) {
+            is_wanted[read as usize] = true;
         }
     }
-    let matters = |op: &&Operation| {
-        !op.is_unknown || !op.is_read() && (has_refusals || is_wanted[op.write as usize])
-    };
+    let is_wanted = |write: u32| has_refusals || is_wanted[write as usize];
+    let matters =
+        |op: &&Operation| !op.is_unknown || !op.is_broken && !op.is_read() && is_wanted(op.write);
     key.ops.iter().filter(matters).copied().collect()
 }
 
 impl<'a> Search<'a> {
-    fn new(ops: &'a [Operation]) -> Self {
+    fn new(key: &'a Key<'a>, ops: &'a [Operation]) -> Self {
         let mut times: Vec<(i64, bool, u32)> = Vec::with_capacity(2 * ops.len());
         for (at, op) in ops.iter().enumerate() {
             times.push((op.begin, false, at as u32));
-            if !op.is_unknown {
+            if !op.is_unknown || op.end < i64::MAX {
                 times.push((op.end, true, at as u32));
             }
         }
@@ -128,6 +132,7 @@ impl<'a> Search<'a> {
         }
         let n_events = events.len();
         Search {
+            key,
             ops,
             next: (0..n_events)
                 .map(|place| if place + 1 < n_events { place + 1 } else { END })
@@ -166,6 +171,10 @@ impl<'a> Search<'a> {
                 return Ok(true);
             }
             let event = self.events[at];
+            if !event.is_start && self.ops[event.op as usize].is_unknown {
+                at = self.leave_out(event.other);
+                continue;
+            }
             if !event.is_start {
                 self.stuck_at = self.stuck_at.max(at);
                 match self.go_back() {
@@ -186,7 +195,8 @@ impl<'a> Search<'a> {
     fn take<R: Rules>(&mut self, start: Place) -> bool {
         let at = self.events[start].op as usize;
         let op = &self.ops[at];
-        let is_allowed = R::allows(self.state, op) && op.refused != self.state;
+        let is_allowed =
+            R::allows(self.state, op) && !self.key.is_refused(op, self.state) && !op.is_broken;
         let twin = self.twin[at];
         if !is_allowed || twin != NONE && !self.is_taken[twin as usize] {
             return false;
@@ -197,20 +207,32 @@ impl<'a> Search<'a> {
         if !is_forced && !self.seen.insert(R::cached(set, state)) {
             return false;
         }
+        self.settle(start, state, is_forced, false);
+        true
+    }
+
+    /// Takes an operation of unknown end, whose time is over, for one that did not happen. It was tried before.
+    fn leave_out(&mut self, start: Place) -> Place {
+        self.settle(start, self.state, true, true);
+        self.first
+    }
+
+    fn settle(&mut self, start: Place, state: u32, is_forced: bool, is_left_out: bool) {
+        let at = self.events[start].op as usize;
         self.taken.push(Taken {
             start,
             before: self.state,
             is_forced,
+            is_left_out,
         });
         self.is_taken[at] = true;
-        self.set = set;
+        self.set ^= self.names[at];
         self.state = state;
         self.unlink(start);
         let end = self.events[start].other;
         if end != END {
             self.unlink(end);
         }
-        true
     }
 
     /// Gives up the last choice; where to go on.
@@ -264,6 +286,8 @@ fn twins(ops: &[Operation], events: &[Endpoint]) -> Vec<u32> {
     for event in events.iter().filter(|event| event.is_start) {
         let op = &ops[event.op as usize];
         if op.is_unknown
+            && op.end == i64::MAX
+            && !op.has_refusals()
             && let Some(before) = last.insert((op.read, op.write), event.op)
         {
             twins[event.op as usize] = before;

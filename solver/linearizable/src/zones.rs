@@ -17,7 +17,7 @@ pub(crate) enum ZoneAnswer {
     Ordered(Vec<u32>),
     /// Why there is no order.
     Conflict(Conflict),
-    /// A value is written twice, or a refusal counts: not for this engine.
+    /// A value is written twice, a refusal counts, or what was seen cannot have happened: not for this engine.
     Repeated,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn decide<R: Rules>(key: &Key<'_>) -> ZoneAnswer {
     ZoneAnswer::Ordered(order(key, &counted, &versions, &chains, &blocks))
 }
 
-/// Who wrote each value, and which operations took effect; `None` if two wrote one.
+/// Who wrote each value, and which operations took effect; `None` if this engine cannot tell.
 fn versions<R: Rules>(key: &Key<'_>) -> Option<(Vec<Version>, Vec<bool>)> {
     let nobody = Version {
         writer: NONE,
@@ -99,7 +99,7 @@ fn versions<R: Rules>(key: &Key<'_>) -> Option<(Vec<Version>, Vec<bool>)> {
     let mut n_unknown = 0;
     for (at, op) in key.ops.iter().enumerate() {
         n_unknown += usize::from(op.is_unknown);
-        if op.refused != NONE || op.write == INITIAL {
+        if op.has_refusals() || op.writes_initial {
             return None;
         }
         if op.write != NONE {
@@ -110,11 +110,13 @@ fn versions<R: Rules>(key: &Key<'_>) -> Option<(Vec<Version>, Vec<bool>)> {
             *writer = at as u32;
         }
     }
-    if n_unknown == 0 {
-        return Some((versions, vec![true; key.ops.len()]));
-    }
-    let counted = observed::<R>(key.ops, &versions);
-    Some((versions, counted))
+    let counted = match n_unknown {
+        0 => vec![true; key.ops.len()],
+        _ => observed::<R>(key.ops, &versions),
+    };
+    let mut ops = key.ops.iter().zip(&counted);
+    let is_broken = ops.any(|(op, counts)| *counts && op.is_broken);
+    (!is_broken).then_some((versions, counted))
 }
 
 /// Operations of unknown end took effect once one that did shows what they wrote.

@@ -23,6 +23,7 @@ const SHAPE: Registers = Registers {
     unknown: 15,
     refused: 30,
     lies: 60,
+    longer: 25,
 };
 
 fn n_histories(share: u64) -> u64 {

@@ -18,6 +18,8 @@ pub struct Registers {
     pub refused: usize,
     /// Of a hundred histories, how many have reads of anything.
     pub lies: usize,
+    /// Of a hundred transactions, how many have more than one operation.
+    pub longer: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -32,7 +34,9 @@ struct Drawn {
     key: usize,
     begin: i64,
     end: i64,
-    action: Action,
+    /// Whether the log says until when it can have taken effect, if its end is unknown.
+    is_bounded: bool,
+    actions: Vec<Action>,
     status: Status,
 }
 
@@ -53,40 +57,45 @@ pub fn registers(rng: &mut Rng, shape: Registers) -> History {
         );
         let is_unknown = rng.chance(shape.unknown);
         let takes_effect = !is_unknown || rng.chance(60);
-        let new = if shape.repeats {
-            Token::Int(rng.below(3) as i64)
+        let n_actions = if rng.chance(shape.longer) {
+            rng.between(2, 3)
         } else {
-            fresh += 1;
-            Token::Int(fresh)
+            1
         };
-        written.push(new);
-        let action = match rng.below(10) {
-            0..=3 => Action::Read(held[key]),
-            4..=6 => {
-                if takes_effect {
-                    held[key] = new;
-                }
-                Action::Write(new)
+        let before = held[key];
+        let mut actions: Vec<Action> = Vec::new();
+        for _ in 0..n_actions {
+            let new = if shape.repeats {
+                Token::Int(rng.below(3) as i64)
+            } else {
+                fresh += 1;
+                Token::Int(fresh)
+            };
+            written.push(new);
+            let action = act(rng, shape, held[key], new, &written);
+            if let Action::Write(_) | Action::CompareAndSet(_, _, CompareOutcome::Applied) = action
+            {
+                held[key] = new;
             }
-            _ if rng.chance(shape.refused) => refused(rng, held[key], new, &written),
-            _ => {
-                let expected = held[key];
-                if takes_effect {
-                    held[key] = new;
-                }
-                Action::CompareAndSet(expected, new, CompareOutcome::Applied)
-            }
+            actions.push(action);
+        }
+        let is_failed = |action: &Action| matches!(action, Action::Failed(..));
+        let status = if actions.iter().any(is_failed) {
+            Status::Aborted
+        } else if is_unknown {
+            Status::Unknown
+        } else {
+            Status::Committed
         };
-        let status = match action {
-            Action::Failed(..) => Status::Aborted,
-            _ if is_unknown => Status::Unknown,
-            _ => Status::Committed,
-        };
+        if !takes_effect || status == Status::Aborted {
+            held[key] = before;
+        }
         drawn.push(Drawn {
             key,
             begin,
             end,
-            action,
+            is_bounded: rng.chance(30),
+            actions,
             status,
         });
     }
@@ -94,6 +103,15 @@ pub fn registers(rng: &mut Rng, shape: Registers) -> History {
         lie(rng, &mut drawn, &written);
     }
     build(&drawn)
+}
+
+fn act(rng: &mut Rng, shape: Registers, held: Token, new: Token, written: &[Token]) -> Action {
+    match rng.below(10) {
+        0..=3 => Action::Read(held),
+        4..=6 => Action::Write(new),
+        _ if rng.chance(shape.refused) => refused(rng, held, new, written),
+        _ => Action::CompareAndSet(held, new, CompareOutcome::Applied),
+    }
 }
 
 fn refused(rng: &mut Rng, held: Token, new: Token, written: &[Token]) -> Action {
@@ -115,10 +133,12 @@ fn lie(rng: &mut Rng, drawn: &mut [Drawn], written: &[Token]) {
     for _ in 0..rng.between(1, 2) {
         let at = rng.below(drawn.len());
         let value = rng.pick(written).copied().unwrap_or(Token::Nil);
-        match drawn[at].action {
-            Action::Read(_) => drawn[at].action = Action::Read(value),
+        let n_actions = drawn[at].actions.len();
+        let action = &mut drawn[at].actions[rng.below(n_actions)];
+        match *action {
+            Action::Read(_) => *action = Action::Read(value),
             Action::CompareAndSet(_, new, CompareOutcome::Applied) if value != new => {
-                drawn[at].action = Action::CompareAndSet(value, new, CompareOutcome::Applied);
+                *action = Action::CompareAndSet(value, new, CompareOutcome::Applied);
             }
             _ => {
                 let shift = rng.between(0, 24) as i64 - 12;
@@ -136,20 +156,22 @@ fn build(drawn: &[Drawn]) -> History {
         let session = builder.session(Token::Int(at as i64));
         let begun = builder.begin(session, Token::Int(at as i64), op.status);
         begun.expect("every name is new");
-        let end = (op.status != Status::Unknown).then_some(op.end);
+        let end = (op.status != Status::Unknown || op.is_bounded).then_some(op.end);
         builder.times(Some(op.begin), end);
         let key = Token::Int(op.key as i64);
-        match op.action {
-            Action::Read(value) => {
-                builder.read(key, value);
+        for action in &op.actions {
+            match *action {
+                Action::Read(value) => {
+                    builder.read(key, value);
+                }
+                Action::Write(value) => {
+                    builder.write(key, value);
+                }
+                Action::CompareAndSet(expected, new, outcome) => {
+                    builder.compare_and_set(key, expected, new, outcome);
+                }
+                Action::Failed(expected, new) => builder.failed_compare_and_set(key, expected, new),
             }
-            Action::Write(value) => {
-                builder.write(key, value);
-            }
-            Action::CompareAndSet(expected, new, outcome) => {
-                builder.compare_and_set(key, expected, new, outcome);
-            }
-            Action::Failed(expected, new) => builder.failed_compare_and_set(key, expected, new),
         }
     }
     builder.finish().expect("begins come before ends")
