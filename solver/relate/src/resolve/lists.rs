@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::ResolveError;
 use super::attribute::ValueOrigin;
 use super::reads::{Walk, position_of_write};
-use crate::model::{History, KeyId, ListId, Op, TxnId, ValueId};
+use crate::model::{Act, History, KeyId, ListId, Op, Predicate, TxnId, ValueId};
 use crate::verdict::LocalAnomaly;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,25 @@ impl<'h> ListReads<'h> {
             return Ok(());
         }
         Err(mixed(history, txn, key))
+    }
+
+    /// Aggregates count rows, so no list is in a table that one looks at.
+    pub(super) fn check_aggregates(&self, history: &History) -> Result<(), ResolveError> {
+        if history.n_predicates() == 0 {
+            return Ok(());
+        }
+        let keys = (0..history.n_keys() as u32).map(KeyId);
+        for key in keys.filter(|&key| self.is_list(key)) {
+            let table = history.table_of(key);
+            let counts = |it: &&(TxnId, Predicate)| {
+                let is_aggregate = matches!(it.1.act, Act::Aggregate { .. });
+                is_aggregate && Some(history.queries()[it.1.query as usize].table) == table
+            };
+            if let Some(&(txn, _)) = history.all_predicates().iter().find(counts) {
+                return Err(mixed(history, txn, key));
+            }
+        }
+        Ok(())
     }
 
     /// The longest list of every key that one was read of, by key.

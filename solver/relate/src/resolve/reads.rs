@@ -92,6 +92,7 @@ pub(super) fn resolve(
         walk.poll.step()?;
         walk.transaction(node as Node, txn)?;
     }
+    walk.lists.check_aggregates(history)?;
     let given = given_orders(&mut walk)?;
     let unreturned = walk.unreturned();
     let forgets_first = walk.forgets_first;
