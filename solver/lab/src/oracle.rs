@@ -3,18 +3,23 @@
 //! It is there for tests, and for deciding small cores again. It shares nothing with resolve, polygraph and prune: there are
 //! no versions and no edges here, only a store that is written and read literally.
 //!
-//! SER: some order of the committed transactions exists in which every read returns what the store holds. SI: some order of
-//! begins and commits exists in which every transaction reads from the store as it was at its begin, plus its own
-//! writes, and no two writers of a key overlap. Once the *commits* are ordered, nothing ties one begin to another, so it
-//! is enough to order the commits and to look for a place for each begin by itself. SER is the case in which each begin
-//! comes directly before its commit. PC is SI without the rule on writers. The clock does tie begins to one another: where it counts, `timed` tries all orders.
+//! One search places one commit after the other. What a transaction may have read, were it to commit next, is asked of its level:
+//!
+//! - SER, SI, PC (`reads_match`): some begin exists at which the store holds what it read. SER: directly before its commit. SI: after
+//!   its session and every earlier writer of its keys. PC: after its session. Once the *commits* are ordered, nothing ties one begin to
+//!   another. The clock does: where it counts, `timed` tries all orders of begins and commits.
+//! - PSI (`visible`): some set of earlier commits, closed under what its members saw, that has its session and every earlier writer of
+//!   its keys.
+//! - The weak levels, and levels of their own (`sources`): some source of every read that obeys the axiom of Biswas and Enea.
 //!
 //! A transaction whose end is unknown may be left out or put anywhere. A version order that came with the history must
 //! be a subsequence of what is installed: every value that it lists is installed, in that order; the initial value may
 //! lead. A transaction installs one version of a register, its last write. A listed value that its writer overwrote
 //! has no place in the order, but shows that its writer committed. Of a list, every append has its place.
 
+mod sources;
 mod timed;
+mod visible;
 pub mod weak;
 
 use std::ops::{Bound, RangeBounds};
@@ -29,22 +34,39 @@ use kingsnake_history::model::{
 /// The most transactions, aborted ones aside, that [`holds`] decides.
 pub const MAX_TXNS: usize = 8;
 
-/// Whether the history satisfies a level of [`Model::TIMED`]; `None` at another, or if it has more than [`MAX_TXNS`] transactions
-/// that are not aborted.
+/// The most placements that are tried.
+const MAX_STEPS: usize = 20_000_000;
+
+/// Whether the history satisfies a level; `None` where there is too much to try, as with more than [`MAX_TXNS`] transactions that are
+/// not aborted.
 ///
 /// A history without times satisfies every real-time order.
 pub fn holds(history: &History, spec: Spec) -> Option<bool> {
+    holds_each(history, spec, &|txn| spec.model_of(history, txn))
+}
+
+/// The same where each transaction has the level that `model` gives it; what `spec` says of the order counts.
+pub(crate) fn holds_each(
+    history: &History,
+    spec: Spec,
+    model: &dyn Fn(TxnId) -> Model,
+) -> Option<bool> {
     let txns: Vec<TxnId> = history
         .txns()
         .filter(|&txn| history.status(txn) != Status::Aborted)
         .collect();
-    if txns.len() > MAX_TXNS || !Model::TIMED.contains(&spec.model) {
+    if txns.len() > MAX_TXNS {
         return None;
     }
-    Some(match spec.real_time {
-        Some(real_time) => Timed::new(history, spec, real_time, txns).holds(),
-        None => Search::new(history, spec, txns).extend(0),
-    })
+    if let Some(real_time) = spec.real_time {
+        let is_timed = Model::TIMED.contains(&spec.model);
+        return is_timed.then(|| Timed::new(history, spec, real_time, txns).holds());
+    }
+    let models = txns.iter().map(|&txn| model(txn)).collect();
+    let mut search = Search::new(history, spec, txns);
+    search.models = models;
+    let found = search.extend(0);
+    (found || search.n_steps < MAX_STEPS).then_some(found)
 }
 
 /// A set of transactions, by their place in [`Search::txns`].
@@ -87,6 +109,11 @@ struct Search<'h> {
     /// The store after each prefix of `order`; longer than it, to reuse the memory.
     stores: Vec<Store>,
     scratch: Vec<Content>,
+    /// The level of each transaction.
+    models: Vec<Model>,
+    /// What those in the order saw, or read from.
+    past: Vec<Set>,
+    n_steps: usize,
 }
 
 impl<'h> Search<'h> {
@@ -134,6 +161,9 @@ impl<'h> Search<'h> {
             order: Vec::with_capacity(txns.len()),
             stores: vec![empty; txns.len() + 1],
             scratch: Vec::new(),
+            models: Vec::new(),
+            past: vec![0; txns.len()],
+            n_steps: 0,
             txns,
         }
     }
@@ -146,16 +176,33 @@ impl<'h> Search<'h> {
             return true;
         }
         for next in 0..self.txns.len() {
-            if placed & (1 << next) != 0 || !self.may_follow(next, placed) || !self.replay(next) {
+            if placed & (1 << next) != 0 || !self.may_follow(next, placed) {
                 continue;
             }
-            self.commit(next);
-            if self.extend(placed | 1 << next) {
-                return true;
+            self.n_steps += 1;
+            if self.n_steps >= MAX_STEPS {
+                return false;
             }
-            self.order.pop();
+            for past in self.pasts(next, placed) {
+                self.past[next] = past;
+                self.commit(next);
+                let found = self.extend(placed | 1 << next);
+                self.order.pop();
+                if found {
+                    return true;
+                }
+            }
         }
         false
+    }
+
+    /// What a transaction can have seen, were it to commit next: a set for each way that matters to those that come later.
+    fn pasts(&mut self, next: usize, placed: Set) -> Vec<Set> {
+        match self.model {
+            Model::Ser | Model::Si | Model::Pc => Vec::from_iter(self.replay(next).then_some(0)),
+            Model::Psi => self.visible_sets(next, placed),
+            _ => self.source_sets(next, placed),
+        }
     }
 
     /// Whether the order relations let a transaction commit after those in `placed`.
@@ -205,7 +252,7 @@ impl<'h> Search<'h> {
         let predicates = history.predicates(self.txns[txn]);
         for (at, &op) in history.ops(self.txns[txn]).iter().enumerate() {
             let mut asked = predicates.clone().filter(|it| it.at as usize == at);
-            if !asked.all(|predicate| self.returns(self.txns[txn], predicate)) {
+            if !asked.all(|predicate| self.is_answered(txn, predicate)) {
                 return false;
             }
             let matches = match op {
@@ -224,7 +271,13 @@ impl<'h> Search<'h> {
                     let cell = &self.scratch[key.index()];
                     cell.written.is_none() && cell.appended == history.list(list)
                 }
-                Op::Range { range } => self.range_matches(range),
+                Op::Range { range } => {
+                    let mut keys = (0..history.n_keys() as u32).map(KeyId);
+                    keys.all(|key| {
+                        let written = self.scratch[key.index()].written;
+                        shows_row(history, range, key, written)
+                    })
+                }
                 Op::Write { key, .. } | Op::Append { key, .. } => {
                     self.scratch[key.index()].install(op);
                     true
@@ -236,65 +289,13 @@ impl<'h> Search<'h> {
         }
         let end = history.ops(self.txns[txn]).len();
         let mut asked = predicates.filter(|it| it.at as usize == end);
-        asked.all(|predicate| self.returns(self.txns[txn], predicate))
+        asked.all(|predicate| self.is_answered(txn, predicate))
     }
 
-    /// Whether a predicate chose exactly the rows that satisfy its condition; an aggregate, whether its result is theirs.
-    fn returns(&self, txn: TxnId, predicate: &Predicate) -> bool {
-        let history = self.history;
-        let held = |key: KeyId| {
-            self.scratch[key.index()].written.or_else(|| {
-                let mut values = (0..history.n_values() as u32).map(ValueId);
-                values.find(|&it| history.is_initial(it) && history.value_key(it) == key)
-            })
-        };
-        let table = history.queries()[predicate.query as usize].table;
-        let keys = (0..history.n_keys() as u32).map(KeyId);
-        let rows = keys.filter(|&key| history.table_of(key) == Some(table));
-        let chosen = rows.filter_map(held);
-        let chosen: Vec<ValueId> = chosen
-            .filter(|&value| history.satisfies(predicate.query, value))
-            .collect();
-        if let Act::Aggregate {
-            function,
-            column,
-            result,
-        } = predicate.act
-        {
-            let cells = chosen.iter().map(|&value| match column {
-                None => Token::Int(1),
-                Some(column) => history.cell(value, column),
-            });
-            return function.apply(history.symbols(), cells) == Some(result);
-        }
-        let start = predicate.at as usize;
-        let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
-        let returned = |key: KeyId| ops.iter().any(|op| op.key() == Some(key));
-        let is_chosen = |key: KeyId| chosen.iter().any(|&it| history.value_key(it) == key);
-        chosen.iter().all(|&it| returned(history.value_key(it)))
-            && ops.iter().filter_map(|op| op.key()).all(is_chosen)
-    }
-
-    /// Whether a range query returned every row of its range, and nothing else. A key that holds something else than
-    /// nothing has a row; one whose row was deleted has one in the eyes of a client that sees tombstones by name.
-    fn range_matches(&self, range: RangeId) -> bool {
-        let history = self.history;
-        let query = history.range(range);
-        (0..history.n_keys() as u32).map(KeyId).all(|key| {
-            let rows = query.rows.iter().copied();
-            let rows: Vec<ValueId> = rows.filter(|&row| history.value_key(row) == key).collect();
-            let is_spanned = spans(history, query.span.low(), query.span.high(), key);
-            let has_row = match self.scratch[key.index()].written {
-                None => history.is_there_initially(key),
-                Some(held) if history.is_tombstone(held) => query.shows_deleted,
-                Some(held) => !history.is_absence(held),
-            };
-            let is_held = |&row: &ValueId| match self.scratch[key.index()].written {
-                None => history.is_initial(row),
-                Some(held) => row == held,
-            };
-            rows.is_empty() != (is_spanned && has_row) && rows.iter().all(is_held)
-        })
+    /// Whether a predicate of a transaction returned what the store gives it.
+    fn is_answered(&self, txn: usize, predicate: &Predicate) -> bool {
+        let held = |key: KeyId| self.scratch[key.index()].written;
+        returns(self.history, self.txns[txn], predicate, &held)
     }
 
     /// Lets a transaction commit next.
@@ -343,6 +344,70 @@ impl Content {
             Op::Read { .. } | Op::ReadList { .. } | Op::Range { .. } => {}
         }
     }
+}
+
+/// The row of a key in which this was written; `None` is the initial state.
+fn row(history: &History, written: Option<ValueId>, key: KeyId) -> Option<ValueId> {
+    written.or_else(|| {
+        let mut values = (0..history.n_values() as u32).map(ValueId);
+        values.find(|&it| {
+            history.is_initial(it) && history.value_key(it) == key && !history.is_absence(it)
+        })
+    })
+}
+
+/// Whether a predicate chose exactly the rows that satisfy its condition, where `written` is in each key; an aggregate, whether its
+/// result is theirs.
+fn returns(
+    history: &History,
+    txn: TxnId,
+    predicate: &Predicate,
+    written: &dyn Fn(KeyId) -> Option<ValueId>,
+) -> bool {
+    let table = history.queries()[predicate.query as usize].table;
+    let keys = (0..history.n_keys() as u32).map(KeyId);
+    let keys = keys.filter(|&key| history.table_of(key) == Some(table));
+    let rows = keys.filter_map(|key| row(history, written(key), key));
+    let chosen: Vec<ValueId> = rows
+        .filter(|&value| history.satisfies(predicate.query, value))
+        .collect();
+    if let Act::Aggregate {
+        function,
+        column,
+        result,
+    } = predicate.act
+    {
+        let cells = chosen.iter().map(|&value| match column {
+            None => Token::Int(1),
+            Some(column) => history.cell(value, column),
+        });
+        return function.apply(history.symbols(), cells) == Some(result);
+    }
+    let start = predicate.at as usize;
+    let ops = &history.ops(txn)[start..start + predicate.n_ops as usize];
+    let returned = |key: KeyId| ops.iter().any(|op| op.key() == Some(key));
+    let is_chosen = |key: KeyId| chosen.iter().any(|&it| history.value_key(it) == key);
+    chosen.iter().all(|&it| returned(history.value_key(it)))
+        && ops.iter().filter_map(|op| op.key()).all(is_chosen)
+}
+
+/// Whether a range query may return what it did of a key in which this was written: its row, and nothing else. A key that holds
+/// something else than nothing has a row; one whose row was deleted has one in the eyes of a client that sees tombstones by name.
+fn shows_row(history: &History, range: RangeId, key: KeyId, written: Option<ValueId>) -> bool {
+    let query = history.range(range);
+    let rows = query.rows.iter().copied();
+    let rows: Vec<ValueId> = rows.filter(|&row| history.value_key(row) == key).collect();
+    let is_spanned = spans(history, query.span.low(), query.span.high(), key);
+    let has_row = match written {
+        None => history.is_there_initially(key),
+        Some(held) if history.is_tombstone(held) => query.shows_deleted,
+        Some(held) => !history.is_absence(held),
+    };
+    let is_held = |&row: &ValueId| match written {
+        None => history.is_initial(row),
+        Some(held) => row == held,
+    };
+    rows.is_empty() != (is_spanned && has_row) && rows.iter().all(is_held)
 }
 
 /// The keys that a transaction writes or appends to.

@@ -5,6 +5,7 @@
 //! function of the seed.
 
 mod case_split;
+mod combined;
 mod draft;
 mod large;
 mod mixed;
@@ -16,6 +17,7 @@ mod sketch;
 mod small;
 
 pub use case_split::{CaseSplit, OrderedPair};
+pub use combined::{COMBINED_LEVELS, Combined, Feature};
 pub use kingsnake_history::rng::Rng;
 pub use large::{Injected, Large, SerialHistory};
 pub use mixed::{small_mixed, small_mixed_rows, small_weak_rows};
