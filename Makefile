@@ -1,8 +1,8 @@
 # make demo    check a valid and a violated history, write out/demo.html
 # make test    all tests, with their total
 # make test-certificates  100,000 random certificates of each kind against brute force
-# make long    every engine against brute force on a million histories and more (linearizability, mixed levels, psi, uncertain
-#              reads, assumptions, certificates, every back end): hours
+# make long    every engine against brute force on a million histories and more (features combined, linearizability, mixed levels,
+#              psi, uncertain reads, assumptions, certificates, every back end): hours
 # make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
 # make release the optimised program, in target/release: what was measured; make demo builds a quick one, in target/demo
 # make dist    a tarball and a Debian package of the optimised program, in out/dist; make test-dist installs and runs both
@@ -31,8 +31,9 @@ test-certificates: setup
 
 long: setup
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-linearizable --test oracle
-	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-solver --lib -- --nocapture mixed_levels_agree parallel_snapshot_isolation_agrees assum uncertain aggregates proposals weak::tests
-	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake --test generated_predicates -- --nocapture
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-solver --lib -- --include-ignored --nocapture mixed_levels_agree parallel_snapshot_isolation_agrees assum uncertain aggregates proposals weak::tests
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake --test generated_predicates --test combined -- --include-ignored --nocapture
+	cargo test --locked -p kingsnake-cli --test seams -- --ignored --nocapture
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-encodings --test levels --test agreement
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-adya --test random
 

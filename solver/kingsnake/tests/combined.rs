@@ -1,0 +1,367 @@
+//! Histories that combine features at random, at every level, against brute force: the same verdict, no refusal, no internal error, no
+//! `unknown`. What differs is made as small as can be and written to a file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kingsnake::{Checker, DeviceChoice, History, Level, Spec, Verdict, verify};
+use kingsnake_history::level::Model;
+use kingsnake_history::model::Status;
+use kingsnake_lab::oracle;
+use kingsnake_lab::random::{COMBINED_LEVELS, Combined, Feature, Rng};
+
+/// No check of such a history takes nearly as long.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What is asked of a history.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    level: Level,
+    session_order: bool,
+}
+
+impl Question {
+    fn spec(self) -> Spec {
+        let spec = self.level.spec(Some(self.session_order));
+        spec.expect("the level leaves it open")
+    }
+
+    fn needs_times(self) -> bool {
+        self.spec().real_time.is_some()
+    }
+}
+
+/// An engine, or brute force: whether the level holds, or why there is no answer.
+type Engine = dyn Fn(&History, Question) -> Result<bool, String> + Sync;
+
+fn truth(history: &History, question: Question) -> Option<bool> {
+    oracle::holds(history, question.spec())
+}
+
+/// The library's answer, with what it promises of it.
+fn checked(history: &History, question: Question) -> Result<bool, String> {
+    let mut checker = Checker::new()
+        .level(question.level)
+        .session_order(question.session_order)
+        .device(DeviceChoice::Cpu)
+        .timeout(TIMEOUT);
+    match checker.check(history) {
+        Ok(Verdict::Satisfied(certificate)) => {
+            let spec = question.spec();
+            let replayed = verify(history, spec, &certificate);
+            replayed.map_err(|why| why.to_string()).map(|()| true)
+        }
+        Ok(Verdict::Violated(_)) => Ok(false),
+        Ok(Verdict::Unknown(reason)) => Err(format!("unknown: {reason}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The level that the store kept, and two others.
+fn questions(drawn: &Combined, history: &History, seed: u64) -> Vec<Question> {
+    let mut rng = Rng::new(seed ^ 0x5eed);
+    let mut levels = vec![drawn.level];
+    levels.extend((0..2).map(|_| COMBINED_LEVELS[rng.below(COMBINED_LEVELS.len())]));
+    let asked = levels.into_iter().enumerate().map(|(at, level)| Question {
+        level,
+        session_order: if at == 0 {
+            drawn.session_order
+        } else {
+            rng.chance(50)
+        },
+    });
+    asked
+        .filter(|it| history.has_times() || !it.needs_times())
+        .collect()
+}
+
+/// What an engine got wrong, if it did.
+fn wrong(engine: &Engine, history: &History, question: Question) -> Option<String> {
+    let truth = truth(history, question)?;
+    match engine(history, question) {
+        Ok(said) if said == truth => None,
+        Ok(said) => Some(format!("says {said}, the truth is {truth}")),
+        Err(why) => Some(format!("{why} (the truth is {truth})")),
+    }
+}
+
+/// A mistake, without the names and numbers in it, so that a smaller history shows the same one.
+fn kind(what: &str) -> String {
+    let words = what.split(|it: char| it.is_ascii_digit() || it == '"');
+    words.take(2).collect::<String>().chars().take(60).collect()
+}
+
+/// The smallest history that shows the same mistake.
+fn shrink(engine: &Engine, mut drawn: Combined, question: Question, what: &str) -> Combined {
+    let is_same = |it: &Combined| {
+        let history = it.history().ok();
+        let history = history.filter(|it| it.has_times() || !question.needs_times());
+        let found = history.and_then(|history| wrong(engine, &history, question));
+        found.is_some_and(|found| kind(&found) == kind(what))
+    };
+    while let Some(smaller) = drawn.smaller().into_iter().find(is_same) {
+        drawn = smaller;
+    }
+    drawn
+}
+
+#[derive(Default)]
+struct Tally {
+    /// Violated and satisfied.
+    levels: BTreeMap<String, [usize; 2]>,
+    pairs: BTreeMap<(Feature, Feature), [usize; 2]>,
+    n_asked: usize,
+    n_too_large: usize,
+    wrong: Vec<(u64, Question, String)>,
+}
+
+impl Tally {
+    fn count(&mut self, question: Question, features: &[Feature], truth: bool) {
+        let Question {
+            level,
+            session_order,
+        } = question;
+        let name = format!("{level}, sessions {session_order}");
+        self.levels.entry(name).or_default()[usize::from(truth)] += 1;
+        self.n_asked += 1;
+        for (at, &one) in features.iter().enumerate() {
+            for &other in &features[at..] {
+                self.pairs.entry((one, other)).or_default()[usize::from(truth)] += 1;
+            }
+        }
+    }
+
+    fn print(&self) {
+        println!("{} questions, {} too large", self.n_asked, self.n_too_large);
+        for (level, [violated, satisfied]) in &self.levels {
+            println!("{violated:8} violated {satisfied:8} satisfied  {level}");
+        }
+        for ((one, other), [violated, satisfied]) in &self.pairs {
+            println!("{violated:8} violated {satisfied:8} satisfied  {one:?} and {other:?}");
+        }
+    }
+
+    /// Every level and every pair of features has both verdicts.
+    fn assert_balance(&self) {
+        assert_eq!(self.levels.len(), 2 * COMBINED_LEVELS.len());
+        for (level, &[violated, satisfied]) in &self.levels {
+            let least = (violated + satisfied) / 20;
+            assert!(
+                violated.min(satisfied) > least,
+                "{level}: {violated}, {satisfied}"
+            );
+        }
+        for (at, &one) in Feature::ALL.iter().enumerate() {
+            for &other in &Feature::ALL[at + 1..] {
+                // What an order lists is unique.
+                if (one, other) == (Feature::Repeats, Feature::Orders) {
+                    continue;
+                }
+                let found = self.pairs.get(&(one, other));
+                assert!(
+                    found.is_some_and(|it| it[0].min(it[1]) > 0),
+                    "{one:?} and {other:?}: {found:?}"
+                );
+            }
+        }
+    }
+}
+
+fn n_threads() -> usize {
+    let given = std::env::var("KINGSNAKE_THREADS").ok();
+    let given = given.and_then(|it| it.parse().ok());
+    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Asks an engine about the histories of these seeds.
+fn sweep(seeds: std::ops::Range<u64>, engine: &Engine) -> Tally {
+    let (tally, next) = (Mutex::new(Tally::default()), AtomicU64::new(seeds.start));
+    std::thread::scope(|scope| {
+        for _ in 0..n_threads() {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let drawn = Combined::draw(seed);
+                    let history = drawn.history().expect("what is drawn is well formed");
+                    let features: Vec<Feature> = drawn.features().into_iter().collect();
+                    for question in questions(&drawn, &history, seed) {
+                        let truth = truth(&history, question);
+                        let what = wrong(engine, &history, question);
+                        let mut tally = tally.lock().expect("nobody panics with it");
+                        match truth {
+                            Some(truth) => tally.count(question, &features, truth),
+                            None => tally.n_too_large += 1,
+                        }
+                        tally.wrong.extend(what.map(|it| (seed, question, it)));
+                    }
+                }
+            });
+        }
+    });
+    tally.into_inner().expect("nobody panics with it")
+}
+
+/// Where the history of a mistake is written.
+fn file(seed: u64, question: Question) -> PathBuf {
+    let Question {
+        level,
+        session_order,
+    } = question;
+    let on = if session_order { "on" } else { "off" };
+    std::env::temp_dir().join(format!("kingsnake-combined-{seed}-{level}-{on}.jsonl"))
+}
+
+/// The mistakes, one of each kind as small as can be.
+fn told(engine: &Engine, wrong: &[(u64, Question, String)]) -> String {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut told = String::new();
+    for (seed, question, what) in wrong {
+        let n_met = kinds
+            .entry(format!("{}: {}", question.level, kind(what)))
+            .or_default();
+        *n_met += 1;
+        if *n_met > 1 {
+            continue;
+        }
+        let small = shrink(engine, Combined::draw(*seed), *question, what);
+        let history = small.history().expect("it was built before");
+        let path = file(*seed, *question);
+        kingsnake_datasets::write(&history, kingsnake_datasets::Format::Kingsnake, &path)
+            .expect("there is room");
+        let lines = std::fs::read_to_string(&path).unwrap_or_default();
+        told += &format!(
+            "seed {seed}, {question:?}: {what}\n{}\n{lines}\n",
+            path.display()
+        );
+    }
+    for (kind, count) in kinds {
+        told += &format!("{count:8} times {kind}\n");
+    }
+    told
+}
+
+fn agree(seeds: std::ops::Range<u64>) {
+    let tally = sweep(seeds, &checked);
+    tally.print();
+    tally.assert_balance();
+    assert!(tally.wrong.is_empty(), "{}", told(&checked, &tally.wrong));
+}
+
+#[test]
+fn combined_histories_agree_with_brute_force() {
+    agree(0..2_000);
+}
+
+/// `KINGSNAKE_SEEDS=5000..9000` asks for others.
+#[test]
+#[ignore = "make long"]
+fn a_million_combined_histories_agree_with_brute_force() {
+    let given = std::env::var("KINGSNAKE_SEEDS").ok();
+    let seeds = given.as_deref().and_then(|it| it.split_once(".."));
+    let number = |text: &str| text.parse().expect("a number");
+    agree(seeds.map_or(0..1_000_000, |(from, to)| number(from)..number(to)));
+}
+
+/// Brute force on another question: what an engine would say that misses one thing.
+fn instead(history: &History, level: Level, session_order: bool) -> Result<bool, String> {
+    let question = Question {
+        level,
+        session_order,
+    };
+    truth(history, question).ok_or_else(|| "too large".to_owned())
+}
+
+type Mutant = fn(&History, Question) -> Result<bool, String>;
+
+fn changed(
+    history: &History,
+    question: Question,
+    change: impl Fn(&mut History),
+) -> Result<bool, String> {
+    let mut history = history.clone();
+    change(&mut history);
+    instead(&history, question.level, question.session_order)
+}
+
+fn leveled(history: &History, question: Question, from: Level, to: Level) -> Result<bool, String> {
+    let level = if question.level == from {
+        to
+    } else {
+        question.level
+    };
+    instead(history, level, question.session_order)
+}
+
+#[test]
+fn engines_with_one_mistake_are_caught() {
+    let mutants: [(&str, Mutant); 15] = [
+        ("forgets conditions", |history, question| {
+            changed(history, question, History::forget_predicates)
+        }),
+        ("forgets version orders", |history, question| {
+            changed(history, question, |it| it.retain_versions(|_| false))
+        }),
+        ("takes unknown for committed", |history, question| {
+            changed(history, question, |it| *it = it.with_effects_of(|_| true))
+        }),
+        ("takes unknown for aborted", |history, question| {
+            changed(history, question, |it| {
+                let known = |txn| it.status(txn) == Status::Committed;
+                *it = it.with_effects_of(known);
+            })
+        }),
+        ("forgets sessions", |history, question| {
+            instead(history, question.level, false)
+        }),
+        ("keeps sessions that do not count", |history, question| {
+            instead(history, question.level, true)
+        }),
+        ("forgets the clock at strict-ser", |history, question| {
+            leveled(history, question, Level::StrictSer, Level::Ser)
+        }),
+        ("forgets the clock at strong-si", |history, question| {
+            leveled(history, question, Level::StrongSi, Level::Si)
+        }),
+        ("lets updates be lost at si", |history, question| {
+            leveled(history, question, Level::Si, Level::Pc)
+        }),
+        ("lets forks happen at si", |history, question| {
+            leveled(history, question, Level::Si, Level::Psi)
+        }),
+        ("lets updates be lost at psi", |history, question| {
+            leveled(history, question, Level::Psi, Level::Cc)
+        }),
+        ("forgets what happened before at cc", |history, question| {
+            leveled(history, question, Level::Cc, Level::Ra)
+        }),
+        ("lets reads be fractured at ra", |history, question| {
+            leveled(history, question, Level::Ra, Level::RcSo)
+        }),
+        ("forgets sessions at rc-so", |history, question| {
+            leveled(history, question, Level::RcSo, Level::Rc)
+        }),
+        (
+            "takes every level for read committed",
+            |history, question| {
+                changed(history, question, |it| {
+                    let set: Result<(), ()> = it.set_models(|_, _| Ok(Model::Rc));
+                    set.expect("every transaction has one");
+                })
+            },
+        ),
+    ];
+    for (name, mutant) in mutants {
+        let caught = (0..20).find(|&part| {
+            let tally = sweep(part * 200..(part + 1) * 200, &mutant);
+            !tally.wrong.is_empty()
+        });
+        println!("an engine that {name} is caught in part {caught:?}");
+        assert!(caught.is_some(), "{name}");
+    }
+}
