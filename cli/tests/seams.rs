@@ -46,8 +46,12 @@ fn alternatives(question: &str) -> Vec<String> {
 }
 
 fn ask(history: &str, question: &str) -> Said {
-    let mut args: Vec<&str> = question.split(' ').collect();
+    let (scratch, mut args) = (Scratch::new(), question.split(' ').collect::<Vec<_>>());
     args.insert(1, history);
+    let converted = scratch.path("converted");
+    if args[0] == "convert" {
+        args.insert(2, &converted);
+    }
     run(&args)
 }
 

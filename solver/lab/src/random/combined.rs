@@ -443,12 +443,17 @@ impl Store<'_> {
         };
         let begun = commit.seen.iter().filter(|&&it| it).count() as i64;
         let (begin, end) = self.times(begun, n_seen as i64);
+        // Parallel snapshot isolation is no level of one transaction among others.
+        let recorded = match model {
+            Model::Psi => Model::MIXED[self.rng.below(Model::MIXED.len())],
+            model => model,
+        };
         self.drawn.runs.push(Run {
             session,
             status,
             begin,
             commit: end.filter(|_| status == Status::Committed || self.rng.chance(40)),
-            model,
+            model: recorded,
             events,
         });
         if status == Status::Committed || status == Status::Unknown && self.rng.chance(60) {
