@@ -176,20 +176,18 @@ fn looks<'h>(history: &'h History, txn: TxnId) -> Option<Vec<Look<'h>>> {
     let ops = history.ops(txn);
     let mut look = |statement: usize, key: KeyId, at: usize, shows: Shows<'h>| {
         let own = own_write(&ops[..at], key);
-        match own {
-            Some(_) => shows(&Content {
+        if own.is_some() {
+            return shows(&Content {
                 written: own,
                 appended: Vec::new(),
-            }),
-            None => {
-                looks.push(Look {
-                    statement,
-                    key,
-                    shows,
-                });
-                true
-            }
+            });
         }
+        looks.push(Look {
+            statement,
+            key,
+            shows,
+        });
+        true
     };
     for (at, &op) in ops.iter().enumerate() {
         let asked: Vec<KeyId> = match op {

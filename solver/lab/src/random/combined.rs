@@ -248,7 +248,7 @@ impl Combined {
 
     /// The history, unless it is not well formed.
     pub fn history(&self) -> Result<History, BuildError> {
-        Builder::new(self).build()
+        Maker::new(self).build()
     }
 
     /// What it has.
@@ -270,8 +270,7 @@ impl Combined {
             }
             for event in &run.events {
                 let feature = match event {
-                    Event::Read(..) => None,
-                    Event::Write(..) => None,
+                    Event::Read(..) | Event::Write(..) => None,
                     Event::Insert(..) | Event::Delete(..) => Some(Feature::Deletes),
                     Event::Append(..) | Event::ReadList(..) => Some(Feature::Lists),
                     Event::Range { .. } => Some(Feature::Ranges),
@@ -600,9 +599,12 @@ impl Store<'_> {
                 let function = Function::ALL[self.rng.below(4)];
                 let of_column = function != Function::Count || self.rng.chance(30);
                 let chosen = self.chosen(own, asked);
-                let cells = chosen.iter().map(|&(key, value)| match of_column {
-                    true => cell(key, value),
-                    false => Token::Int(1),
+                let cells = chosen.iter().map(|&(key, value)| {
+                    if of_column {
+                        cell(key, value)
+                    } else {
+                        Token::Int(1)
+                    }
                 });
                 let result = function.apply(&Symbols::default(), cells);
                 Event::Aggregate(asked, function, of_column, result.unwrap_or(Token::Nil))
@@ -840,21 +842,21 @@ fn change_list(items: &mut Vec<i64>, appended: &[i64], rng: &mut Rng) {
 }
 
 /// Makes the history.
-struct Builder<'c> {
+struct Maker<'c> {
     of: &'c Combined,
     builder: HistoryBuilder,
     keys: Vec<Token>,
     list: Token,
 }
 
-impl<'c> Builder<'c> {
+impl<'c> Maker<'c> {
     fn new(of: &'c Combined) -> Self {
         let mut builder = HistoryBuilder::new();
         let keys = (0..of.there.len()).map(|key| builder.text(&format!("t/{key}")));
         let keys = keys.collect();
         // Before all rows, where no range begins.
         let list = builder.text("list");
-        Builder {
+        Maker {
             of,
             builder,
             keys,
@@ -940,16 +942,18 @@ impl<'c> Builder<'c> {
     }
 
     fn name(&self, name: i64) -> Token {
-        match self.of.is_nameless {
-            true => Token::Nil,
-            false => Token::Int(name),
+        if self.of.is_nameless {
+            Token::Nil
+        } else {
+            Token::Int(name)
         }
     }
 
     fn initial(&self, key: usize) -> Token {
-        match self.of.there[key] {
-            true => Token::Int(INITIAL),
-            false => Token::Nil,
+        if self.of.there[key] {
+            Token::Int(INITIAL)
+        } else {
+            Token::Nil
         }
     }
 
