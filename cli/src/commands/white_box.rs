@@ -46,6 +46,8 @@ struct WhiteBoxAnswer {
     story: Vec<String>,
     data: Value,
     decider: &'static str,
+    /// Why there is no answer.
+    reason: Option<StopReason>,
     /// What was found, for pictures.
     evidence: Option<Disproof>,
     /// What is written where.
@@ -55,7 +57,7 @@ struct WhiteBoxAnswer {
 /// Where the work led.
 enum WhiteBoxOutcome {
     /// To an answer.
-    Told(WhiteBoxAnswer),
+    Told(Box<WhiteBoxAnswer>),
     /// To the ordinary check, for this reason.
     Search(String),
 }
@@ -93,7 +95,11 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let (outcome, sizes, warnings) = match within(&budget, work) {
         Ok((outcome, sizes, warnings)) => (outcome, Some(sizes), warnings),
         Err(error) => match limits::stopped(&error) {
-            Some(reason) => (WhiteBoxOutcome::Told(stopped(reason)), None, Vec::new()),
+            Some(reason) => (
+                WhiteBoxOutcome::Told(Box::new(stopped(reason))),
+                None,
+                Vec::new(),
+            ),
             None => return Err(error),
         },
     };
@@ -136,10 +142,10 @@ fn worked(
     let outcome = match answered {
         Ok(mut answer) => {
             answer.files = drawn(args, level, &answer, &parsed, start);
-            WhiteBoxOutcome::Told(answer)
+            WhiteBoxOutcome::Told(Box::new(answer))
         }
         Err(error) => match error.downcast::<AdyaError>() {
-            Ok(AdyaError::Stopped(reason)) => WhiteBoxOutcome::Told(stopped(&reason)),
+            Ok(AdyaError::Stopped(reason)) => WhiteBoxOutcome::Told(Box::new(stopped(&reason))),
             Ok(error) if may_fall_through(&error, level, args) => {
                 WhiteBoxOutcome::Search(error.to_string())
             }
@@ -275,6 +281,7 @@ fn stopped(reason: &StopReason) -> WhiteBoxAnswer {
         story: Vec::new(),
         data: json!({ "reason": reason.to_string() }),
         decider: "nobody",
+        reason: Some(reason.clone()),
         evidence: None,
         files: Vec::new(),
     }
@@ -308,6 +315,7 @@ fn certified(
             },
             data: json!({ "sizes": sizes(&report), "order": names(history, order) }),
             decider: "certificate",
+            reason: None,
             evidence: None,
             files: Vec::new(),
         }),
@@ -334,6 +342,7 @@ fn certified(
                 story,
                 data,
                 decider: "certificate",
+                reason: None,
                 evidence: Some(Disproof::Certificate(why.clone())),
                 files: Vec::new(),
             })
@@ -406,6 +415,7 @@ fn replayed(history: &History, order: &str, budget: &Budget) -> Result<WhiteBoxA
             story: Vec::new(),
             data: json!({ "along": order }),
             decider: "replay",
+            reason: None,
             evidence: None,
             files: Vec::new(),
         }),
@@ -424,6 +434,7 @@ fn replayed(history: &History, order: &str, budget: &Budget) -> Result<WhiteBoxA
                 "operation": found.op,
             }),
             decider: "replay",
+            reason: None,
             evidence: Some(Disproof::Order(*found)),
             files: Vec::new(),
         }),
@@ -565,11 +576,11 @@ fn deliver(
             "answer": answer.data,
             "stats": { "seconds": time.as_secs_f64(), "cpu_seconds": processor::seconds(), "peak_memory_bytes": memory::peak() },
         });
-        if answer.status == 3 {
-            let words = answer.data["reason"].clone();
-            let is_time = answer.headline.contains("time limit");
-            let kind = if is_time { "time" } else { "other" };
-            document["reason"] = json!({ "kind": kind, "words": words });
+        if let Some(reason) = &answer.reason {
+            document["reason"] = json!({
+                "kind": crate::json::reason_kind(reason),
+                "words": reason.to_string(),
+            });
         }
         if let Some(sizes) = sizes {
             document["history"] = json!({
