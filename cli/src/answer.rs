@@ -114,6 +114,11 @@ impl Answer {
     pub fn how(&self) -> String {
         let stats = &self.stats;
         let violated = matches!(self.verdict, Verdict::Violated(_));
+        if self.plan.spec.model.is_weak()
+            && let Some(words) = weak_how(self.decider, violated)
+        {
+            return words.to_owned();
+        }
         match self.decider {
             Decider::Resolve => match &self.verdict {
                 Verdict::Violated(Counterexample::Cyclic(_)) => {
@@ -169,6 +174,21 @@ impl Answer {
             stats.n_unknown_counted, stats.n_unknown_dropped
         ))
     }
+}
+
+/// How an answer at a weak level was found, unless its reads cannot have happened or nobody decided.
+fn weak_how(decider: Decider, violated: bool) -> Option<&'static str> {
+    Some(match decider {
+        Decider::Linear => "one topological sort of the commits decided",
+        Decider::Witness => "an order at a stronger level explains every read",
+        Decider::Backend if violated => {
+            "no assignment of writers to the ambiguous reads yields an order of commits"
+        }
+        Decider::Backend => {
+            "an assignment of writers to the ambiguous reads yields an order of commits"
+        }
+        _ => return None,
+    })
 }
 
 /// The last part of a path, or all of it where it has none, as it can be printed.

@@ -87,9 +87,9 @@ fn conditions_are_exported_where_one_question_decides_and_refused_with_a_reason_
     }
     let refused = [
         ("psi", "several questions"),
-        ("rc", "a level with a graph to search"),
-        ("ra", "a level with a graph to search"),
-        ("cc", "a level with a graph to search"),
+        ("rc", "decided by a sort"),
+        ("ra", "decided by a sort"),
+        ("cc", "decided by a sort"),
     ];
     for (level, why) in refused {
         let said = expect(2, &["export", &history, "--level", level, "--to", "gnf"]).stderr;

@@ -193,7 +193,7 @@ fn weak_levels_choose_what_repeated_values_were_read_from() {
     let history = scratch.put("history.jsonl", &log.lines);
     for level in ["ra", "cc"] {
         let said = expect(1, &["check", &history, "--level", level]).stdout;
-        assert!(said.contains("from T1, or from T2"), "{said}");
+        assert!(said.contains("from T0, or from T1"), "{said}");
         let said = expect(1, &["check", &history, "--level", level, "--json"]).stdout;
         let document: Value = serde_json::from_str(&said).expect("one JSON document");
         let cases = &document["counterexample"]["cases"];

@@ -14,7 +14,7 @@ use super::noticed::noticed;
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::{Model, Spec};
-use crate::model::{History, KeyId, OrderSource, Status, TxnId};
+use crate::model::{Act, History, KeyId, OrderSource, Status, TxnId};
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
 /// Of longer cycles only the first and the last steps are told.
@@ -283,7 +283,13 @@ impl Teller<'_> {
                 return;
             }
             [(writer, rest)] => {
-                let text = format!("{seen}, which can only be from {}.", name(*writer));
+                let text = match self.missed_row((reader, op, key), rest) {
+                    Some(though) => {
+                        let source = name(*writer);
+                        format!("{seen}, though {though}. It can only have read it from {source}.")
+                    }
+                    None => format!("{seen}, which can only be from {}.", name(*writer)),
+                };
                 self.say(depth, text);
                 self.tell_source((reader, op, key), *writer, rest, depth);
                 return;
@@ -295,10 +301,29 @@ impl Teller<'_> {
         self.say(depth, text);
         for (at, (writer, rest)) in cases.iter().enumerate() {
             let word = if at == 0 { "If" } else { "Or if" };
-            let text = format!("{word} it was from {}:", names[at]);
+            let though = self.missed_row((reader, op, key), rest);
+            let though = though.map_or(String::new(), |it| format!(", though {it}"));
+            let text = format!("{word} it was from {}{though}:", names[at]);
             self.say(depth, text);
             self.tell_source((reader, op, key), *writer, rest, depth + 1);
         }
+    }
+
+    /// `T2 had set its c1 to 4`, where a condition did not return a row that its transaction saw: who wrote it.
+    fn missed_row(
+        &self,
+        (reader, op, key): (TxnId, Option<usize>, KeyId),
+        case: &Proof,
+    ) -> Option<String> {
+        let history = self.words.meaning.history();
+        let nth = op?.checked_sub(history.ops(reader).len())?;
+        let predicate = history.predicates(reader).nth(nth)?;
+        if matches!(predicate.act, Act::Aggregate { .. }) {
+            return None;
+        }
+        let missed = StepReason::Vis { reader, key };
+        let step = case.as_cycle()?.iter().find(|it| it.reason == missed)?;
+        Some(self.words.had_set(step.from.txn, predicate, key))
     }
 
     /// Tells the case that a transaction read a key from another.
