@@ -116,7 +116,9 @@ impl Group<'_> {
             "promise broken" => {
                 html! { td.whole.broken[is_broken].holds[!is_broken && cell != "–"] { (cell) } }
             }
-            "first anomaly" => html! { td.broken[is_broken] { (cell) } },
+            "first anomaly" => {
+                html! { td.broken[is_broken].unknown[!is_broken && cell != "–"] { (cell) } }
+            }
             "committed" | "aborted" | "seconds to collect / check" => {
                 html! { td.whole.right { (cell) } }
             }

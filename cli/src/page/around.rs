@@ -37,23 +37,25 @@ impl Around {
     ) -> Option<Self> {
         let story: BTreeSet<TxnId> = story.iter().copied().collect();
         story.first()?;
-        let has_times = story.iter().any(|&txn| is_known(history.interval(txn)));
-        let mut around = if has_times {
-            Self::by_time(history, story, keys)
-        } else {
-            Self::by_place(history, story)
-        };
-        around.core = core
-            .into_iter()
-            .filter(|txn| around.story.contains(txn))
-            .collect();
-        if around.core.is_empty() {
-            around.core.clone_from(&around.story);
+        let core = core.into_iter().filter(|txn| story.contains(txn));
+        let mut core: BTreeSet<TxnId> = core.collect();
+        if core.is_empty() {
+            core.clone_from(&story);
         }
-        Some(around)
+        let has_times = story.iter().any(|&txn| is_known(history.interval(txn)));
+        Some(if has_times {
+            Self::by_time(history, story, core, keys)
+        } else {
+            Self::by_place(history, story, core)
+        })
     }
 
-    fn by_time(history: &History, story: BTreeSet<TxnId>, keys: &[KeyId]) -> Self {
+    fn by_time(
+        history: &History,
+        story: BTreeSet<TxnId>,
+        core: BTreeSet<TxnId>,
+        keys: &[KeyId],
+    ) -> Self {
         let (first, last) = ends(history, story.iter().copied());
         let margin = ((last - first) / 4).max(1);
         let (first, last) = (first - margin, last + margin);
@@ -80,12 +82,12 @@ impl Around {
         txns.extend(&story);
         txns.sort_unstable();
         let (from, to) = ends(history, txns.iter().copied());
-        let origin = ends(history, story.iter().copied()).0 as i64;
+        let origin = ends(history, core.iter().copied()).0 as i64;
         let place = |time: i128| (time - i128::from(origin)) as f64;
         Around {
             n_within: within.len().max(txns.len()),
             story,
-            core: BTreeSet::new(),
+            core,
             txns,
             has_times: true,
             origin,
@@ -96,7 +98,7 @@ impl Around {
         }
     }
 
-    fn by_place(history: &History, story: BTreeSet<TxnId>) -> Self {
+    fn by_place(history: &History, story: BTreeSet<TxnId>, core: BTreeSet<TxnId>) -> Self {
         let mut txns: BTreeSet<TxnId> = BTreeSet::new();
         for &txn in &story {
             let session = history.session_txns(history.session(txn));
@@ -114,7 +116,7 @@ impl Around {
             n_within: txns.len(),
             txns: txns.into_iter().collect(),
             story,
-            core: BTreeSet::new(),
+            core,
             has_times: false,
             origin: 0,
             span: (first - 0.2, last + 1.0),

@@ -108,7 +108,7 @@ impl PageTimeline<'_> {
         };
         if around.has_times {
             format!(
-                "Each bar runs from the begin of a transaction to its end, as the client recorded them; 0 is the first begin of the story. \
+                "Each bar runs from the begin of a transaction to its end, as the client recorded them; 0 is the first begin of the contradiction. \
                  A dashed bar did not commit, or its begin or end is not known; it then reaches to its neighbour in the session.{events}{shown}"
             )
         } else {
