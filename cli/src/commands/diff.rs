@@ -125,7 +125,8 @@ fn note(row: &Value, checks: &mut Checks) -> bool {
     let row = if row["document"].is_object() {
         ManyRow(row)
     } else if row["verdict"].is_string() {
-        whole = json!({"cell": row["path"], "verdict": row["verdict"], "document": row});
+        let path = row["history"]["path"].as_str().or(row["path"].as_str());
+        whole = json!({"cell": path, "verdict": row["verdict"], "document": row});
         ManyRow(&whole)
     } else {
         return false;
@@ -364,7 +365,7 @@ mod tests {
             json!({"history": "w", "check": ["--level", "si"], "seed": 2, "outcome": "time", "verdict": "unknown", "stats": {"seconds": 9.0}}),
             json!({"cell": "sqlite", "levels": ["ser"], "ser": {"verdict": "violated", "anomaly": "G2-item", "seconds": 0.5}}),
             json!({"cell": "d/h.jsonl", "verdict": "satisfied", "document": {"level": {"name": "ser"}, "stats": {"seconds": 0.1}}}),
-            json!({"path": "h.jsonl", "verdict": "satisfied", "level": {"name": "si"}, "stats": {"seconds": 0.1}}),
+            json!({"history": {"path": "h.jsonl"}, "verdict": "satisfied", "level": {"name": "si"}, "stats": {"seconds": 0.1}}),
         ] {
             assert!(note(&row, &mut checks), "{row}");
         }
