@@ -266,3 +266,32 @@ fn what_writes_one_file_is_refused_for_several() {
     let said = expect(2, &["check", &good, "--list", "--json"]);
     assert!(said.stderr.contains("--out DIR"), "{}", said.stderr);
 }
+
+#[test]
+fn one_history_may_have_a_page_and_the_documents_of_services() {
+    let scratch = Scratch::new();
+    let names = ["page.html", "j.xml", "quality.json", "results.sarif"].map(|it| scratch.path(it));
+    let [page, junit, quality, sarif] = &names;
+    let skew = corpus(SKEW);
+    let mut line = vec!["check", skew.as_str(), "--report", page, "--junit", junit];
+    line.extend([
+        "--code-quality",
+        quality,
+        "--sarif",
+        sarif,
+        "--annotations",
+        "github",
+    ]);
+    let said = expect(1, &line);
+    assert!(
+        names.iter().all(|it| fs::exists(it).unwrap()),
+        "{}",
+        said.stderr
+    );
+    // The last transaction of the cycle is on the third line.
+    assert!(said.stdout.contains(",line=3,"), "{}", said.stdout);
+    let quality = json(&scratch.get("quality.json"));
+    assert_eq!(quality[0]["location"]["lines"]["begin"], 3);
+    let sarif = json(&scratch.get("results.sarif"));
+    assert_eq!(sarif["version"], "2.1.0");
+}
