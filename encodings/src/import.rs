@@ -4,8 +4,13 @@
 //! An edge is there iff its variable is true. A variable that stands for an edge and is only ever implied, by clauses
 //! ¬l ∨ e, is no variable of the problem: its edge is guarded by each l.
 
+use std::collections::{HashMap, HashSet};
+
 use kingsnake_graph::{Edge, Literal, Problem};
 use thiserror::Error;
+
+/// So many variables and nodes may be declared that no line of the file names.
+const UNNAMED: usize = 1_000_000;
 
 /// Why a file is no question; the line is counted from 1.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -60,7 +65,10 @@ struct Graph {
 impl Gnf {
     /// Reads a file.
     pub fn read(text: &str) -> Result<Gnf, GnfError> {
-        let mut reader = Reader::default();
+        let mut reader = Reader {
+            n_bytes: text.len(),
+            ..Reader::default()
+        };
         for (at, line) in text.lines().enumerate() {
             reader.line = at + 1;
             reader.read(line)?;
@@ -196,10 +204,13 @@ fn literal(lit: i32) -> Literal {
 
 #[derive(Default)]
 struct Reader {
+    n_bytes: usize,
     line: usize,
     declared: Option<usize>,
     gnf: Gnf,
     graphs: Vec<Graph>,
+    /// Where each graph is, by its number.
+    places: HashMap<i64, usize>,
 }
 
 impl Reader {
@@ -244,12 +255,25 @@ impl Reader {
         };
         match self.numbers(numbers)?[..] {
             [variables, _] if (0..=i64::from(i32::MAX)).contains(&variables) => {
+                self.expect_room("variables", variables as usize)?;
                 self.declared = Some(variables as usize);
                 self.gnf.n_variables = self.gnf.n_variables.max(variables as usize);
                 Ok(())
             }
             _ => Err(self.error("expected `p cnf VARIABLES CLAUSES`")),
         }
+    }
+
+    /// A number that the file only claims is bounded by the file.
+    fn expect_room(&self, what: &str, claimed: usize) -> Result<(), GnfError> {
+        let most = self.n_bytes.saturating_add(UNNAMED);
+        if claimed > most {
+            return Err(self.error(format!(
+                "{claimed} {what}, which are more than a file of {} bytes speaks of; at most {most} are taken",
+                self.n_bytes
+            )));
+        }
+        Ok(())
     }
 
     fn variable(&mut self, number: i64) -> Result<u32, GnfError> {
@@ -260,6 +284,7 @@ impl Reader {
             let what = format!("variable {number}, but the header declares {declared}");
             return Err(self.error(what));
         }
+        self.expect_room("variables", number as usize)?;
         self.gnf.n_variables = self.gnf.n_variables.max(number as usize);
         Ok(number as u32 - 1)
     }
@@ -294,7 +319,8 @@ impl Reader {
         let Some(n_nodes) = n_nodes.filter(fits) else {
             return Err(self.error("too many nodes, or fewer than none"));
         };
-        if self.graphs.iter().any(|graph| graph.id == id) {
+        self.expect_room("nodes", first_node + n_nodes)?;
+        if self.places.insert(id, self.graphs.len()).is_some() {
             return Err(self.error(format!("graph {id} is there already")));
         }
         self.gnf.n_nodes += n_nodes;
@@ -309,7 +335,7 @@ impl Reader {
     }
 
     fn graph_of(&self, id: i64) -> Result<usize, GnfError> {
-        let found = self.graphs.iter().position(|graph| graph.id == id);
+        let found = self.places.get(&id).copied();
         found.ok_or_else(|| self.error(format!("there is no graph {id} above")))
     }
 
@@ -352,9 +378,11 @@ impl Reader {
     }
 
     fn finish(mut self) -> Result<Gnf, GnfError> {
+        let alone = self.gnf.clauses.iter().filter(|it| it.len() == 1);
+        let alone: HashSet<i32> = alone.map(|it| it[0]).collect();
         for graph in &self.graphs {
             for &(line, variable) in &graph.acyclic {
-                if !self.gnf.clauses.contains(&vec![variable]) {
+                if !alone.contains(&variable) {
                     let what = format!(
                         "graph {} may be cyclic: there is no clause `{variable} 0`, and only graphs that must be acyclic \
                          are decided here",

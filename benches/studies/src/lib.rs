@@ -14,6 +14,8 @@ mod batch;
 mod blame;
 mod caveats;
 mod cells;
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod claims;
 mod conduct;
 mod design;
@@ -53,6 +55,7 @@ pub use process::{ChildEnding, EndedChild, Limits, run as run_process, stay_on_l
 pub use reach::{ReachStudy, reach};
 pub use recipe::Measure;
 pub use row::command;
+pub use rowfiles::id as short_name;
 pub use rules::{RuleRefusal, Rules};
 pub use slurm::Slurm;
 pub use start::{Ablation, Caller, Encodings, Mode, StudyRequest, ablate, encodings};

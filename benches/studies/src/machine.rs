@@ -7,11 +7,14 @@ pub fn peak_of(process: u32) -> Option<u64> {
     Some(process.status().ok()?.vmhwm? * 1024)
 }
 
-/// What new structures may take without swapping, in bytes.
+/// What new structures may take without swapping, in bytes: of the machine, and of the container that this process is in.
 #[cfg(target_os = "linux")]
 pub fn available() -> Option<u64> {
     use procfs::Current;
-    procfs::Meminfo::current().ok()?.mem_available
+    let machine = procfs::Meminfo::current().ok()?.mem_available;
+    let listing = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let container = crate::cgroup::room(std::path::Path::new("/sys/fs/cgroup"), &listing);
+    machine.into_iter().chain(container).min()
 }
 
 /// The processor's name.

@@ -21,7 +21,8 @@ pub struct CollectArgs {
     /// Merge the journals that a collector left in this directory when it was killed.
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub merge: Option<PathBuf>,
-    /// Where the server is; several nodes of a cluster with commas between. For an embedded database a file.
+    /// Where the server is; several nodes of a cluster with commas between. For an embedded database a file. env:NAME is the
+    /// address in a variable of the environment, and @FILE the one in a file's first line, so that no password is in the command.
     #[arg(
         long,
         value_name = "URL,…",
@@ -51,10 +52,10 @@ pub struct CollectArgs {
     #[arg(long, value_parser = seconds)]
     pub seconds: Option<Duration>,
     /// Keys; the workload's own number unless given.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub keys: Option<u32>,
     /// Operations a transaction, for workloads that leave the choice.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub ops: Option<u32>,
     /// Let clients rest this many seconds between two operations, so that transactions overlap more.
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
     Adapter, Beside, Broken, CollectRequest, CollectRun, Collected, Database, Events, Load,
-    Mistake, OrderBy, Promise, Schedule, Tally, Target, adapter, merge, self_test,
+    Mistake, OrderBy, Promise, Schedule, Tally, Target, adapter, merge, resolve, self_test,
 };
 
 use crate::args::{CollectArgs, Typed};
@@ -42,7 +42,7 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     let load = load(args)?;
     let check = check_level(args, level)?;
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    let mut target = target(args, adapter, level, &load, directory);
+    let mut target = target(args, adapter, level, &load, directory)?;
     let server = start(args, adapter)?;
     if let Some(server) = &server {
         target.urls.clone_from(&server.urls);
@@ -162,15 +162,16 @@ fn target(
     level: &Promise,
     load: &Load,
     directory: &Path,
-) -> Target {
-    Target {
-        urls: args.url.clone(),
+) -> Result<Target> {
+    let urls: Result<Vec<String>, _> = args.url.iter().map(|it| resolve(it)).collect();
+    Ok(Target {
+        urls: urls?,
         isolation: level.name.to_owned(),
         version_order: args.version_order.unwrap_or(adapter.version_orders[0]),
         kind: load.kind(),
         directory: directory.to_owned(),
         settings: args.set.clone(),
-    }
+    })
 }
 
 fn request<'a>(
@@ -427,7 +428,7 @@ fn test_in(
     voice: Voice,
 ) -> Result<u8> {
     let load = Load::new("mini", Some(4), None)?;
-    let mut target = target(args, adapter, level, &load, directory);
+    let mut target = target(args, adapter, level, &load, directory)?;
     let server = start(args, adapter)?;
     if let Some(server) = &server {
         target.urls.clone_from(&server.urls);

@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kingsnake_collect::{LOADS, adapter};
-use kingsnake_studies::Item;
+use kingsnake_collect::{LOADS, adapter, redacted};
+use kingsnake_studies::{Item, command, short_name};
 use serde_json::{Value, json};
 
 use super::recipe::{HuntRecipe, HuntTarget};
 use crate::collecting;
+
+/// A folder's name has at most so many letters of its cell's.
+const MOST_LETTERS: usize = 100;
 
 /// One collection and its check.
 pub struct HuntCell<'a> {
@@ -87,7 +90,8 @@ impl HuntCell<'_> {
         )
     }
 
-    fn words(&self, recipe: &HuntRecipe, place: &Path) -> Vec<String> {
+    /// The words of the collection; addresses are spelt as given here.
+    fn words(&self, recipe: &HuntRecipe, place: &Path, urls: &[String]) -> Vec<String> {
         let mut words = vec!["collect".to_owned(), self.database.name.clone()];
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
         add("--isolation", self.isolation.to_owned());
@@ -108,7 +112,7 @@ impl HuntCell<'_> {
             add("--version-order", order.clone());
         }
         if !self.database.url.is_empty() {
-            add("--url", self.database.url.join(","));
+            add("--url", urls.join(","));
         }
         for (name, value) in &self.database.set {
             add("--set", format!("{name}={value}"));
@@ -130,8 +134,36 @@ impl HuntCell<'_> {
         levels
     }
 
+    /// The addresses as they may be shown.
+    fn shown_urls(&self) -> Vec<String> {
+        self.database.url.iter().map(|it| redacted(it)).collect()
+    }
+
+    /// The collector, which learns addresses from its environment, where other users cannot read them.
+    fn collector(&self, recipe: &HuntRecipe, place: &Path) -> (Vec<String>, Vec<(String, String)>) {
+        let (mut urls, mut variables) = (Vec::new(), Vec::new());
+        for (at, url) in self.database.url.iter().enumerate() {
+            if url.starts_with("env:") || url.starts_with('@') {
+                urls.push(url.clone());
+            } else {
+                let name = format!("KINGSNAKE_URL_{at}");
+                urls.push(format!("env:{name}"));
+                variables.push((name, url.clone()));
+            }
+        }
+        (self.words(recipe, place, &urls), variables)
+    }
+
+    /// Where the cell's files are, from the directory of the hunt: safe characters only, and no other cell has the same.
     fn folder(&self) -> String {
-        format!("cells/{}", self.name().replace([' ', ',', '='], "-"))
+        let safe = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
+        let slug: String = self.name().chars().take(MOST_LETTERS).collect();
+        let slug = slug.replace(|letter: char| !safe(letter), "-");
+        format!(
+            "cells/{}-{}",
+            slug.replace("..", "-"),
+            short_name(&self.name())
+        )
     }
 
     /// The cell as others list and run it.
@@ -140,7 +172,7 @@ impl HuntCell<'_> {
         Item {
             name: self.name(),
             key: self.name(),
-            argv: self.words(recipe, &place),
+            argv: self.words(recipe, &place, &self.shown_urls()),
             history: place.join(kingsnake_collect::HISTORY),
         }
     }
@@ -151,7 +183,7 @@ impl HuntCell<'_> {
             "cell": self.name(), "database": self.database.name, "isolation": self.isolation,
             "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
             "promise": self.promise, "levels": self.levels(), "folder": self.folder(), "error": null,
-            "command": format!("kingsnake {}", self.words(recipe, Path::new("DIR")).join(" ")),
+            "command": command(&self.words(recipe, Path::new("DIR"), &self.shown_urls())),
         })
     }
 
@@ -180,7 +212,8 @@ impl HuntCell<'_> {
     ) -> Result<Option<Value>> {
         let place = self.make_place(directory)?;
         let mut row = self.heading(recipe);
-        match run(&self.words(recipe, &place), stop) {
+        let (words, variables) = self.collector(recipe, &place);
+        match run(&words, &variables, stop) {
             Ok(()) => {}
             Err(Failure::Stopped) => return Ok(None),
             Err(Failure::Complaint(why)) => {
@@ -249,7 +282,7 @@ fn check(
         add("--report", place.join(&story).display().to_string());
     }
     words.push(format!("--json={}", place.join(&json).display()));
-    match run(&words, stop) {
+    match run(&words, &[], stop) {
         Ok(()) => {}
         Err(Failure::Stopped) => return Ok(None),
         Err(Failure::Complaint(why)) => {
@@ -290,13 +323,14 @@ enum Failure {
 
 /// Runs this program with other words. A collector ends its servers when it is asked to stop, so it is asked, not killed; it asks
 /// itself when its stdin closes, which it does however this process ends.
-fn run(words: &[String], stop: &AtomicBool) -> Result<(), Failure> {
+fn run(words: &[String], variables: &[(String, String)], stop: &AtomicBool) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Complaint(error.to_string());
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
     command
         .args(words)
         .args(["--quiet", "--leash"])
+        .envs(variables.iter().cloned())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
@@ -324,7 +358,10 @@ fn run(words: &[String], stop: &AtomicBool) -> Result<(), Failure> {
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    let said = said.join().unwrap_or_default();
+    let mut said = said.join().unwrap_or_default();
+    for (_, url) in variables {
+        said = said.replace(url, &redacted(url));
+    }
     match status.code() {
         _ if stop.load(Ordering::Relaxed) => Err(Failure::Stopped),
         Some(0 | 1 | 3) => Ok(()),

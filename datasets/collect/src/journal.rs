@@ -46,17 +46,42 @@ pub(crate) enum End {
     Unknown,
 }
 
+/// A longer map of the file. Its blocks are taken first: a page that the disk has no room for would end the process by a signal.
 #[allow(unsafe_code)] // The file is ours alone: nobody else truncates it while it is mapped.
-fn map(file: &File) -> io::Result<MmapMut> {
+fn map(file: &File, from: usize, to: usize) -> io::Result<MmapMut> {
+    allocate(file, from as u64, to as u64)?;
     unsafe { MmapMut::map_mut(file) }
+}
+
+/// Takes blocks for these bytes, which are zeros.
+fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    loop {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+        match fallocate(file, FallocateFlags::empty(), from, to - from) {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            // Not every file system knows this; all know how to write.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut at = from;
+    let zeros = [0; 4096];
+    while at < to {
+        let n_bytes = (to - at).min(zeros.len() as u64) as usize;
+        std::os::unix::fs::FileExt::write_all_at(file, &zeros[..n_bytes], at)?;
+        at += n_bytes as u64;
+    }
+    Ok(())
 }
 
 impl Journal {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(path)?;
-        file.set_len(STEP as u64)?;
-        let map = map(&file)?;
+        let map = map(&file, 0, STEP)?;
         Ok(Journal {
             file,
             map,
@@ -91,8 +116,7 @@ impl Journal {
     fn grow(&mut self, end: usize) -> io::Result<()> {
         if end >= self.map.len() {
             let size = (end + 1).next_multiple_of(STEP).max(self.map.len() + STEP);
-            self.file.set_len(size as u64)?;
-            self.map = map(&self.file)?;
+            self.map = map(&self.file, self.map.len(), size)?;
             self.asked = self.end / AHEAD * AHEAD;
         }
         while end >= self.asked {

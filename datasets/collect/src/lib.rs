@@ -9,6 +9,7 @@
 
 mod adapter;
 mod adapters;
+mod address;
 mod collection;
 mod conditions;
 mod driver;
@@ -29,6 +30,7 @@ pub use adapter::{
 };
 pub use adapters::broken::{Broken, Mistake};
 pub use adapters::{ADAPTERS, Adapter, Promise, Target, UnknownDatabase, adapter};
+pub use address::{AddressError, redacted, resolve};
 pub use collection::{
     Beside, CollectError, CollectRequest, Collected, Events, HISTORY, merge, run_only,
 };

@@ -12,6 +12,9 @@ use crate::adapter::Initially;
 
 const NAME: &str = "collection.json";
 
+/// As many keys as `--keys` takes.
+const MOST_ROWS: i64 = 10_000_000;
+
 /// What was collected from what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meta {
@@ -92,6 +95,15 @@ impl Meta {
 
     pub(crate) fn read(directory: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(directory.join(NAME))?;
-        serde_json::from_str(&text).map_err(io::Error::other)
+        let meta: Meta = serde_json::from_str(&text).map_err(io::Error::other)?;
+        match meta.initially {
+            Initially::Rows(n) | Initially::EvenRows(n) | Initially::NumberedRows(n)
+                if n > MOST_ROWS =>
+            {
+                let words = format!("{NAME} claims {n} rows; at most {MOST_ROWS} are taken");
+                Err(io::Error::other(words))
+            }
+            _ => Ok(meta),
+        }
     }
 }

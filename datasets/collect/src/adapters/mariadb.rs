@@ -20,6 +20,7 @@ use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
     Wrote,
 };
+use crate::address::redacted;
 
 const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
     Promise { name, level, about }
@@ -63,7 +64,7 @@ struct Mariadb {
 impl Mariadb {
     fn new(target: &Target) -> Result<Self, Failure> {
         let node = |url: &String| {
-            let place = super::without_password(url);
+            let place = redacted(url);
             let opts =
                 Opts::from_url(url).map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
             let builder = OptsBuilder::from_opts(opts)
@@ -98,6 +99,7 @@ impl Mariadb {
         ))
         .map_err(|error| failure(&error))?;
         for (name, value) in self.settings.iter().filter(|(name, _)| name != "gtid") {
+            expect_plain(name, value)?;
             conn.query_drop(format!("SET SESSION {name} = {value}"))
                 .map_err(|error| failure(&error))?;
         }
@@ -132,6 +134,17 @@ impl Mariadb {
             .iter()
             .any(|(it, value)| it == name && value == "on")
     }
+}
+
+/// A value of a setting stands in a statement as it is, so it may only be a word or a number.
+fn expect_plain(name: &str, value: &str) -> Result<(), Failure> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        return Ok(());
+    }
+    Err(Failure::Fatal(format!(
+        "{name}={value}: a value is a word or a number, of letters, digits, _, - and ."
+    )))
 }
 
 fn failure(error: &mysql::Error) -> Failure {
@@ -518,5 +531,27 @@ impl Client {
         self.conn
             .query_drop(statement)
             .map_err(|error| failure(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_cannot_carry_a_statement() {
+        for value in ["2", "on", "READ-COMMITTED", "0.5"] {
+            assert!(expect_plain("x", value).is_ok(), "{value}");
+        }
+        for value in [
+            "",
+            "2; DROP TABLE t",
+            "2, GLOBAL y = 1",
+            "(SELECT 1)",
+            "'a'",
+            "@@x",
+        ] {
+            assert!(expect_plain("x", value).is_err(), "{value}");
+        }
     }
 }

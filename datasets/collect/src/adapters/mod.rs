@@ -211,18 +211,3 @@ fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
         .collect::<Result<_, _>>()
         .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which nobody appended")))
 }
-
-/// An address as it may be shown: without the password.
-#[allow(dead_code)] // Embedded databases have none.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    match rest.rsplit_once('@') {
-        Some((who, place)) => {
-            let user = who.split(':').next().unwrap_or("");
-            format!("{scheme}://{user}@{place}")
-        }
-        None => url.to_owned(),
-    }
-}

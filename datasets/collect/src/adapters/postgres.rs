@@ -14,6 +14,7 @@ use super::{Adapter, Promise, Target};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, Resolution, VersionLog,
 };
+use crate::address::redacted;
 
 const fn promise(name: &'static str, level: &'static str, about: &'static str) -> Promise {
     Promise {
@@ -65,7 +66,7 @@ struct Postgres {
 impl Postgres {
     fn new(target: &Target) -> Result<Self, Failure> {
         let url = target.urls.first().map_or("", String::as_str);
-        let place = super::without_password(url);
+        let place = redacted(url);
         let mut config: Config = url
             .parse()
             .map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;

@@ -15,7 +15,7 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
         .map(|(node, port)| format!("node{node}=http://127.0.0.1:{port}"))
         .collect();
     for (node, peer) in peers.iter().enumerate() {
-        let root = private.directory.join(node.to_string());
+        let root = private.home.path.join(node.to_string());
         make_for(&root, user)?;
         let port = free_port()?;
         let url = format!("http://127.0.0.1:{port}");
@@ -31,7 +31,7 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
             "--logger=zap".to_owned(),
             "--log-level=error".to_owned(),
         ];
-        let log = private.directory.join(format!("{node}.log"));
+        let log = private.home.path.join(format!("{node}.log"));
         private.add(Process::new(program.clone(), args, user, log, port), url)?;
     }
     // None answers before most are there.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::process::{Process, find_program, free_port, io_error, make_for, run, user};
+use super::process::{Process, find_program, free_port, make_for, password, put_for, run, user};
 use super::{Private, ServerError, Wanted};
 
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
@@ -18,20 +18,27 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
             hint: " (Debian's package: galera-4)".to_owned(),
         });
     }
-    let account = private.directory.join("account.sql");
-    let statements = "CREATE USER IF NOT EXISTS kingsnake@'%';\nGRANT ALL ON *.* TO kingsnake@'%' WITH GRANT OPTION;\nCREATE DATABASE IF NOT EXISTS kingsnake;\n";
-    std::fs::write(&account, statements).map_err(|error| io_error(&account, error))?;
+    let password = password()?;
+    let statements = format!(
+        "DROP USER IF EXISTS ''@'localhost';\n\
+         CREATE USER IF NOT EXISTS kingsnake@'127.0.0.1' IDENTIFIED BY '{password}';\n\
+         GRANT ALL ON *.* TO kingsnake@'127.0.0.1' WITH GRANT OPTION;\n\
+         CREATE DATABASE IF NOT EXISTS kingsnake;\n"
+    );
     let peers = (0..wanted.nodes)
         .map(|_| free_port())
         .collect::<Result<Vec<u16>, _>>()?;
     for node in 0..wanted.nodes {
-        let root = private.directory.join(node.to_string());
+        let root = private.home.path.join(node.to_string());
         make_for(&root, user)?;
         let data = root.join("data");
+        let account = root.join("account.sql");
+        put_for(&account, &statements, user)?;
         let args = [
             "--no-defaults".to_owned(),
             format!("--datadir={}", data.display()),
-            "--auth-root-authentication-method=normal".to_owned(),
+            // By the server's own user over its socket, which is in a directory of that user's.
+            "--auth-root-authentication-method=socket".to_owned(),
             "--skip-test-db".to_owned(),
         ];
         run(&install, &args, user)?;
@@ -57,9 +64,9 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
         if wanted.nodes > 1 {
             args.extend(cluster(node, &peers)?);
         }
-        let log = private.directory.join(format!("{node}.log"));
+        let log = private.home.path.join(format!("{node}.log"));
         let process = Process::new(program.clone(), args, user, log, port);
-        let url = format!("mysql://kingsnake@127.0.0.1:{port}/kingsnake");
+        let url = format!("mysql://kingsnake:{password}@127.0.0.1:{port}/kingsnake");
         private.add(process, url)?;
         // One node after another: the later ones take their data from the first.
         private.wait(node)?;

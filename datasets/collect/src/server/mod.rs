@@ -1,5 +1,5 @@
 //! Private servers: processes of installed packages, on loopback, in a temporary directory, never as root, and gone
-//! afterwards.
+//! afterwards. They are for their owner only: a random password, files that others cannot read.
 //!
 //! A server dies with the collector (`setpriv --pdeathsig`), and directories that a killed collector left behind are removed
 //! by the next one. Packages are never installed from here.
@@ -10,14 +10,14 @@ mod postgres;
 mod process;
 mod proxy;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use process::Process;
 pub use process::is_running;
+use process::{Home, Process};
 pub use proxy::Proxy;
 
 /// Why there is no private server.
@@ -54,7 +54,7 @@ const ATTEMPTS: usize = 3;
 
 /// A private server, or a cluster of them. Dropping it ends its processes and removes its files.
 pub struct Private {
-    directory: PathBuf,
+    home: Home,
     nodes: Vec<Mutex<Process>>,
     /// One address a node.
     pub urls: Vec<String>,
@@ -86,9 +86,8 @@ impl Private {
     }
 
     fn start_once(wanted: &Wanted<'_>) -> Result<Self, ServerError> {
-        let directory = process::make_directory(wanted.database)?;
         let mut private = Private {
-            directory,
+            home: Home::make(wanted.database)?,
             nodes: Vec::new(),
             urls: Vec::new(),
         };
@@ -104,7 +103,7 @@ impl Private {
 
     /// Where its files are.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        &self.home.path
     }
 
     /// How many nodes it has.
@@ -172,8 +171,8 @@ impl Drop for Private {
         }
         // The last writes of a dying process may still come in between.
         let since = Instant::now();
-        while std::fs::remove_dir_all(&self.directory).is_err()
-            && self.directory.exists()
+        while std::fs::remove_dir_all(&self.home.path).is_err()
+            && self.home.path.exists()
             && since.elapsed() < Duration::from_secs(5)
         {
             std::thread::sleep(Duration::from_millis(50));

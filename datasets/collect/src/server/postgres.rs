@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::process::{Process, find_program, free_port, make_for, run, user};
+use super::process::{Process, find_program, free_port, make_for, password, put_for, run, user};
 use super::{Private, ServerError, Wanted};
 
 /// Debian keeps each version's programs in a directory of its own.
@@ -27,15 +27,19 @@ fn find(name: &str) -> Result<PathBuf, ServerError> {
 
 pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), ServerError> {
     let user = user("postgres");
-    let root: &Path = &private.directory.join("0");
+    let root: &Path = &private.home.path.join("0");
     make_for(root, user)?;
     let data = root.join("data").display().to_string();
+    let (password, kept) = (password()?, root.join("password"));
+    put_for(&kept, &password, user)?;
+    let from = format!("--pwfile={}", kept.display());
     let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
     let args = words(&[
         "-D",
         &data,
         "-A",
-        "trust",
+        "scram-sha-256",
+        &from,
         "-U",
         "kingsnake",
         "-E",
@@ -65,9 +69,9 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     for setting in settings {
         args.extend(["-c".to_owned(), setting]);
     }
-    let log = private.directory.join("0.log");
+    let log = private.home.path.join("0.log");
     let process = Process::new(find("postgres")?, args, user, log, port);
-    let url = format!("postgres://kingsnake@127.0.0.1:{port}/postgres");
+    let url = format!("postgres://kingsnake:{password}@127.0.0.1:{port}/postgres");
     private.add(process, url)?;
     private.wait(0)
 }

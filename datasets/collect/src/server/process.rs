@@ -1,9 +1,9 @@
 //! One process of a private server: started as a user that is not root, killed, paused, started again.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::ServerError;
@@ -54,34 +55,150 @@ pub(super) struct Process {
 }
 
 const PREFIX: &str = "kingsnake-server-";
+const OWNER: &str = "owner";
 
-/// A directory of its own, named after this process.
-pub(super) fn make_directory(database: &str) -> Result<PathBuf, ServerError> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("{PREFIX}{}-{number}-{database}", std::process::id());
-    let directory = std::env::temp_dir().join(name);
-    fs::create_dir(&directory).map_err(|error| io_error(&directory, error))?;
-    let open = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(&directory, open).map_err(|error| io_error(&directory, error))?;
-    Ok(directory)
+/// A directory of a private server. Its file `owner` says which process on which machine made it, and is locked as long as that
+/// process lives.
+pub(super) struct Home {
+    pub(super) path: PathBuf,
+    _owner: File,
 }
 
-/// Removes the directories of collectors that are no more.
+impl Home {
+    /// A directory that only this user, and the server's, can look into.
+    pub(super) fn make(database: &str) -> Result<Self, ServerError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        // Of a process that had the same number a directory may be left.
+        let path = loop {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{PREFIX}{}-{number}-{database}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io_error(&path, error)),
+                Ok(()) => break path,
+            }
+        };
+        // A server of another user passes through it to its own directory within.
+        if geteuid().is_root() {
+            let through = fs::Permissions::from_mode(0o711);
+            fs::set_permissions(&path, through).map_err(|error| io_error(&path, error))?;
+        }
+        let owner = path.join(OWNER);
+        let of = |error| io_error(&owner, error);
+        let mut file = private_file(&owner).map_err(of)?;
+        // What is not locked yet is not written yet, and so nobody's to remove.
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        file.write_all(Owner::of_this_process().line().as_bytes())
+            .map_err(of)?;
+        Ok(Home { path, _owner: file })
+    }
+}
+
+/// Who made a directory.
+#[derive(Debug, PartialEq, Eq)]
+struct Owner {
+    /// The machine, and which of its starts: nothing is known about the processes of another.
+    place: String,
+    /// The set of processes within which the number counts.
+    namespace: String,
+    pid: i32,
+}
+
+impl Owner {
+    fn of_this_process() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy().into_owned();
+        let boot = text("/proc/sys/kernel/random/boot_id");
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        Owner {
+            place: format!("{host} {}", boot.trim()),
+            namespace: namespace.display().to_string(),
+            pid: std::process::id() as i32,
+        }
+    }
+
+    fn line(&self) -> String {
+        format!("{}\n{}\n{}\n", self.place, self.namespace, self.pid)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let mut lines = text.lines().map(str::to_owned);
+        Some(Owner {
+            place: lines.next()?,
+            namespace: lines.next()?,
+            pid: lines.next()?.parse().ok()?,
+        })
+    }
+
+    /// Whether it has ended, as far as this process can know. Its lock is free.
+    fn is_gone(&self) -> bool {
+        let here = Owner::of_this_process();
+        self.place == here.place && (self.namespace != here.namespace || !is_running(self.pid))
+    }
+}
+
+/// Removes the directories of collectors that are no more: of this machine and this start of it, whose lock is free.
 pub(super) fn remove_stale() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
+    remove_stale_in(&std::env::temp_dir());
+}
+
+fn remove_stale_in(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
-            continue;
-        };
-        let pid = rest.split('-').next().and_then(|pid| pid.parse().ok());
-        if pid.is_some_and(|pid| !is_running(pid)) {
+        let is_ours = name.to_str().is_some_and(|it| it.starts_with(PREFIX));
+        // Never through a link that somebody put there.
+        let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
+        if is_ours && is_directory && is_stale(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+fn is_stale(home: &Path) -> bool {
+    let Ok(file) = File::open(home.join(OWNER)) else {
+        return false;
+    };
+    let is_free = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let text = io::read_to_string(&file).unwrap_or_default();
+    is_free && Owner::read(&text).is_some_and(|owner| owner.is_gone())
+}
+
+/// A file that only this user can read.
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.create(true).append(true).mode(0o600).open(path)
+}
+
+/// A file that only the server's user can read.
+pub(super) fn put_for(path: &Path, text: &str, user: Option<User>) -> Result<(), ServerError> {
+    let of = |error| io_error(path, error);
+    private_file(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(of)?;
+    match user {
+        Some(user) => chown(path, Some(user.uid), Some(user.gid)).map_err(of),
+        None => Ok(()),
+    }
+}
+
+/// A password that nobody guesses, of letters that need no quotes anywhere.
+pub(super) fn password() -> Result<String, ServerError> {
+    let mut bytes = [0; 24];
+    let random = Path::new("/dev/urandom");
+    let mut file = File::open(random).map_err(|error| io_error(random, error))?;
+    file.read_exact(&mut bytes)
+        .map_err(|error| io_error(random, error))?;
+    let [one, two, three] = std::array::from_fn(|at| {
+        let mut part = [0; 8];
+        part.copy_from_slice(&bytes[8 * at..8 * at + 8]);
+        u64::from_le_bytes(part)
+    });
+    Ok(format!("{one:016x}{two:016x}{three:016x}"))
 }
 
 /// Whether there is a process of this id that has not ended.
@@ -239,11 +356,7 @@ impl Process {
     }
 
     pub(super) fn spawn(&mut self) -> Result<(), ServerError> {
-        let log = fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.log);
-        let log = log.map_err(|error| io_error(&self.log, error))?;
+        let log = private_file(&self.log).map_err(|error| io_error(&self.log, error))?;
         let both = log
             .try_clone()
             .map_err(|error| io_error(&self.log, error))?;
@@ -368,4 +481,66 @@ fn parents() -> Vec<(i32, i32)> {
 #[cfg(not(target_os = "linux"))]
 fn parents() -> Vec<(i32, i32)> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_goes_only_when_its_owner_here_is_gone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let make = |name: &str, owner: Option<&str>| {
+            let path = scratch.path().join(format!("{PREFIX}{name}"));
+            fs::create_dir(&path).unwrap();
+            if let Some(text) = owner {
+                fs::write(path.join(OWNER), text).unwrap();
+            }
+            path
+        };
+        let mut ended = Command::new("true").spawn().unwrap();
+        let gone = Owner {
+            pid: ended.id() as i32,
+            ..Owner::of_this_process()
+        };
+        ended.wait().unwrap();
+        let elsewhere = Owner {
+            place: "another-machine 0".to_owned(),
+            ..Owner::read(&gone.line()).unwrap()
+        };
+        let other_space = Owner {
+            namespace: "pid:[1]".to_owned(),
+            ..Owner::read(&gone.line()).unwrap()
+        };
+        let stale = make("stale", Some(&gone.line()));
+        let free = make("free", Some(&other_space.line()));
+        let locked = make("locked", Some(&other_space.line()));
+        let held = File::open(locked.join(OWNER)).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let kept = [
+            locked,
+            make("living", Some(&Owner::of_this_process().line())),
+            make("elsewhere", Some(&elsewhere.line())),
+            make("unnamed", None),
+            make("1-0-postgres", None),
+            make("empty", Some("")),
+        ];
+        remove_stale_in(scratch.path());
+        assert!(!stale.exists() && !free.exists());
+        for path in kept {
+            assert!(path.exists(), "{} is gone", path.display());
+        }
+    }
+
+    #[test]
+    fn a_home_is_for_its_owner_only() {
+        let home = Home::make("test").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&home.path) & 0o066, 0, "others may not list it");
+        put_for(&home.path.join("secret"), "x", None).unwrap();
+        assert_eq!(mode(&home.path.join("secret")), 0o600);
+        assert!(!is_stale(&home.path));
+        assert_ne!(password().unwrap(), password().unwrap());
+        fs::remove_dir_all(&home.path).unwrap();
+    }
 }
