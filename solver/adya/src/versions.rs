@@ -282,9 +282,7 @@ fn attribute(
     let mut last = vec![(NOBODY, ValueId(0)); history.n_keys()];
     for txn in history.txns() {
         for op in history.ops(txn) {
-            if let Op::Range { range } = *op
-                && history.range(range).untouched_key().is_none()
-            {
+            if let Op::Range { .. } = op {
                 let txn = history.txn_name(txn);
                 return Err(AdyaError::Range { txn });
             }

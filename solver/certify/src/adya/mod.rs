@@ -53,10 +53,6 @@ fn finding(reading: &Reading<'_>, found: &Finding) -> Result<(), String> {
             let list = reading.history().list(list);
             reading.read_list(found.txn, found.op, key, list)
         }
-        Some(&Op::Range { range }) => {
-            let untouched = reading.untouched(found.txn, found.op, range);
-            untouched.map(|key| key.map(|_| 0))
-        }
         _ => return wrong(),
     };
     match read {

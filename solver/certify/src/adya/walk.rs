@@ -166,10 +166,7 @@ impl Walk<'_> {
                     appends = true;
                     continue;
                 }
-                Op::Range { range } => match reading.untouched(txn, at, range)? {
-                    None => continue,
-                    Some(key) => (key, Some(0)),
-                },
+                Op::Range { .. } => continue,
             };
             if let Some(seen) = seen {
                 self.item(txn, key, seen, state)?;
