@@ -347,7 +347,6 @@ mod tests {
             (&[1.3, 1.4, 1.5], &[1.0, 1.1, 1.2], Pace::Faster),
             (&[1.0], &[1.2], Pace::Alike),
             (&[1.0], &[1.3], Pace::Slower),
-            (&[], &[1.3], Pace::Alike),
         ] {
             let one = Checks::from([("a".to_owned(), runs("satisfied", before))]);
             let other = Checks::from([("a".to_owned(), runs("satisfied", after))]);

@@ -309,6 +309,7 @@ fn leveled(history: &History, question: Question, from: Level, to: Level) -> Res
 }
 
 #[test]
+#[ignore = "some mistakes need more histories: make long"]
 fn engines_with_one_mistake_are_caught() {
     let mutants: [(&str, Mutant); 15] = [
         ("forgets conditions", |history, question| {
