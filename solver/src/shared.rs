@@ -111,8 +111,8 @@ mod tests {
             }
             assert_eq!(
                 shared.graphs.len(),
-                8,
-                "four models, with and without session order"
+                16,
+                "eight models, with and without session order"
             );
         }
         assert!(n_compared > 5_000, "{n_compared}");
