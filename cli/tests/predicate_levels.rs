@@ -110,7 +110,10 @@ fn a_phantom_is_told_in_words_at_every_level_and_on_a_certificate() {
     for level in LEVELS.into_iter().chain(["ser"]) {
         let said = expect(1, &["check", &history, "--level", level]).stdout;
         // Where the absence has one explanation left, the story says that instead.
-        assert!(said.contains(words) || said.contains(only), "{level}: {said}");
+        assert!(
+            said.contains(words) || said.contains(only),
+            "{level}: {said}"
+        );
     }
     let certificate = ["--certificate-from", "history", "--level", "pl-3"];
     let said = expect(1, &[&["check", &history][..], &certificate].concat()).stdout;

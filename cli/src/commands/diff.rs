@@ -162,8 +162,10 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// Whether both ran, and answered differently.
     fn has_other_verdict(&self) -> bool {
-        self.before.verdicts != self.after.verdicts
+        let (before, after) = (&self.before.verdicts, &self.after.verdicts);
+        !before.is_empty() && !after.is_empty() && before != after
     }
 
     fn pace(&self) -> Pace {
@@ -347,6 +349,7 @@ mod tests {
             (&[1.3, 1.4, 1.5], &[1.0, 1.1, 1.2], Pace::Faster),
             (&[1.0], &[1.2], Pace::Alike),
             (&[1.0], &[1.3], Pace::Slower),
+            (&[], &[1.3], Pace::Alike),
         ] {
             let one = Checks::from([("a".to_owned(), runs("satisfied", before))]);
             let other = Checks::from([("a".to_owned(), runs("satisfied", after))]);
