@@ -1,5 +1,4 @@
-//! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas, and a test holds its tables to
-//! this code.
+//! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas.
 
 use kingsnake_graph::cool::CoolingSize;
 use kingsnake_graph::prune::Task;

@@ -9,8 +9,6 @@
 
 mod adapter;
 mod anneal;
-mod anneal_batch;
-mod batch;
 mod closure;
 mod cost;
 mod cpu;
@@ -39,8 +37,6 @@ use std::str::FromStr;
 
 pub use adapter::{About, AdapterKind};
 pub use anneal::GpuCooler;
-pub use anneal_batch::shared_coolers;
-pub use batch::{Member, members};
 pub use closure::Form;
 pub use device::Gpu;
 pub use error::GpuError;

@@ -2,7 +2,7 @@
 //! finishes, a stopped study goes on where it stopped, and figures and a page are drawn from the rows.
 //!
 //! ```text
-//! file.toml -recipe-> Recipe -design-> Study -conduct-> rows -summary-> points -figure, report-> SVG, PNG, HTML
+//! file.toml -recipe-> Recipe -design-> Study -conduct-> rows -summary-> points -figure, report-> SVG, HTML
 //! ```
 //!
 //! Cells that are no study (many histories, a hunt) run as a [`batch`]. Cells may run elsewhere: `rows.d/` takes their rows, one file a row, and `slurm` submits them to a cluster.

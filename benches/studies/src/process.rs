@@ -4,6 +4,7 @@
 //! not. Invariant: no child outlives this process. It is on a leash: its stdin is a pipe that closes when this process
 //! ends, however it ends, and a child that was started with `--leash` ends then too.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -63,7 +64,7 @@ pub fn this_program() -> Result<PathBuf> {
 /// Runs the executable with these arguments to its end, or to its limits.
 pub fn run(
     executable: &Path,
-    line: &[String],
+    line: &[impl AsRef<OsStr>],
     limits: Limits,
     stop: &AtomicBool,
 ) -> io::Result<EndedChild> {

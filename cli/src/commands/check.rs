@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use kingsnake_datasets::{Format, InputProblem, Parsed, Pending, ReadError};
+use kingsnake_encodings::BackendOptions;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
-use kingsnake_encodings::{BackendOptions, CoolerSource};
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Traces;
@@ -15,7 +15,6 @@ use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
-use kingsnake_solver::prune::Device;
 use kingsnake_solver::verdict::Verdict;
 
 use super::workload;
@@ -35,7 +34,7 @@ use crate::progress::{CheckListener, Drawing};
 use crate::remarks::hints;
 use crate::ruled_out::broken_models;
 use crate::telling::{tell, tell_linearizable};
-use crate::voice::{Voice, complain, say};
+use crate::voice::{Voice, say};
 use crate::{certificate, directory, edn, json, page};
 
 /// Longer orders are not judged: that takes time in the square of their length.
@@ -65,8 +64,7 @@ pub fn run(
     let work = {
         let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
         let listener = drawing.listener();
-        let devices = Devices::of(&plan);
-        move || answer(plan, &args, &budget, listener, start, devices)
+        move || answer(plan, &args, &budget, listener, start)
     };
     let answered = within(&budget, work);
     drop(drawing);
@@ -95,10 +93,9 @@ pub fn run(
         voice.warn(warning);
     }
     answer.expected = expected;
-    let (status, verdict, files) = (answer.status(), answer.word(), args.files.clone());
+    let (status, files) = (answer.status(), args.files.clone());
     let explains = args.explains;
-    let writing = limits::for_writing(&budget, bounds);
-    let delivered = within(&writing, move || {
+    limits::tell(&budget, bounds, start, status, move || {
         let mut answer = told(answer, explains || files.report.is_some());
         let traces = answer.traces.take();
         deliver(&answer, traces, &files, voice, words)?;
@@ -108,44 +105,7 @@ pub fn run(
         // The process ends here; giving a million transactions back one by one would only take time.
         std::mem::forget(answer);
         Ok(())
-    });
-    match delivered {
-        Err(error) if limits::stopped(&error).is_some() && status != 3 => {
-            complain(&format!(
-                "the level is {verdict}, but telling it stopped before all was written"
-            ));
-            Err(error)
-        }
-        Err(error) if limits::stopped(&error).is_none() => Err(error),
-        _ => Ok(status),
-    }
-}
-
-/// Checks on devices that other checks share: the exit status and the document, without a word to anybody.
-pub fn document(
-    args: &CheckArgs,
-    devices: Devices,
-    start: Instant,
-) -> Result<(u8, serde_json::Value)> {
-    let plan = Plan::new(args)?;
-    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
-    let budget = limits::budget(&args.limits.bounds, start)?;
-    let work = {
-        let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
-        let listener = Drawing::new(start, true).listener();
-        move || answer(plan, &args, &budget, listener, start, devices)
-    };
-    let mut answer = match within(&budget, work) {
-        Ok((answer, _)) => answer,
-        Err(error) => match limits::stopped(&error) {
-            Some(reason) => stopped(plan, reason.clone(), start),
-            None => return Err(error),
-        },
-    };
-    answer.expected = expected;
-    let answer = told(answer, false);
-    let document = serde_json::to_value(json::document(&answer))?;
-    Ok((answer.status(), document))
+    })
 }
 
 /// Complains about files that cannot be written, or that are each other or the history.
@@ -210,22 +170,6 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
     }
 }
 
-/// What prunes and what cools beside this CPU.
-pub struct Devices {
-    pub device: Box<dyn Device + Send>,
-    pub cooler: CoolerSource,
-}
-
-impl Devices {
-    /// Of this check alone, as `--device` says.
-    fn of(plan: &Plan) -> Devices {
-        Devices {
-            device: Box::new(Gpu::new(plan.device.clone())),
-            cooler: plan.cooler(),
-        }
-    }
-}
-
 /// The answer, and what the user should know besides.
 fn answer(
     plan: Plan,
@@ -233,9 +177,8 @@ fn answer(
     budget: &Budget,
     mut progress: CheckListener,
     start: Instant,
-    devices: Devices,
 ) -> Result<(Answer, Vec<String>)> {
-    let Devices { mut device, cooler } = devices;
+    let (mut device, cooler) = (Gpu::new(plan.device.clone()), plan.cooler());
     let mut marks = Marks::default();
     marks.begin(Phase::Parse);
     progress.event(ProgressEvent::Phase(Phase::Parse));
@@ -259,7 +202,7 @@ fn answer(
         .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
     let mut check = |backend: &mut dyn Backend| {
         let engines = Engines {
-            device: Some(&mut *device),
+            device: Some(&mut device),
             backend,
         };
         check_on(
@@ -330,7 +273,8 @@ fn answer(
     }
     if let Some(found) = &mut found {
         let broken = broken_models(&parsed.history, &plan, &report.verdict, args, budget)?;
-        found.rule_out(&broken);
+        found.rule_out(&broken.models);
+        found.violated = broken.levels;
     }
     let answer = Answer {
         plan,

@@ -31,11 +31,6 @@ pub fn of(item: &Item, ended: &EndedChild) -> Value {
     row(item, status, document, wall)
 }
 
-/// The row of a history that was checked in this process.
-pub fn answered(item: &Item, status: u8, document: Value, wall: f64) -> Value {
-    row(item, i32::from(status), document, wall)
-}
-
 /// The row of a history whose process never came back.
 pub fn lost(item: &Item, reason: &str) -> Value {
     row(item, 2, failure::document(reason), 0.0)

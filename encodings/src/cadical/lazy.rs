@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent};
+use kingsnake_graph::FlatGraph;
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use kingsnake_graph::session::SolverSession;
 use rustsat::solvers::Solve;
@@ -24,7 +25,7 @@ use crate::BackendOptions;
 use crate::apart::Apart;
 use crate::cnf::{Sink, share};
 use crate::grown::Grown;
-use crate::reduce::{Arena, Failed, Graph, reduce};
+use crate::reduce::{Arena, Failed, reduce};
 
 pub(crate) const NAME: &str = "cadical/lazy";
 
@@ -55,7 +56,7 @@ const NONE: u32 = u32::MAX;
 
 /// The chosen arcs: known ones, and for every chosen side its own.
 pub(super) struct Chosen {
-    graph: Graph,
+    graph: FlatGraph,
     /// For each edge of the graph, the side that demands it, as a literal of the arena; none if it is known.
     owner: Vec<Option<Lit>>,
     component: Vec<u32>,
@@ -75,7 +76,7 @@ impl Chosen {
     /// These edges, each with the literal that demands it.
     pub(super) fn of(n_nodes: usize, mut edges: Vec<((u32, u32), Option<Lit>)>) -> Chosen {
         edges.sort_by_key(|&((from, _), _)| from);
-        let graph = Graph::new(n_nodes, edges.iter().map(|&(arc, _)| arc));
+        let graph = FlatGraph::new(n_nodes, edges.iter().map(|&(arc, _)| arc));
         Chosen {
             component: graph.components(),
             owner: edges.into_iter().map(|(_, owner)| owner).collect(),

@@ -101,39 +101,3 @@ fn where_nothing_is_known_the_sizes_are_the_textbook_ones() {
         assert_eq!(sizes(elimination), (0, (n - 1) * n * (2 * n - 1) / 6));
     }
 }
-
-#[test]
-fn the_table_in_the_docs_is_true() {
-    let docs = include_str!("../../../docs/encodings.md");
-    let mut random = Rng::new(1);
-    let questions = [
-        ("ten nodes, nothing known", complete(10)),
-        ("planted, 100 nodes", planted(100, 200, false, &mut random)),
-        ("planted, 200 nodes", planted(200, 300, false, &mut random)),
-    ];
-    let names = [
-        Closure::NAME,
-        OrderUnary::NAME,
-        OrderBinary::NAME,
-        Elimination::NAME,
-    ];
-    for (what, owned) in questions {
-        let arena = arena(&owned);
-        println!(
-            "{what}: {} nodes, {} known arcs, {} constraints, {} arcs, {} demands",
-            arena.n_nodes(),
-            arena.known.len(),
-            arena.constraints.len(),
-            arena.arcs.len(),
-            arena.demands.len()
-        );
-        for (name, size) in names.iter().zip(all(&arena)) {
-            let row = format!(
-                "| {what} | `{name}` | {} | {} |",
-                size.variables, size.clauses
-            );
-            println!("{row}");
-            assert!(docs.contains(&row), "docs/encodings.md should say: {row}");
-        }
-    }
-}

@@ -11,15 +11,14 @@
 //! to a larger number.
 
 mod contract;
-mod graph;
 mod rows;
 
 use kingsnake_context::budget::{Budget, StopReason};
+use kingsnake_graph::FlatGraph;
 use kingsnake_graph::decide::{Question, Side};
 use rustsat::types::Lit;
 
 use self::contract::Contraction;
-pub(crate) use self::graph::Graph;
 pub(crate) use self::rows::BitRows;
 use crate::propagator::start;
 
@@ -186,7 +185,7 @@ fn settle(
                     edges.iter().map(|edge| (edge.from, edge.to))
                 })
             });
-        let component = Graph::new(question.n_nodes, known.chain(sides)).components();
+        let component = FlatGraph::new(question.n_nodes, known.chain(sides)).components();
         budget.check()?;
         let mut found = false;
         for (at, free) in free.iter_mut().enumerate() {

@@ -55,9 +55,4 @@ impl Found {
     pub(super) fn variables(&self) -> &[Variable] {
         &self.variables
     }
-
-    /// How many constraints are open.
-    pub(super) fn n_open(&self) -> usize {
-        self.sides.len() / 2
-    }
 }

@@ -4,9 +4,6 @@
 //! a broken kernel pass.
 
 mod anneal;
-mod anneal_batch;
-#[cfg(feature = "wgpu")]
-mod batch;
 #[cfg(feature = "wgpu")]
 mod choices;
 mod cuts;
@@ -18,7 +15,6 @@ mod found;
 mod kernels;
 mod layouts;
 mod liar;
-mod model;
 #[cfg(feature = "wgpu")]
 #[path = "../../../encodings/tests/support/problems.rs"]
 mod problems;

@@ -1,6 +1,6 @@
 //! A small SVG writer: a frame with a heading, a legend that stands above the data and so never hides it, and marks.
 //!
-//! Colours are written as attributes, for print and for PNG; the page restyles the classes for the dark.
+//! Colours are written as attributes, for print; the page restyles the classes for the dark.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
 //! Figures of a study: grouped bars, lines and cactus plots over a logarithmic time axis, stacked bars and shares over a linear
-//! one, as SVG and PNG.
+//! one, as SVG.
 //!
 //! Colours are those of Okabe and Ito, which the colour-blind tell apart; marks and dashes repeat the distinction, so
 //! that a figure survives a black-and-white printer.
@@ -11,8 +11,6 @@ mod columns;
 mod course;
 pub mod files;
 mod lines;
-#[cfg(feature = "png")]
-mod png;
 pub mod scale;
 mod shares;
 mod stack;

@@ -1,4 +1,4 @@
-//! Everything that is made of the rows: figures as SVG and PNG, `summary.json`, and one self-contained page.
+//! Everything that is made of the rows: figures as SVG, `summary.json`, and one self-contained page.
 //!
 //! Invariant: the page is markup of `maud`, which escapes what it is given; only our own figures go in as they are.
 
@@ -98,7 +98,6 @@ fn section(
                 div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
                 p.soft.files {
                     (caption) ". " a href={ (name) ".svg" } { "SVG" }
-                    @if FigureFiles::HAS_PNG { " " a href={ (name) ".png" } { "PNG" } }
                 }
             }
             (paper::section(study, experiment, points))

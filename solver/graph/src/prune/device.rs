@@ -185,8 +185,6 @@ pub struct DeviceStats {
     pub dispatches: u64,
     /// The workgroups of all of them.
     pub workgroups: u64,
-    /// How many histories were packed into these dispatches; 0 where it had them to itself.
-    pub shared_by: u32,
     /// How often the host waited for the device.
     pub round_trips: u64,
     /// The share of their threads' turns that had something to do.
