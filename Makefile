@@ -36,6 +36,7 @@ long: setup
 	cargo test --locked -p kingsnake-cli --test seams -- --ignored --nocapture
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-encodings --test levels --test agreement
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-adya --test random
+	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-watch -- --nocapture
 
 # Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
 lint: setup

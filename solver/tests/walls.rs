@@ -100,6 +100,13 @@ fn graphs_devices_and_back_ends_know_no_history() {
 }
 
 #[test]
+fn the_watcher_knows_graphs_and_no_history() {
+    let graph = graph();
+    let watch = known(&graph, "kingsnake-watch");
+    assert_eq!(ours(&watch), ["context", "graph"]);
+}
+
+#[test]
 fn the_prover_and_the_teller_do_not_know_each_other() {
     let graph = graph();
     expect_unknown(

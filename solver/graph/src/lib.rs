@@ -6,6 +6,7 @@
 pub mod cool;
 pub mod decide;
 mod edge;
+mod flat;
 pub mod heuristic;
 mod logic;
 mod orders;
@@ -18,6 +19,7 @@ pub mod session_graph;
 pub mod witness;
 
 pub use edge::{Edge, Reason};
+pub use flat::FlatGraph;
 pub use logic::{Guarded, Literal, Logic};
 pub use orders::{Orders, Run, RunOf};
 pub use problem::Problem;

@@ -6,3 +6,4 @@ pub mod oracle;
 pub mod parallel;
 pub mod random;
 pub mod registers;
+pub mod stream;

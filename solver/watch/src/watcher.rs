@@ -1,0 +1,292 @@
+//! The loop over batches: add what arrived, prune, decide, and forget what is settled.
+
+use std::sync::Arc;
+
+use kingsnake_context::budget::Budget;
+use kingsnake_context::progress::Silent;
+use kingsnake_graph::decide::{Backend, Decision, Side};
+use kingsnake_graph::prune::{Outcome, PruneOptions, PruneStats, Pruned, prune};
+use kingsnake_graph::reach::Reach;
+use kingsnake_graph::witness::witness;
+use serde::{Deserialize, Serialize};
+
+use crate::WatchError;
+use crate::arrival::{Arrival, Horizon, ValueName, WatchLevel};
+use crate::frame::BatchFrame;
+use crate::index::{Source, VersionIndex};
+use crate::rules::{Exact, WatchRules};
+use crate::settle::Settling;
+use crate::window::KeptWindow;
+
+/// What is watched for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WatchOptions {
+    /// The level.
+    pub level: WatchLevel,
+    /// How far clocks may disagree, in the unit of the times.
+    pub drift: i64,
+    /// Values that mean the initial state of a key.
+    pub initial: Vec<ValueName>,
+}
+
+/// What is known after a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WatchState {
+    /// No violation so far.
+    Fine,
+    /// Whatever arrives, the level is violated.
+    Violated,
+}
+
+/// The sizes after a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchReport {
+    /// What is known.
+    pub state: WatchState,
+    /// Transactions that are kept.
+    pub n_kept: usize,
+    /// Of these, those that may have taken effect or not.
+    pub n_open: usize,
+    /// Constraints that a back end or the witness decided.
+    pub n_constraints: usize,
+    /// Transactions dropped so far.
+    pub n_dropped: u64,
+}
+
+/// A pruned batch.
+pub(crate) struct Solved {
+    pub(crate) pruned: Pruned,
+    pub(crate) reach: Arc<Reach>,
+    /// The edges that one solution chose.
+    pub(crate) chosen: Vec<(u32, u32)>,
+}
+
+/// Checks batches at one level.
+#[derive(Clone, Debug)]
+pub struct Watcher<R = Exact> {
+    pub(crate) options: WatchOptions,
+    pub(crate) window: KeptWindow,
+    pub(crate) rules: R,
+    state: WatchState,
+    n_constraints: usize,
+}
+
+impl Watcher {
+    /// Nothing has arrived.
+    pub fn new(options: WatchOptions) -> Self {
+        Watcher::with_rules(options, Exact)
+    }
+
+    /// Everything that the next batches depend on, to be stored.
+    pub fn snapshot(&self) -> impl Serialize + '_ {
+        (&self.options, &self.window, self.state)
+    }
+
+    /// A watcher from what [`Watcher::snapshot`] stored.
+    pub fn restore<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (options, window, state) = Deserialize::deserialize(from)?;
+        Ok(Watcher {
+            options,
+            window,
+            rules: Exact,
+            state,
+            n_constraints: 0,
+        })
+    }
+}
+
+impl<R: WatchRules> Watcher<R> {
+    /// Nothing has arrived; for tests of the rules.
+    pub fn with_rules(options: WatchOptions, rules: R) -> Self {
+        let initial = options.initial.clone();
+        Watcher {
+            options,
+            window: KeptWindow {
+                initial,
+                ..KeptWindow::default()
+            },
+            rules,
+            state: WatchState::Fine,
+            n_constraints: 0,
+        }
+    }
+
+    /// What is known.
+    pub fn state(&self) -> WatchState {
+        self.state
+    }
+
+    /// The caller's names of kept transactions that read a value which nothing has written yet, with the keys.
+    pub fn pending(&self) -> Result<Vec<(u64, u32)>, WatchError> {
+        let index = VersionIndex::new(&self.window)?;
+        let missing = index
+            .versions
+            .iter()
+            .filter(|it| it.source == Source::Missing);
+        let id = |&at: &u32| self.window.kept[at as usize].arrival.id;
+        let of = |it| index.readers(it).iter().map(id);
+        Ok(missing
+            .flat_map(|it| of(it).map(|id| (id, it.key)))
+            .collect())
+    }
+
+    /// Takes a batch, answers for everything that arrived so far, and drops what is settled given what can still arrive.
+    pub fn batch(
+        &mut self,
+        arrivals: impl IntoIterator<Item = Arrival>,
+        horizon: &Horizon,
+        backend: &mut dyn Backend,
+        budget: &Budget,
+    ) -> Result<BatchReport, WatchError> {
+        for arrival in arrivals {
+            if !arrival.is_unknown || self.rules.counts_unknown() {
+                self.window.push(arrival);
+            }
+        }
+        if self.state == WatchState::Fine && !self.step(horizon, backend, budget)? {
+            self.state = WatchState::Violated;
+        }
+        self.window.n_batches += 1;
+        Ok(BatchReport {
+            state: self.state,
+            n_kept: self.window.kept.len(),
+            n_open: self.window.kept.iter().filter(|it| it.is_open).count(),
+            n_constraints: self.n_constraints,
+            n_dropped: self.window.n_dropped,
+        })
+    }
+
+    /// Whether the level may still hold.
+    fn step(
+        &mut self,
+        horizon: &Horizon,
+        backend: &mut dyn Backend,
+        budget: &Budget,
+    ) -> Result<bool, WatchError> {
+        let mut index = VersionIndex::new(&self.window)?;
+        match self.stale(&index) {
+            None => return Ok(false),
+            Some(without_effect) if !without_effect.is_empty() => {
+                let is_gone = |at: usize| without_effect.contains(&(at as u32));
+                let mut at = 0..;
+                self.window.kept.retain(|_| !at.next().is_some_and(is_gone));
+                index = VersionIndex::new(&self.window)?;
+            }
+            Some(_) => {}
+        }
+        self.count_observed(&index);
+        let frame = self.frame(&index, None);
+        let Some(mut solved) = solve(frame.problem.clone(), budget)? else {
+            return Ok(false);
+        };
+        self.n_constraints = solved.pruned.constraints.len();
+        let Some(sides) = decide(&solved.pruned, backend, budget)? else {
+            return Ok(false);
+        };
+        if self.rules.fixes_choices() {
+            let edges = solved.pruned.edges(&sides);
+            solved.chosen = edges.iter().map(|it| (it.from, it.to)).collect();
+        }
+        Settling::new(self, &index, &frame, &solved, horizon).run(budget)
+    }
+
+    pub(crate) fn frame(&self, index: &VersionIndex, supposed: Option<u32>) -> BatchFrame {
+        let has_barrier = self.rules.has_barrier();
+        BatchFrame::new(&self.window, index, &self.options, has_barrier, supposed)
+    }
+
+    /// Open transactions that cannot have taken effect, because they read what was dead when they arrived; `None` if a
+    /// transaction that counts did, or one read what it wrote itself later.
+    fn stale(&self, index: &VersionIndex) -> Option<Vec<u32>> {
+        let mut without_effect = Vec::new();
+        for version in &index.versions {
+            let Source::Kept(at, write) = version.source else {
+                continue;
+            };
+            let is_dead = self.window.kept[at as usize].dead[write as usize];
+            for &reader in index.readers(version) {
+                let it = &self.window.kept[reader as usize];
+                if reader == at || (is_dead && it.batch == self.window.n_batches) {
+                    if !it.is_open {
+                        return None;
+                    }
+                    without_effect.push(reader);
+                }
+            }
+        }
+        Some(without_effect)
+    }
+
+    /// Counts every open transaction that one which counts read from.
+    fn count_observed(&mut self, index: &VersionIndex) {
+        let kept = &mut self.window.kept;
+        let mut observed: Vec<(u32, u32)> = Vec::new();
+        for version in &index.versions {
+            if let Source::Kept(at, _) = version.source
+                && kept[at as usize].is_open
+            {
+                observed.extend(index.readers(version).iter().map(|&reader| (reader, at)));
+            }
+        }
+        loop {
+            let mut changed = false;
+            for &(reader, at) in &observed {
+                if kept[at as usize].is_open && !kept[reader as usize].is_open {
+                    let it = &mut kept[at as usize];
+                    it.is_open = false;
+                    let orders = std::mem::take(&mut it.orders);
+                    self.window.orders.extend(orders);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+}
+
+/// Prunes; `None` if the known edges have a cycle.
+pub(crate) fn solve(
+    problem: kingsnake_graph::Problem,
+    budget: &Budget,
+) -> Result<Option<Solved>, WatchError> {
+    let options = PruneOptions {
+        grows: true,
+        ..PruneOptions::default()
+    };
+    let mut stats = PruneStats::default();
+    let outcome = prune(problem, options, &mut stats, budget, &mut Silent)?;
+    let Outcome::Pruned(pruned) = outcome else {
+        return Ok(None);
+    };
+    let reach = match pruned.reach() {
+        Some(reach) => reach,
+        None => Arc::new(Reach::new(&pruned.dag, &pruned.problem.chains, budget)?),
+    };
+    Ok(Some(Solved {
+        pruned,
+        reach,
+        chosen: Vec::new(),
+    }))
+}
+
+/// A side for each constraint; `None` if there is no order.
+fn decide(
+    pruned: &Pruned,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Option<Vec<Side>>, WatchError> {
+    let question = pruned.question();
+    if question.constraints.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    if let Some(sides) = witness(question) {
+        return Ok(Some(sides));
+    }
+    match backend.decide(question, budget, &mut Silent)?.0 {
+        Decision::Choices(sides) => Ok(Some(sides)),
+        Decision::Core(_) => Ok(None),
+        Decision::Unknown(reason) => Err(reason.into()),
+    }
+}

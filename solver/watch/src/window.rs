@@ -1,0 +1,110 @@
+//! What is kept between batches: transactions that are not settled, one version of every key, and orders that are known although
+//! what showed them is gone.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+use crate::arrival::{Arrival, KeyNumber, ValueName};
+
+/// No batch.
+pub(crate) const NEVER: u32 = u32::MAX;
+
+/// A moment of a transaction, by its number: its begin or its commit. Where the two are one, it is the commit.
+pub(crate) type Point = (u64, bool);
+
+/// A transaction that is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) arrival: Arrival,
+    /// Its place among all arrivals.
+    pub(crate) number: u64,
+    /// The batch in which it arrived.
+    pub(crate) batch: u32,
+    /// Whether it may have taken effect or not: its end is unknown, and no transaction that counts read from it.
+    pub(crate) is_open: bool,
+    /// The batch since which its begin, and its commit, precede everything that can arrive; of an open one, if it counts.
+    pub(crate) past: [u32; 2],
+    /// For each write, whether nothing that arrives can read it.
+    pub(crate) dead: Vec<bool>,
+    /// For each write, whether it is older than the key's stub.
+    pub(crate) old: Vec<bool>,
+    /// Of an open one, the orders that hold if it counts.
+    pub(crate) orders: Vec<(Point, Point)>,
+}
+
+impl Kept {
+    pub(crate) fn new(arrival: Arrival, number: u64, batch: u32) -> Self {
+        let n_writes = arrival.writes.len();
+        Kept {
+            is_open: arrival.is_unknown,
+            arrival,
+            number,
+            batch,
+            past: [NEVER; 2],
+            dead: vec![false; n_writes],
+            old: vec![false; n_writes],
+            orders: Vec::new(),
+        }
+    }
+}
+
+/// The one version of a key that later transactions may still read although its writer was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stub {
+    pub(crate) value: ValueName,
+    pub(crate) writer: u64,
+}
+
+/// What is kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct KeptWindow {
+    /// In the order of their arrival.
+    pub(crate) kept: Vec<Kept>,
+    /// Orders between counted transactions that are kept.
+    pub(crate) orders: FxHashSet<(Point, Point)>,
+    /// By key; `None` where the initial state is the stub.
+    pub(crate) stubs: Vec<Option<Stub>>,
+    /// Values that mean the initial state.
+    pub(crate) initial: Vec<ValueName>,
+    /// By session, the number of the last transaction.
+    pub(crate) tails: FxHashMap<u32, u64>,
+    pub(crate) n_arrived: u64,
+    pub(crate) n_batches: u32,
+    pub(crate) n_dropped: u64,
+}
+
+impl KeptWindow {
+    pub(crate) fn stub(&self, key: KeyNumber) -> Option<Stub> {
+        self.stubs.get(key as usize).copied().flatten()
+    }
+
+    /// Whether a value is the key's stub.
+    pub(crate) fn is_stub(&self, key: KeyNumber, value: ValueName) -> bool {
+        match self.stub(key) {
+            Some(stub) => stub.value == value,
+            None => self.initial.contains(&value),
+        }
+    }
+
+    pub(crate) fn set_stub(&mut self, key: KeyNumber, stub: Stub) {
+        let at = key as usize;
+        if self.stubs.len() <= at {
+            self.stubs.resize(at + 1, None);
+        }
+        self.stubs[at] = Some(stub);
+    }
+
+    /// Adds an arrival.
+    pub(crate) fn push(&mut self, arrival: Arrival) {
+        let number = self.n_arrived;
+        self.n_arrived += 1;
+        self.tails.insert(arrival.session, number);
+        self.kept.push(Kept::new(arrival, number, self.n_batches));
+    }
+
+    /// Where each kept transaction stands, by its number.
+    pub(crate) fn places(&self) -> FxHashMap<u64, u32> {
+        let kept = self.kept.iter().enumerate();
+        kept.map(|(at, it)| (it.number, at as u32)).collect()
+    }
+}
