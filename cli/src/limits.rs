@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use kingsnake_solver::budget::{Budget, StopReason};
 
 use crate::args::BoundArgs;
+use crate::voice::complain;
 use crate::{interrupt, memory};
 
 /// How long the process is left alone at most and at least.
@@ -28,8 +29,9 @@ const GROWTH: u64 = 16 << 30;
 const FIRST: u64 = 32 << 20;
 /// Grace period after the end of the budget before the work is left behind. A back end has half of it to itself.
 const GRACE: Duration = Duration::from_secs(1);
-/// How much longer than the time limit telling an answer may take; or a tenth of the limit. Without a limit there is none here.
-const WRITING: Duration = Duration::from_secs(5);
+/// How much longer than the time limit telling an answer may take, and what it has at least. Without a limit there is none here.
+const TELLING: Duration = Duration::from_millis(1_050);
+const TELLING_AT_LEAST: Duration = Duration::from_millis(100);
 /// As much as a main thread usually has.
 const STACK: usize = 8 << 20;
 
@@ -72,19 +74,53 @@ pub fn budget(bounds: &BoundArgs, start: Instant) -> Result<Budget> {
     Ok(budget)
 }
 
-/// The same limits for writing what was found: what is left of the time, and somewhat more. Where the budget has ended, saying so
+/// The same limits for telling what was found: what is left of the time, and somewhat more. Where the budget has ended, saying so
 /// must still be possible; a second Ctrl-C ends the process in any case.
-pub fn for_writing(budget: &Budget, bounds: &BoundArgs) -> Budget {
-    if budget.check().is_err() {
-        return Budget::unlimited().with_timeout(Instant::now(), WRITING);
+fn for_telling(budget: &Budget, bounds: &BoundArgs, start: Instant) -> Budget {
+    let late = start.elapsed();
+    let left = |limit: Duration| limit.saturating_add(TELLING).saturating_sub(late);
+    let left = bounds
+        .timeout
+        .map(|limit| left(limit).max(TELLING_AT_LEAST));
+    match (budget.check(), left) {
+        (Ok(()), None) => budget.clone(),
+        (Ok(()), Some(left)) => budget.clone().with_timeout(Instant::now(), left),
+        (Err(_), left) => Budget::unlimited().with_timeout(Instant::now(), left.unwrap_or(TELLING)),
     }
-    match (bounds.timeout, budget.remaining()) {
-        (Some(limit), Some(left)) => {
-            let more = left.saturating_add(WRITING.max(limit / 10));
-            budget.clone().with_timeout(Instant::now(), more)
+}
+
+/// Tells a verdict that has been certified, and returns its exit status. A violation stays one whatever happens to the telling;
+/// so does every verdict whose telling is stopped. Otherwise, what could not be written is an error.
+pub fn tell(
+    budget: &Budget,
+    bounds: &BoundArgs,
+    start: Instant,
+    status: u8,
+    work: impl FnOnce() -> Result<()> + Send + 'static,
+) -> Result<u8> {
+    let told = within_grace(&for_telling(budget, bounds, start), Duration::ZERO, work);
+    standing(status, told)
+}
+
+/// The exit status of a verdict after it was told, or was not.
+pub fn standing(status: u8, told: Result<()>) -> Result<u8> {
+    let Err(error) = told else {
+        return Ok(status);
+    };
+    match stopped(&error) {
+        Some(reason) => {
+            let why = match reason {
+                StopReason::Time(_) => String::new(),
+                reason => format!(": {reason}"),
+            };
+            complain(&format!(
+                "exit status {status} stands, but telling it stopped before all was written{why}"
+            ));
         }
-        _ => budget.clone(),
+        None if status == 1 => complain(&format!("{error:#}")),
+        None => return Err(error),
     }
+    Ok(status)
 }
 
 /// Runs a whole command within limits.
@@ -100,6 +136,14 @@ pub fn command(
 /// Does the work unless the budget ends first; then the error is [`Stopped`].
 pub fn within<T: Send + 'static>(
     budget: &Budget,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    within_grace(budget, GRACE, work)
+}
+
+fn within_grace<T: Send + 'static>(
+    budget: &Budget,
+    grace: Duration,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     budget.check().map_err(Stopped)?;
@@ -126,7 +170,7 @@ pub fn within<T: Send + 'static>(
         let is_far_over = size == Some(Size::FarOver);
         match &ended {
             None => ended = budget.check().err().map(|reason| (Instant::now(), reason)),
-            Some((since, reason)) if is_far_over || since.elapsed() >= GRACE => {
+            Some((since, reason)) if is_far_over || since.elapsed() >= grace => {
                 LEFT_BEHIND.store(true, Ordering::Relaxed);
                 return Err(Stopped(reason.clone()).into());
             }

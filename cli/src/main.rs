@@ -94,8 +94,10 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
             voice::say(&args::techniques().to_string())?;
             Ok(0)
         }
-        Command::Check(args) if many::is_asked(&args) => many::run(&args, matches, voice),
         Command::Check(mut args) => {
+            if let Some(found) = many::asked(&args, typed.general.leash, start)? {
+                return many::run(&args, found, matches, voice);
+            }
             args.check.history = args.histories.remove(0);
             check(&args.check, voice, start, words::brief)
         }

@@ -107,12 +107,37 @@ fn a_pipe_that_nobody_writes_to_ends_at_the_time_limit_in_every_command() {
         &["verify", &silent, &order],
         &["verify", &valid, &silent],
         &["verify-proof", &order, "--cnf", &silent],
+        &["check", &silent, "--workload", "bank"],
     ] {
         let begun = Instant::now();
         expect(3, &[args, &["--timeout", "0.1"]].concat());
         assert!(begun.elapsed() < HUNG, "{args:?}");
     }
     assert!(!std::path::Path::new(&out).exists());
+}
+
+#[test]
+fn a_verdict_keeps_its_exit_status_when_the_time_for_telling_it_ends() {
+    let scratch = Scratch::new();
+    let deaf = format!("--json={}", pipe(&scratch, "deaf"));
+    for (history, status) in [
+        ("none/lost-update.jsonl", 1),
+        ("strong-session-ser/bank-transfer.jsonl", 0),
+    ] {
+        let history = corpus(history);
+        for level in ["ser", "rc", "auto"] {
+            let args = ["check", &history, "--level", level, "--timeout", "0.5"];
+            let status = if level == "rc" { 0 } else { status };
+            let said = expect(status, &[&args[..], &[&deaf]].concat());
+            assert!(said.stderr.contains("stands"), "{}", said.stderr);
+        }
+    }
+    let bank = scratch.put(
+        "bank.edn",
+        "{:type :invoke, :f :read, :value nil, :process 0}\n{:type :ok, :f :read, :value {0 -5, 1 15}, :process 0}\n",
+    );
+    let args = ["check", &bank, "--workload", "bank", "--timeout", "0.5"];
+    expect(1, &[&args[..], &[&deaf]].concat());
 }
 
 #[test]
@@ -153,10 +178,11 @@ fn ctrl_c_ends_reading_and_writing_through_pipes_that_nobody_serves() {
     let scratch = Scratch::new();
     let (silent, deaf) = (pipe(&scratch, "silent"), pipe(&scratch, "deaf"));
     let broken = corpus("none/lost-update.jsonl");
-    for args in [
-        &["check", &silent][..],
-        &["stats", &silent],
-        &["check", &broken, "--svg", &deaf],
+    for (args, status) in [
+        (&["check", &silent][..], 3),
+        (&["stats", &silent], 3),
+        // The verdict was there before the picture.
+        (&["check", &broken, "--svg", &deaf], 1),
     ] {
         let child = kingsnake(args)
             .stdout(Stdio::piped())
@@ -172,7 +198,11 @@ fn ctrl_c_ends_reading_and_writing_through_pipes_that_nobody_serves() {
         let output = child.wait_with_output().expect("the binary ends");
         let stderr = String::from_utf8_lossy(&output.stderr);
         let stdout = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(3), "{args:?}: {stdout}{stderr}");
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{args:?}: {stdout}{stderr}"
+        );
         assert!(
             stdout.contains("interrupted") || stderr.contains("interrupted"),
             "{args:?}: {stdout}{stderr}"

@@ -27,7 +27,7 @@ use kingsnake_history::operations::Operation;
 pub use error::{InputProblem, Place, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
 pub use locate::{Located, SourceEvent, SourceLine, locate};
-pub use many::histories;
+pub use many::{Scan, ScannedHistory};
 pub use whole::{Pending, discard_pending, write_whole};
 pub use writers::{write, write_version_orders};
 
@@ -170,12 +170,6 @@ pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, Re
     };
     let format = read_file(format, input, false, &mut builder, &mut warnings)?;
     finish(builder, file, format, warnings, bytes.len() as u64)
-}
-
-/// The format of a file or directory, judged by its content.
-pub fn recognise(path: &Path) -> Result<Format, ReadError> {
-    // Only the whole log tells which of Cobra's two variants it is.
-    open(path, &ReadOptions::default()).map(|parsed| parsed.format)
 }
 
 /// What a reader gets to see: all of a binary file, and of a text what comes after a byte-order mark.

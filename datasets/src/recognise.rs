@@ -188,6 +188,31 @@ pub(crate) fn recognise(input: Input<'_>) -> Result<Format, ReadError> {
     })
 }
 
+/// Whether a file that begins so may be a history in some format.
+pub(crate) fn may_be(input: Input<'_>, is_whole: bool) -> bool {
+    if recognise(input).is_ok() {
+        return true;
+    }
+    // The first object may be longer than the beginning, and counts are about the whole.
+    let starts = input.bytes.trim_ascii_start().first();
+    !is_whole && (starts == Some(&b'{') || dbcop::has_header(input))
+}
+
+/// Whether a file is a document that this program wrote about a history: its version is a text, that of a format a number.
+pub(crate) fn is_document(input: Input<'_>) -> bool {
+    let mut rest = input.bytes.trim_ascii_start();
+    let words = ["{", "\"schema\"", ":", "1", ",", "\"kingsnake\"", ":", "\""];
+    words
+        .iter()
+        .all(|word| match rest.strip_prefix(word.as_bytes()) {
+            Some(after) => {
+                rest = after.trim_ascii_start();
+                true
+            }
+            None => false,
+        })
+}
+
 /// What a file of ours begins with, as one would write it by hand.
 const HEADER: &str = "{\"kingsnake\":1,\"initial\":0}, with what every key holds before the test, or {\"kingsnake\":1} if keys are absent then";
 

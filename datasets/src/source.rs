@@ -4,7 +4,7 @@
 //! after every piece.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +53,37 @@ pub(crate) fn load(path: &Path, limit: u64, budget: &Budget) -> Result<FileSourc
         return pieces(reader, path, limit, budget).map(FileSource::Owned);
     }
     Ok(raw)
+}
+
+/// How much of a file is looked at to find what it is.
+const BEGINNING: u64 = 1 << 16;
+
+/// The beginning of a file, decompressed.
+pub(crate) struct Beginning {
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the file holds no more.
+    pub(crate) is_whole: bool,
+}
+
+/// Reads as much of a file as tells what it is.
+pub(crate) fn beginning(path: &Path) -> io::Result<Beginning> {
+    let mut file = BufReader::new(File::open(path)?);
+    let magic = file.fill_buf()?;
+    if magic.starts_with(GZIP) {
+        first(flate2::bufread::MultiGzDecoder::new(file))
+    } else if magic.starts_with(ZSTD) {
+        first(zstd::Decoder::with_buffer(file)?)
+    } else {
+        first(file)
+    }
+}
+
+fn first(reader: impl Read) -> io::Result<Beginning> {
+    let mut bytes = Vec::new();
+    reader.take(BEGINNING + 1).read_to_end(&mut bytes)?;
+    let is_whole = bytes.len() as u64 <= BEGINNING;
+    bytes.truncate(BEGINNING as usize);
+    Ok(Beginning { bytes, is_whole })
 }
 
 /// The bytes without a byte-order mark, which some editors put before UTF-8 text. Text of 16 bits is refused.

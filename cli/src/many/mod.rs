@@ -5,18 +5,21 @@
 
 mod annotations;
 mod junit;
-mod packed;
 mod page;
 mod row;
 mod services;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, CommandFactory};
+use kingsnake_datasets::{Scan, ScannedHistory};
+use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{
     Batch, BatchEnded, BatchOptions, ChildEnding, Item, Limits, Mode, StudyEvent, StudyListener,
     batch, fingerprint, memory_each, run_process, threads_each,
@@ -25,12 +28,14 @@ use serde_json::{Value, json};
 
 use crate::args::{AnnotationsArg, CheckManyArgs, LevelArg, Typed};
 use crate::interrupt;
-use crate::limits::is_stdio;
+use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, complain, count, say};
-use packed::Packed;
 pub use row::ManyRow;
+
+/// More files that are no histories are not named.
+const MOST_OTHERS: usize = 1_000;
 
 /// Options that the cells are not told: what is written once for all of them.
 const OURS: [&str; 16] = [
@@ -54,40 +59,55 @@ const OURS: [&str; 16] = [
 /// Options of every command, which are for this process.
 const GENERAL: [&str; 3] = ["quiet", "verbose", "color"];
 
-/// Whether more was asked for than one check.
-pub fn is_asked(args: &CheckManyArgs) -> bool {
+/// What the paths hold, where more was asked for than one check. A process that another one started checks what it is given
+/// as one history.
+pub fn asked(args: &CheckManyArgs, is_child: bool, start: Instant) -> Result<Option<Scan>> {
     let many = &args.many;
     let services = [&many.junit, &many.code_quality, &many.sarif];
     let files =
         many.out.is_some() || services.iter().any(|it| it.is_some()) || many.annotations.is_some();
-    let is_several = args.histories.len() > 1 || histories(&args.histories).0 != args.histories;
-    files || is_several || many.cells.is_asked()
+    if is_child && args.histories.len() == 1 && !files && !many.cells.is_asked() {
+        return Ok(None);
+    }
+    let found = if args.histories.iter().any(|it| it.is_dir()) {
+        let budget = limits::budget(&args.check.limits.bounds, start)?;
+        let paths = args.histories.clone();
+        within(&budget.clone(), move || {
+            Ok(Scan::of(&paths, &budget).map_err(Stopped)?)
+        })?
+    } else {
+        Scan::of(&args.histories, &Budget::unlimited()).map_err(Stopped)?
+    };
+    let is_itself = found.histories.iter().map(|it| &it.path);
+    let is_several = args.histories.len() > 1 || !is_itself.eq(&args.histories);
+    Ok((files || is_several || many.cells.is_asked()).then_some(found))
 }
 
-/// The histories that these paths hold, each once, and how many files in directories are no histories.
-pub fn histories(paths: &[PathBuf]) -> (Vec<PathBuf>, usize) {
-    let (mut all, mut others): (Vec<PathBuf>, usize) = (Vec::new(), 0);
-    for path in paths {
-        let (found, left_out) = kingsnake_datasets::histories(path);
-        others += left_out;
-        for path in found {
-            if !all.contains(&path) {
-                all.push(path);
-            }
+/// Says how many files of directories are no histories, and with `-v` which.
+pub fn tell_others(found: &Scan, voice: Voice) {
+    let others = &found.others;
+    if voice.verbose {
+        for path in others.iter().take(MOST_OTHERS) {
+            complain(&format!("{}: left out, being no history", path.display()));
         }
     }
-    (all, others)
+    if !others.is_empty() {
+        let hint = if voice.verbose {
+            ""
+        } else {
+            " (-v names them)"
+        };
+        let words = "left out of the directories, being no history";
+        voice.warn(&format!("{} {words}{hint}", count(others.len(), "file")));
+    }
 }
 
 /// Checks all, or what of them was asked for.
-pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u8> {
-    let (histories, others) = histories(&args.histories);
-    expect_one_file_each(args, histories.len())?;
-    if others > 0 {
-        let words = "left out of the directories, being no history";
-        voice.warn(&format!("{} {words}", count(others, "file")));
-    }
-    let many = Many::new(args, histories, words_of(matches));
+pub fn run(args: &CheckManyArgs, found: Scan, matches: &ArgMatches, voice: Voice) -> Result<u8> {
+    expect_one_file_each(args, found.histories.len())?;
+    tell_others(&found, voice);
+    let n_others = found.others.len();
+    let many = Many::new(args, found.histories, words_of(matches));
     let n_before = many.n_rows_before();
     if n_before > 0 && !args.many.cells.restart && !voice.quiet {
         let rows = count(n_before, "row");
@@ -108,7 +128,8 @@ pub fn run(args: &CheckManyArgs, matches: &ArgMatches, voice: Voice) -> Result<u
         BatchEnded::Status(status) => Ok(status),
         BatchEnded::Rows(rows) => {
             let rows: Vec<ManyRow<'_>> = rows.iter().map(ManyRow).collect();
-            deliver(args, &many, &rows, voice)
+            let status = row::worst(&rows, many.items.len());
+            limits::standing(status, deliver(args, &many, &rows, n_others, voice))
         }
     }
 }
@@ -166,23 +187,23 @@ fn words_of(matches: &ArgMatches) -> Vec<String> {
 
 struct Many {
     items: Vec<Item>,
+    /// Why items must not be read, by their places.
+    problems: BTreeMap<usize, String>,
     words: Vec<String>,
     directory: Option<PathBuf>,
     has_pages: bool,
     limits: Limits,
     /// What each process is told besides, because several run at a time.
     share: Vec<String>,
-    /// Where one device serves several histories at a time.
-    packed: Option<Packed>,
 }
 
 impl Many {
-    fn new(args: &CheckManyArgs, histories: Vec<PathBuf>, words: Vec<String>) -> Many {
+    fn new(args: &CheckManyArgs, histories: Vec<ScannedHistory>, words: Vec<String>) -> Many {
         let check = &args.check;
         let jobs = usize::from(args.many.cells.jobs);
-        let mut items = Vec::new();
-        for path in histories {
-            let name = path.display().to_string();
+        let (mut items, mut problems) = (Vec::new(), BTreeMap::new());
+        for ScannedHistory { path, problem } in histories {
+            let name = spelt(&path);
             // Where there is no directory nothing is resumed, and a file that cannot be read is a cell that fails.
             let content = match &args.many.out {
                 Some(_) => fingerprint(&path).unwrap_or_default(),
@@ -196,6 +217,7 @@ impl Many {
                 argv,
                 history: path,
             });
+            problems.extend(problem.map(|words| (items.len() - 1, words)));
         }
         let mut share = Vec::new();
         let threads = threads_each(jobs).filter(|_| check.limits.threads.is_none());
@@ -205,6 +227,7 @@ impl Many {
         share.extend(free.map(|size| format!("--memory-limit={size}")));
         Many {
             items,
+            problems,
             words,
             directory: args.many.out.clone(),
             // A page that was asked for by name is the only one.
@@ -216,7 +239,6 @@ impl Many {
                 memory: None,
             },
             share,
-            packed: Packed::new(args),
         }
     }
 
@@ -270,6 +292,22 @@ impl Many {
     }
 }
 
+/// A path as an argument that is not taken for an option.
+fn plain(path: &Path) -> OsString {
+    let is_option = path.as_os_str().as_encoded_bytes().starts_with(b"-");
+    if is_option && !is_stdio(path) {
+        return Path::new(".").join(path).into();
+    }
+    path.into()
+}
+
+/// A path in words that no other path has: bytes that are no UTF-8 are spelt out.
+fn spelt(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    path.to_str()
+        .map_or_else(|| bytes.escape_ascii().to_string(), str::to_owned)
+}
+
 /// Whether a check at this level writes a page.
 fn takes_report(level: Option<LevelArg>) -> bool {
     matches!(level, None | Some(LevelArg::One(_)))
@@ -281,21 +319,27 @@ impl Batch for Many {
     }
 
     fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
-        let packed = self.packed.as_ref();
-        if let Some(row) = packed.and_then(|it| it.row(item, &self.items)) {
-            return Ok(Some(row));
+        let problem = self
+            .problems
+            .iter()
+            .find(|it| self.items[*it.0].key == item.key);
+        if let Some((_, words)) = problem {
+            return Ok(Some(row::lost(item, words)));
         }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut line = item.argv.clone();
-        line.extend(self.share.iter().cloned());
-        line.extend(["--json", "--quiet"].map(str::to_owned));
+        let mut line: Vec<OsString> = vec!["check".into(), plain(&item.history)];
+        let words = self.words.iter().chain(&self.share);
+        line.extend(words.map(OsString::from));
+        line.extend(["--json", "--quiet"].map(OsString::from));
         let mut page = None;
         if let Some(directory) = self.directory.as_ref().filter(|_| self.has_pages) {
             let path = directory.join(Many::page_of(item));
             let parent = directory.join("cells");
             std::fs::create_dir_all(&parent)
                 .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
-            line.push(format!("--report={}", path.display()));
+            let mut word = OsString::from("--report=");
+            word.push(&path);
+            line.push(word);
             page = Some(path);
         }
         let ended = run_process(&program, &line, self.limits, stop);
@@ -341,8 +385,14 @@ impl StudyListener for Lines {
     }
 }
 
-/// Writes what was asked for, and returns the exit status.
-fn deliver(args: &CheckManyArgs, many: &Many, rows: &[ManyRow<'_>], voice: Voice) -> Result<u8> {
+/// Writes what was asked for.
+fn deliver(
+    args: &CheckManyArgs,
+    many: &Many,
+    rows: &[ManyRow<'_>],
+    n_others: usize,
+    voice: Voice,
+) -> Result<()> {
     let json = args.check.files.json.as_deref();
     if let Some(path) = json {
         let documents: Vec<String> = rows.iter().map(|row| row.document().to_string()).collect();
@@ -369,7 +419,15 @@ fn deliver(args: &CheckManyArgs, many: &Many, rows: &[ManyRow<'_>], voice: Voice
     }
     let writes_stdout = json.is_some_and(is_stdio) || args.many.writes_stdout();
     if !voice.quiet && !writes_stdout {
-        say(&row::summary(rows, many.items.len())).context("cannot write to stdout")?;
+        let mut words = row::summary(rows, many.items.len());
+        if n_others > 0 {
+            words = format!(
+                "{}; {} left out\n",
+                words.trim_end(),
+                count(n_others, "other file")
+            );
+        }
+        say(&words).context("cannot write to stdout")?;
     }
-    Ok(row::worst(rows, many.items.len()))
+    Ok(())
 }

@@ -85,6 +85,11 @@ pub(crate) fn fits(input: Input<'_>) -> bool {
     reader.header().is_ok() && reader.count("sessions", 8).is_ok()
 }
 
+/// Whether the beginning of a file may be that of one of dbcop's.
+pub(crate) fn has_header(input: Input<'_>) -> bool {
+    Reader::new(input).header().is_ok()
+}
+
 impl Reader<'_> {
     fn left(&self) -> usize {
         self.input.bytes.len() - self.at

@@ -119,6 +119,17 @@ impl Budget {
         self
     }
 
+    /// The same, for at most this long from now.
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        let own = Instant::now().checked_add(limit).map(|at| (at, limit));
+        let ends = [self.deadline, own].into_iter().flatten();
+        Budget {
+            deadline: ends.min_by_key(|it| it.0),
+            ..self.clone()
+        }
+    }
+
     /// Refuses to allocate structures over this many bytes. Who watches the process calls [`Budget::exhaust`] where it grows
     /// over them all the same.
     #[must_use]
