@@ -115,7 +115,7 @@ impl Prover<'_> {
             }
             steps.push(step);
         }
-        Some((Proof::Cycle(steps), used))
+        Some((Proof::Cycle(self.steps.told(steps)), used))
     }
 
     /// Puts around a proof the cases of the orders that were forced since, the latest first.

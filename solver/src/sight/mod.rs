@@ -18,6 +18,8 @@ mod stronger;
 mod tests;
 mod told;
 
+use std::time::Duration;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use causal::Lemma;
@@ -27,17 +29,21 @@ use pose::{Found, search};
 use reads::{OpenRead, open_reads, writer};
 use told::told;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, StopReason};
 use crate::context::Context;
 use crate::decide::Backend;
-use crate::level::Model;
+use crate::level::{Model, Spec};
 use crate::model::{History, KeyId};
-use crate::phases::{self, Check, Exit, Refuted};
+use crate::phases::{self, Check, Exit, Refuted, Stop};
 use crate::progress::Phase;
 use crate::relate::{Places, WrittenKeys};
 use crate::report::Decider;
 use crate::resolve::{Node, Resolved, VersionId, resolve_reads};
 use crate::verdict::{Certificate, OperationSource};
+
+/// How long a stronger level is tried before the level itself is searched, and how long that is searched before the stronger level is tried
+/// again; each further turn lasts four times as long.
+const TURN: Duration = Duration::from_millis(200);
 
 /// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
 const READS: usize = 64;
@@ -48,7 +54,8 @@ type Taken = (usize, VersionId);
 /// What is checked, and the reads that can have been of several versions.
 struct Scene<'a> {
     check: &'a Check<'a>,
-    budget: &'a Budget,
+    /// What is left for this turn.
+    budget: Budget,
     base: &'a Resolved,
     places: Places,
     written: WrittenKeys,
@@ -99,17 +106,51 @@ pub(crate) fn settle(
     } else {
         resolved
     };
-    let scene = Scene::new(check, base, context.budget)?;
-    if check.techniques.witness
-        && let Some(found) = scene.by_stronger_level(backend)?
-    {
-        return Ok(found);
+    let mut scene = Scene::new(check, base, context.budget)?;
+    let mut attended = Attended::new(&scene);
+    if check.techniques.witness {
+        if let Some(found) = scene.in_turns(&mut attended, backend, context)? {
+            return Ok(found);
+        }
+        scene.budget = context.budget.clone();
     }
-    scene.settle(backend, context)
+    scene.settle(&mut attended, backend, context)
+}
+
+/// How far the search has come.
+struct Attended {
+    /// The reads that are attended to.
+    reads: Vec<usize>,
+    /// What was learned.
+    lemmas: Vec<Lemma>,
+    /// How many reads the next order adds that does not explain all of them.
+    n_more: usize,
+}
+
+/// How a search ended.
+#[allow(clippy::large_enum_variant)] // There is one at a time.
+enum Searched {
+    Order(Decider, Certificate),
+    /// There is no order: what is known of the reads, and how narrowing them ended.
+    No(State, Narrowed),
+}
+
+impl Attended {
+    fn new(scene: &Scene<'_>) -> Self {
+        Attended {
+            // At parallel snapshot isolation an order does not tell what was read.
+            reads: match scene.check.spec.model {
+                Model::Psi => (0..scene.reads.len()).collect(),
+                _ => Vec::new(),
+            },
+            lemmas: Vec::new(),
+            n_more: READS,
+        }
+    }
 }
 
 impl<'a> Scene<'a> {
-    fn new(check: &'a Check<'a>, base: &'a Resolved, budget: &'a Budget) -> Result<Self, Exit> {
+    fn new(check: &'a Check<'a>, base: &'a Resolved, budget: &Budget) -> Result<Self, Exit> {
         let reads = open_reads(check, base);
         if let Some(dead) = reads.iter().find(|it| it.candidates.is_empty()) {
             let proof = dead.choice(base, Vec::new());
@@ -120,7 +161,7 @@ impl<'a> Scene<'a> {
         let read_of = reads::places(base, &reads);
         Ok(Scene {
             check,
-            budget,
+            budget: budget.clone(),
             base,
             written: WrittenKeys::of(base),
             open_of,
@@ -141,62 +182,138 @@ impl<'a> Scene<'a> {
         self.places.model(node)
     }
 
-    /// Looks for an order that explains all reads; attends to more of them until there is one, or there is none for these.
-    fn settle(
+    /// An order that keeps to session order, where the level does not ask for that; `None` if there is none, or it takes long.
+    fn by_sessions(
         &self,
         backend: &mut dyn Backend,
         context: &mut Context<'_>,
-    ) -> Result<(Decider, Certificate), Exit> {
-        // At parallel snapshot isolation an order does not tell what was read.
-        let mut attended: Vec<usize> = match self.check.spec.model {
-            Model::Psi => (0..self.reads.len()).collect(),
-            _ => Vec::new(),
+    ) -> Result<Option<(Decider, Certificate)>, Exit> {
+        let check = Check {
+            spec: Spec {
+                session_order: true,
+                ..self.check.spec
+            },
+            ..*self.check
         };
-        let mut lemmas: Vec<Lemma> = Vec::new();
-        let mut n_more = READS;
-        loop {
-            let mut state = State::new(self, &attended);
-            let narrowed = narrow(self, &mut state)?;
-            let found = loop {
+        let budget = context.budget.within(TURN);
+        let stronger = match Scene::new(&check, self.base, &budget) {
+            Ok(scene) => scene,
+            Err(Exit::Refuted(_)) => return Ok(None),
+            Err(stop) => return Err(stop),
+        };
+        let mut attended = Attended::new(&stronger);
+        match stronger.find(&mut attended, backend, context) {
+            Ok(Searched::Order(decider, order)) => Ok(Some((decider, order))),
+            Ok(Searched::No(..)) => Ok(None),
+            Err(Stop::Budget(StopReason::Time(_))) => {
                 context.budget.check()?;
+                Ok(None)
+            }
+            Err(stop) => Err(stop.into()),
+        }
+    }
+
+    /// Tries a stronger level and searches the level itself in turn; nothing once the stronger level is violated.
+    fn in_turns(
+        &mut self,
+        attended: &mut Attended,
+        backend: &mut dyn Backend,
+        context: &mut Context<'_>,
+    ) -> Result<Option<(Decider, Certificate)>, Exit> {
+        if !self.check.spec.session_order
+            && let Some(found) = self.by_sessions(backend, context)?
+        {
+            return Ok(Some(found));
+        }
+        let mut turn = TURN;
+        loop {
+            self.budget = context.budget.within(turn);
+            let found = self.by_stronger_level(backend);
+            match found {
+                Err(Exit::Stop(Stop::Budget(StopReason::Time(_)))) => context.budget.check()?,
+                found => return found,
+            }
+            self.budget = context.budget.within(turn);
+            match self.settle(attended, backend, context) {
+                Err(Exit::Stop(Stop::Budget(StopReason::Time(_)))) => context.budget.check()?,
+                found => return found.map(Some),
+            }
+            turn = turn.saturating_mul(4);
+        }
+    }
+
+    /// Looks for an order that explains all reads, and explains why there is none.
+    fn settle(
+        &mut self,
+        attended: &mut Attended,
+        backend: &mut dyn Backend,
+        context: &mut Context<'_>,
+    ) -> Result<(Decider, Certificate), Exit> {
+        match self.find(attended, backend, context)? {
+            Searched::Order(decider, order) => Ok((decider, order)),
+            Searched::No(state, narrowed) => {
+                backend.conclude();
+                context.go_on(Phase::Explain);
+                self.budget = context.budget.clone();
+                Err(prove::refuted(
+                    self,
+                    &state,
+                    narrowed,
+                    &attended.lemmas,
+                    backend,
+                )?)
+            }
+        }
+    }
+
+    /// Attends to more reads until there is an order that explains all, or there is none for these.
+    fn find(
+        &self,
+        attended: &mut Attended,
+        backend: &mut dyn Backend,
+        context: &mut Context<'_>,
+    ) -> Result<Searched, Stop> {
+        let mut decider;
+        loop {
+            let mut state = State::new(self, &attended.reads);
+            let narrowed = narrow(self, &mut state)?;
+            let told = loop {
+                self.budget.check()?;
                 let Narrowed::Open(graph) = &narrowed else {
-                    break None;
+                    return Ok(Searched::No(state, narrowed));
                 };
-                let found = match search(self, &state, graph, &lemmas, backend, context)? {
+                let lemmas = &mut attended.lemmas;
+                let found = match search(self, &state, graph, lemmas, backend, context)? {
                     Found::Order(found) => found,
-                    Found::No(_) => break None,
+                    Found::No(_) => return Ok(Searched::No(state, narrowed)),
                 };
+                decider = found.decider;
                 let told = told(self, &state, &found)?;
-                let n_before = lemmas.len();
                 let known: FxHashSet<&Lemma> = lemmas.iter().collect();
                 let new = told.lemmas.iter().filter(|it| !known.contains(it));
                 let new: Vec<Lemma> = new.cloned().collect();
+                let is_new = !new.is_empty();
                 lemmas.extend(new);
                 if !told.missed.is_empty() {
-                    break Some((found.decider, told));
+                    break told;
                 }
                 if told.lemmas.is_empty() {
                     let order = found.order;
                     let sources = self.sources(|read| told.versions[read]);
-                    return Ok((found.decider, Certificate { order, sources }));
+                    return Ok(Searched::Order(decider, Certificate { order, sources }));
                 }
-                if lemmas.len() == n_before {
-                    return Err(phases::cyclic(found.decider).into());
+                if !is_new {
+                    return Err(phases::cyclic(decider).into());
                 }
-            };
-            let Some((decider, told)) = found else {
-                backend.conclude();
-                context.go_on(Phase::Explain);
-                return Err(prove::refuted(self, &state, narrowed, &lemmas, backend)?);
             };
             let mut missed = told.missed;
-            missed.truncate(n_more);
-            n_more = n_more.saturating_mul(4);
-            let n_before = attended.len();
-            attended.extend(missed);
-            attended.sort_unstable();
-            attended.dedup();
-            if attended.len() == n_before {
+            missed.truncate(attended.n_more);
+            attended.n_more = attended.n_more.saturating_mul(4);
+            let n_before = attended.reads.len();
+            attended.reads.extend(missed);
+            attended.reads.sort_unstable();
+            attended.reads.dedup();
+            if attended.reads.len() == n_before {
                 return Err(phases::cyclic(decider).into());
             }
         }

@@ -109,7 +109,7 @@ pub(super) fn narrow(scene: &Scene<'_>, state: &mut State) -> Result<Narrowed, S
             Graph::Parallel(_, reach) => reach,
             Graph::Plain(pruned) => {
                 let chains = &pruned.problem.problem().chains;
-                computed = Reach::new(&pruned.dag, chains, scene.budget)?;
+                computed = Reach::new(&pruned.dag, chains, &scene.budget)?;
                 &computed
             }
         };
@@ -178,9 +178,9 @@ pub(super) fn graph(
     let check = scene.check;
     let resolved = scene.base.settled(reads);
     let (history, shape) = (check.history, check.techniques.shape());
-    let polygraph = construct_within(history, resolved, check.spec, shape, scene.budget)?;
+    let polygraph = construct_within(history, resolved, check.spec, shape, &scene.budget)?;
     if check.spec.model == Model::Psi {
-        return Ok(match psi::reach(&polygraph, scene.budget)? {
+        return Ok(match psi::reach(&polygraph, &scene.budget)? {
             Some(reach) => Ok(Graph::Parallel(polygraph, reach)),
             None => Err(Contradicted::Parallel(polygraph)),
         });
@@ -191,7 +191,7 @@ pub(super) fn graph(
         estimate: false,
         ..check.techniques.prune_options()
     };
-    let outcome = prune(polygraph, options, &mut stats, scene.budget, &mut Silent)?;
+    let outcome = prune(polygraph, options, &mut stats, &scene.budget, &mut Silent)?;
     Ok(match outcome {
         Outcome::Pruned(pruned) => Ok(Graph::Plain(pruned)),
         Outcome::Contradiction(found) => Err(Contradicted::Plain(found)),
@@ -271,7 +271,7 @@ fn ruled_out(
 /// The reads of a weak transaction that are certain or attended to, in program order; those with several candidates are marked.
 pub(super) fn sight_reads(scene: &Scene<'_>, state: &State, reader: Node) -> Vec<SightRead<Taken>> {
     let program = scene.base.reads();
-    let may_differ = matches!(scene.model(reader), Model::Rc | Model::RcSo);
+    let may_differ = scene.model(reader).reads_may_differ();
     let mut keys: FxHashSet<KeyId> = FxHashSet::default();
     let mut reads = Vec::new();
     for read in program.of(reader) {
@@ -312,5 +312,5 @@ fn happened_before(scene: &Scene<'_>, pruned: &Pruned) -> Result<Reach, StopReas
     let edges = polygraph.edges().iter().filter(is_of);
     let n_nodes = polygraph.n_nodes();
     let dag = Dag::new(n_nodes, edges).expect("a part of a graph without cycles has none");
-    Reach::new(&dag, &polygraph.problem().chains, scene.budget)
+    Reach::new(&dag, &polygraph.problem().chains, &scene.budget)
 }

@@ -263,10 +263,10 @@ pub(super) fn search(
         }
     };
     let chains = &pruned.problem.problem().chains;
-    let reach = Reach::new(&pruned.dag, chains, scene.budget)?;
+    let reach = Reach::new(&pruned.dag, chains, &scene.budget)?;
     let posed = pose(scene, state, (pruned, &reach), lemmas)?;
     let mut stats = PruneStats::default();
-    let (budget, progress) = (scene.budget, &mut *context.progress);
+    let (budget, progress) = (&scene.budget, &mut *context.progress);
     let options = scene.check.techniques.prune_options();
     let polygraph = posed.polygraph.clone();
     let outcome = prune(polygraph, options, &mut stats, budget, progress)?;
@@ -388,21 +388,23 @@ fn search_parallel(
         reads: reads.collect(),
         clauses: Some(&clauses),
     };
-    Ok(
-        match psi::ask(scene.check, polygraph, &choices, backend, context)? {
-            psi::Found::Order(nodes, held) => {
-                let points = nodes.iter().filter_map(|&it| polygraph.point(it));
-                Found::Order(FoundOrder {
-                    decider: Decider::Backend,
-                    order: points.collect(),
-                    place: places(&nodes),
-                    holds: open.into_iter().zip(held).collect(),
-                })
-            }
-            psi::Found::No(blamed) => {
-                let reads = blamed.choices.into_iter().map(|it| open[it]);
-                Found::No(reads.collect())
-            }
-        },
-    )
+    let mut own = Context::new(&scene.budget, &mut *context.progress);
+    own.stats.decide = context.stats.decide.take();
+    let asked = psi::ask(scene.check, polygraph, &choices, backend, &mut own);
+    context.stats.decide = own.finish().decide;
+    Ok(match asked? {
+        psi::Found::Order(nodes, held) => {
+            let points = nodes.iter().filter_map(|&it| polygraph.point(it));
+            Found::Order(FoundOrder {
+                decider: Decider::Backend,
+                order: points.collect(),
+                place: places(&nodes),
+                holds: open.into_iter().zip(held).collect(),
+            })
+        }
+        psi::Found::No(blamed) => {
+            let reads = blamed.choices.into_iter().map(|it| open[it]);
+            Found::No(reads.collect())
+        }
+    })
 }

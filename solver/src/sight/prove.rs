@@ -99,7 +99,7 @@ impl Prover<'_, '_> {
 
     /// Why the reads that are taken cannot be; of a case, by a cycle through its reader.
     fn contradiction(&self, found: &Contradicted, reader: Option<Node>) -> Result<Proof, Failed> {
-        let (history, budget) = (self.scene.check.history, self.scene.budget);
+        let (history, budget) = (self.scene.check.history, &self.scene.budget);
         Ok(match (found, reader) {
             (Contradicted::Parallel(polygraph), _) => {
                 psi::prove(polygraph, history, psi::Blamed::default(), budget)?
@@ -147,7 +147,7 @@ impl Prover<'_, '_> {
         }
         let (scene, lemmas) = (self.scene, self.lemmas);
         let mut silent = Silent;
-        let mut context = Context::new(scene.budget, &mut silent);
+        let mut context = Context::new(&scene.budget, &mut silent);
         let found = search(scene, state, graph, lemmas, self.backend, &mut context)?;
         let mut blamed = match found {
             Found::Order(..) => return Err(Failed::NotFound),
@@ -181,7 +181,7 @@ impl Prover<'_, '_> {
 
     /// The proof of what the certain and the taken reads alone contradict, if they do.
     fn core_proof(&mut self, graph: &Graph) -> Result<Option<Proof>, Failed> {
-        let (check, budget) = (self.scene.check, self.scene.budget);
+        let (check, budget) = (self.scene.check, &self.scene.budget);
         match graph {
             Graph::Parallel(polygraph, _) => {
                 let (mut silent, nothing) = (Silent, ReadChoices::default());

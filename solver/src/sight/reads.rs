@@ -3,7 +3,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::level::Model;
 use crate::model::{KeyId, TxnId};
 use crate::phases::Check;
 use crate::resolve::{Node, Resolved, Uncertain, VersionId};
@@ -67,7 +66,7 @@ pub(super) fn open_reads(check: &Check<'_>, base: &Resolved) -> Vec<OpenRead> {
         }
         let key = base.versions().key(program.version(read));
         let model = check.spec.model_of(check.history, base.txn(reader));
-        let may_differ = matches!(model, Model::Rc | Model::RcSo);
+        let may_differ = model.reads_may_differ();
         if !may_differ && let Some(&at) = of.get(&(reader, key)) {
             reads[at].reads.push(read);
             reads[at].candidates.retain(|it| candidates.contains(it));

@@ -24,7 +24,7 @@ impl Scene<'_> {
     ) -> Result<Option<(Decider, Certificate)>, Exit> {
         let (own, base) = (self.check, self.base);
         let model_of = |node: Node| own.spec.model_of(own.history, base.txn(node));
-        let is_split = |node: Node| matches!(model_of(node), Model::Rc | Model::RcSo);
+        let is_split = |node: Node| model_of(node).reads_may_differ();
         if let Some(found) = self.raised(backend, |_| false)? {
             return Ok(Some(found));
         }
@@ -82,7 +82,7 @@ impl Scene<'_> {
         if findings.any(|it| is_whole(it.txn)) || base.uncertain().iter().any(is_dead) {
             return Ok(None);
         }
-        let Some(order) = solve::find(&check, base, backend, self.budget)? else {
+        let Some(order) = solve::find(&check, base, backend, &self.budget)? else {
             return Ok(None);
         };
         let Some(versions) = self.along(&check, base, &order) else {

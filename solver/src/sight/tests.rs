@@ -6,7 +6,7 @@ use kingsnake_lab::random::{
     Rng, Wrong, sketch, small_mixed_rows, small_predicates, small_repeats, small_rows,
 };
 
-use super::{OpenRead, Scene, Skipped};
+use super::{Attended, OpenRead, Scene, Skipped};
 use crate::agreement::Exhaustive;
 use crate::budget::Budget;
 use crate::check::{Report, Techniques, check};
@@ -246,7 +246,12 @@ fn fooled(
     let mut scene = Scene::new(&check, &base, &budget).ok()?;
     damage(&mut scene);
     let mut silent = Silent;
-    match scene.settle(backend, &mut Context::new(&budget, &mut silent)) {
+    let mut attended = Attended::new(&scene);
+    match scene.settle(
+        &mut attended,
+        backend,
+        &mut Context::new(&budget, &mut silent),
+    ) {
         Ok(_) => (!truth).then_some(Ok(())),
         Err(Exit::Refuted(why)) => truth.then_some(Err(*why)),
         Err(Exit::Stop(_)) => None,

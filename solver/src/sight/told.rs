@@ -52,7 +52,7 @@ pub(super) fn told(
         missed: Vec::new(),
         lemmas: Vec::new(),
         pasts: if scene.has_causal {
-            Some(Pasts::new(n_txns, scene.budget)?)
+            Some(Pasts::new(n_txns, &scene.budget)?)
         } else {
             None
         },
@@ -338,7 +338,7 @@ impl Floors {
         }
         Floors {
             node,
-            in_order: matches!(model, Model::Rc | Model::RcSo),
+            in_order: model.reads_may_differ(),
             before,
             seen: FxHashMap::default(),
         }
