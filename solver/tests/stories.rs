@@ -415,3 +415,104 @@ fn clocks_that_drift_and_times_that_are_exact() {
          b 2 12-40: w x 1"
     ));
 }
+
+/// The words of a history whose lines stand in this order and in the opposite one, which must be the same.
+fn tell_both_ways(level: Level, sketch: &str) -> String {
+    let mut lines: Vec<&str> = sketch.lines().collect();
+    let words = tell(level, &lines.join("\n")).words;
+    lines.reverse();
+    assert_eq!(words, tell(level, &lines.join("\n")).words);
+    words
+}
+
+#[test]
+fn the_update_that_a_later_read_does_not_show_is_lost() {
+    let by_read = tell_both_ways(
+        Level::Ser,
+        "a A 10-200: r x 0; w x 1
+         b B 20-100: r x 0; w x 2
+         c C 300-400: r x 2",
+    );
+    assert!(
+        by_read.contains("The update of x by A is lost: B replaced it"),
+        "{by_read}"
+    );
+    let without_times = tell_both_ways(
+        Level::Si,
+        "a A: r x 0; w x 1
+         b B: r x 0; w x 2
+         c C: r x 1",
+    );
+    assert!(
+        without_times.contains("The update of x by B is lost"),
+        "{without_times}"
+    );
+}
+
+#[test]
+fn a_read_between_two_commits_saves_no_update() {
+    let words = tell_both_ways(
+        Level::Ser,
+        "a A 10-100: r x 0; w x 1
+         c C 120-150: r x 1
+         b B 20-200: r x 0; w x 2",
+    );
+    assert!(
+        words.contains("The update of x by A is lost: B replaced it"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_version_order_says_which_update_is_lost() {
+    let words = tell_both_ways(
+        Level::Ser,
+        "a A 10-200: r x 0; w x 1
+         b B 20-100: r x 0; w x 2
+         order x 1,2
+         c C 300-400: r x 2",
+    );
+    assert!(
+        words.contains("The update of x by A is lost: B replaced it"),
+        "{words}"
+    );
+}
+
+#[test]
+fn of_two_updates_that_nothing_tells_apart_one_is_lost() {
+    let words = tell_both_ways(
+        Level::Si,
+        "a A: r x 0; w x 1
+         b B: r x 0; w x 2",
+    );
+    let told = "One of the two updates of x by A and B is lost";
+    assert!(words.contains(told), "{words}");
+}
+
+#[test]
+fn the_order_of_lines_changes_no_story() {
+    let sketches = [
+        (
+            Level::Ser,
+            "a A: r x 0; r y 0; w y 1\nb B: r x 0; r y 0; w x 1",
+        ),
+        (
+            Level::Si,
+            "a A: w x 1\nb B: w y 1\nc C: r x 1; r y 0\nd D: r x 0; r y 1",
+        ),
+        (Level::Ser, "a A: w x 1; w y 1\nb B: r x 0; r y 1"),
+        (Level::Psi, "a A: r x 0; w x 1\nb B: r x 0; w x 2"),
+        (Level::Psi, "a A 1-5: r x 0; w x 1\nb B 2-4: r x 0; w x 2"),
+        (Level::Ra, "a A: r x 0; r x 1\nb B: w x 1"),
+    ];
+    for (level, sketch) in sketches {
+        tell_both_ways(level, sketch);
+    }
+}
+
+#[test]
+fn a_non_repeatable_read_names_who_changed_the_value() {
+    let words = tell_both_ways(Level::Ra, "a A: r x 0; r x 1\nb B: w x 1");
+    let told = "x changed under A while it was running: B wrote x = 1.";
+    assert!(words.contains(told), "{words}");
+}

@@ -135,9 +135,7 @@ impl<'r, 'a> Classes<'r, 'a> {
             Class::G0 | Class::G1c | Class::G2 => self.plain(kinds, effort)?,
             Class::Single => {
                 // Two read-modify-writes of one version are the shortest of all.
-                let rivals = self.relations.rivals().iter();
-                let mut lost = rivals.filter_map(|&pair| self.relations.lost_update(pair));
-                if let Some(steps) = lost.next() {
+                if let Some(steps) = self.relations.first_lost_update() {
                     return Ok(Some(steps));
                 }
                 self.single(kinds, effort)?

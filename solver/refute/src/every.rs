@@ -45,7 +45,7 @@ pub fn every_cycle(
     let mut search = Classes::new(&relations);
     for &pair in relations.rivals() {
         if let Some(steps) = relations.lost_update(pair) {
-            found(Some("lost-update"), turn(steps));
+            found(Some("lost-update"), turn(history, steps));
         }
     }
     for scope in Scope::ALL {
@@ -53,7 +53,7 @@ pub fn every_cycle(
             continue;
         }
         for class in Class::ALL {
-            let mut one = |steps| found(None, turn(steps));
+            let mut one = |steps| found(None, turn(history, steps));
             match search.all(class, scope, &mut effort, &mut one) {
                 Ok(()) => {}
                 Err(Spent::Work) => return Ok(false),

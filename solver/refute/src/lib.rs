@@ -19,6 +19,7 @@ mod prove;
 mod reach;
 mod refute;
 mod relations;
+mod rivals;
 mod shrink;
 mod stated;
 mod steps;

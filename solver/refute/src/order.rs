@@ -3,7 +3,8 @@
 //! A transaction that read a version and then wrote the key put its own version directly after. So versions linked by
 //! read-modify-writes form a *family*: a tree, and a path unless two transactions overwrote one version. No other version
 //! of the key comes between two of a family, so what is known, or assumed, of one member against another family holds for all.
-//! Where a level lets updates be lost, a version still comes after the one that its writer read, but begins a family of its own.
+//! Where a level lets updates be lost, a version still comes after the one that its writer read, but begins a family of its own. Where reads
+//! of one key may differ, a version continues none of them: that it comes after each is what the reads say.
 
 use rustc_hash::FxHashMap;
 
@@ -27,6 +28,8 @@ pub(super) enum Known {
 #[derive(Clone, Debug)]
 pub(super) struct KeyOrder {
     start: u32,
+    /// The version that each was made of.
+    parents: Vec<Option<u32>>,
     family: Vec<u32>,
     /// When a walk over the trees enters and leaves each version: an ancestor's span contains its descendants'.
     enter: Vec<u32>,
@@ -54,6 +57,7 @@ impl KeyOrder {
         let (start, n_versions) = (range.start, range.len());
         let mut order = KeyOrder {
             start,
+            parents: Vec::new(),
             family: (0..n_versions as u32).collect(),
             enter: vec![0; n_versions],
             leave: vec![0; n_versions],
@@ -66,11 +70,15 @@ impl KeyOrder {
                 !versions.is_initial(version) && places.is_atomic(versions.writer(version))
             })
             .collect();
-        let parents: Vec<Option<u32>> = range
-            .map(|version| versions.predecessor(VersionId(version)))
-            .map(|parent| parent.map(|it| it.0 - start))
-            .collect();
+        let parent = |version: VersionId| {
+            let parent = versions.predecessor(version)?;
+            let writer = places.model(versions.writer(version));
+            (!writer.reads_may_differ()).then_some(parent.0 - start)
+        };
+        let parents = range.map(|version| parent(VersionId(version)));
+        let parents: Vec<Option<u32>> = parents.collect();
         order.walk(&parents, &is_tied);
+        order.parents = parents;
         let given = resolved.given();
         let from = given.partition_point(|it| it.key < key);
         for list in given[from..].iter().take_while(|it| it.key == key) {
@@ -152,6 +160,12 @@ impl KeyOrder {
     /// The family of a version, by the place of its first version among the key's; the initial one's is 0.
     pub(super) fn family(&self, version: VersionId) -> u32 {
         self.family_of(version.0 - self.start)
+    }
+
+    /// The version that one was made of.
+    pub(super) fn parent(&self, version: VersionId) -> Option<VersionId> {
+        let parent = self.parents[(version.0 - self.start) as usize]?;
+        Some(VersionId(self.start + parent))
     }
 
     /// Whether a version's family has a first one: it has not where versions were made of each other in a circle.

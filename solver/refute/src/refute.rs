@@ -94,7 +94,7 @@ fn refute_through(
         let relations = Relations::new(polygraph, history, members);
         let mut effort = Effort::new(CLASSIFY, budget);
         if let Some(steps) = given_up(worst_cycle(&relations, passes, &mut effort))? {
-            return Ok(Proof::Cycle(turn(steps)));
+            return Ok(Proof::Cycle(turn(history, steps)));
         }
     }
     let mut stamp = 0;

@@ -10,6 +10,7 @@ mod drafts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::order::{KeyOrder, Known};
+use super::rivals::told;
 use crate::model::{History, KeyId, TxnId};
 use crate::relate::Polygraph;
 use crate::resolve::{Node, VersionId};
@@ -229,8 +230,23 @@ impl<'a> Relations<'a> {
         Some(Step { from, to, reason })
     }
 
+    /// The lost update that is told first, if there is one.
+    pub(super) fn first_lost_update(&self) -> Option<Vec<Step>> {
+        let versions = self.polygraph.resolved().versions();
+        let txn = |version| self.txn(versions.writer(version));
+        let compare = |one: &(VersionId, VersionId), other: &(VersionId, VersionId)| {
+            let by_first = self.history.compare_txns(txn(one.0), txn(other.0));
+            by_first.then_with(|| self.history.compare_txns(txn(one.1), txn(other.1)))
+        };
+        let rivals = self.rivals.iter();
+        let rivals = rivals.map(|&pair| told(self.polygraph, self.history, pair));
+        let first = rivals.min_by(compare)?;
+        self.lost_update(first)
+    }
+
     /// Two transactions that overwrote one version: the one wrote first, but the other had read what the one overwrote.
-    pub(super) fn lost_update(&self, (one, other): (VersionId, VersionId)) -> Option<Vec<Step>> {
+    pub(super) fn lost_update(&self, pair: (VersionId, VersionId)) -> Option<Vec<Step>> {
+        let (one, other) = told(self.polygraph, self.history, pair);
         let versions = self.polygraph.resolved().versions();
         let key = versions.key(one);
         let before = versions.predecessor(other)?;

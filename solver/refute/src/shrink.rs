@@ -49,7 +49,7 @@ pub(super) fn prove_among(
     work: &mut Effort<'_>,
 ) -> Option<Proof> {
     let world = universe.world(nodes);
-    prove(&world.arena, work).map(|tree| world.proof(&tree))
+    prove(&world.arena, work).map(|tree| world.proof(&tree, universe.history))
 }
 
 /// Shortens a proof as long as there is work left.

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::order::{KeyOrder, Known};
+use super::rivals::oriented;
 use super::stated::stated;
 use crate::model::{History, KeyId};
 use crate::relate::{Edge, Polygraph, Reason, reasons};
@@ -53,6 +54,11 @@ impl<'a> Steps<'a> {
             to: polygraph.point(edge.to)?,
             reason,
         })
+    }
+
+    /// A cycle, turned as it is told.
+    pub fn told(&self, steps: Vec<Step>) -> Vec<Step> {
+        oriented(self.polygraph, self.history, steps)
     }
 
     /// Every order of two versions that can be read off, as edges: of the writers, and of the readers of the older.

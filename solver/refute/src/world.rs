@@ -36,7 +36,7 @@ struct Touch {
 /// What some transactions did, key by key; worlds are made of subsets of them.
 pub(super) struct Universe<'a> {
     polygraph: &'a Polygraph,
-    history: &'a History,
+    pub(super) history: &'a History,
     keys: Vec<(KeyId, KeyOrder, Vec<Touch>)>,
     /// What the reads of weak transactions say, by the nodes of the transactions.
     commits: Vec<(Node, Node, StepReason)>,
@@ -421,14 +421,15 @@ impl Draft<'_, '_> {
 
 impl World {
     /// A tree of this world's arcs, as a proof about the history.
-    pub(super) fn proof(&self, tree: &Tree) -> Proof {
+    pub(super) fn proof(&self, tree: &Tree, history: &History) -> Proof {
         match tree {
             Tree::Cycle(arcs) => {
                 let steps = arcs.iter().map(|&arc| self.steps[arc as usize]);
-                Proof::Cycle(turn(steps.collect()))
+                Proof::Cycle(turn(history, steps.collect()))
             }
             Tree::Split { split, sides } => {
-                let [one_first, other_first] = [0, 1].map(|side: usize| self.proof(&sides[side]));
+                let [one_first, other_first] =
+                    [0, 1].map(|side: usize| self.proof(&sides[side], history));
                 Proof::split(self.splits[*split as usize], one_first, other_first)
             }
         }
@@ -436,7 +437,7 @@ impl World {
 }
 
 /// Turns a cycle so that it ends with a read that missed something, if there is one: that is where a story is surprising.
-pub(super) fn turn(mut steps: Vec<Step>) -> Vec<Step> {
+pub(super) fn turn(history: &History, mut steps: Vec<Step>) -> Vec<Step> {
     let rank = |at: usize| {
         let last = steps[(at + steps.len() - 1) % steps.len()];
         let end = match last.reason {
@@ -446,7 +447,13 @@ pub(super) fn turn(mut steps: Vec<Step>) -> Vec<Step> {
         };
         (end, steps[at].from)
     };
-    let first = (0..steps.len()).min_by_key(|&at| rank(at));
+    let compare = |&a: &usize, &b: &usize| {
+        let ((end, one), (other_end, other)) = (rank(a), rank(b));
+        let by_txn = history.compare_txns(one.txn, other.txn);
+        let by_point = by_txn.then(one.moment.cmp(&other.moment));
+        end.cmp(&other_end).then(by_point)
+    };
+    let first = (0..steps.len()).min_by(compare);
     steps.rotate_left(first.unwrap_or(0));
     steps
 }

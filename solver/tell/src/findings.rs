@@ -55,7 +55,8 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
         }
         LocalAnomaly::NonRepeatableRead if is_range => {
             let key = words.labels.key(finding.key);
-            format!("{who} {other_did}, then {did}, without writing {key} between.")
+            let writer = changer(history, words, finding);
+            format!("{who} {other_did}, then {did}, without writing {key} between.{writer}")
         }
         LocalAnomaly::NotMyOwnWrite => {
             format!("{who} {other_did}, then {did}, which is not its own.")
@@ -64,15 +65,8 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
             format!("{who} {did} although it had written the key again since it {other_did}.")
         }
         LocalAnomaly::NonRepeatableRead => {
-            let writer = changed_by(history, finding);
-            let writer = writer.map(|(txn, op)| {
-                let wrote = words.operation(txn, op, &[finding.key]);
-                format!(" {} {wrote}.", words.with_session(txn))
-            });
-            format!(
-                "{who} {other_did}, then {did}, without writing it between.{}",
-                writer.unwrap_or_default()
-            )
+            let writer = changer(history, words, finding);
+            format!("{who} {other_did}, then {did}, without writing it between.{writer}")
         }
         LocalAnomaly::InternalInconsistency => {
             format!("{who} {other_did}, then {did}: its own appends are not where they belong.")
@@ -110,15 +104,34 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
     }
 }
 
-/// Which transaction wrote what a non-repeatable read returned, if only one did.
+/// ` T2 (session b) wrote x = 1.`, of a non-repeatable read; empty where several can have changed the value.
+fn changer(history: &History, words: &Words<'_>, finding: &Finding) -> String {
+    let writer = changed_by(history, finding);
+    let told = writer.map(|(txn, op)| {
+        let wrote = words.operation(txn, op, &[finding.key]);
+        format!(" {} {wrote}.", words.with_session(txn))
+    });
+    told.unwrap_or_default()
+}
+
+/// Which transaction wrote what a non-repeatable read returned, or deleted the row that a query no longer returned, if only one did.
 pub fn changed_by(history: &History, finding: &Finding) -> Option<(TxnId, usize)> {
-    let Some(&Op::Read { value, .. }) = history.ops(finding.txn).get(finding.op) else {
-        return None;
-    };
     if finding.anomaly != LocalAnomaly::NonRepeatableRead {
         return None;
     }
-    let writes = |op: &Op| matches!(op, Op::Write { value: written, .. } if *written == value);
+    let value = match *history.ops(finding.txn).get(finding.op)? {
+        Op::Read { value, .. } => Some(value),
+        Op::Range { range } => {
+            let mut rows = history.range(range).rows.iter().copied();
+            rows.find(|&row| history.value_key(row) == finding.key)
+        }
+        _ => return None,
+    };
+    let writes = |op: &Op| match (*op, value) {
+        (Op::Write { value: written, .. }, Some(value)) => written == value,
+        (Op::Write { key, value }, None) => key == finding.key && history.is_absence(value),
+        _ => false,
+    };
     let mut writers = history.txns().filter_map(|txn| {
         let at = history.ops(txn).iter().rposition(writes)?;
         Some((txn, at))

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::assumed::shown_by;
+use super::findings::changed_by;
 use super::words::list_showing;
 use crate::certify::Meaning;
 use crate::certify::weak::{Seen, why_seen};
@@ -19,7 +20,7 @@ const LONGEST_PROOF: usize = 2_000;
 /// Longer chains of read-modify-writes are counted, not listed.
 pub(super) const LISTED: usize = 4;
 
-/// The transactions and keys that a counterexample is about, sorted.
+/// The transactions that a counterexample is about, in the order in which they are told, and its keys, sorted.
 pub(super) fn involved(
     meaning: &Meaning<'_>,
     spec: Spec,
@@ -32,11 +33,12 @@ pub(super) fn involved(
         keys: BTreeSet::new(),
     };
     cast.meet(counterexample);
-    (
-        cast.txns.into_iter().collect(),
-        cast.keys.into_iter().collect(),
-    )
+    let mut txns: Vec<TxnId> = cast.txns.into_iter().collect();
+    let history = meaning.history();
+    txns.sort_by(|&one, &other| history.compare_txns(one, other));
+    (txns, cast.keys.into_iter().collect())
 }
+
 struct Cast<'m, 'h> {
     meaning: &'m Meaning<'h>,
     spec: Spec,
@@ -50,6 +52,8 @@ impl Cast<'_, '_> {
             Counterexample::Local(findings) => {
                 for finding in findings.iter().take(TOLD) {
                     self.txns.insert(finding.txn);
+                    let writer = changed_by(self.meaning.history(), finding);
+                    self.txns.extend(writer.map(|(txn, _)| txn));
                     self.txns.extend(finding.other.map(|(txn, _)| txn));
                     self.keys.insert(finding.key);
                 }

@@ -1,8 +1,9 @@
 //! What the application would have noticed of an anomaly.
 
+use super::findings::changed_by;
 use super::name::{AnomalyName, leaves};
 use super::words::Words;
-use crate::model::{KeyId, TxnId};
+use crate::model::{KeyId, Op, TxnId};
 use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
 
 /// More names than this are counted.
@@ -74,7 +75,12 @@ fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
             format!("{who} did not find its own change of {key}.")
         }
         LocalAnomaly::NonRepeatableRead => {
-            format!("{key} changed under {who} while it was running.")
+            let writer = changed_by(words.meaning.history(), finding);
+            let by = writer.map_or_else(String::new, |(txn, op)| {
+                let did = words.operation(txn, op, &[finding.key]);
+                format!(": {} {did}", words.labels.txn(txn))
+            });
+            format!("{key} changed under {who} while it was running{by}.")
         }
         LocalAnomaly::InternalInconsistency => {
             format!("{who} did not find its own appends to {key}.")
@@ -110,8 +116,7 @@ fn noticed_in_cases(words: &Words<'_>, cases: &[&[Step]]) -> String {
             None => return "What the transactions saw and wrote fits no order of them.".to_owned(),
         }
     }
-    readers.sort_unstable();
-    readers.dedup();
+    sort(words, &mut readers);
     let names = listed(words, &readers, "or");
     if readers.len() == 1 {
         return format!(
@@ -175,9 +180,7 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
     match name {
         "lost update" => {
             let lost = missed(steps).find(|it| words.meaning.left(it.reader, it.key).is_some());
-            let lost = lost.unwrap_or(first);
-            let (reader, writer, key) = (txn(lost.reader), txn(lost.writer), words.labels.key(lost.key));
-            format!("The update of {key} by {writer} is lost: {reader} replaced it without having seen it.")
+            noticed_lost(words, &lost.unwrap_or(first))
         }
         "write skew" => {
             let mut keys: Vec<String> = missed(steps).map(|it| words.labels.key(it.key)).collect();
@@ -219,7 +222,61 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
     }
 }
 
-/// What whoever missed a write noticed, where a cycle rests on what a weak transaction saw.
+/// Of a lost update: whose it is. Where both read one version and overwrote it, a cycle says nothing of which write came first.
+fn noticed_lost(words: &Words<'_>, missed: &Missed) -> String {
+    let (meaning, key) = (words.meaning, missed.key);
+    let history = meaning.history();
+    let pair = [missed.writer, missed.reader];
+    let [seen, also_seen] = pair.map(|txn| meaning.version_read(txn, key));
+    let is_open = seen.is_some() && seen == also_seen;
+    let first = if is_open {
+        let readers = pair.map(|txn| readers(words, txn, key));
+        history.overwritten(key, pair, [&readers[0], &readers[1]])
+    } else {
+        Some(missed.writer)
+    };
+    let name = words.labels.key(key);
+    let is_delete = |txn| {
+        let left = meaning.left(txn, key);
+        left.is_some_and(|it| history.is_absence(it))
+    };
+    let Some(first) = first else {
+        let mut both = pair.to_vec();
+        sort(words, &mut both);
+        let both = listed(words, &both, "and");
+        return format!(
+            "One of the two updates of {name} by {both} is lost: each replaced what it had read, and neither saw the other's."
+        );
+    };
+    let last = if first == pair[0] { pair[1] } else { pair[0] };
+    let what = if is_delete(first) { "delete" } else { "update" };
+    let did = match (is_delete(first), is_delete(last)) {
+        (true, false) => "wrote the row again",
+        (false, true) => "deleted it",
+        _ => "replaced it",
+    };
+    let (first, last) = (words.labels.txn(first), words.labels.txn(last));
+    format!("The {what} of {name} by {first} is lost: {last} {did} without having seen it.")
+}
+
+/// The transactions that were shown what a transaction left in a key.
+fn readers(words: &Words<'_>, writer: TxnId, key: KeyId) -> Vec<TxnId> {
+    let (meaning, history) = (words.meaning, words.meaning.history());
+    let Some(left) = meaning.left(writer, key) else {
+        return Vec::new();
+    };
+    let shows = |op: &Op| match *op {
+        Op::Read { value, .. } => value == left,
+        Op::ReadList { list, .. } => history.list(list).contains(&left),
+        Op::Range { range } => history.range(range).rows.contains(&left),
+        Op::Write { .. } | Op::Append { .. } => false,
+    };
+    let txns = history.txns().filter(|&txn| meaning.counts(txn));
+    txns.filter(|&txn| history.ops(txn).iter().any(shows))
+        .collect()
+}
+
+/// What the transaction that missed a write noticed, where a cycle rests on what a weak transaction saw.
 fn noticed_by_sight(words: &Words<'_>, name: &str, steps: &[Step]) -> Option<String> {
     let (seen, reader, key) = steps.iter().find_map(|step| match step.reason {
         StepReason::Vis { reader, key } => Some((step.from.txn, reader, key)),
@@ -249,7 +306,7 @@ pub(super) fn missed_sentence(name: &str, who: &str, other: &str, wrote: &str) -
     }
 }
 
-/// Whether whoever missed a write read something newer, so that the state that it saw is a mixture.
+/// Whether the transaction that missed a write read something newer, so that the state that it saw is a mixture.
 fn saw_newer(steps: &[Step]) -> bool {
     let mut steps = steps.iter().filter(|step| step.reason != StepReason::Begin);
     let is_rw = |step: &Step| matches!(step.reason, StepReason::Rw { .. });
@@ -266,9 +323,15 @@ fn saw_newer(steps: &[Step]) -> bool {
 /// The transactions of a cycle: `T1 and T2`, `T1, T2 and 5 more`.
 fn everybody(words: &Words<'_>, steps: &[Step]) -> String {
     let mut txns: Vec<TxnId> = steps.iter().map(|step| step.from.txn).collect();
-    txns.sort_unstable();
-    txns.dedup();
+    sort(words, &mut txns);
     listed(words, &txns, "and")
+}
+
+/// Sorts transactions as they are told, each once.
+fn sort(words: &Words<'_>, txns: &mut Vec<TxnId>) {
+    let history = words.meaning.history();
+    txns.sort_by(|&one, &other| history.compare_txns(one, other));
+    txns.dedup();
 }
 
 fn listed(words: &Words<'_>, txns: &[TxnId], and: &str) -> String {

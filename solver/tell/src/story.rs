@@ -316,8 +316,13 @@ impl Teller<'_> {
         case: &Proof,
     ) -> Option<String> {
         let history = self.words.meaning.history();
-        let nth = op?.checked_sub(history.ops(reader).len())?;
-        let predicate = history.predicates(reader).nth(nth)?;
+        let predicate = match op {
+            None => self.words.any_predicate_on(reader, key)?,
+            Some(op) => {
+                let nth = op.checked_sub(history.ops(reader).len())?;
+                history.predicates(reader).nth(nth)?
+            }
+        };
         if matches!(predicate.act, Act::Aggregate { .. }) {
             return None;
         }
@@ -355,10 +360,13 @@ impl Teller<'_> {
         other_first: &Proof,
         depth: usize,
     ) {
-        let ways = [
+        let mut ways = [
             (one, other, one_first, other_first),
             (other, one, other_first, one_first),
         ];
+        let history = self.words.meaning.history();
+        ways.sort_by(|a, b| history.compare_txns(a.0, b.0));
+        let [(one, other, ..), _] = ways;
         for (first, second, rest, opposite) in ways {
             if let Some(path) = direct_order(opposite.as_cycle(), key, first, second) {
                 self.tell_direct((key, first, second), &path, rest, depth);

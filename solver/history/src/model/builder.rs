@@ -13,7 +13,7 @@ use super::assumptions::OrderSource;
 use super::build_error::BuildError;
 use super::compares::CompareAndSet;
 use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, VersionOrder};
-use super::ids::{KeyId, SessionId, ValueId};
+use super::ids::{KeyId, RangeId, SessionId, ValueId};
 use super::intern::{TokenTable, Touched};
 use super::lists::LongestList;
 use super::names::{Symbols, Token};
@@ -263,6 +263,7 @@ impl HistoryBuilder {
     /// The finished history, its transactions numbered session by session.
     pub fn finish(mut self) -> Result<History, BuildError> {
         self.intern_initial_rows();
+        self.settle_untouched_keys();
         drop(std::mem::take(&mut self.value_ids)); // The largest table; what follows needs room.
         let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
@@ -284,6 +285,39 @@ impl HistoryBuilder {
         if let Some(value) = self.history.initial_rows.all {
             for key in 0..self.history.key_names.len() as u32 {
                 self.value(KeyId(key), value);
+            }
+        }
+    }
+
+    /// Who asked for one key and saw neither a row nor a delete of a name read null, where the key has no such delete.
+    fn settle_untouched_keys(&mut self) {
+        let mut start = 0;
+        let mut settled = FxHashMap::default();
+        for (at, row) in self.history.ranges.iter().enumerate() {
+            let is_empty = row.shows_deleted && row.rows_end == start;
+            start = row.rows_end;
+            if let Some(key) = row.span.only_key().filter(|_| is_empty) {
+                settled.insert(RangeId(at as u32), key);
+            }
+        }
+        if settled.is_empty() {
+            return;
+        }
+        let deletes = self.history.tombstones.iter();
+        let deleted: FxHashSet<KeyId> = deletes
+            .map(|value| self.history.value_key[value.index()])
+            .collect();
+        for at in 0..self.history.ops.len() {
+            let Op::Range { range } = self.history.ops[at] else {
+                continue;
+            };
+            let Some(&key) = settled.get(&range) else {
+                continue;
+            };
+            let key = self.key(key);
+            if !deleted.contains(&key) {
+                let value = self.value(key, Token::Nil);
+                self.history.ops[at] = Op::Read { key, value };
             }
         }
     }

@@ -12,6 +12,7 @@ mod names;
 mod notes;
 mod predicates;
 mod ranges;
+mod rivals;
 mod rows;
 mod statements;
 

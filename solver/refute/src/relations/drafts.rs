@@ -261,7 +261,7 @@ impl Drafts<'_> {
                     self.enter_read(version, others, 0, None);
                 }
             }
-            match versions.predecessor(version) {
+            match order.parent(version) {
                 Some(before) => {
                     let (older, newer) = (before.0 - start, version.0 - start);
                     self.link((tree, older), (tree, newer));
