@@ -11,7 +11,7 @@ use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::lattice::{self, Boundary, Names};
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::{History, Op};
-use kingsnake_solver::resolve::{ResolveError, resolve};
+use kingsnake_solver::resolve::{ResolveError, resolve_certain};
 use kingsnake_solver::verdict::Counterexample;
 use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, name_by, story_by};
 use serde_json::{Map, Value, json};
@@ -29,12 +29,14 @@ pub struct Found {
     pub stories: Vec<Story>,
     /// What the counterexample of the level that was checked is, even where no class has it.
     pub named: Option<&'static str>,
+    /// The levels that were asked for and are violated.
+    pub violated: Vec<Level>,
 }
 
 /// Finds every class of anomaly. What the history means is read once, by the caller.
 pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, StopReason>> {
     let history = meaning.history();
-    let resolved = match resolve(history, budget) {
+    let resolved = match resolve_certain(history, budget) {
         Ok(resolved) => resolved,
         Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
         Err(error) => return Err(error.into()),
@@ -52,6 +54,7 @@ pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, Stop
         Found {
             boundary: anomalies.boundary(),
             named: None,
+            violated: Vec::new(),
             stories: stories.collect(),
             anomalies,
         }
@@ -63,6 +66,8 @@ pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, Stop
 pub struct Expected {
     models: Names,
     anomalies: Names,
+    /// The levels among the names that ask for more than the model of the same name.
+    levels: Vec<Level>,
 }
 
 impl Expected {
@@ -74,6 +79,10 @@ impl Expected {
                 Some(model) => expected.models.insert(model.name),
                 None => bail!("--expect {name}: there is no such model; docs/levels.md lists them"),
             };
+            let is_level = |it: &Asked| it.level.name().eq_ignore_ascii_case(name);
+            let asked = levels(None).into_iter().filter(is_level);
+            let stronger = asked.filter(|it| !rules_out(*it)).map(|it| it.level);
+            expected.levels.extend(stronger);
         }
         for name in anomalies {
             match lattice::anomaly(name) {
@@ -101,7 +110,7 @@ impl Expected {
         let models: Names = implied.collect();
         let is_wanted = |it: &Asked| model_of(it.level).is_some_and(|model| models.contains(model));
         let mut asked = levels(None);
-        asked.retain(|it| is_wanted(it) && rules_out(*it));
+        asked.retain(|it| self.levels.contains(&it.level) || is_wanted(it) && rules_out(*it));
         asked
     }
 
@@ -117,6 +126,8 @@ impl Expected {
                 missed.push(format!("{model} was expected, and is ruled out"));
             }
         }
+        let violated = self.levels.iter().filter(|it| found.violated.contains(it));
+        missed.extend(violated.map(|it| format!("{} was expected, and is violated", it.name())));
         // An anomaly is prohibited together with all that are worse.
         for &name in &self.anomalies {
             let shown = found.anomalies.names().chain(found.named);

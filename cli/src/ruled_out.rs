@@ -15,29 +15,44 @@ use crate::anomalies::{Expected, broken_by, implied_by};
 use crate::args::CheckArgs;
 use crate::plan::{Plan, clocked};
 
-/// The models that a verdict rules out, and those of the expected ones that other levels do, which are asked for it.
+/// What violated levels rule out.
+#[derive(Default)]
+pub struct RuledOut {
+    /// The models of the lattice.
+    pub models: Names,
+    /// The levels themselves.
+    pub levels: Vec<Level>,
+}
+
+/// What a verdict rules out, and what of the expected models other levels do, which are asked for it.
 pub fn broken_models(
     history: &History,
     plan: &Plan,
     verdict: &Verdict,
     args: &CheckArgs,
     budget: &Budget,
-) -> Result<Names> {
+) -> Result<RuledOut> {
     let checked = Asked {
         level: plan.level,
         spec: plan.spec,
     };
     let mut asked = Expected::parse(&args.all.expect, &args.all.anomalies)?.levels();
-    let mut broken = Names::new();
+    let mut broken = RuledOut::default();
     match verdict {
-        Verdict::Violated(_) => broken.extend(broken_by(checked)),
+        Verdict::Violated(_) => {
+            broken.models.extend(broken_by(checked));
+            broken.levels.push(checked.level);
+        }
         Verdict::Satisfied(_) => {
             let holds = implied_by(plan.level);
             asked.retain(|it| !implied_by(it.level).is_subset(&holds));
         }
         Verdict::Unknown(_) => {}
     }
-    asked.retain(|it| !broken_by(*it).is_subset(&broken));
+    asked.retain(|it| {
+        let models = broken_by(*it);
+        *it != checked && (models.is_empty() || !models.is_subset(&broken.models))
+    });
     if asked.is_empty() || plan.isolation_map.is_some() || plan.level == Level::Linearizable {
         return Ok(broken);
     }
@@ -65,6 +80,9 @@ pub fn broken_models(
     )?;
     let violated = asked.iter().zip(&answers);
     let violated = violated.filter(|(_, answer)| answer.holds() == Some(false));
-    broken.extend(violated.flat_map(|(it, _)| broken_by(*it)));
+    for (it, _) in violated {
+        broken.models.extend(broken_by(*it));
+        broken.levels.push(it.level);
+    }
     Ok(broken)
 }

@@ -70,7 +70,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
         voice.warn(warning);
     }
     let (file, report, files) = (files.json.clone(), files.report.clone(), files.clone());
-    within(&limits::for_writing(&budget, bounds), move || {
+    limits::tell(&budget, bounds, start, survey.status(), move || {
         if ![&file, &report, &files.edn]
             .iter()
             .any(|it| it.as_deref().is_some_and(is_stdio))
@@ -99,7 +99,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             put(path, &survey.page(&parsed, &warnings, start.elapsed()))?;
         }
         std::mem::forget(parsed); // The process ends here.
-        Ok(survey.status())
+        Ok(())
     })
 }
 
@@ -249,7 +249,11 @@ impl Survey {
             .map(|(it, answer)| why(meaning, it.spec, answer))
             .collect();
         match anomalies::find(meaning, budget)? {
-            Ok(found) => self.found = Some(found),
+            Ok(mut found) => {
+                let violated = self.rows().filter(|it| it.1.holds() == Some(false));
+                found.violated = violated.map(|it| it.0.level).collect();
+                self.found = Some(found);
+            }
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
         self.shown = anomalies::shown(&parsed.history, budget);

@@ -2,7 +2,10 @@
 //!
 //! Exit status: 2 if a history cannot be read, else 1 if there is a mistake, else 0.
 
-use anyhow::{Context, Result};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use kingsnake_datasets::Scan;
 use kingsnake_solver::budget::Budget;
 use serde_json::json;
 
@@ -10,32 +13,35 @@ use crate::answer::base_name;
 use crate::args::LintArgs;
 use crate::input::{files, load};
 use crate::limits::{Stopped, is_stdio};
-use crate::many::histories;
+use crate::many::tell_others;
 use crate::output::{Output, expect_apart, put};
 use crate::remarks::remarks;
-use crate::voice::{Voice, count, say};
+use crate::voice::{Voice, say};
 
 /// Reads every history that the paths hold, and prints what it found.
 pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
-    let (paths, others) = histories(&args.histories);
+    let found = Scan::of(&args.histories, budget).map_err(Stopped)?;
+    let paths: Vec<&Path> = found.histories.iter().map(|it| it.path.as_path()).collect();
     let inputs = paths.iter().flat_map(|it| files(it, &args.read));
     let outputs = args.json.iter().map(|path| Output {
         option: "--json",
         path,
     });
     expect_apart(&inputs.collect::<Vec<_>>(), &outputs.collect::<Vec<_>>())?;
-    if others > 0 {
-        let words = "left out of the directories, being no history";
-        voice.warn(&format!("{} {words}", count(others, "file")));
-    }
+    tell_others(&found, voice);
     let (mut words, mut documents, mut status) = (String::new(), Vec::new(), 0);
-    for path in &paths {
+    for history in &found.histories {
+        let path = &history.path;
         let name = if args.histories.contains(path) {
             base_name(path)
         } else {
             path.display().to_string()
         };
-        let parsed = match load(path, &args.read, budget) {
+        let parsed = match history.problem.clone() {
+            Some(problem) => Err(anyhow!(problem)),
+            None => load(path, &args.read, budget),
+        };
+        let parsed = match parsed {
             Ok(parsed) => parsed,
             // Of several, the others are still read.
             Err(error) if paths.len() > 1 && !error.is::<Stopped>() => {

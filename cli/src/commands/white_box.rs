@@ -116,7 +116,10 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             for warning in &warnings {
                 voice.warn(warning);
             }
-            deliver(args, voice, &answer, start, sizes.as_ref())
+            let (told, bounds, status) = (args.clone(), &args.limits.bounds, answer.status);
+            limits::tell(&budget, bounds, start, status, move || {
+                deliver(&told, voice, &answer, start, sizes.as_ref())
+            })
         }
     }
 }
@@ -533,7 +536,7 @@ fn deliver(
     answer: &WhiteBoxAnswer,
     start: Instant,
     sizes: Option<&Sizes>,
-) -> Result<u8> {
+) -> Result<()> {
     let time = start.elapsed();
     if args.files.json.as_deref() != Some(Path::new("-")) {
         let mut text = format!("{} ({})\n", answer.headline, base_name(&args.history));
@@ -597,5 +600,5 @@ fn deliver(
         text.push('\n');
         put(path, &text)?;
     }
-    Ok(answer.status)
+    Ok(())
 }

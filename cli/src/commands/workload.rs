@@ -34,38 +34,57 @@ pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<JepsenWorkload> {
 
 /// Checks a workload that has a rule.
 pub fn run(args: &CheckArgs, workload: JepsenWorkload, voice: Voice, start: Instant) -> Result<u8> {
-    let budget = limits::budget(&args.limits.bounds, start)?;
-    let log = log(args, workload, &budget)?;
+    let bounds = &args.limits.bounds;
+    let budget = limits::budget(bounds, start)?;
+    let work = {
+        let (args, budget) = (args.clone(), budget.clone());
+        move || judged(&args, workload, &budget)
+    };
+    let (log, report) = limits::within(&budget, work)?;
+    let status = match report.verdict {
+        RuleVerdict::Valid => 0,
+        RuleVerdict::Invalid => 1,
+        RuleVerdict::Unknown => 3,
+    };
+    let (name, files) = (base_name(&args.history), args.files.clone());
+    limits::tell(&budget, bounds, start, status, move || {
+        let answer = RuleAnswer {
+            workload,
+            log: &log,
+            report: &report,
+            name,
+            time: start.elapsed(),
+        };
+        deliver(&answer, &files, voice)
+    })
+}
+
+fn judged(
+    args: &CheckArgs,
+    workload: JepsenWorkload,
+    budget: &Budget,
+) -> Result<(Vec<Operation>, RuleReport)> {
+    let log = log(args, workload, budget)?;
     let asked = RuleOptions {
         total: args.workload.total,
         allow_negative: args.workload.allow_negative,
         group_size: args.workload.group_size,
         linearizable: args.workload.linearizable,
     };
-    let report = check(workload, &log, &asked, &budget).context("the workload has no rule")??;
-    let answer = RuleAnswer {
-        workload,
-        log: &log,
-        report: &report,
-        name: base_name(&args.history),
-        time: start.elapsed(),
-    };
-    deliver(&answer, &args.files, voice)?;
-    Ok(match report.verdict {
-        RuleVerdict::Valid => 0,
-        RuleVerdict::Invalid => 1,
-        RuleVerdict::Unknown => 3,
-    })
+    let report = check(workload, &log, &asked, budget).context("the workload has no rule")??;
+    Ok((log, report))
 }
 
 /// The operations of a log. A bank may also be a history of transactions in any format.
 fn log(args: &CheckArgs, workload: JepsenWorkload, budget: &Budget) -> Result<Vec<Operation>> {
-    let format = args.read.format;
-    let format = format.map_or_else(|| kingsnake_datasets::recognise(&args.history), Ok);
-    let is_history = !matches!(format, Ok(Format::JepsenEdn | Format::JepsenJson) | Err(_));
-    if workload == JepsenWorkload::Bank && is_history {
-        let parsed = load(&args.history, &args.read, budget)?;
-        return Ok(bank::log(&parsed.history));
+    if workload == JepsenWorkload::Bank {
+        let is_jepsen = |it| matches!(it, Format::JepsenEdn | Format::JepsenJson);
+        if !args.read.format.is_some_and(is_jepsen)
+            && let Ok(parsed) = load(&args.history, &args.read, budget)
+            && !is_jepsen(parsed.format)
+        {
+            return Ok(bank::log(&parsed.history));
+        }
     }
     let opened = open_log(&args.history, &options(&args.read, budget));
     Ok(opened.map_err(stopped_or_wrong)?.0)

@@ -71,8 +71,22 @@ impl Sources<'_> {
     /// The places that a transaction read, with the predicate where an aggregate read them.
     fn reads(&self, txn: TxnId) -> Vec<(KeyId, usize, Option<u32>)> {
         let mut places = Vec::new();
-        for op in self.history.ops(txn) {
+        let ops = self.history.ops(txn);
+        for (at, op) in ops.iter().enumerate() {
             match *op {
+                Op::Range { range } => {
+                    let is_own = |key: KeyId| {
+                        let mut before = ops[..at].iter();
+                        before.any(|op| op.is_write() && op.key() == Some(key))
+                    };
+                    let asked = self.history.range(range).untouched_key();
+                    let mut keys = (0..self.history.n_keys() as u32).map(KeyId);
+                    let key = asked
+                        .and_then(|asked| keys.find(|&key| self.history.key_token(key) == asked));
+                    if let Some(key) = key.filter(|&key| !is_own(key)) {
+                        places.push((key, self.versions.of_key(key).start, None));
+                    }
+                }
                 Op::Read { key, value } => {
                     let place = match self.versions.place(value) {
                         None if self.history.is_initial(value) => {

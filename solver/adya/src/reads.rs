@@ -1,8 +1,9 @@
 //! What every counted transaction read: item dependencies, and reads that are wrong by themselves.
 
 use kingsnake_history::adya::Dependency;
-use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, Token, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
+use rustc_hash::FxHashMap;
 
 use crate::error::AdyaError;
 use crate::graph::Edges;
@@ -20,7 +21,11 @@ pub(crate) fn item_edges(
             edges.add(Dependency::Ww, from, to);
         }
     }
+    let named = |key: KeyId| (history.key_token(key), key);
+    let keys = (0..history.n_keys() as u32).map(KeyId);
     let mut walk = Walk {
+        // Only ranges name keys by their tokens.
+        keys: keys.filter(|_| history.n_ranges() > 0).map(named).collect(),
         history,
         versions,
         edges,
@@ -38,6 +43,7 @@ pub(crate) fn item_edges(
 
 struct Walk<'a> {
     history: &'a History,
+    keys: FxHashMap<Token, KeyId>,
     versions: &'a Versions,
     edges: &'a mut Edges,
     /// Who wrote each key last, and what; it counts only for the transaction at hand.
@@ -61,7 +67,12 @@ impl Walk<'_> {
                 Op::ReadList { key, list } => {
                     self.read_list(txn, at, key, self.history.list(list));
                 }
-                Op::Range { .. } => {}
+                Op::Range { range } => {
+                    let key = self.history.range(range).untouched_key();
+                    if let Some(&key) = key.and_then(|it| self.keys.get(&it)) {
+                        self.untouched(txn, at, key)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -143,6 +154,35 @@ impl Walk<'_> {
                 None => return Ok(()),
             },
         };
+        read_edges(self.versions, self.edges, txn, key, place);
+        Ok(())
+    }
+
+    /// A read of a key that showed neither a row nor a delete of a name.
+    fn untouched(&mut self, txn: TxnId, at: usize, key: KeyId) -> Result<(), AdyaError> {
+        let history = self.history;
+        let is_nameless =
+            |value: ValueId| history.is_absence(value) && !history.is_tombstone(value);
+        let own = self.own[key.index()];
+        if own.0 == txn.0 {
+            if !is_nameless(own.1) {
+                self.find(LocalAnomaly::NotMyOwnWrite, txn, at, key, Some(own.1));
+            }
+            return Ok(());
+        }
+        let versions = &self.versions.all()[self.versions.of_key(key)];
+        let mut written = versions.iter().skip(1);
+        if written.any(|version| is_nameless(ValueId(version.value))) {
+            return Err(AdyaError::AmbiguousAbsence {
+                key: history.key_name(key),
+                txn: history.txn_name(txn),
+            });
+        }
+        if history.is_there_initially(key) {
+            self.find(LocalAnomaly::MissingRow, txn, at, key, None);
+            return Ok(());
+        }
+        let place = self.versions.of_key(key).start;
         read_edges(self.versions, self.edges, txn, key, place);
         Ok(())
     }

@@ -18,8 +18,14 @@ pub(crate) struct Snapshots<'a> {
     least_after: Vec<i64>,
 }
 
-/// A snapshot that can be asked.
-pub(crate) enum View<'a> {
+/// A snapshot that can be asked, and by whom: what its transaction commits itself is not in it.
+pub(crate) struct View<'a> {
+    pub(crate) reader: TxnId,
+    pub(crate) shown: Shown<'a>,
+}
+
+/// What a snapshot shows.
+pub(crate) enum Shown<'a> {
     At(i64),
     Postgres(i64, i64, &'a [i64]),
     /// Places by key, sorted.
@@ -90,11 +96,11 @@ impl<'a> Snapshots<'a> {
 
     /// The snapshot of a predicate; where it has none, that of its transaction's start.
     pub(crate) fn view(&self, txn: TxnId, predicate: &'a Predicate) -> Result<View<'a>, AdyaError> {
-        Ok(match &predicate.snapshot {
-            Some(Snapshot::At(time)) => View::At(*time),
+        let shown = match &predicate.snapshot {
+            Some(Snapshot::At(time)) => Shown::At(*time),
             None => {
                 let time = self.history.stamps(txn).start_ts;
-                View::At(time.ok_or_else(|| AdyaError::NoSnapshot {
+                Shown::At(time.ok_or_else(|| AdyaError::NoSnapshot {
                     txn: self.history.txn_name(txn),
                 })?)
             }
@@ -102,7 +108,7 @@ impl<'a> Snapshots<'a> {
                 xmin,
                 xmax,
                 running,
-            }) => View::Postgres(*xmin, *xmax, running),
+            }) => Shown::Postgres(*xmin, *xmax, running),
             Some(Snapshot::Set(values)) => {
                 let mut places = Vec::with_capacity(values.len());
                 for &value in values {
@@ -110,9 +116,10 @@ impl<'a> Snapshots<'a> {
                     places.push((key, self.place_in_set(txn, key, value)?));
                 }
                 places.sort_unstable();
-                View::Set(places)
+                Shown::Set(places)
             }
-        })
+        };
+        Ok(View { reader: txn, shown })
     }
 
     fn place_in_set(&self, txn: TxnId, key: KeyId, value: ValueId) -> Result<u32, AdyaError> {
@@ -136,26 +143,29 @@ impl<'a> Snapshots<'a> {
     #[inline]
     pub(crate) fn place(&self, view: &View<'_>, key: KeyId) -> usize {
         let range = self.versions.of_key(key);
-        match view {
-            View::At(time) => {
+        let is_own =
+            |at: usize| at > 0 && self.versions.at(range.start + at).writer == view.reader.0;
+        match &view.shown {
+            Shown::At(time) => {
                 let times = &self.times[range.clone()];
                 if self.is_sorted[key.index()] {
-                    return range.start + times.partition_point(|it| it <= time).max(1) - 1;
+                    let at = times.partition_point(|it| it <= time).max(1) - 1;
+                    return range.start + at - usize::from(is_own(at));
                 }
-                let seen = (1..times.len()).filter(|&at| times[at] <= *time);
+                let seen = (1..times.len()).filter(|&at| times[at] <= *time && !is_own(at));
                 range.start + seen.max_by_key(|&at| times[at]).unwrap_or(0)
             }
-            View::Postgres(xmin, xmax, running) => {
+            Shown::Postgres(xmin, xmax, running) => {
                 let least = &self.least_after[range.clone()];
                 let mut at = least.partition_point(|xid| xid < xmax).max(1) - 1;
                 let is_seen =
                     |xid: i64| xid < *xmin || (xid < *xmax && running.binary_search(&xid).is_err());
-                while at > 0 && !is_seen(self.xids[range.start + at]) {
+                while at > 0 && (is_own(at) || !is_seen(self.xids[range.start + at])) {
                     at -= 1;
                 }
                 range.start + at
             }
-            View::Set(places) => match places.binary_search_by_key(&key, |it| it.0) {
+            Shown::Set(places) => match places.binary_search_by_key(&key, |it| it.0) {
                 Ok(at) => places[at].1 as usize,
                 Err(_) => range.start,
             },

@@ -12,7 +12,7 @@ use crate::predicates::{Returned, note_returned};
 use crate::query::{Asked, Side};
 use crate::rowindex::RowIndex;
 use crate::rules::Rules;
-use crate::snapshot::{View, own_writes};
+use crate::snapshot::{Shown, View, own_writes};
 use crate::versions::NOBODY;
 use crate::windows::places;
 
@@ -199,14 +199,14 @@ impl<'a> Sweep<'a> {
     fn find_differing(&mut self, at: usize, view: &View<'_>, table: u32) -> Option<()> {
         const FEW: usize = 256;
         self.differing.clear();
-        let (stamped, hidden_from, shown_to) = match view {
-            View::At(time) => (&self.times, time.checked_add(1)?, time.checked_add(1)?),
-            View::Postgres(xmin, xmax, _) => (&self.xids, *xmin, *xmax),
-            View::Set(_) => return None,
+        let (stamped, hidden_from, shown_to) = match &view.shown {
+            Shown::At(time) => (&self.times, time.checked_add(1)?, time.checked_add(1)?),
+            Shown::Postgres(xmin, xmax, _) => (&self.xids, *xmin, *xmax),
+            Shown::Set(_) => return None,
         };
         let limit = FEW + self.sources.conditions.tables[table as usize].keys.len();
-        let is_shown = |place: usize| match view {
-            View::Postgres(xmin, xmax, running) => {
+        let is_shown = |place: usize| match &view.shown {
+            Shown::Postgres(xmin, xmax, running) => {
                 let xid = stamped.stamps[place];
                 xid < *xmin || (xid < *xmax && running.binary_search(&xid).is_err())
             }

@@ -282,7 +282,9 @@ fn attribute(
     let mut last = vec![(NOBODY, ValueId(0)); history.n_keys()];
     for txn in history.txns() {
         for op in history.ops(txn) {
-            if let Op::Range { .. } = op {
+            if let Op::Range { range } = *op
+                && history.range(range).untouched_key().is_none()
+            {
                 let txn = history.txn_name(txn);
                 return Err(AdyaError::Range { txn });
             }

@@ -36,7 +36,7 @@ struct ShownPlaces {
 
 impl Families {
     /// Reads a key: the counted transactions that wrote it, and what was shown of it. A transaction whose update may overwrite
-    /// another's (its level is not atomic) begins a family of its own.
+    /// another's (its level is not atomic) begins a family of its own. One whose reads of the key may differ continues none of them.
     pub(super) fn of(
         meaning: &Meaning<'_>,
         key: KeyId,
@@ -74,13 +74,11 @@ impl Families {
         let mut children: FxHashMap<Version, Vec<Version>> = FxHashMap::default();
         let mut roots: Vec<Version> = vec![None];
         for &txn in writers {
-            let before = match model(txn) {
-                Model::Rc | Model::RcSo => meaning.overwrote_first(txn, key),
-                _ => meaning.overwrote(txn, key),
-            };
-            match before {
-                Some(before) => children.entry(before).or_default().push(Some(txn)),
-                None => roots.push(Some(txn)),
+            match meaning.overwrote(txn, key) {
+                Some(before) if !model(txn).reads_may_differ() => {
+                    children.entry(before).or_default().push(Some(txn));
+                }
+                _ => roots.push(Some(txn)),
             }
         }
         let mut clock = 0;

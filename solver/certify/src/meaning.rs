@@ -443,12 +443,6 @@ impl<'h> Meaning<'h> {
         self.version_read(txn, key)
     }
 
-    /// The same where a transaction may read a key twice and differently: what it read first, if that is certain.
-    pub(super) fn overwrote_first(&self, txn: TxnId, key: KeyId) -> Option<Version> {
-        self.left(txn, key)?;
-        self.first_version_read(txn, key)
-    }
-
     /// A version and those that it was made from by read-modify-writes, the newest first. Ends early if they form a circle.
     pub fn lineage(&self, version: Version, key: KeyId) -> Lineage {
         let mut versions = vec![version];

@@ -379,7 +379,7 @@ impl<'h> Checker<'h> {
 
     /// Whether a transaction may read a key twice and differently.
     fn may_differ(&self, txn: TxnId) -> bool {
-        matches!(self.model(txn), Model::Rc | Model::RcSo)
+        self.model(txn).reads_may_differ()
     }
 
     fn model(&self, txn: TxnId) -> Model {

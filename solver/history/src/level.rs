@@ -86,6 +86,11 @@ impl Model {
         matches!(self, Model::Cc | Model::Ra | Model::RcSo | Model::Rc)
     }
 
+    /// Whether its reads of one key may be of different versions.
+    pub fn reads_may_differ(self) -> bool {
+        matches!(self, Model::RcSo | Model::Rc)
+    }
+
     /// Whether it reads at its begin; else at its commit.
     pub fn reads_at_begin(self) -> bool {
         matches!(self, Model::Si | Model::Pc)

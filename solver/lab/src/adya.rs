@@ -144,18 +144,29 @@ impl<'h> Lab<'h> {
     fn reads(&mut self, txn: TxnId) {
         let history = self.history;
         for (at, op) in history.ops(txn).iter().enumerate() {
-            let Op::Read { key, value } = *op else {
-                continue;
+            let (key, value) = match *op {
+                Op::Read { key, value } => (key, Some(value)),
+                // Neither a row nor a delete, all of which have names here.
+                Op::Range { range } => {
+                    let asked = history.range(range).untouched_key();
+                    let mut keys = (0..history.n_keys() as u32).map(KeyId);
+                    match keys.find(|&key| Some(history.key_token(key)) == asked) {
+                        Some(key) => (key, None),
+                        None => continue,
+                    }
+                }
+                _ => continue,
             };
             if let Some(own) = last_write(history, txn, key, at) {
-                self.n_findings += usize::from(own != value);
+                self.n_findings += usize::from(Some(own) != value);
                 continue;
             }
             let list = self.versions[key.index()].clone();
-            let place = list.iter().position(|version| version.1 == Some(value));
-            let place = match place {
-                None if history.is_initial(value) => Some(0),
-                place => place,
+            let place = list.iter().skip(1).position(|version| version.1 == value);
+            let place = match (place, value) {
+                (None, Some(value)) => history.is_initial(value).then_some(0),
+                (None, None) => (!history.is_there_initially(key)).then_some(0),
+                (Some(place), _) => Some(place + 1),
             };
             match place {
                 // Garbage, aborted, intermediate, or its own later write.
@@ -213,12 +224,10 @@ impl<'h> Lab<'h> {
         let list = &self.versions[key.index()];
         let at_time = |time: i64| {
             let committed = |it: &&(usize, &(Option<TxnId>, Option<ValueId>))| {
-                it.1.0.is_none_or(|txn| {
-                    history
-                        .stamps(txn)
-                        .commit_ts
-                        .expect("the certificate is complete")
-                        <= time
+                it.1.0.is_none_or(|writer| {
+                    let commit_ts = history.stamps(writer).commit_ts;
+                    // What it commits itself is not in its snapshot.
+                    writer != txn && commit_ts.expect("the certificate is complete") <= time
                 })
             };
             let time_of = |it: &(usize, &(Option<TxnId>, Option<ValueId>))| {
@@ -247,12 +256,11 @@ impl<'h> Lab<'h> {
                 running,
             }) => {
                 let seen = |it: &(Option<TxnId>, Option<ValueId>)| {
-                    it.0.is_none_or(|txn| {
-                        let xid = history
-                            .stamps(txn)
-                            .xid
-                            .expect("the certificate is complete");
-                        xid < *xmin || (xid < *xmax && !running.contains(&xid))
+                    it.0.is_none_or(|writer| {
+                        let xid = history.stamps(writer).xid;
+                        let xid = xid.expect("the certificate is complete");
+                        let is_over = xid < *xmin || xid < *xmax && !running.contains(&xid);
+                        writer != txn && is_over
                     })
                 };
                 list.iter().rposition(seen).unwrap_or(0)

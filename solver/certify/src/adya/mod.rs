@@ -53,6 +53,10 @@ fn finding(reading: &Reading<'_>, found: &Finding) -> Result<(), String> {
             let list = reading.history().list(list);
             reading.read_list(found.txn, found.op, key, list)
         }
+        Some(&Op::Range { range }) => {
+            let untouched = reading.untouched(found.txn, found.op, range);
+            untouched.map(|key| key.map(|_| 0))
+        }
         _ => return wrong(),
     };
     match read {
@@ -229,6 +233,10 @@ fn reads(reading: &Reading<'_>, txn: TxnId, key: KeyId, at: usize) -> Result<boo
             Op::Read { key: it, value } if it == key => reading.read(txn, place, key, value),
             Op::ReadList { key: it, list } if it == key => {
                 reading.read_list(txn, place, key, history.list(list))
+            }
+            Op::Range { range } => {
+                let untouched = reading.untouched(txn, place, range);
+                untouched.map(|it| it.filter(|&it| it == key).map(|_| 0))
             }
             _ => continue,
         };

@@ -1,7 +1,7 @@
 //! Certify's own reading of a certificate: the versions of each key, what a read and a snapshot show.
 
 use kingsnake_history::model::{
-    Act, History, KeyId, Op, Predicate, Snapshot, Status, Token, TxnId, ValueId,
+    Act, History, KeyId, Op, Predicate, RangeId, Snapshot, Status, Token, TxnId, ValueId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,13 +23,14 @@ pub(crate) struct Reading<'h> {
     table_of: Vec<u32>,
     /// `commit_ts` of each key's versions, where all are known.
     times: Vec<Vec<i64>>,
+    lacks_times: bool,
     is_sorted: Vec<bool>,
 }
 
-/// What a snapshot shows.
+/// What a snapshot shows to a transaction, whose own commit is not in it.
 pub(crate) enum View<'h> {
-    At(i64),
-    Postgres(i64, i64, &'h [i64]),
+    At(i64, TxnId),
+    Postgres(i64, i64, &'h [i64], TxnId),
     Set(FxHashMap<KeyId, usize>),
 }
 
@@ -54,6 +55,7 @@ impl<'h> Reading<'h> {
             tables: vec![Vec::new(); history.tables().len()],
             table_of: vec![NONE; history.n_keys()],
             times: Vec::new(),
+            lacks_times: false,
             is_sorted: Vec::new(),
         };
         reading.order();
@@ -69,6 +71,7 @@ impl<'h> Reading<'h> {
         };
         let all = reading.versions.iter();
         let times = all.map(|list| list.iter().map(time).collect::<Option<Vec<i64>>>());
+        reading.lacks_times = times.clone().any(|it| it.is_none());
         reading.times = times.collect::<Option<Vec<_>>>().unwrap_or_default();
         reading.is_sorted = reading.times.iter().map(|it| it.is_sorted()).collect();
         Ok(reading)
@@ -286,6 +289,32 @@ impl<'h> Reading<'h> {
         }
     }
 
+    /// The key that a transaction found as it was before any transaction, without a row; `None` where it has written a delete without a
+    /// name itself, or nobody else names the key. An error where it is wrong by itself.
+    pub(crate) fn untouched(
+        &self,
+        txn: TxnId,
+        at: usize,
+        range: RangeId,
+    ) -> Result<Option<KeyId>, String> {
+        let history = self.history;
+        let asked = history.range(range).untouched_key();
+        let mut keys = (0..history.n_keys() as u32).map(KeyId);
+        let asked = asked.ok_or("a range of several keys")?;
+        let Some(key) = keys.find(|&key| history.key_token(key) == asked) else {
+            return Ok(None);
+        };
+        let is_nameless =
+            |value: ValueId| history.is_absence(value) && !history.is_tombstone(value);
+        let own = self.own_writes(txn, at);
+        match own.iter().find(|it| it.0 == key) {
+            Some(it) if is_nameless(it.1) => Ok(None),
+            Some(_) => Err("not its own last write".to_owned()),
+            None if history.is_there_initially(key) => Err("the row was there at first".to_owned()),
+            None => Ok(Some(key)),
+        }
+    }
+
     /// The last write of each key before one of a transaction's operations.
     pub(crate) fn own_writes(&self, txn: TxnId, before: usize) -> Vec<(KeyId, ValueId)> {
         let mut own: Vec<(KeyId, ValueId)> = Vec::new();
@@ -300,16 +329,19 @@ impl<'h> Reading<'h> {
 
     pub(crate) fn view(&self, txn: TxnId, predicate: &'h Predicate) -> Result<View<'h>, String> {
         Ok(match &predicate.snapshot {
-            None | Some(Snapshot::At(_)) if self.times.is_empty() => {
+            None | Some(Snapshot::At(_)) if self.lacks_times => {
                 return Err("no commit_ts".to_owned());
             }
-            None => View::At(self.history.stamps(txn).start_ts.ok_or("no snapshot")?),
-            Some(Snapshot::At(time)) => View::At(*time),
+            None => {
+                let time = self.history.stamps(txn).start_ts;
+                View::At(time.ok_or("no snapshot")?, txn)
+            }
+            Some(Snapshot::At(time)) => View::At(*time, txn),
             Some(Snapshot::Postgres {
                 xmin,
                 xmax,
                 running,
-            }) => View::Postgres(*xmin, *xmax, running),
+            }) => View::Postgres(*xmin, *xmax, running, txn),
             Some(Snapshot::Set(values)) => {
                 let placed = values.iter().map(|value| {
                     let at = self.place(*value).unwrap_or(0);
@@ -325,19 +357,24 @@ impl<'h> Reading<'h> {
         let versions = self.versions(key);
         match view {
             View::Set(places) => places.get(&key).copied().unwrap_or(0),
-            View::At(time) => {
+            View::At(time, reader) => {
                 let times = &self.times[key.index()];
+                let is_own = |at: usize| versions[at].0 == Some(*reader);
                 if self.is_sorted[key.index()] {
-                    return times.partition_point(|it| it <= time).max(1) - 1;
+                    let at = times.partition_point(|it| it <= time).max(1) - 1;
+                    return if is_own(at) { at - 1 } else { at };
                 }
-                let seen = (1..times.len()).filter(|&at| times[at] <= *time);
+                let seen = (1..times.len()).filter(|&at| times[at] <= *time && !is_own(at));
                 seen.max_by_key(|&at| times[at]).unwrap_or(0)
             }
-            View::Postgres(xmin, xmax, running) => {
+            View::Postgres(xmin, xmax, running, reader) => {
                 let is_seen = |version: &Version| {
                     let Some(txn) = version.0 else {
                         return true;
                     };
+                    if txn == *reader {
+                        return false;
+                    }
                     let xid = self.history.stamps(txn).xid.unwrap_or(i64::MAX);
                     xid < *xmin || (xid < *xmax && !running.contains(&xid))
                 };
@@ -348,12 +385,13 @@ impl<'h> Reading<'h> {
 
     /// The same, where it is likely to be the version of this place.
     pub(crate) fn visible_near(&self, view: &View<'_>, key: KeyId, near: usize) -> usize {
-        if let View::At(time) = view
+        if let View::At(time, reader) = view
             && self.is_sorted[key.index()]
         {
             let times = &self.times[key.index()];
             let is_newest = times.get(near + 1).is_none_or(|next| next > time);
-            if times[near] <= *time && is_newest {
+            let is_own = self.versions(key)[near].0 == Some(*reader);
+            if times[near] <= *time && is_newest && !is_own {
                 return near;
             }
         }

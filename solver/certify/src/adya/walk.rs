@@ -166,7 +166,10 @@ impl Walk<'_> {
                     appends = true;
                     continue;
                 }
-                Op::Range { .. } => continue,
+                Op::Range { range } => match reading.untouched(txn, at, range)? {
+                    None => continue,
+                    Some(key) => (key, Some(0)),
+                },
             };
             if let Some(seen) = seen {
                 self.item(txn, key, seen, state)?;

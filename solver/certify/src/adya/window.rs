@@ -60,8 +60,8 @@ impl Window {
     /// Adds the rows that a snapshot may show otherwise; false where that can be any row.
     pub(crate) fn keys(&self, view: &View<'_>, keys: &mut Vec<KeyId>) -> bool {
         let (sides, hidden_from, shown_to) = match view {
-            View::At(time) => (&self.times, time.checked_add(1), Some(*time)),
-            View::Postgres(xmin, xmax, _) => (&self.xids, Some(*xmin), xmax.checked_sub(1)),
+            View::At(time, _) => (&self.times, time.checked_add(1), Some(*time)),
+            View::Postgres(xmin, xmax, ..) => (&self.xids, Some(*xmin), xmax.checked_sub(1)),
             View::Set(_) => return false,
         };
         let (Some(sides), Some(hidden_from), Some(shown_to)) = (sides, hidden_from, shown_to)

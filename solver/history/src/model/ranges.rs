@@ -41,6 +41,14 @@ impl Span {
         self.high
     }
 
+    /// The key, where the range can hold no other.
+    pub fn only_key(&self) -> Option<Token> {
+        match (self.low, self.high) {
+            (Bound::Included(low), Bound::Included(high)) if low == high => Some(low),
+            _ => None,
+        }
+    }
+
     /// Where a key lies: before the range, in it, or after it. Keys of another kind than the bounds are never in it.
     pub fn place(&self, symbols: &Symbols, key: Token) -> Ordering {
         let before = match self.low {
@@ -113,6 +121,14 @@ pub struct RangeQuery<'h> {
     /// Whether the client sees deleted rows. Then a key that was not returned is as it was before any transaction;
     /// otherwise it may have been deleted as well.
     pub shows_deleted: bool,
+}
+
+impl RangeQuery<'_> {
+    /// The key of a client that sees deleted rows, asked for one key, and found neither a row nor a delete of a name.
+    pub fn untouched_key(&self) -> Option<Token> {
+        let key = self.span.only_key().filter(|_| self.shows_deleted);
+        key.filter(|_| self.rows.is_empty())
+    }
 }
 
 /// A range query's row in the history.

@@ -212,8 +212,12 @@ impl Store<'_> {
             Some(version) => {
                 self.builder.read(token, version.name);
             }
-            // What reads nothing cannot say which nothing, where there were deletes.
-            None => {}
+            // A client that sees deletes says that it saw none.
+            None => {
+                let here = std::ops::Bound::Included(token);
+                let asked = self.builder.range(here, here, &[], Some(&[]));
+                asked.expect("it is one key");
+            }
         }
     }
 

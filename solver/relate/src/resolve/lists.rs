@@ -156,10 +156,13 @@ pub(super) fn read_list<'h>(
     list: ListId,
 ) -> Result<Option<&'h [ValueId]>, ResolveError> {
     let (history, items) = (walk.history, walk.history.list(list));
-    let before = match walk.state[key.index()].own {
-        None => Some(items),
-        Some(_) if walk.writers.has_rivals() => None,
-        Some(_) => items.strip_suffix(own_appends(history, txn, key, at).as_slice()),
+    let before = if walk.state[key.index()].own.is_none() {
+        Some(items)
+    } else {
+        let own = own_appends(history, txn, key, at);
+        let is_unique = |value: &ValueId| walk.writers.rivals(*value).is_empty();
+        let before = items.strip_suffix(own.as_slice());
+        before.filter(|_| own.iter().all(is_unique))
     };
     let Some(before) = before.filter(|before| fits(walk, txn, key, before)) else {
         return read_odd_list(walk, txn, at, key, items);
@@ -287,6 +290,23 @@ fn has_duplicates(items: &[ValueId]) -> bool {
     let mut sorted = items.to_vec();
     sorted.sort_unstable();
     sorted.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Whether two reads of a list by a transaction show the same of what others appended.
+pub(super) fn shows_same(
+    history: &History,
+    txn: TxnId,
+    (one, other): (usize, usize),
+    key: KeyId,
+) -> bool {
+    let of_others = |at: usize| match history.ops(txn)[at] {
+        Op::ReadList { list, .. } => {
+            let own = own_appends(history, txn, key, at);
+            history.list(list).strip_suffix(own.as_slice())
+        }
+        _ => None,
+    };
+    of_others(one).is_some_and(|it| of_others(other) == Some(it))
 }
 
 /// What a transaction appended to a key before its operation `end`.

@@ -292,6 +292,11 @@ pub fn resolve(history: &History, budget: &Budget) -> Result<Resolved, ResolveEr
     reads::resolve(history, budget, Keep::First)
 }
 
+/// Resolves a history without the reads that rest on whether a transaction of unknown end took effect.
+pub fn resolve_certain(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
+    reads::resolve(history, budget, Keep::Certain)
+}
+
 /// Resolves a history and keeps every external read in program order, as weak levels need it.
 pub fn resolve_reads(history: &History, budget: &Budget) -> Result<Resolved, ResolveError> {
     reads::resolve(history, budget, Keep::All)

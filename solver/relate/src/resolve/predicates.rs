@@ -400,7 +400,8 @@ impl Walk<'_> {
         let unsure = matching.unsure.get(&key).into_iter().flatten();
         let mut unsure = unsure.filter(|it| history.satisfies(query, it.1) == satisfies);
         if let Some(&(writer, _)) = unsure.find(|it| it.0 != txn) {
-            return Err(self.unknown_delete(txn, key, writer));
+            let error = self.unknown_delete(txn, key, writer);
+            return self.settled(Err(error)).map(|_: Option<()>| ());
         }
         let candidates = self.numbering.of_key(key).filter(|version| {
             matched.binary_search(version).is_ok() == satisfies

@@ -89,8 +89,7 @@ impl Walk<'_> {
             }
             return Ok(());
         }
-        let first = self.state[key.index()].read;
-        if let FirstRead::Of(first) = first {
+        if let FirstRead::Of(first) = self.state[key.index()].read {
             let version = VersionId(self.reads[first as usize].version);
             let is_same = match self.numbering.writer(version) {
                 NO_NODE => absence.may_be_initial,
@@ -122,14 +121,11 @@ impl Walk<'_> {
                     self.take_read(node, txn, at, key, version);
                 }
             }
-            // Where reads may differ, a row that nobody deleted is missing all the same.
-            AbsenceOrigin::Nobody if !matches!(first, FirstRead::None) && !self.keep_reads => {
-                self.find_second_read(txn, at, key);
-            }
             AbsenceOrigin::Nobody => self.find(LocalAnomaly::MissingRow, txn, at, key, None),
             AbsenceOrigin::Several => {
-                let candidates = self.absent_versions(key, txn, absence)?;
-                self.take_choice(node, txn, at, key, candidates);
+                if let Some(all) = self.settled(self.absent_versions(key, txn, absence))? {
+                    self.take_choice(node, txn, at, key, all);
+                }
             }
         }
         Ok(())

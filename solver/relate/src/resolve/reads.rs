@@ -10,7 +10,7 @@ use super::attribute::{Census, ValueOrigin, Writers};
 use super::candidates::{Uncertain, settle};
 use super::gaps::{Gap, Gaps, Under};
 use super::given::given_orders;
-use super::lists::{ListReads, read_list};
+use super::lists::{ListReads, read_list, shows_same};
 use super::numbering::{Numbering, Read, session_ranges};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
@@ -30,6 +30,8 @@ pub(super) const MAX_FINDINGS: usize = 1000;
 pub(super) enum Keep {
     /// A transaction's first of each key.
     First,
+    /// The same, but those that rest on an unknown end are left out.
+    Certain,
     /// The same, but deleted rows that queries did not return stay queries.
     Queries,
     /// The first of each key, and all in program order.
@@ -78,6 +80,7 @@ pub(super) fn resolve(
         let n_more = matching.n_looked_at(history);
         walk.uncertain.reserve(n_more.min(MOST_RESERVED));
     }
+    walk.keep = keep;
     walk.keep_reads = matches!(keep, Keep::All | Keep::Program);
     walk.forgets_first = keep == Keep::Program && matching.is_none();
     if walk.keep_reads {
@@ -165,6 +168,7 @@ pub(super) struct Walk<'h> {
     /// Which rows have versions that satisfy each condition, where there are conditions.
     pub(super) matching: Option<&'h Matching>,
     pub(super) poll: Poll<'h>,
+    keep: Keep,
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
     /// Whether a transaction's first reads are forgotten after it: nobody asks a version for its readers.
@@ -229,6 +233,7 @@ impl<'h> Walk<'h> {
             node_txn,
             matching: None,
             poll: budget.poll(),
+            keep: Keep::First,
             keep_reads: false,
             forgets_first: false,
             keep_queries: false,
@@ -479,10 +484,23 @@ impl<'h> Walk<'h> {
 
     /// Notes that a transaction saw another version of a key than before.
     pub(super) fn find_second_read(&mut self, txn: TxnId, at: usize, key: KeyId) {
-        let ops = &self.history.ops(txn)[..=at];
-        let first = ops.iter().position(|&op| reads_key(self.history, op, key));
-        let other = first.map(|op| (txn, op));
+        let ops = self.history.ops(txn);
+        let is_first = |&it: &usize| {
+            reads_key(self.history, ops[it], key) && !shows_same(self.history, txn, (it, at), key)
+        };
+        let other = (0..=at).find(is_first).map(|op| (txn, op));
         self.find(LocalAnomaly::NonRepeatableRead, txn, at, key, other);
+    }
+
+    /// What was found out, unless it rests on whether a transaction took effect and is to be left out.
+    pub(super) fn settled<T>(
+        &self,
+        found: Result<T, ResolveError>,
+    ) -> Result<Option<T>, ResolveError> {
+        match found {
+            Err(error) if self.keep == Keep::Certain && error.unsettled().is_some() => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// The version that a value read by `txn` is, where it is not just what another wrote; an anomaly is noted.
@@ -496,7 +514,9 @@ impl<'h> Walk<'h> {
         let origin = self.writers.origin(value);
         let initial = self.history.is_initial(value);
         if origin == ValueOrigin::Candidate {
-            let candidates = self.candidates(txn, key, value)?;
+            let Some(candidates) = self.settled(self.candidates(txn, key, value))? else {
+                return Ok(Seen::Nothing);
+            };
             return Ok(match candidates.as_slice() {
                 &[version] => Seen::Version(version),
                 _ => Seen::Several(candidates),
