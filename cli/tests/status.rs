@@ -137,11 +137,14 @@ fn files_that_are_no_history_are_errors() {
     let scratch = Scratch::new();
     let empty = scratch.put("empty.jsonl", "");
     let garbage = scratch.put("garbage.log", [0xff, 0xfe, 0x00, 0x9b, 0x31]);
-    let directory = scratch.path("");
-    for path in [&empty, &garbage, &directory] {
+    for path in [&empty, &garbage] {
         let said = expect(2, &["check", path]);
         assert!(said.stderr.starts_with("kingsnake: "), "{}", said.stderr);
         assert_eq!(said.stdout, "");
+    }
+    let said = expect(2, &["check", &scratch.path("")]);
+    for name in ["empty.jsonl", "garbage.log"] {
+        assert!(said.stdout.contains(name), "{}", said.stdout);
     }
 }
 
