@@ -262,8 +262,8 @@ impl HistoryBuilder {
 
     /// The finished history, its transactions numbered session by session.
     pub fn finish(mut self) -> Result<History, BuildError> {
-        self.intern_initial_rows();
         self.settle_untouched_keys();
+        self.intern_initial_rows();
         drop(std::mem::take(&mut self.value_ids)); // The largest table; what follows needs room.
         let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
@@ -289,37 +289,42 @@ impl HistoryBuilder {
         }
     }
 
-    /// Who asked for one key and saw neither a row nor a delete of a name read null, where the key has no such delete.
+    /// A query of one key that showed neither a row nor a delete of a name is a read of null, where the key has no such delete and
+    /// null is the initial value.
     fn settle_untouched_keys(&mut self) {
         let mut start = 0;
-        let mut settled = FxHashMap::default();
+        let mut asked = FxHashMap::default();
         for (at, row) in self.history.ranges.iter().enumerate() {
             let is_empty = row.shows_deleted && row.rows_end == start;
             start = row.rows_end;
             if let Some(key) = row.span.only_key().filter(|_| is_empty) {
-                settled.insert(RangeId(at as u32), key);
+                asked.insert(RangeId(at as u32), key);
             }
         }
-        if settled.is_empty() {
+        if asked.is_empty() || !self.initial_everywhere.contains(&Token::Nil) {
             return;
         }
         let deletes = self.history.tombstones.iter();
         let deleted: FxHashSet<KeyId> = deletes
             .map(|value| self.history.value_key[value.index()])
             .collect();
+        let mut kept = Vec::new();
         for at in 0..self.history.ops.len() {
             let Op::Range { range } = self.history.ops[at] else {
                 continue;
             };
-            let Some(&key) = settled.get(&range) else {
-                continue;
-            };
-            let key = self.key(key);
-            if !deleted.contains(&key) {
+            let key = asked.get(&range).map(|&key| self.key(key));
+            self.history.ops[at] = if let Some(key) = key.filter(|key| !deleted.contains(key)) {
                 let value = self.value(key, Token::Nil);
-                self.history.ops[at] = Op::Read { key, value };
-            }
+                Op::Read { key, value }
+            } else {
+                kept.push(self.history.ranges[range.0 as usize]);
+                let range = RangeId(kept.len() as u32 - 1);
+                Op::Range { range }
+            };
         }
+        // Queries that became reads returned no rows, so that the others' rows stay where they are.
+        self.history.ranges = kept;
     }
 
     fn last(&mut self) -> &mut TxnRow {
