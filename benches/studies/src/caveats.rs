@@ -32,8 +32,12 @@ pub fn caveats(
     if without > 0 {
         let why = rows.iter().find(|row| row.lacks_device());
         all.push(format!(
-            "{} asked for a device and ran on the CPU ({}).",
-            count(without, "run"),
+            "{} left out: a device was asked for and did not compute ({}).",
+            if without == 1 {
+                "1 run is".to_owned()
+            } else {
+                format!("{without} runs are")
+            },
             why.map_or_else(String::new, |row| row.why_no_device())
         ));
     }
@@ -168,6 +172,7 @@ mod tests {
             figure: None,
             tables: Vec::new(),
             claims: Vec::new(),
+            unstated: Vec::new(),
         }
     }
 
@@ -188,7 +193,7 @@ mod tests {
     fn a_run_that_asked_for_a_device_and_got_none_is_marked() {
         let (asked, got) = (row("Xeon", "gpu", ""), row("Xeon", "gpu", "V100"));
         let told = caveats(&shown(), &[vec![&asked, &got]], &[0], Measure::Seconds);
-        assert!(told[0].contains("1 run asked for a device"), "{told:?}");
+        assert!(told[0].starts_with("1 run is left out"), "{told:?}");
         assert!(told[0].contains("no adapter was found"), "{told:?}");
     }
 

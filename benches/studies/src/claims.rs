@@ -152,7 +152,7 @@ fn noise(one: &Spread, other: &Spread) -> String {
 
 fn compare_times(ours: &Spread, limit: f64, stated: &Stated) -> Found {
     let time = representative(ours, stated);
-    let shown = seconds(time, limit);
+    let shown = Measure::Seconds.within(time, limit);
     let found = |finding, words: &str| found(shown.clone(), finding, words);
     if time.is_infinite() {
         return if stated.bound == Bound::More && limit <= stated.paper {
@@ -206,6 +206,14 @@ fn ratio(of: &Spread, over: &Spread, limit: f64, stated: &Stated) -> Found {
                 "more, because of the time limit",
             )
         };
+    }
+    if below <= 0.0 {
+        let (finding, words) = match (above > 0.0, stated.bound) {
+            (false, _) => (ClaimFinding::Open, "both are zero"),
+            (true, Bound::More) if is_told_apart(of, over) => (ClaimFinding::Agrees, "agrees"),
+            (true, _) => (ClaimFinding::Open, "the smaller of the two is zero"),
+        };
+        return found(format!("{} : 0", short(above)), finding, words);
     }
     let ours = above / below;
     let shown = format!("{} ×", short(ours));
@@ -329,15 +337,6 @@ fn most(of: (f64, bool), over: (f64, bool), stated: &Stated) -> (String, ClaimFi
         finding,
         words.to_owned(),
     )
-}
-
-/// Seconds, or that the limit was not enough.
-pub fn seconds(number: f64, limit: f64) -> String {
-    if number.is_infinite() {
-        format!("> {} s", short(limit))
-    } else {
-        crate::figure::scale::time(number)
-    }
 }
 
 /// A number with as many digits as are worth reading.

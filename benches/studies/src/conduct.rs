@@ -232,6 +232,9 @@ impl<'a> Runner<'a> {
         let mut progress = self.progress(ledger, waiting.iter().map(|it| it.0));
         tell(listener, StudyEvent::Begin(waiting.len()))?;
         self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
+        if let Some((_, first)) = waiting.front() {
+            self.warm_up(first, stop);
+        }
         let waiting = Mutex::new(waiting);
         std::thread::scope(|scope| {
             let (finished, results) = mpsc::channel();
@@ -257,6 +260,22 @@ impl<'a> Runner<'a> {
             }
             tell(listener, StudyEvent::End)
         })
+    }
+
+    /// Has the system load the program and the first history, so that the first cell does not wait for the disk. A failure is the
+    /// first cell's to tell.
+    fn warm_up(&self, first: &Heading, stop: &AtomicBool) {
+        let _ = run(
+            &self.executable,
+            &["--version".to_owned()],
+            self.limits,
+            stop,
+        );
+        let files = first.line.iter().map(Path::new);
+        for file in files.filter(|it| it.is_file()) {
+            let _ = std::fs::File::open(file)
+                .and_then(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
+        }
     }
 
     /// What is left of these cells, by what the rows so far took.

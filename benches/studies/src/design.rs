@@ -140,6 +140,18 @@ pub struct SettledExperiment {
     pub tables: Vec<StudyTable>,
     /// What a paper says.
     pub claims: Vec<Stated>,
+    /// What it says of values that were left out.
+    pub unstated: Vec<String>,
+}
+
+impl SettledExperiment {
+    /// Which of the paper's claims need more than was run, in a sentence.
+    pub fn needs_more(&self) -> Option<String> {
+        let n = kingsnake_text::count(self.unstated.len(), "claim");
+        let all = self.unstated.join("; ");
+        (!self.unstated.is_empty())
+            .then(|| format!("{n} of the paper need values that were left out here: {all}"))
+    }
 }
 
 impl SettledExperiment {

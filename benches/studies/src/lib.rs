@@ -11,6 +11,7 @@
 
 mod anneal;
 mod batch;
+mod beside;
 mod blame;
 mod caveats;
 mod cells;
@@ -19,7 +20,6 @@ mod cgroup;
 mod claims;
 mod conduct;
 mod design;
-mod devices;
 mod embedded;
 mod error;
 mod figure;

@@ -20,8 +20,8 @@ pub const PARTS: [&str; 8] = [
 /// median that tables and the terminal show. `None` if the median run gave no answer.
 pub fn medians(rows: &[&Row], measure: Measure) -> Option<[f64; PARTS.len()]> {
     let whole = match measure {
-        Measure::Solver => Measure::Seconds,
-        other => other,
+        Measure::Cpu => Measure::Cpu,
+        _ => Measure::Seconds,
     };
     let mut timed: Vec<(f64, &Row)> = rows
         .iter()
@@ -54,7 +54,7 @@ fn parts(row: &Row, measure: Measure, whole: f64) -> [f64; PARTS.len()] {
     for phase in &row.stats.phases {
         let time = match measure {
             Measure::Cpu => phase.cpu_seconds.unwrap_or(phase.seconds),
-            Measure::Seconds | Measure::Both | Measure::Solver => phase.seconds,
+            _ => phase.seconds,
         };
         let mut add = |part: &str, time: f64| {
             if let Some(at) = PARTS.iter().position(|it| *it == part) {

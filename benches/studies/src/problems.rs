@@ -1,6 +1,8 @@
 //! What must not happen in a study: a verdict other than the known one, two answers to one question, a check that fails.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+
+use kingsnake_text::count;
 
 use crate::design::{Cell, Study};
 use crate::row::{Row, RowOutcome};
@@ -31,12 +33,14 @@ pub enum StudyProblem {
         /// The other.
         other: String,
     },
-    /// A check that ended without an answer.
+    /// Checks that ended without an answer, for one reason.
     Failed {
-        /// What it said.
+        /// What they said.
         reason: String,
-        /// How to see it again.
+        /// How to see the first of them again.
         command: String,
+        /// How many there are.
+        n_cells: usize,
     },
 }
 
@@ -69,8 +73,13 @@ impl StudyProblem {
                     .to_owned(),
                 vec![one, other],
             ),
-            StudyProblem::Failed { reason, command } => {
-                (format!("FAILED: {reason}"), vec![command])
+            StudyProblem::Failed {
+                reason,
+                command,
+                n_cells,
+            } => {
+                let cells = count(*n_cells, "cell");
+                (format!("FAILED ({cells}): {reason}"), vec![command])
             }
         }
     }
@@ -79,14 +88,12 @@ impl StudyProblem {
 /// Every problem of these rows.
 pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<StudyProblem> {
     let mut found = Vec::new();
+    let mut failed: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     let mut answers: HashMap<(usize, u32, String), [Option<&Row>; 2]> = HashMap::new();
     for (cell, row) in rows {
         let point = &study.points[cell.point];
         if row.outcome == RowOutcome::Failed {
-            found.push(StudyProblem::Failed {
-                reason: row.reason.clone(),
-                command: row.command.clone(),
-            });
+            failed.entry(&row.reason).or_default().push(row);
         }
         if row.outcome != RowOutcome::Answered {
             continue;
@@ -114,6 +121,15 @@ pub fn problems(study: &Study, rows: &[(Cell, Row)]) -> Vec<StudyProblem> {
         }
     }
     found.extend(unlike_rounds(study, rows));
+    found.extend(
+        failed
+            .into_iter()
+            .map(|(reason, rows)| StudyProblem::Failed {
+                reason: reason.to_owned(),
+                command: rows[0].command.clone(),
+                n_cells: rows.len(),
+            }),
+    );
     found
 }
 
@@ -266,7 +282,11 @@ values = ["cadical/propagator", "search/backtrack"]
         };
         let mut recipe = read(page).unwrap();
         recipe.experiments[0].axes.clear();
-        crate::devices::put_on(&mut recipe, &["cpu".to_owned(), "gpu".to_owned()]);
+        crate::beside::put_beside(
+            &mut recipe,
+            "--device",
+            &["cpu".to_owned(), "gpu".to_owned()],
+        );
         let over = Override::default();
         let study = design(&recipe, page, &Anything, "".as_ref(), &over).unwrap();
         assert_eq!(study.cells.len(), 2);

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::blame::Page;
+use crate::claims::short;
+use crate::figure::scale::time;
 
 /// Words of a command line, in which `{name}` stands for a parameter.
 pub type Words = Vec<Spanned<String>>;
@@ -233,7 +235,7 @@ pub enum FigureKind {
     Making,
 }
 
-/// Which time is compared.
+/// What is compared: a time, or a count that a busy machine does not change.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -246,6 +248,10 @@ pub enum Measure {
     Both,
     /// The solver alone: building the instance and solving it.
     Solver,
+    /// Constraints that pruning left open.
+    Constraints,
+    /// The solver's conflicts and decisions; zero where it was not asked.
+    Work,
 }
 
 impl Measure {
@@ -255,6 +261,31 @@ impl Measure {
             Measure::Seconds | Measure::Both => "time of the whole check",
             Measure::Cpu => "processor time of the whole check",
             Measure::Solver => "time to encode and solve",
+            Measure::Constraints => "constraints left open by pruning",
+            Measure::Work => "conflicts and decisions of the solver",
+        }
+    }
+
+    /// Whether it is a number of things, not a time.
+    pub fn is_count(self) -> bool {
+        matches!(self, Measure::Constraints | Measure::Work)
+    }
+
+    /// A number of this measure, with its unit.
+    pub fn number(self, number: f64) -> String {
+        if self.is_count() {
+            kingsnake_text::grouped(number as u64)
+        } else {
+            time(number)
+        }
+    }
+
+    /// The same; or, of a run without an answer, that the limit was not enough.
+    pub fn within(self, number: f64, limit: f64) -> String {
+        if number.is_infinite() {
+            format!("> {} s", short(limit))
+        } else {
+            self.number(number)
         }
     }
 }

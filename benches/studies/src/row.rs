@@ -305,6 +305,16 @@ fn fill(row: &mut Row, document: Document) -> Option<()> {
     row.plan = document.plan;
     row.position = document.position;
     row.command = document.command;
+    if row.lacks_device() {
+        // What the CPU computed is no result of the device that was asked for.
+        row.outcome = RowOutcome::Failed;
+        "unknown".clone_into(&mut row.verdict);
+        row.reason = format!(
+            "asked for the device {}, but the CPU computed: {}",
+            row.device(),
+            row.why_no_device()
+        );
+    }
     Some(())
 }
 
@@ -400,7 +410,7 @@ impl Row {
         self.of_device("driver")
     }
 
-    /// Whether a GPU was asked for by name and the CPU computed. Where nothing was left to compute nobody was needed.
+    /// Whether a GPU was asked for by name and the CPU computed. Where nothing was left to compute, no device was needed.
     pub fn lacks_device(&self) -> bool {
         let asked = self.device().starts_with("gpu");
         asked && self.adapter().is_empty() && !self.why_no_device().is_empty()

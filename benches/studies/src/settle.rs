@@ -31,10 +31,20 @@ pub struct Settler<'a> {
 }
 
 /// What one value of an axis does.
+#[derive(Clone)]
 struct AxisValue {
     label: Label,
     set: Vec<(String, String)>,
     check: Words,
+    /// Whether it is smaller than every value of the study.
+    is_reduced: bool,
+}
+
+/// An axis's values where all are larger than what was given: each with the given size; along an axis of numbers that is one value.
+fn reduced(all: &[AxisValue], given: &BTreeMap<&str, &str>) -> Vec<AxisValue> {
+    let mut smaller: Vec<AxisValue> = all.iter().filter_map(|it| it.reduced(given)).collect();
+    smaller.dedup_by(|a, b| a.label.number.is_some() && a.label.name == b.label.name);
+    smaller
 }
 
 impl AxisValue {
@@ -50,6 +60,23 @@ impl AxisValue {
                 _ => value == most,
             }
         })
+    }
+
+    /// The same with the size that was given in place of a larger one.
+    fn reduced(&self, given: &BTreeMap<&str, &str>) -> Option<AxisValue> {
+        let mut value = self.clone();
+        let mut set = value.set.iter_mut();
+        let (size, &word) = set.find_map(|(name, size)| Some((size, given.get(name.as_str())?)))?;
+        let (most, number): (u64, u64) = (size.parse().ok()?, word.parse().ok()?);
+        *size = most.min(number).to_string();
+        if value.label.number.is_some() {
+            value.label = Label {
+                name: grouped(number),
+                number: Some(number as f64),
+            };
+        }
+        value.is_reduced = true;
+        Some(value)
     }
 }
 
@@ -110,7 +137,11 @@ impl<'a> Settler<'a> {
             }
             let mut of = self.choices(axis)?;
             let n_all = of.len();
+            let smaller = reduced(&of, given);
             of.retain(|choice| choice.is_within(given));
+            if of.is_empty() {
+                of = smaller;
+            }
             if of.is_empty() {
                 bail!(
                     "the axis {:?} of the experiment {} varies what was given ({}), and none of its values is left; choose other figures with --figure, or another value",
@@ -125,7 +156,7 @@ impl<'a> Settler<'a> {
                     )
                 );
             }
-            is_shortened |= of.len() < n_all;
+            is_shortened |= of.len() < n_all || of.iter().any(|it| it.is_reduced);
             axes.push(AxisLabels {
                 name: axis.name.get_ref().clone(),
                 values: of.iter().map(|choice| choice.label.clone()).collect(),
@@ -164,6 +195,7 @@ impl<'a> Settler<'a> {
             figure: None,
             tables: experiment.tables.clone(),
             claims: Vec::new(),
+            unstated: Vec::new(),
         };
         if let Some(figure) = &experiment.figure {
             shown.figure = Some(self.drawn(figure, &shown, experiment.name.span())?);
@@ -172,7 +204,7 @@ impl<'a> Settler<'a> {
             match self.stated(claim, experiment, &shown) {
                 Ok(stated) => shown.claims.extend(stated),
                 // It speaks of a value that was left out.
-                Err(_) if is_shortened => {}
+                Err(_) if is_shortened => shown.unstated.push(claim.says.clone()),
                 Err(error) => return Err(error),
             }
         }
@@ -227,6 +259,7 @@ impl<'a> Settler<'a> {
                 label: Label { name, number },
                 set: sets(&value.word),
                 check: Vec::new(),
+                is_reduced: false,
             });
         }
         for name in self.backends.iter().filter(|_| axis.backends) {
@@ -237,6 +270,7 @@ impl<'a> Settler<'a> {
                 },
                 set: sets(name),
                 check: Vec::new(),
+                is_reduced: false,
             });
         }
         for named in &axis.named {
@@ -252,6 +286,7 @@ impl<'a> Settler<'a> {
                 label: Label { name, number },
                 set,
                 check: named.check.clone(),
+                is_reduced: false,
             });
         }
         if all.is_empty() {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use kingsnake_text::Paint;
 use toml::Spanned;
 
+use crate::beside::{put_beside, put_profiles};
 use crate::blame::Page;
 use crate::conduct::{StudyOptions, conduct};
 use crate::design::{Override, design};
-use crate::devices::put_on;
 use crate::embedded::{BUILT_IN, built_in};
 use crate::error::{Context, Result, bail};
 use crate::listener::StudyListener;
@@ -31,7 +31,7 @@ pub struct StudyRequest {
     pub timeout: Option<Duration>,
     /// The memory limit of a check, in bytes; what is free unless given.
     pub memory: Option<u64>,
-    /// Which time is shown; the study's own choice unless given.
+    /// What is shown; the study's own choice unless given.
     pub measure: Option<Measure>,
     /// Checks at a time.
     pub jobs: usize,
@@ -95,6 +95,10 @@ pub struct Ablation {
     pub paper_sizes: bool,
     /// The devices on which every check runs; those that the study names unless given.
     pub devices: Vec<String>,
+    /// The same of back ends.
+    pub backends: Vec<String>,
+    /// The same of profiles of techniques.
+    pub profiles: Vec<String>,
     /// How it runs.
     pub request: StudyRequest,
 }
@@ -109,8 +113,14 @@ impl Ablation {
         if self.paper_sizes {
             words.push("--paper-sizes".to_owned());
         }
-        if !self.devices.is_empty() {
-            words.push(format!("--device={}", self.devices.join(",")));
+        for (switch, given) in [
+            ("--device", &self.devices),
+            ("--backend", &self.backends),
+            ("--profile", &self.profiles),
+        ] {
+            if !given.is_empty() {
+                words.push(format!("{switch}={}", given.join(",")));
+            }
         }
         words.extend(self.request.words());
         words
@@ -163,7 +173,9 @@ pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
         if asked.paper_sizes {
             enlarge(&mut recipe, page)?;
         }
-        put_on(&mut recipe, &asked.devices);
+        put_profiles(&mut recipe, &asked.profiles);
+        put_beside(&mut recipe, "--backend", &asked.backends);
+        put_beside(&mut recipe, "--device", &asked.devices);
         Ok(recipe)
     };
     let word = name.display().to_string();

@@ -43,18 +43,29 @@ impl Spread {
     }
 }
 
-/// What a run took; `None` if the question does not arise because no solver was asked.
+/// What a run took; `None` if the question does not arise because no solver was asked, if nothing was counted, or if
+/// the device that was asked for did not compute.
+///
+/// What pruning left open is known also of a run whose solver gave no answer.
 pub fn measured(row: &Row, measure: Measure) -> Option<f64> {
-    if row.outcome != RowOutcome::Answered {
-        return Some(f64::INFINITY);
+    let (stats, solver) = (&row.stats, row.stats.solver.as_ref());
+    let is_answered = row.outcome == RowOutcome::Answered;
+    if row.lacks_device() {
+        return None;
     }
     match measure {
-        Measure::Seconds | Measure::Both => Some(row.stats.seconds),
-        Measure::Cpu => Some(row.stats.cpu_seconds.unwrap_or(row.stats.seconds)),
-        Measure::Solver => {
-            let solver = row.stats.solver.as_ref()?;
-            Some(solver.encode_seconds + solver.solve_seconds)
+        Measure::Constraints => {
+            let is_pruned = is_answered || !stats.rounds.is_empty();
+            is_pruned.then_some(stats.open_constraints as f64)
         }
+        Measure::Work => {
+            let work = solver.map_or(0, |it| it.conflicts + it.decisions);
+            is_answered.then_some(work as f64)
+        }
+        _ if !is_answered => Some(f64::INFINITY),
+        Measure::Seconds | Measure::Both => Some(stats.seconds),
+        Measure::Cpu => Some(stats.cpu_seconds.unwrap_or(stats.seconds)),
+        Measure::Solver => solver.map(|it| it.encode_seconds + it.solve_seconds),
     }
 }
 

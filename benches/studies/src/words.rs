@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::caveats::{caption, caveats};
-use crate::claims::{apart, judge, seconds};
+use crate::claims::{apart, judge};
 use crate::design::{Cell, Study};
 use crate::problems::StudyProblem;
 use crate::recipe::{FigureKind, Measure};
@@ -59,8 +59,8 @@ pub fn ending(
                     _ => {}
                 }
                 let limit = study.timeout.as_secs_f64();
-                let median = |measure| match spread(rows, measure) {
-                    Some(spread) => seconds(spread.median, limit),
+                let median = |measure: Measure| match spread(rows, measure) {
+                    Some(spread) => measure.within(spread.median, limit),
                     None => "–".to_owned(),
                 };
                 match measure {
@@ -94,7 +94,7 @@ pub fn ending(
                 judged.words
             );
         }
-        for words in not_compared {
+        for words in not_compared.into_iter().chain(shown.needs_more()) {
             let _ = writeln!(out, "  {}", printable(&words));
         }
         out.push('\n');

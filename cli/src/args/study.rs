@@ -35,7 +35,7 @@ pub struct StudyArgs {
     /// How large a check's process may become (such as 500M or 4G); what is free unless given.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
-    /// Which time the figures show; the study's own choice unless given.
+    /// What the figures show; the study's own choice unless given.
     #[arg(long, value_name = "WHICH")]
     pub measure: Option<MeasureArg>,
     /// Give a parameter of the study another value.
@@ -63,6 +63,8 @@ impl StudyArgs {
                 MeasureArg::Cpu => Measure::Cpu,
                 MeasureArg::Both => Measure::Both,
                 MeasureArg::Solver => Measure::Solver,
+                MeasureArg::Constraints => Measure::Constraints,
+                MeasureArg::Work => Measure::Work,
             }),
             jobs: usize::from(self.cells.jobs),
             set: self.set.clone(),
@@ -73,7 +75,7 @@ impl StudyArgs {
     }
 }
 
-/// Which time is compared.
+/// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MeasureArg {
     /// The whole check, by the clock.
@@ -84,6 +86,10 @@ pub enum MeasureArg {
     Both,
     /// Encoding and solving only.
     Solver,
+    /// Constraints that pruning left open.
+    Constraints,
+    /// Conflicts and decisions of the solver.
+    Work,
 }
 
 /// `kingsnake bench`.
@@ -180,9 +186,12 @@ pub struct AblateArgs {
     /// Run every check on this device; on each of several, side by side (such as cpu,gpu).
     #[arg(long, value_name = "WHERE,…", value_delimiter = ',')]
     pub device: Vec<DeviceChoice>,
-    /// The same as `--set profile=NAME`.
-    #[arg(long, value_name = "NAME")]
-    pub profile: Option<String>,
+    /// Decide with this back end; with each of several, side by side (such as cadical/propagator,z3/order).
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = BackendParser)]
+    pub backend: Vec<String>,
+    /// Check with this set of techniques; with each of several, side by side (such as cobra,king-cobra,kingsnake).
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub profile: Vec<String>,
     /// The same as `--set txns=N`.
     #[arg(long, value_name = "N")]
     pub txns: Option<u32>,

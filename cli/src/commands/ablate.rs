@@ -13,7 +13,6 @@ use crate::voice::Voice;
 pub fn run(args: &AblateArgs, voice: Voice) -> Result<u8> {
     let mut request = args.study.request();
     for (name, value) in [
-        ("profile", args.profile.clone()),
         ("txns", args.txns.map(|n| n.to_string())),
         ("keys", args.keys.map(|n| n.to_string())),
     ] {
@@ -25,6 +24,8 @@ pub fn run(args: &AblateArgs, voice: Voice) -> Result<u8> {
         figures: args.figure.clone(),
         paper_sizes: args.paper_sizes,
         devices: args.device.iter().map(ToString::to_string).collect(),
+        backends: args.backend.clone(),
+        profiles: args.profile.clone(),
         request,
     };
     let stop = interrupt::listen().context("cannot listen to signals")?;

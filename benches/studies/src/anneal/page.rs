@@ -10,6 +10,7 @@ use super::{Course, Subject, name, speeds};
 use crate::error::Result;
 use crate::figure::files::FigureFiles;
 use crate::figure::{Courses, FigureLabels};
+use crate::recipe::Measure;
 use crate::report::put_page;
 
 /// Writes figures and the page, and says where the page is.
@@ -99,6 +100,7 @@ fn over_time(
         title: &format!("{title}, {}", subject.name),
         y,
         x: "seconds since the start",
+        measure: Measure::Seconds,
     };
     let all = courses(subject, points);
     Courses { labels, all }.draw()

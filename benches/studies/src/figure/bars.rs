@@ -1,4 +1,4 @@
-//! Grouped bars over a logarithmic time axis; a bar without an answer is hatched up to the limit and says so.
+//! Grouped bars over a logarithmic axis; a bar without an answer is hatched up to the limit and says so.
 
 use super::FigureLabels;
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, Swatch, boxes, look, width};
@@ -53,14 +53,11 @@ impl Bars<'_> {
         }
         let scale = LogScale::over(shown, bottom, canvas.top + headroom);
         let note = if spreads {
-            format!(
-                "{} (logarithmic): median, shortest and longest",
-                self.labels.y
-            )
+            format!("{} (logarithmic): median, least and most", self.labels.y)
         } else {
             format!("{} (logarithmic)", self.labels.y)
         };
-        canvas.time_axis(&scale, &note);
+        canvas.log_axis(&scale, &note, self.labels.measure);
         let columns = Columns::of(self.groups.len());
         for (group, name) in self.groups.iter().enumerate() {
             let middle = columns.middle(group);
@@ -144,7 +141,7 @@ impl Bars<'_> {
 
     fn label(&self, spread: &Spread) -> String {
         if spread.is_answered() {
-            time(spread.median)
+            self.labels.measure.number(spread.median)
         } else {
             lacking(spread, self.limit)
         }

@@ -40,7 +40,7 @@ impl Cactus<'_> {
             .flat_map(|(_, times)| times.iter().copied());
         let scale = LogScale::over(shown.chain([self.limit]), bottom, canvas.top + 8.0);
         let label = format!("{} (logarithmic)", self.labels.y);
-        canvas.time_axis(&scale, &label);
+        canvas.log_axis(&scale, &label, self.labels.measure);
         let n = self.n_instances.max(1) as f64;
         let across = Linear::over([0.0, n], LEFT, RIGHT - 12.0);
         canvas.limit_line(LEFT, RIGHT, scale.place(self.limit));

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use super::FigureLabels;
 use super::scale::{Linear, LogScale, time};
+use crate::recipe::Measure;
 use kingsnake_text::Escaped;
 
 /// The width of every figure.
@@ -131,10 +132,10 @@ impl Canvas {
         }
     }
 
-    /// The time axis with its grid: names at the left, its label above.
-    pub fn time_axis(&mut self, scale: &LogScale, label: &str) {
+    /// The axis with its grid: names at the left, its label above.
+    pub fn log_axis(&mut self, scale: &LogScale, label: &str, measure: Measure) {
         self.text(18.0, self.top - 10.0, 11.5, Anchor::Start, "soft", label);
-        for tick in scale.ticks(time) {
+        for tick in scale.ticks(|at| measure.number(at)) {
             self.grid_line(scale.place(tick.at), tick.name.as_deref());
         }
     }

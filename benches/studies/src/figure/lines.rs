@@ -70,14 +70,11 @@ impl Lines<'_> {
         }
         let scale = LogScale::over(shown, bottom, canvas.top + 8.0);
         let note = if all().any(|(_, _, spread)| spread.n > 1) {
-            format!(
-                "{} (logarithmic): median, shortest to longest",
-                self.labels.y
-            )
+            format!("{} (logarithmic): median, least to most", self.labels.y)
         } else {
             format!("{} (logarithmic)", self.labels.y)
         };
-        canvas.time_axis(&scale, &note);
+        canvas.log_axis(&scale, &note, self.labels.measure);
         let numbers = all().map(|(x, _, _)| *x);
         let across = if self.x_log {
             Across::Log(LogScale::within(numbers, LEFT + INSET, RIGHT - INSET))

@@ -1,4 +1,4 @@
-//! Figures of a study: grouped bars, lines and cactus plots over a logarithmic time axis, stacked bars and shares over a linear
+//! Figures of a study: grouped bars, lines and cactus plots over a logarithmic axis, stacked bars and shares over a linear
 //! one, as SVG.
 //!
 //! Colours are those of Okabe and Ito, which the colour-blind tell apart; marks and dashes repeat the distinction, so
@@ -22,6 +22,7 @@ pub use lines::{Lines, Series};
 pub use shares::{Share, Shares};
 pub use stack::Stack;
 
+use crate::recipe::Measure;
 use crate::row::RowOutcome;
 use crate::summary::Spread;
 
@@ -36,6 +37,8 @@ pub struct FigureLabels<'a> {
     pub y: &'a str,
     /// What runs along it.
     pub x: &'a str,
+    /// What its numbers are.
+    pub measure: Measure,
 }
 
 /// Why a mark has no time.

@@ -102,6 +102,7 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::Measure;
 
     #[test]
     fn shares_are_drawn_with_their_words_and_lie_within_the_picture() {
@@ -117,6 +118,7 @@ mod tests {
                 title: "Aborts",
                 y: "attempts that aborted",
                 x: "sessions",
+                measure: Measure::Seconds,
             },
             groups: vec!["4".to_owned(), "8".to_owned()],
             series: vec!["MT".to_owned(), "GT".to_owned()],

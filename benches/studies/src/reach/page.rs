@@ -11,6 +11,7 @@ use super::{Copying, ReachRow};
 use crate::figure::files::FigureFiles;
 use crate::figure::{FigureLabels, Lines, Series};
 use crate::ledger::put_whole;
+use crate::recipe::Measure;
 use crate::report::put_page;
 use crate::summary::Spread;
 use kingsnake_text::{count, grouped, lasting};
@@ -121,6 +122,7 @@ fn draw(id: &str, degree: u32, rows: &[&ReachRow]) -> String {
             title: &format!("Closure with {degree} edges a node"),
             y: "Time",
             x: "nodes",
+            measure: Measure::Seconds,
         },
         x_log: true,
         all: lines,

@@ -6,7 +6,7 @@ use crate::design::{Drawn, SettledExperiment, Study};
 use crate::figure::{Bars, Cactus, FigureLabels, Lines, Series, Share, Shares, Stack};
 use crate::phases::{self, PARTS};
 use crate::recipe::FigureKind;
-use crate::row::{Made, Row};
+use crate::row::{Made, Row, RowOutcome};
 use crate::settle::slug;
 use crate::summary::{Spread, middle, spread};
 
@@ -16,14 +16,20 @@ pub fn draw(
     shown: &SettledExperiment,
     points: &[Vec<&Row>],
 ) -> Vec<(String, String)> {
-    let Some(drawn) = &shown.figure else {
+    let mut rows = shown.grid.iter().flat_map(|&point| &points[point]);
+    let is_run = rows.any(|row| row.outcome != RowOutcome::Failed);
+    let Some(drawn) = shown.figure.as_ref().filter(|_| is_run) else {
         return Vec::new();
     };
     let artist = Artist {
         shown,
         drawn,
         points,
-        limit: study.timeout.as_secs_f64(),
+        limit: if drawn.figure.measure.is_count() {
+            f64::INFINITY
+        } else {
+            study.timeout.as_secs_f64()
+        },
     };
     match drawn.x {
         None => vec![(shown.name.clone(), artist.cactus())],
@@ -78,6 +84,7 @@ impl Artist<'_> {
                 title: &self.shown.title,
                 y: self.drawn.figure.measure.label(),
                 x: &format!("instances answered, of {n_instances}"),
+                measure: self.drawn.figure.measure,
             },
             n_instances,
             series: times,
@@ -125,6 +132,7 @@ impl Artist<'_> {
             title,
             y: figure.measure.label(),
             x: x_label,
+            measure: figure.measure,
         };
         let n_along = self.shown.axes[x].values.len();
         match figure.kind {

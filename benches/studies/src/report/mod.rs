@@ -19,7 +19,7 @@ use crate::figure::files::FigureFiles;
 use crate::ledger::put_whole;
 use crate::problems::StudyProblem;
 use crate::recipe::Measure;
-use crate::row::Row;
+use crate::row::{Row, RowOutcome};
 use crate::summary::{by_point, spread};
 use kingsnake_text::{Frame, count, page as whole};
 use maud::{Markup, PreEscaped, html};
@@ -122,9 +122,13 @@ fn head(
     problems: &[StudyProblem],
     n_left_out: usize,
 ) -> Markup {
+    let cells = count(study.cells.len(), "cell");
+    let is_failed = |it: &&(Cell, Row)| it.1.outcome == RowOutcome::Failed;
+    let n_failed = rows.iter().filter(is_failed).count();
     let done = if rows.len() + n_left_out < study.cells.len() {
-        let cells = count(study.cells.len(), "cell");
         format!("? {} of {cells} done", rows.len())
+    } else if n_failed > 0 {
+        format!("✗ {n_failed} of {cells} failed")
     } else {
         format!("✓ {}", count(rows.len(), "cell"))
     };
@@ -150,7 +154,7 @@ fn head(
     }
 }
 
-/// Which time an experiment compares.
+/// What an experiment compares.
 fn measure(experiment: &SettledExperiment) -> Measure {
     let drawn = experiment.figure.as_ref();
     drawn.map_or(Measure::Seconds, |drawn| drawn.figure.measure)

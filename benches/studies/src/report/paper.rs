@@ -40,6 +40,7 @@ pub fn section(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -
             }
         }
         @for words in &not_compared { p.soft { (words) } }
+        @if let Some(words) = shown.needs_more() { p.soft { (words) } }
     }
 }
 

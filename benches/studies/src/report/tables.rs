@@ -1,7 +1,7 @@
 //! The tables of an experiment.
 
 use super::matrix::{Matrix, across, line_name, lines};
-use crate::claims::{seconds, short};
+use crate::claims::short;
 use crate::design::{SettledExperiment, Study};
 use crate::figure::scale::time;
 use crate::phases::{self, PARTS};
@@ -168,7 +168,7 @@ fn medians(
             answered[at].0 += usize::from(spread.is_answered());
             answered[at].1 += 1;
             ratios[at].extend(ratio);
-            cells.push(median_cell(spread, ratio, limit));
+            cells.push(median_cell(spread, ratio, measure, limit));
         }
         matrix.line(name, cells);
     }
@@ -196,19 +196,20 @@ fn mean(ratios: &[f64]) -> String {
     format!("× {}", short((sum / ratios.len() as f64).exp()))
 }
 
-fn median_cell(spread: &Spread, ratio: Option<f64>, limit: f64) -> Markup {
+fn median_cell(spread: &Spread, ratio: Option<f64>, measure: Measure, limit: f64) -> Markup {
+    let within = |number| measure.within(number, limit);
     let (low, high) = spread.interval;
     let lacks = match spread.lacks {
         _ if spread.is_answered() => None,
         Some(outcome) if outcome != RowOutcome::Time => Some(outcome.word().to_owned()),
-        _ => Some(seconds(f64::INFINITY, limit)),
+        _ => Some(within(f64::INFINITY)),
     };
     html! {
-        @if let Some(lacks) = lacks { b.lacks { (lacks) } } @else { (time(spread.median)) }
+        @if let Some(lacks) = lacks { b.lacks { (lacks) } } @else { (within(spread.median)) }
         @if let Some(ratio) = ratio { br; small { "× " (short(ratio)) } }
         @if spread.n > 1 && spread.is_answered() {
-            br; small { "[" (seconds(low, limit)) " – " (seconds(high, limit)) "]" }
-            br; small { (time(spread.low)) " – " (seconds(spread.high, limit)) }
+            br; small { "[" (within(low)) " – " (within(high)) "]" }
+            br; small { (within(spread.low)) " – " (within(spread.high)) }
         }
     }
 }
