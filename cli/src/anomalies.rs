@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
-use kingsnake_history::adya::{PlLevel, PlVerdict};
+use kingsnake_history::adya::PlLevel;
 use kingsnake_refute::{every_cycle, widest_spec};
 use kingsnake_solver::auto::{Asked, levels};
 use kingsnake_solver::budget::{Budget, StopReason};
@@ -226,7 +226,7 @@ impl Found {
                         "adya": told.name.adya,
                         "transactions": txns,
                         "lines": lines,
-                        "counterexample": crate::json::counterexample_view(history, &class.example),
+                        "counterexample": kingsnake_evidence::counterexample_view(history, &class.example),
                     },
                 })
             })
@@ -259,11 +259,11 @@ pub fn shown(history: &History, budget: &Budget) -> Names {
     let levels = [PlLevel::Pl1, PlLevel::Pl2, PlLevel::Pl2Plus, PlLevel::Pl299];
     let mut names = Names::new();
     for level in levels {
-        let Ok(report) = kingsnake_adya::check(history, level, budget) else {
+        let Ok((verdict, _)) = kingsnake_adya::check(history, level, budget) else {
             break;
         };
         let model = lattice::model(&level.name().to_uppercase());
-        if let (PlVerdict::Holds(_), Some(model)) = (report.verdict, model) {
+        if let (Some(true), Some(model)) = (verdict.holds(), model) {
             names.extend(lattice::implied_models(model.name));
         }
     }

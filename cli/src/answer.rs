@@ -15,6 +15,7 @@ use kingsnake_solver::verdict::{Counterexample, Verdict};
 use crate::anomalies::{Expected, Found, broken_by};
 use crate::ordered::Ordered;
 use crate::plan::Plan;
+use crate::recorded::OtherOrder;
 use crate::telling::Telling;
 use crate::voice::count;
 
@@ -36,6 +37,8 @@ pub struct Answer {
     pub telling: Option<Telling>,
     /// The order and how tight it is, if the level is satisfied and that was asked for.
     pub ordered: Option<Ordered>,
+    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
+    pub other_order: Option<OtherOrder>,
     /// What in the log may have been taken for this answer by mistake.
     pub hints: Vec<String>,
     /// Every class of anomaly, if that was asked for.
@@ -55,11 +58,7 @@ pub struct Answer {
 impl Answer {
     /// The verdict in one word.
     pub fn word(&self) -> &'static str {
-        match self.verdict {
-            Verdict::Satisfied(_) => "satisfied",
-            Verdict::Violated(_) => "violated",
-            Verdict::Unknown(_) => "unknown",
-        }
+        self.verdict.word()
     }
 
     /// What was expected and is not so.
@@ -69,7 +68,7 @@ impl Answer {
             spec: self.plan.spec,
         };
         let violated = match &self.verdict {
-            Verdict::Violated(_) => broken_by(asked),
+            Verdict::Violated(_) if !self.plan.promise.is_recorded() => broken_by(asked),
             _ => Names::new(),
         };
         let found = self.found.as_ref();
@@ -159,6 +158,11 @@ impl Answer {
             Decider::Search => {
                 "values are written more than once, so a search over orders decided".to_owned()
             }
+            Decider::Certificate => {
+                "the recorded versions and snapshots decided; nothing was searched".to_owned()
+            }
+            Decider::Replay => "the expected order was replayed; nothing was searched".to_owned(),
+            Decider::Implied(level) => format!("the answer at {level} implies this one"),
             Decider::Nobody => "nobody decided".to_owned(),
         }
     }

@@ -12,7 +12,6 @@ use kingsnake_solver::model::{GivenEdge, History, KeyAssumption, Status, TxnId};
 use rustc_hash::FxHashMap;
 
 use crate::args::{AssumeArgs, CheckArgs, KeysArg, LevelArg, UnwrittenArg, ValuesArg};
-use crate::commands::white_box;
 use crate::plan::quoted_path;
 
 /// Complains about assumptions where nothing is searched that they could order, and about files that such a question does not fill.
@@ -20,18 +19,12 @@ pub fn expect_usable(args: &CheckArgs) -> Result<()> {
     if args.assume.is_asked() {
         expect_searched(args)?;
     }
-    let writes_anomalies = args.files.edn.is_some() || args.files.directory.is_some();
-    if white_box::is_asked(args) && writes_anomalies {
-        bail!(
-            "--edn and --directory are about all anomalies of a history; use them with --level auto or a level that is searched"
-        );
-    }
     Ok(())
 }
 
 fn expect_searched(args: &CheckArgs) -> Result<()> {
     let is_linearizable = args.level.level == Some(LevelArg::One(Level::Linearizable));
-    if white_box::is_asked(args) || is_linearizable {
+    if args.is_recorded() || is_linearizable {
         bail!(
             "--assume, --transaction-order, --edges and --unwritten are for levels at which orders are searched; pl-* levels, \
              --certificate-from, --along and linearizable take none"

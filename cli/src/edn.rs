@@ -66,6 +66,7 @@ impl Writer<'_> {
             Counterexample::Cyclic(Proof::Cycle(steps)) => self.cycle(class, steps),
             Counterexample::Cyclic(_)
             | Counterexample::Stuck(_)
+            | Counterexample::Recorded(_)
             | Counterexample::EitherWay { .. } => format!("{{:type :{class}}}"),
         }
     }

@@ -7,13 +7,14 @@ use clap::ArgMatches;
 use kingsnake_datasets::{Place, ReadError};
 use serde_json::{Value, json};
 
+use crate::json::SCHEMA;
 use crate::limits::is_stdio;
 use crate::output::put;
 
 /// The document of an error in these words.
 pub fn document(words: &str) -> Value {
     json!({
-        "schema": 1, "kingsnake": env!("CARGO_PKG_VERSION"), "verdict": "error", "exit_status": 2,
+        "schema": SCHEMA, "kingsnake": env!("CARGO_PKG_VERSION"), "verdict": "error", "exit_status": 2,
         "error": {"message": words},
     })
 }

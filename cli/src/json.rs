@@ -1,27 +1,30 @@
 //! The answer as one JSON document. The field names are a promise: docs/json.md describes them, and a test holds them to it.
 
+use std::path::Path;
+
+use kingsnake_datasets::Parsed;
 use kingsnake_encodings::proof::instance_path;
+use kingsnake_evidence::{LevelView, counterexample_view, level_view};
 use kingsnake_solver::budget::StopReason;
-use kingsnake_solver::level::Spec;
+use kingsnake_solver::promise::Promise;
 use kingsnake_solver::verdict::Verdict;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::ordered::Ordered;
-use crate::plan::Plan;
+use crate::recorded::OtherOrder;
 
-mod evidence;
 mod stats;
+mod txns;
 
-pub use evidence::counterexample_view;
 pub use stats::{rounds, solver};
 
-use evidence::{TxnView, position, txn_view};
 use stats::{StatsView, stats};
+use txns::{TxnView, position, txn_view};
 
 /// The document's version. It grows when a field changes its meaning or goes.
-const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The whole document.
 #[derive(Debug, Serialize)]
@@ -34,63 +37,45 @@ pub struct Document {
     history: Option<HistoryView>,
     decider: &'static str,
     how: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<ReasonView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     anomaly: Option<AnomalyView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     story: Option<StoryView>,
     /// Of a satisfied history, where it was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tightness: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
     /// With `--all`: every class of anomaly, and what they rule out.
     #[serde(flatten)]
     all: Map<String, Value>,
+    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
+    other_order: Option<&'static str>,
     /// How many transactions had committed when the last of those involved did.
-    #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<usize>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     transactions: Vec<TxnView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<ProofView>,
     stats: StatsView,
     plan: Map<String, Value>,
     command: String,
 }
 
+/// See docs/json.md.
 #[derive(Debug, Serialize)]
-struct LevelView {
-    name: &'static str,
-    model: &'static str,
-    session_order: bool,
-    real_time: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    snapshots: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    times: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clock_drift_ms: Option<f64>,
-    words: String,
-}
-
-#[derive(Debug, Serialize)]
-struct HistoryView {
+pub struct HistoryView {
     path: String,
     format: &'static str,
     bytes: u64,
     transactions: usize,
     sessions: usize,
     operations: usize,
+    predicates: usize,
     keys: usize,
     has_times: bool,
     version_orders: usize,
     warnings: Vec<String>,
 }
 
+/// See docs/json.md.
 #[derive(Debug, Serialize)]
-struct ReasonView {
+pub struct ReasonView {
     kind: &'static str,
     words: String,
 }
@@ -110,7 +95,6 @@ struct StoryView {
     causes: &'static [&'static str],
     lines: Vec<LineView>,
     /// What was done to the database meanwhile.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     meanwhile: Vec<String>,
 }
 
@@ -128,6 +112,21 @@ struct ProofView {
     steps: usize,
 }
 
+/// The fields of all anomalies, where they were not looked for.
+pub fn no_anomalies() -> Map<String, Value> {
+    let names = [
+        "anomalies",
+        "anomaly_types",
+        "anomalies_complete",
+        "not",
+        "also_not",
+    ];
+    names
+        .map(|name| (name.to_owned(), Value::Null))
+        .into_iter()
+        .collect()
+}
+
 /// The document of an answer.
 pub fn document(answer: &Answer) -> Document {
     let history = answer.history();
@@ -143,15 +142,18 @@ pub fn document(answer: &Answer) -> Document {
         kingsnake: env!("CARGO_PKG_VERSION"),
         verdict: answer.word(),
         exit_status: answer.status(),
-        level: level(&answer.plan),
-        history: history_view(answer),
+        level: level_view(
+            &answer.plan.promise,
+            match answer.plan.promise {
+                Promise::Along(_) => Promise::ALONG,
+                _ => answer.plan.level.name(),
+            },
+        ),
+        history: (answer.parsed.as_ref()).map(|it| history_view(it, &answer.plan.history)),
         decider: answer.decider.name(),
         how: answer.how(),
         reason: match &answer.verdict {
-            Verdict::Unknown(reason) => Some(ReasonView {
-                kind: reason_kind(reason),
-                words: reason.to_string(),
-            }),
+            Verdict::Unknown(reason) => Some(reason_view(reason)),
             _ => None,
         },
         anomaly: telling.map(|telling| AnomalyView {
@@ -179,8 +181,9 @@ pub fn document(answer: &Answer) -> Document {
         counterexample,
         all: match (&answer.found, history) {
             (Some(found), Some(history)) => found.view(history),
-            _ => Map::new(),
+            _ => no_anomalies(),
         },
+        other_order: answer.other_order.map(OtherOrder::word),
         position: match (telling, history) {
             (Some(telling), Some(history)) => position(history, &telling.story.txns),
             _ => None,
@@ -211,39 +214,30 @@ pub fn document(answer: &Answer) -> Document {
     }
 }
 
-fn level(plan: &Plan) -> LevelView {
-    let Spec {
-        model,
-        session_order,
-        real_time,
-    } = plan.spec;
-    LevelView {
-        name: plan.level.name(),
-        model: model.name(),
-        session_order,
-        real_time: real_time.is_some(),
-        snapshots: real_time.map(|it| it.snapshots.name()),
-        times: real_time.map(|it| it.times.name()),
-        clock_drift_ms: real_time.map(|it| it.drift as f64 / 1e6),
-        words: plan.promise(),
-    }
-}
-
-fn history_view(answer: &Answer) -> Option<HistoryView> {
-    let parsed = answer.parsed.as_ref()?;
+/// What was read.
+pub fn history_view(parsed: &Parsed, path: &Path) -> HistoryView {
     let history = &parsed.history;
-    Some(HistoryView {
-        path: answer.plan.history.display().to_string(),
+    HistoryView {
+        path: path.display().to_string(),
         format: parsed.format.name(),
         bytes: parsed.bytes,
         transactions: history.n_txns(),
         sessions: history.n_sessions(),
         operations: history.n_ops(),
+        predicates: history.n_predicates(),
         keys: history.n_keys(),
         has_times: history.has_times(),
         version_orders: history.version_orders().len(),
         warnings: parsed.warnings.clone(),
-    })
+    }
+}
+
+/// Why there is no answer.
+pub fn reason_view(reason: &StopReason) -> ReasonView {
+    ReasonView {
+        kind: reason_kind(reason),
+        words: reason.to_string(),
+    }
 }
 
 /// One word for why there is no answer.

@@ -6,11 +6,9 @@ mod anomalies;
 mod answer;
 mod args;
 mod assumptions;
-mod certificate;
 mod collecting;
 mod commands;
 mod components;
-mod counterexample;
 mod directory;
 mod edn;
 mod failure;
@@ -32,6 +30,8 @@ mod processor;
 mod profile;
 mod progress;
 mod question;
+mod recorded;
+mod refused;
 mod remarks;
 mod ruled_out;
 mod study_bar;
@@ -104,9 +104,6 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         Command::Explain(mut args) => {
             args.check.history = args.history;
             args.check.explains = true;
-            if args.check.level.level == Some(LevelArg::Auto) {
-                plan::one_level(&args.check.level)?;
-            }
             check(&args.check, voice, start, words::long)
         }
         Command::Verify(args) => limits::command(&args.bounds.clone(), start, move |budget| {
@@ -165,7 +162,6 @@ fn check(
     assumptions::expect_usable(args)?;
     match args.level.level {
         Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
-        _ if commands::white_box::is_asked(args) => commands::white_box::run(args, voice, start),
         _ => commands::check::run(args, voice, start, words),
     }
 }

@@ -7,6 +7,7 @@ use kingsnake_solver::check::Techniques;
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::progress::Silent;
+use kingsnake_solver::promise::Promise;
 use kingsnake_solver::prune::Outcome;
 use kingsnake_solver::tight::{Tightness, tightness};
 use kingsnake_solver::verdict::{Certificate, Moment, Point};
@@ -35,9 +36,12 @@ pub struct Ordered {
 }
 
 /// Tells the order, and computes how tight it is.
-pub fn ordered(history: &History, spec: Spec, certificate: &Certificate) -> Ordered {
+pub fn ordered(history: &History, promise: &Promise, certificate: &Certificate) -> Ordered {
     let told = &certificate.order[..certificate.order.len().min(LISTED)];
-    let tight = judge(history, spec, certificate);
+    let tight = match promise {
+        Promise::Level(spec) => judge(history, *spec, certificate),
+        _ => None,
+    };
     let swaps = tight.iter().flat_map(|it| it.swaps.iter().take(MOST_SWAPS));
     let mut txns: Vec<TxnId> = told.iter().map(|point| point.txn).collect();
     txns.extend(swaps.clone().flat_map(|&(a, b)| [a, b]));
@@ -115,7 +119,7 @@ impl Ordered {
     fn judgement(&self) -> Vec<String> {
         let Some(tight) = &self.tight else {
             return vec![
-                "How much of it is forced is not computed where reads have several possible writers or conditions over rows."
+                "How much of it is forced is computed only where an order of transactions is searched, each read has one possible writer, and no condition over rows counts."
                     .to_owned(),
             ];
         };

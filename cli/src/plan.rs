@@ -10,13 +10,16 @@ use clap::Parser as _;
 use kingsnake_datasets::Format;
 use kingsnake_encodings::{CoolerSource, PropagatorOptions};
 use kingsnake_gpu::{DeviceChoice, GpuCooler};
+use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, Spec};
+use kingsnake_solver::promise::Promise;
 use kingsnake_workloads::JepsenWorkload;
 
 use self::level::milliseconds;
-pub use self::level::{clocked, isolation_map, one_level, promise, questioned_level, spec};
+use self::level::{checked_level, checked_spec, promised};
+pub use self::level::{clocked, isolation_map, questioned_level, spec};
 use crate::args::{AssumeArgs, CheckArgs, Command, FailedCasArg, LimitArgs, Profile, Typed};
 use crate::assumptions;
 use crate::isolation::IsolationMap;
@@ -44,6 +47,12 @@ pub struct Plan {
     pub level: Level,
     /// The level's ingredients.
     pub spec: Spec,
+    /// What is promised.
+    pub promise: Promise,
+    /// The expected order, as typed.
+    pub along: Option<String>,
+    /// Whether the version order and the snapshots of the history are the certificate.
+    pub is_certified: bool,
     /// What recorded isolation levels stand for, where they count.
     pub isolation_map: Option<IsolationMap>,
     /// Whether a refused compare-and-set says that the key held something else.
@@ -88,13 +97,14 @@ impl Plan {
             (None, Some(JepsenWorkload::ListAppend | JepsenWorkload::RwRegister)) => {
                 Level::StrictSer
             }
-            _ => one_level(&args.level)?,
+            _ => checked_level(args)?,
         };
         Plan::at(level, args)
     }
 
     /// Settles what was typed, at this level.
     pub fn at(level: Level, args: &CheckArgs) -> Result<Self> {
+        let spec = checked_spec(level, args)?;
         Ok(Plan {
             history: args.history.clone(),
             format: args.read.format,
@@ -104,7 +114,10 @@ impl Plan {
             version_order_share: args.version_order_share,
             assume: args.assume.clone(),
             level,
-            spec: spec(level, &args.level)?,
+            spec,
+            promise: promised(level, spec, args),
+            along: args.along.clone(),
+            is_certified: args.certificate_from.is_some(),
             isolation_map: isolation_map(level, &args.level)?,
             refusals_count: args.level.failed_cas == Some(FailedCasArg::Differs),
             profile: args.techniques.profile,
@@ -119,9 +132,14 @@ impl Plan {
         })
     }
 
-    /// What is promised, in words.
-    pub fn promise(&self) -> String {
-        promise(self.level, self.spec)
+    /// The plan with another level in place of one of Adya's whose version order is not complete: what is left open is searched.
+    pub fn searching(mut self) -> Plan {
+        self.level = match self.level {
+            Level::Pl(PlLevel::PlSi) => Level::Si,
+            _ => Level::Ser,
+        };
+        self.promise = Promise::Level(self.spec);
+        self
     }
 
     /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.
@@ -169,6 +187,11 @@ impl Plan {
                     .real_time
                     .map_or("none", |it| it.times.name())
                     .to_owned(),
+            ),
+            ("along", self.along.clone().unwrap_or("none".to_owned())),
+            (
+                "certificate-from",
+                if self.is_certified { "history" } else { "none" }.to_owned(),
             ),
             (
                 "failed-cas",
@@ -291,6 +314,12 @@ impl Plan {
         }
         if self.refusals_count {
             words.push("--failed-cas differs".to_owned());
+        }
+        if let Some(along) = &self.along {
+            words.push(format!("--along {}", quoted(along)));
+        }
+        if self.is_certified {
+            words.push("--certificate-from history".to_owned());
         }
         if let Some(real_time) = self.spec.real_time {
             words.push(format!("--clock-drift {}", milliseconds(real_time.drift)));

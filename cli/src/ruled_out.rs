@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use kingsnake_encodings::BackendOptions;
-use kingsnake_solver::auto::{Asked, auto};
+use kingsnake_solver::auto::{Asked, auto, holds};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Engines;
 use kingsnake_solver::lattice::Names;
@@ -39,21 +39,25 @@ pub fn broken_models(
     let mut asked = Expected::parse(&args.all.expect, &args.all.anomalies)?.levels();
     let mut broken = RuledOut::default();
     match verdict {
-        Verdict::Violated(_) => {
+        Verdict::Violated(_) if !plan.promise.is_recorded() => {
             broken.models.extend(broken_by(checked));
             broken.levels.push(checked.level);
         }
-        Verdict::Satisfied(_) => {
+        Verdict::Satisfied(_) if !plan.promise.is_recorded() => {
             let holds = implied_by(plan.level);
             asked.retain(|it| !implied_by(it.level).is_subset(&holds));
         }
-        Verdict::Unknown(_) => {}
+        _ => {}
     }
     asked.retain(|it| {
         let models = broken_by(*it);
         *it != checked && (models.is_empty() || !models.is_subset(&broken.models))
     });
-    if asked.is_empty() || plan.isolation_map.is_some() || plan.level == Level::Linearizable {
+    if asked.is_empty()
+        || plan.isolation_map.is_some()
+        || plan.level == Level::Linearizable
+        || plan.promise.is_recorded()
+    {
         return Ok(broken);
     }
     for it in asked.iter_mut().filter(|it| it.spec.real_time.is_some()) {
@@ -79,7 +83,7 @@ pub fn broken_models(
         &mut Silent,
     )?;
     let violated = asked.iter().zip(&answers);
-    let violated = violated.filter(|(_, answer)| answer.holds() == Some(false));
+    let violated = violated.filter(|(_, answer)| holds(answer.as_ref()) == Some(false));
     for (it, _) in violated {
         broken.models.extend(broken_by(*it));
         broken.levels.push(it.level);

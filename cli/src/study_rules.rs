@@ -3,6 +3,7 @@
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 use kingsnake_encodings::BackendOptions;
+use kingsnake_solver::level::Level;
 use kingsnake_studies::{RuleRefusal, Rules};
 
 use crate::args::{Command, LevelArg, Typed};
@@ -20,7 +21,7 @@ impl Rules for CommandLine {
         // These are not searched, so there is no plan and no back end that could refuse.
         if matches!(
             args.check.level.level,
-            Some(LevelArg::Pl(_) | LevelArg::Auto)
+            Some(LevelArg::One(Level::Pl(_)) | LevelArg::Auto)
         ) {
             return Ok(None);
         }

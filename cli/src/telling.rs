@@ -1,10 +1,10 @@
 //! What happened, in the words of `kingsnake-tell`. Words, page and pictures all take their names from its labels.
 
 use kingsnake_solver::certify::Meaning;
-use kingsnake_solver::level::Spec;
-use kingsnake_solver::model::{History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_solver::promise::Promise;
 use kingsnake_solver::verdict::Counterexample;
-use kingsnake_tell::{AnomalyName, LINEARIZABLE, Labels, Story, story_by};
+use kingsnake_tell::{AnomalyName, Labels, Story, recorded_keys, story_of};
 
 /// A violation, told.
 #[derive(Clone, Debug)]
@@ -17,56 +17,13 @@ pub struct Telling {
     pub keys: Vec<KeyId>,
 }
 
-/// Tells a counterexample to linearizability: with the times, which the other levels' stories need less.
-pub fn tell_linearizable(
-    meaning: &Meaning<'_>,
-    spec: Spec,
-    promise: &str,
-    counterexample: &Counterexample,
-) -> Telling {
-    let mut telling = tell(meaning, spec, counterexample);
-    let history = meaning.history();
-    let story = &mut telling.story;
-    story.headline = story.headline.replace(&spec.to_string(), promise);
-    LINEARIZABLE.clone_into(&mut story.definition);
-    let begins = story.txns.iter().map(|&txn| history.interval(txn).begin);
-    let origin = begins.filter(|&it| it > i64::MIN).min().unwrap_or(0);
-    for (&txn, words) in story.txns.iter().zip(&mut story.operations) {
-        let interval = history.interval(txn);
-        let is_open = interval.commit == i64::MAX || history.status(txn) == Status::Unknown;
-        let end = if is_open {
-            "an unknown end".to_owned()
-        } else {
-            since(interval.commit, origin)
-        };
-        let begin = if interval.begin == i64::MIN {
-            "an unknown start".to_owned()
-        } else {
-            since(interval.begin, origin)
-        };
-        words.push_str(&format!(" (from {begin} to {end})"));
-    }
-    telling
-}
-
-/// A time after the first of a story, with its unit.
-fn since(time: i64, origin: i64) -> String {
-    let nanoseconds = i128::from(time) - i128::from(origin);
-    let number = nanoseconds as f64;
-    match nanoseconds.unsigned_abs() {
-        0..10_000 => format!("{nanoseconds} ns"),
-        10_000..10_000_000 => format!("{:.3} ms", number / 1e6),
-        _ => format!("{:.6} s", number / 1e9),
-    }
-}
-
-/// Tells a counterexample.
-pub fn tell(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Telling {
-    let story = story_by(meaning, spec, counterexample);
+/// Tells how a promise was broken.
+pub fn tell(meaning: &Meaning<'_>, promise: &Promise, counterexample: &Counterexample) -> Telling {
+    let story = story_of(meaning, promise, counterexample);
     Telling {
         name: story.name,
         story,
-        keys: keys(counterexample),
+        keys: keys(meaning.history(), counterexample),
     }
 }
 
@@ -134,7 +91,7 @@ pub fn full_op(history: &History, txn: TxnId, at: usize) -> String {
 }
 
 /// The keys that a counterexample is about.
-fn keys(counterexample: &Counterexample) -> Vec<KeyId> {
+fn keys(history: &History, counterexample: &Counterexample) -> Vec<KeyId> {
     let mut keys = Vec::new();
     for leaf in counterexample.leaves() {
         match leaf {
@@ -143,6 +100,7 @@ fn keys(counterexample: &Counterexample) -> Vec<KeyId> {
             }
             Counterexample::Cyclic(proof) => keys.extend(proof.keys()),
             Counterexample::Stuck(stuck) => keys.push(stuck.key),
+            Counterexample::Recorded(why) => keys.extend(recorded_keys(history, why)),
             Counterexample::EitherWay { .. } => {}
         }
     }

@@ -132,7 +132,7 @@ fn first_line(answer: &Answer, voice: Voice) -> String {
     };
     format!(
         "{painted}: {} ({})\n",
-        answer.plan.promise(),
+        answer.plan.promise,
         printable(&answer.subject())
     )
 }

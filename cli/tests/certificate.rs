@@ -5,26 +5,6 @@ mod run;
 use run::{Scratch, corpus, expect, generate};
 
 #[test]
-fn a_certificate_holds_for_its_history() {
-    let scratch = Scratch::new();
-    let history = generate(&scratch, "h.jsonl", &["--txns", "500", "--keys", "40"]);
-    for level in ["ser", "strong-session-ser", "si", "strong-session-si"] {
-        let order = scratch.path(level);
-        expect(
-            0,
-            &["check", &history, "--level", level, "--certificate", &order],
-        );
-        let said = expect(0, &["verify", &history, &order]);
-        assert!(
-            said.stdout.starts_with("certificate holds: "),
-            "{}",
-            said.stdout
-        );
-        assert_eq!(said.stderr, "");
-    }
-}
-
-#[test]
 fn two_transactions_swapped_are_noticed() {
     let scratch = Scratch::new();
     let history = generate(

@@ -121,7 +121,7 @@ fn a_counterexample_is_not_believed_at_a_level_that_allows_it() {
     expect(0, &["verify", &history, &path]);
     expect(1, &["verify", &history, &path, "--level", "si"]);
     let mut weaker = document.clone();
-    weaker["level"]["name"] = "si".into();
+    weaker["level"]["model"] = "si".into();
     assert_eq!(verify(&scratch, &history, &weaker).status, 1);
 }
 
@@ -133,7 +133,7 @@ fn documents_that_cannot_be_judged_are_errors_that_say_why() {
     let mut cases = Vec::new();
     let mut without = document.clone();
     without["counterexample"] = Value::Null;
-    cases.push((without, "kind"));
+    cases.push((without, "no counterexample"));
     let mut nobody = document.clone();
     let steps = first_steps(&mut nobody["counterexample"]).expect("it is a cycle");
     steps[0]["from"]["transaction"] = "nobody".into();
@@ -142,7 +142,7 @@ fn documents_that_cannot_be_judged_are_errors_that_say_why() {
     satisfied["verdict"] = "satisfied".into();
     cases.push((satisfied, "--certificate"));
     let mut chaos = document;
-    chaos["level"]["name"] = "chaos".into();
+    chaos["level"]["model"] = "chaos".into();
     cases.push((chaos, "chaos"));
     for (document, why) in cases {
         let said = verify(&scratch, &history, &document);

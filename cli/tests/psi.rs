@@ -110,21 +110,3 @@ fn what_has_no_meaning_there_is_refused_with_a_reason() {
     assert_eq!(said.status, 2);
     assert!(said.stderr.contains("psi"), "{}", said.stderr);
 }
-
-#[test]
-fn pictures_are_drawn() {
-    let path = file("violated/lost-update.jsonl");
-    let scratch = Scratch::new();
-    let files = ["psi.html", "psi.svg", "psi.dot"].map(|it| scratch.path(it));
-    let [report, svg, dot] = &files;
-    let said = run(&[
-        "check", &path, "--level", "psi", "-q", "--report", report, "--svg", svg, "--dot", dot,
-    ]);
-    assert_eq!(said.status, 1, "{}", said.stderr);
-    for written in &files {
-        assert!(
-            std::fs::metadata(written).is_ok_and(|it| it.len() > 100),
-            "{written}"
-        );
-    }
-}

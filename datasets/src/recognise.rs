@@ -201,10 +201,16 @@ pub(crate) fn may_be(input: Input<'_>, is_whole: bool) -> bool {
 /// Whether a file is a document that this program wrote about a history: its version is a text, that of a format a number.
 pub(crate) fn is_document(input: Input<'_>) -> bool {
     let mut rest = input.bytes.trim_ascii_start();
-    let words = ["{", "\"schema\"", ":", "1", ",", "\"kingsnake\"", ":", "\""];
+    let words = ["{", "\"schema\"", ":", "", ",", "\"kingsnake\"", ":", "\""];
     words
         .iter()
         .all(|word| match rest.strip_prefix(word.as_bytes()) {
+            // The version of the document.
+            Some(after) if word.is_empty() => {
+                let n_digits = after.iter().take_while(|it| it.is_ascii_digit()).count();
+                rest = after[n_digits..].trim_ascii_start();
+                n_digits > 0
+            }
             Some(after) => {
                 rest = after.trim_ascii_start();
                 true

@@ -44,6 +44,10 @@ class Verdict:
     def story(self) -> str | None:
         """What happened, in plain words, if the level is violated."""
 
+    @property
+    def evidence(self) -> str | None:
+        """The certificate or the counterexample as text, for `verify`; None if the answer is unknown."""
+
     def __bool__(self) -> bool: ...
 
 def check(
@@ -55,4 +59,10 @@ def check(
     """Checks a history, or the file or directory of that path, at a level.
 
     Raises OSError if there is no such file, and ValueError if the history or the level makes no sense.
+    """
+
+def verify(history: History | str | os.PathLike[str], evidence: str) -> bool:
+    """Checks a certificate or a counterexample against a history again, with nothing of what found it.
+
+    Raises ValueError if the text is neither.
     """

@@ -26,42 +26,6 @@ pub struct Asked {
     pub spec: Spec,
 }
 
-/// What is known of a level.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LevelAnswer {
-    /// It was checked.
-    Checked(Box<Report>),
-    /// Another level's answer implies this one, or its proof holds here as well.
-    Implied {
-        /// Which level's.
-        by: Level,
-        /// The verdict, checked again at this level.
-        verdict: Verdict,
-    },
-    /// It looks at the clock, and the history has no times.
-    NoTimes,
-}
-
-impl LevelAnswer {
-    /// The verdict, unless there is none.
-    pub fn verdict(&self) -> Option<&Verdict> {
-        match self {
-            LevelAnswer::Checked(report) => Some(&report.verdict),
-            LevelAnswer::Implied { verdict, .. } => Some(verdict),
-            LevelAnswer::NoTimes => None,
-        }
-    }
-
-    /// Whether the level holds, where that is known.
-    pub fn holds(&self) -> Option<bool> {
-        match self.verdict()? {
-            Verdict::Satisfied(_) => Some(true),
-            Verdict::Violated(_) => Some(false),
-            Verdict::Unknown(_) => None,
-        }
-    }
-}
-
 /// The levels by name. A level whose name speaks of sessions or of strength is asked with session order, every other one without it, the
 /// weak ones like serializability; all with it, or none, if so told.
 pub fn levels(session_order: Option<bool>) -> Vec<Asked> {
@@ -87,7 +51,8 @@ pub fn levels(session_order: Option<bool>) -> Vec<Asked> {
     all.into_iter().filter_map(spec).collect()
 }
 
-/// Answers for every level, in the order in which they are asked for.
+/// Answers for every level, in the order in which they are asked for; `None` where a level looks at the clock and the history has no
+/// times.
 pub fn auto(
     history: &History,
     asked: &[Asked],
@@ -95,27 +60,21 @@ pub fn auto(
     engines: &mut Engines<'_>,
     budget: &Budget,
     progress: &mut dyn Progress,
-) -> Result<Vec<LevelAnswer>, CheckError> {
+) -> Result<Vec<Option<Report>>, CheckError> {
     let mut shared = match phases::share(history, &mut Context::new(budget, progress)) {
         Ok(shared) => Some(shared),
         // Each level tries what may have taken effect.
         Err(Stop::Error(CheckError::Resolve(error))) if error.unsettled().is_some() => None,
         Err(Stop::Budget(reason)) => {
-            let stopped =
-                |it: &Asked| LevelAnswer::Checked(Box::new(stopped(it.spec, reason.clone())));
+            let stopped = |it: &Asked| Some(stopped(it.spec, reason.clone()));
             return Ok(asked.iter().map(stopped).collect());
         }
         Err(Stop::Error(error)) => return Err(error),
     };
-    let mut answers: Vec<Option<LevelAnswer>> = asked
-        .iter()
-        .map(|it| {
-            let lacks_times = it.spec.real_time.is_some() && !history.has_times();
-            lacks_times.then_some(LevelAnswer::NoTimes)
-        })
-        .collect();
+    let lacks_times = |it: &Asked| it.spec.real_time.is_some() && !history.has_times();
+    let mut answers: Vec<Option<Report>> = vec![None; asked.len()];
     for at in turns(asked) {
-        if answers[at].is_some() {
+        if answers[at].is_some() || lacks_times(&asked[at]) {
             continue;
         }
         let spec = asked[at].spec;
@@ -131,7 +90,7 @@ pub fn auto(
         );
         let report = report?;
         imply(history, asked, at, &report.verdict, &mut answers)?;
-        answers[at] = Some(LevelAnswer::Checked(Box::new(report)));
+        answers[at] = Some(report);
         let kind = |spec: Spec| (spec.model, spec.session_order);
         let mut open = asked.iter().zip(&answers).filter(|it| it.1.is_none());
         if !open.any(|(it, _)| kind(it.spec) == kind(spec))
@@ -140,7 +99,7 @@ pub fn auto(
             shared.forget(spec);
         }
     }
-    Ok(answers.into_iter().flatten().collect())
+    Ok(answers)
 }
 
 /// What a check comes to that had no time to begin.
@@ -174,11 +133,12 @@ fn imply(
     asked: &[Asked],
     from: usize,
     verdict: &Verdict,
-    answers: &mut [Option<LevelAnswer>],
+    answers: &mut [Option<Report>],
 ) -> Result<(), CheckError> {
     let own = asked[from];
     for (it, answer) in asked.iter().zip(answers) {
-        if answer.is_some() || it == &own {
+        let lacks_times = it.spec.real_time.is_some() && !history.has_times();
+        if answer.is_some() || it == &own || lacks_times {
             continue;
         }
         let verdict = match verdict {
@@ -213,9 +173,11 @@ fn imply(
             answer: it.level.name(),
             why,
         })?;
-        *answer = Some(LevelAnswer::Implied {
-            by: own.level,
+        *answer = Some(Report {
             verdict,
+            spec: it.spec,
+            decider: Decider::Implied(own.level),
+            stats: CheckStats::default(),
         });
     }
     Ok(())
@@ -261,8 +223,8 @@ fn refuted_at(
             certify::refutation::check_proof(history, spec, &proof)?;
             Ok(Counterexample::Cyclic(proof))
         }
-        Counterexample::Stuck(_) => {
-            let why = "only registers get stuck".to_owned();
+        Counterexample::Stuck(_) | Counterexample::Recorded(_) => {
+            let why = "it is not about what clients saw of transactions".to_owned();
             Err(Refusal::Refutation(why))
         }
         Counterexample::EitherWay {
@@ -324,11 +286,16 @@ fn installed(step: &Step) -> impl Iterator<Item = Step> + use<> {
     std::iter::once(first).chain(second)
 }
 
+/// Whether a level holds, where that is known.
+pub fn holds(answer: Option<&Report>) -> Option<bool> {
+    answer.and_then(|it| it.verdict.holds())
+}
+
 /// The levels that hold and that no other level that holds implies.
-pub fn strongest(asked: &[Asked], answers: &[LevelAnswer]) -> Vec<Level> {
+pub fn strongest(asked: &[Asked], answers: &[Option<Report>]) -> Vec<Level> {
     let held = || {
         let both = asked.iter().zip(answers);
-        both.filter(|(_, answer)| answer.holds() == Some(true))
+        both.filter(|(_, answer)| holds(answer.as_ref()) == Some(true))
             .map(|(it, _)| it)
     };
     held()

@@ -19,6 +19,7 @@ mod mixed;
 #[cfg(test)]
 mod mutants;
 pub mod phases;
+mod promised;
 mod psi;
 mod report;
 pub mod shared;
@@ -31,8 +32,9 @@ mod weak;
 pub use context::Context;
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
-pub use kingsnake_history::{budget, lattice, level, model, progress, verdict};
+pub use kingsnake_history::{budget, lattice, level, model, progress, promise, verdict};
 pub use kingsnake_relate::{assume, prune, relate, resolve};
+pub use promised::check_promise;
 
 /// Problems that do not come from a history.
 pub mod problem {

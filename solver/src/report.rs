@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::certify::Refusal;
 use crate::decide::{DecideError, DecideStats};
 use crate::heuristic::HeuristicStats;
-use crate::level::Spec;
+use crate::level::{Level, Spec};
 use crate::prune::PruneStats;
 use crate::resolve::ResolveError;
 use crate::verdict::Verdict;
@@ -29,6 +29,12 @@ pub enum Decider {
     Zones,
     /// Linearizability, by search.
     Search,
+    /// The version order and the snapshots that the database recorded.
+    Certificate,
+    /// The replay of an expected order.
+    Replay,
+    /// Another level's answer implies this one, or its proof holds here as well.
+    Implied(Level),
     /// Nothing did: the check stopped.
     Nobody,
 }
@@ -44,6 +50,9 @@ impl Decider {
             Decider::Backend => "backend",
             Decider::Zones => "zones",
             Decider::Search => "search",
+            Decider::Certificate => "certificate",
+            Decider::Replay => "replay",
+            Decider::Implied(_) => "lattice",
             Decider::Nobody => "nobody",
         }
     }
@@ -108,6 +117,9 @@ pub enum CheckError {
     /// The history is not one of registers.
     #[error(transparent)]
     NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
+    /// What the database recorded does not say enough.
+    #[error(transparent)]
+    Recorded(#[from] kingsnake_adya::AdyaError),
     /// A back end failed.
     #[error(transparent)]
     Decide(#[from] DecideError),

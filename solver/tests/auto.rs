@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use kingsnake_lab::random::{Rng, Wrong, sketch, small, small_predicates};
 use kingsnake_lab::{oracle, parallel};
-use kingsnake_solver::auto::{LevelAnswer, auto, levels, strongest};
+use kingsnake_solver::auto::{auto, holds, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::order::replay;
-use kingsnake_solver::check::{CheckError, Engines, Techniques};
+use kingsnake_solver::check::{CheckError, Decider, Engines, Report, Techniques};
 use kingsnake_solver::level::{Model, Spec};
 use kingsnake_solver::model::History;
 use kingsnake_solver::progress::Silent;
@@ -26,7 +26,7 @@ fn ask(
     history: &History,
     session_order: bool,
     budget: &Budget,
-) -> Result<Vec<LevelAnswer>, CheckError> {
+) -> Result<Vec<Option<Report>>, CheckError> {
     let mut engines = Engines {
         device: None,
         backend: &mut Pessimist,
@@ -71,18 +71,18 @@ fn every_answer_is_the_oracles_whether_checked_or_implied() {
             };
             assert_eq!(answers.len(), asked.len());
             for (it, answer) in asked.iter().zip(&answers) {
-                match answer {
-                    LevelAnswer::Checked(_) => n_checked += 1,
-                    LevelAnswer::Implied { .. } => n_implied += 1,
-                    LevelAnswer::NoTimes => {
-                        assert!(!history.has_times());
-                        continue;
-                    }
+                let Some(answer) = answer else {
+                    assert!(!history.has_times());
+                    continue;
+                };
+                match answer.decider {
+                    Decider::Implied(_) => n_implied += 1,
+                    _ => n_checked += 1,
                 }
-                if let Some(Verdict::Satisfied(order)) = answer.verdict() {
+                if let Verdict::Satisfied(order) = &answer.verdict {
                     assert_eq!(replay(&history, it.spec, order), Ok(()));
                 }
-                let Some(holds) = answer.holds() else {
+                let Some(holds) = answer.verdict.holds() else {
                     continue;
                 };
                 let Some(truth) = truth(&history, it.spec) else {
@@ -116,7 +116,7 @@ fn without_time_left_every_answer_is_unknown() {
     let answers = ask(&small(1), true, &budget).expect("stopping is no error");
     for answer in answers {
         let unknown = matches!(
-            answer.verdict(),
+            answer.as_ref().map(|it| &it.verdict),
             None | Some(Verdict::Unknown(StopReason::Time(_)))
         );
         assert!(unknown, "{answer:?}");
@@ -144,9 +144,11 @@ fn conditions_and_aggregates_are_answered_at_every_level() {
                 Err(error) => panic!("seed {seed}: {error}\n{}", sketch(&history)),
             };
             for (it, answer) in asked.iter().zip(&answers) {
-                let is_checked = matches!(answer, LevelAnswer::Checked(_));
+                let answer = answer.as_ref();
+                let is_checked =
+                    answer.is_some_and(|it| !matches!(it.decider, Decider::Implied(_)));
                 n_proposed += usize::from(is_checked && !Model::TIMED.contains(&it.spec.model));
-                let (Some(holds), Some(truth)) = (answer.holds(), truth(&history, it.spec)) else {
+                let (Some(holds), Some(truth)) = (holds(answer), truth(&history, it.spec)) else {
                     continue;
                 };
                 let told = sketch(&history);

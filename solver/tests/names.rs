@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Names that mean the same in several crates. An error is found through its crate; a verdict of the facade is the history's
-/// with the history beside it; what is demanded of a register is stated once by the oracle and once by the certifier, which
-/// share no code.
-const SAME_THING: [&str; 3] = ["Error", "Verdict", "Demand"];
+/// with the history beside it.
+const SAME_THING: [&str; 2] = ["Error", "Verdict"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder can be read") {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::Level;
 
 use super::assume::AssumeArgs;
@@ -29,8 +28,6 @@ pub enum OnOff {
 pub enum LevelArg {
     /// One.
     One(Level),
-    /// One of Adya's, on the version order that is given.
-    Pl(PlLevel),
     /// All of them.
     Auto,
 }
@@ -180,6 +177,12 @@ pub struct AllArgs {
 }
 
 impl CheckArgs {
+    /// Whether what the database recorded is judged: a certificate, or an expected order.
+    pub fn is_recorded(&self) -> bool {
+        let is_pl = matches!(self.level.level, Some(LevelArg::One(Level::Pl(_))));
+        is_pl || self.certificate_from.is_some() || self.along.is_some()
+    }
+
     /// Whether every class of anomaly is looked for.
     pub fn wants_anomalies(&self) -> bool {
         let AllArgs {
@@ -315,15 +318,9 @@ fn levels() -> impl TypedValueParser<Value = LevelArg> {
         let (name, aliases) = level.names().split_first().expect("a level has a name");
         PossibleValue::new(name).aliases(aliases)
     });
-    let names = levels
-        .into_iter()
-        .chain(PlLevel::ALL.map(|level| PossibleValue::new(level.name())))
-        .chain([PossibleValue::new("auto")]);
+    let names = levels.into_iter().chain([PossibleValue::new("auto")]);
     PossibleValuesParser::new(names).try_map(|name| match name.to_ascii_lowercase().as_str() {
         "auto" => Ok(LevelArg::Auto),
-        name => match name.parse::<PlLevel>() {
-            Ok(level) => Ok(LevelArg::Pl(level)),
-            Err(_) => name.parse::<Level>().map(LevelArg::One),
-        },
+        name => name.parse::<Level>().map(LevelArg::One),
     })
 }

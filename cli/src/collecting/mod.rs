@@ -23,10 +23,7 @@ pub const REPORT: &str = "report.html";
 pub fn has_report(level: &str) -> bool {
     let line = ["kingsnake", "check", "h", "--level", level];
     match Typed::try_parse_from(line).map(|typed| typed.command) {
-        Ok(Command::Check(args)) => matches!(
-            args.check.level.level,
-            Some(LevelArg::One(_) | LevelArg::Pl(_))
-        ),
+        Ok(Command::Check(args)) => matches!(args.check.level.level, Some(LevelArg::One(_))),
         _ => false,
     }
 }

@@ -4,14 +4,14 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use kingsnake_datasets::Parsed;
 use kingsnake_encodings::BackendOptions;
 use kingsnake_gpu::Gpu;
-use kingsnake_solver::auto::{Asked, LevelAnswer, auto, levels, strongest};
+use kingsnake_solver::auto::{Asked, auto, holds, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::{Meaning, Traces};
-use kingsnake_solver::check::Engines;
+use kingsnake_solver::check::{Decider, Engines, Report};
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
@@ -27,25 +27,21 @@ use crate::args::{CheckArgs, LevelArgs, OnOff};
 use crate::assumptions::assumed;
 use crate::directory::Head;
 use crate::input::{load, thinned};
+use crate::json::{SCHEMA, history_view, no_anomalies, reason_view};
 use crate::limits::{self, is_stdio, within};
 use crate::meaning::TracedHistory;
-use crate::memory;
 use crate::output::put;
 use crate::page::survey as page;
 use crate::plan::{Plan, clocked, quoted_path, start_threads};
 use crate::progress::{CheckListener, Drawing};
+use crate::refused::expect_sensible;
 use crate::voice::{Voice, count, lasting, printable, say};
+use crate::{memory, processor};
 
 /// Asks for every level, and says which hold.
 pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
+    expect_sensible(args, None)?;
     let files = &args.files;
-    let of_one_level = [&files.certificate, &files.proof, &files.dot, &files.svg];
-    if of_one_level.iter().any(|it| it.is_some()) {
-        bail!(
-            "--certificate, --proof, --dot and --svg are about one level, not about --level auto; \
-             name the level"
-        );
-    }
     let survey = Survey::new(args)?;
     expect_outputs(args)?;
     start_threads(&args.limits)?;
@@ -62,7 +58,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     let (survey, parsed, traces, warnings) = match surveyed {
         Ok(surveyed) => surveyed,
         Err(error) => match limits::stopped(&error) {
-            Some(reason) => return stopped(&survey, reason, files.json.as_deref()),
+            Some(reason) => return stopped(&survey, reason, files.json.as_deref(), start),
             None => return Err(error),
         },
     };
@@ -79,7 +75,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             say(&words).context("cannot write to stdout")?;
         }
         if let Some(path) = &file {
-            let document = survey.document(&parsed, start.elapsed());
+            let document = survey.document(Some(&parsed), None, start.elapsed());
             let mut text = serde_json::to_string_pretty(&document)?;
             text.push('\n');
             put(path, &text)?;
@@ -104,23 +100,19 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
 }
 
 /// Says that the history could not be read within the limits.
-fn stopped(survey: &Survey, reason: &StopReason, file: Option<&Path>) -> Result<u8> {
+fn stopped(
+    survey: &Survey,
+    reason: &StopReason,
+    file: Option<&Path>,
+    start: Instant,
+) -> Result<u8> {
     const UNKNOWN: u8 = 3;
     if !file.is_some_and(is_stdio) {
         say(&format!("strongest: nothing is known\n{reason}\n"))
             .context("cannot write to stdout")?;
     }
     if let Some(path) = file {
-        let document = json!({
-            "schema": 1,
-            "kingsnake": env!("CARGO_PKG_VERSION"),
-            "exit_status": UNKNOWN,
-            "strongest": [],
-            "levels": [],
-            "history": null,
-            "reason": reason.to_string(),
-            "command": survey.command(),
-        });
+        let document = survey.document(None, Some(reason), start.elapsed());
         put(
             path,
             &format!("{}\n", serde_json::to_string_pretty(&document)?),
@@ -135,7 +127,7 @@ struct Survey {
     /// What runs at each level; its own level means nothing.
     plan: Plan,
     asked: Vec<Asked>,
-    answers: Vec<LevelAnswer>,
+    answers: Vec<Option<Report>>,
     /// For each answer the anomaly, which level's answer implies it, or why it is not known.
     whys: Vec<String>,
     /// The part of the command line that is about the levels.
@@ -234,23 +226,20 @@ impl Survey {
             budget,
             &mut progress,
         )?;
-        let troubles = self.answers.iter().filter_map(|answer| match answer {
-            LevelAnswer::Checked(report) => report.stats.prune.device.warning.clone(),
-            _ => None,
-        });
         // What goes wrong at one level goes wrong at all.
-        let trouble = troubles.into_iter().next();
+        let mut reports = self.answers.iter().flatten();
+        let trouble = reports.find_map(|it| it.stats.prune.device.warning.clone());
         let mut warnings: Vec<String> = parsed.warnings.clone();
         warnings.extend(trouble);
         let traced = TracedHistory::new(&parsed.history);
         let meaning = traced.meaning();
         let answers = self.asked.iter().zip(&self.answers);
         self.whys = answers
-            .map(|(it, answer)| why(meaning, it.spec, answer))
+            .map(|(it, answer)| why(meaning, it.spec, answer.as_ref()))
             .collect();
         match anomalies::find(meaning, budget)? {
             Ok(mut found) => {
-                let violated = self.rows().filter(|it| it.1.holds() == Some(false));
+                let violated = self.rows().filter(|it| holds(it.1) == Some(false));
                 found.violated = violated.map(|it| it.0.level).collect();
                 self.found = Some(found);
             }
@@ -261,8 +250,10 @@ impl Survey {
         Ok((self, parsed, traces, warnings))
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&Asked, &LevelAnswer)> {
-        self.asked.iter().zip(&self.answers)
+    fn rows(&self) -> impl Iterator<Item = (&Asked, Option<&Report>)> {
+        self.asked
+            .iter()
+            .zip(self.answers.iter().map(Option::as_ref))
     }
 
     /// 0 if every level holds that can be asked for, 1 if one is violated, 3 if none is but not all are known.
@@ -274,21 +265,29 @@ impl Survey {
                 Some(found) => 3 * u8::from(!found.anomalies.is_complete),
             };
         }
-        let holds = || self.rows().filter(|(_, answer)| answer.verdict().is_some());
-        let mut known = holds().map(|(_, answer)| answer.holds());
-        if holds().any(|(_, answer)| answer.holds() == Some(false)) {
-            1
-        } else if known.all(|it| it == Some(true)) {
-            0
+        match self.verdict() {
+            "satisfied" => 0,
+            "violated" => 1,
+            _ => 3,
+        }
+    }
+
+    /// Whether every level holds that can be asked for.
+    fn verdict(&self) -> &'static str {
+        let known = || self.answers.iter().flatten().map(|it| it.verdict.holds());
+        if known().any(|it| it == Some(false)) {
+            "violated"
+        } else if !self.answers.is_empty() && known().all(|it| it == Some(true)) {
+            "satisfied"
         } else {
-            3
+            "unknown"
         }
     }
 
     /// What is known of every model.
     fn models(&self) -> KnownModels {
         let decided = self.rows();
-        let decided = decided.filter_map(|(it, answer)| Some((*it, answer.holds()?)));
+        let decided = decided.filter_map(|(it, answer)| Some((*it, holds(answer)?)));
         KnownModels::new(decided, self.found.as_ref(), &self.shown)
     }
 
@@ -347,7 +346,7 @@ impl Survey {
         out.push('\n');
         for ((it, answer), why) in self.rows().zip(&self.whys) {
             let word = format!("{:<10}", word(answer));
-            let word = match answer.holds() {
+            let word = match holds(answer) {
                 Some(true) => voice.paint.good(&word),
                 Some(false) => voice.paint.bad(&word),
                 None => voice.paint.open(&word),
@@ -357,9 +356,10 @@ impl Survey {
         if let Some(line) = self.without_sessions() {
             let _ = writeln!(out, "\n{line}");
         }
-        let n_checked = self
-            .rows()
-            .filter(|row| matches!(row.1, LevelAnswer::Checked(_)));
+        let n_checked = self.rows().filter(|row| {
+            row.1
+                .is_some_and(|it| !matches!(it.decider, Decider::Implied(_)))
+        });
         let how = format!(
             "{} checked, the others follow · {}",
             count(n_checked.count(), "level"),
@@ -368,7 +368,7 @@ impl Survey {
         let _ = writeln!(out, "\n{}", self.models().words());
         if let Some(found) = &self.found {
             let mut rows = self.rows();
-            let is_violated = rows.any(|(_, answer)| answer.holds() == Some(false));
+            let is_violated = rows.any(|(_, answer)| holds(answer) == Some(false));
             out.push_str(&found.words(voice, is_violated));
         }
         for line in self.missed() {
@@ -384,7 +384,7 @@ impl Survey {
         let rows = rows.map(|((it, answer), why)| page::LevelRow {
             level: it.level.name().to_owned(),
             words: it.spec.to_string(),
-            holds: answer.holds(),
+            holds: holds(answer),
             verdict: word(answer),
             why: why.clone(),
         });
@@ -408,16 +408,19 @@ impl Survey {
         })
     }
 
-    fn document(&self, parsed: &Parsed, time: Duration) -> Value {
-        let history = &parsed.history;
+    fn document(
+        &self,
+        parsed: Option<&Parsed>,
+        reason: Option<&StopReason>,
+        time: Duration,
+    ) -> Value {
         let levels: Vec<Value> = self
             .rows()
             .zip(&self.whys)
             .map(|((it, answer), why)| {
-                let (implied_by, decider) = match answer {
-                    LevelAnswer::Implied { by, .. } => (Some(by.name()), None),
-                    LevelAnswer::Checked(report) => (None, Some(report.decider.name())),
-                    LevelAnswer::NoTimes => (None, None),
+                let implied_by = match answer.map(|it| it.decider) {
+                    Some(Decider::Implied(by)) => Some(by.name()),
+                    _ => None,
                 };
                 json!({
                     "name": it.level.name(),
@@ -425,69 +428,66 @@ impl Survey {
                     "verdict": word(answer),
                     "why": why,
                     "implied_by": implied_by,
-                    "decider": decider,
+                    "decider": answer.map(|it| it.decider.name()),
                 })
             })
             .collect();
         let mut document = json!({
-            "schema": 1,
+            "schema": SCHEMA,
             "kingsnake": env!("CARGO_PKG_VERSION"),
-            "exit_status": self.status(),
+            "verdict": self.verdict(),
+            "exit_status": if reason.is_some() { 3 } else { self.status() },
             "strongest": self.strongest(),
             "levels": levels,
             "models": self.models().view(),
-            "history": {
-                "path": self.plan.history.display().to_string(),
-                "format": parsed.format.name(),
-                "transactions": history.n_txns(),
-                "sessions": history.n_sessions(),
-                "has_times": history.has_times(),
-                "warnings": parsed.warnings,
+            "history": parsed.map(|it| history_view(it, &self.plan.history)),
+            "reason": reason.map(reason_view),
+            "stats": {
+                "seconds": time.as_secs_f64(),
+                "cpu_seconds": processor::seconds(),
+                "peak_memory_bytes": memory::peak(),
             },
-            "seconds": time.as_secs_f64(),
-            "peak_memory_bytes": memory::peak(),
             "command": self.command(),
         });
-        if let (Some(found), Some(fields)) = (&self.found, document.as_object_mut()) {
-            fields.extend(found.view(history));
+        if let Some(fields) = document.as_object_mut() {
+            fields.extend(match (&self.found, parsed) {
+                (Some(found), Some(parsed)) => found.view(&parsed.history),
+                _ => no_anomalies(),
+            });
         }
         document
     }
 }
 
-fn word(answer: &LevelAnswer) -> &'static str {
-    match answer.verdict() {
-        Some(Verdict::Satisfied(_)) => "satisfied",
-        Some(Verdict::Violated(_)) => "violated",
-        Some(Verdict::Unknown(_)) => "unknown",
-        None => "no times",
-    }
+fn word(answer: Option<&Report>) -> &'static str {
+    answer.map_or("no times", |it| it.verdict.word())
 }
 
 /// The anomaly, which level's answer implies it, or why it is not known.
-fn why(meaning: &Meaning<'_>, spec: Spec, answer: &LevelAnswer) -> String {
-    let by = match answer {
-        LevelAnswer::Implied {
-            by,
-            verdict: Verdict::Violated(Counterexample::Cyclic(_)),
-        } => format!("the cycle found at {by} breaks this level too"),
-        LevelAnswer::Implied {
-            by,
-            verdict: Verdict::Violated(Counterexample::Local(_)),
-        } => format!("found at {by} already"),
-        LevelAnswer::Implied { by, .. } => format!("implied by {by}"),
-        LevelAnswer::Checked(report) => format!("checked: {}", report.decider.name()),
-        LevelAnswer::NoTimes => {
-            return "it looks at the clock, and the history has no times".to_owned();
-        }
+fn why(meaning: &Meaning<'_>, spec: Spec, answer: Option<&Report>) -> String {
+    let Some(Report {
+        verdict, decider, ..
+    }) = answer
+    else {
+        return "it looks at the clock, and the history has no times".to_owned();
     };
-    match answer.verdict() {
-        Some(Verdict::Violated(counterexample)) => {
+    let by = match (decider, verdict) {
+        (Decider::Implied(by), Verdict::Violated(Counterexample::Cyclic(_))) => {
+            format!("the cycle found at {by} breaks this level too")
+        }
+        (Decider::Implied(by), Verdict::Violated(Counterexample::Local(_))) => {
+            format!("found at {by} already")
+        }
+        (Decider::Implied(by), _) => format!("implied by {by}"),
+        _ => format!("checked: {}", decider.name()),
+    };
+    match verdict {
+        Verdict::Violated(counterexample) => {
             let name = name_by(meaning, spec, counterexample);
             let adya = name.adya.map_or(String::new(), |it| format!(" ({it})"));
             format!("{}{adya}; {by}", name.short)
         }
-        Some(Verdict::Unknown(reason)) => reason.to_string(),
-        _ => by,
+        Verdict::Unknown(reason) => reason.to_string(),
+        Verdict::Satisfied(_) => by,
     }
 }

@@ -7,15 +7,17 @@ use anyhow::{Context, Result, anyhow};
 use kingsnake_datasets::{Format, InputProblem, Parsed, Pending, ReadError};
 use kingsnake_encodings::BackendOptions;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
+use kingsnake_evidence::certificate;
 use kingsnake_gpu::Gpu;
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::Traces;
-use kingsnake_solver::check::{CheckStats, Decider, Engines, check_on};
+use kingsnake_solver::check::{CheckError, CheckStats, Decider, Engines};
+use kingsnake_solver::check_promise;
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
-use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 use kingsnake_solver::verdict::Verdict;
+use kingsnake_tell::StoryLine;
 
 use super::workload;
 use crate::anomalies::{self, Expected, Found};
@@ -28,14 +30,16 @@ use crate::meaning::TracedHistory;
 use crate::ordered;
 use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
-use crate::plan::{Plan, questioned_level, start_threads};
+use crate::plan::{Plan, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{CheckListener, Drawing};
+use crate::recorded::{is_searched_instead, other_order, read_expected};
+use crate::refused::expect_sensible;
 use crate::remarks::hints;
 use crate::ruled_out::broken_models;
-use crate::telling::{tell, tell_linearizable};
+use crate::telling::tell;
 use crate::voice::{Voice, say};
-use crate::{certificate, directory, edn, json, page};
+use crate::{directory, edn, json, page};
 
 /// Longer orders are not judged: that takes time in the square of their length.
 const MOST_POINTS: usize = 200_000;
@@ -48,13 +52,12 @@ pub fn run(
     words: fn(&Answer, Voice) -> String,
 ) -> Result<u8> {
     if let Some(workload) = args.read.workload.filter(|it| it.has_rule()) {
+        expect_sensible(args, None)?;
         expect_outputs(args)?;
         return workload::run(args, workload, voice, start);
     }
     let plan = Plan::new(args)?;
-    if args.files.proof.is_some() {
-        questioned_level(&args.level)?;
-    }
+    expect_sensible(args, Some(plan.level))?;
     let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
     expect_outputs(args)?;
     start_threads(&args.limits)?;
@@ -136,7 +139,7 @@ fn for_registers(
     parsed: &Parsed,
     warnings: &mut Vec<String>,
 ) -> Plan {
-    let is_asked = args.level.level.is_some() || args.read.workload.is_some();
+    let is_asked = args.level.level.is_some() || args.read.workload.is_some() || args.is_recorded();
     let is_log = matches!(parsed.format, Format::JepsenEdn | Format::JepsenJson);
     if is_asked || !is_log || parsed.history.all_compares().is_empty() {
         return plan;
@@ -145,6 +148,9 @@ fn for_registers(
     let Ok(registers) = Plan::at(Level::Linearizable, args) else {
         return plan;
     };
+    if expect_sensible(args, Some(registers.level)).is_err() {
+        return plan;
+    }
     let words = "compare-and-sets of registers are checked for linearizability, as with --workload cas-register; --level gives another level";
     warnings.push(words.to_owned());
     registers
@@ -160,6 +166,7 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         stats: CheckStats::default(),
         telling: None,
         ordered: None,
+        other_order: None,
         hints: Vec::new(),
         found: None,
         expected: Expected::default(),
@@ -189,7 +196,8 @@ fn answer(
     }
     let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
     let mut warnings = parsed.warnings.clone();
-    let plan = for_registers(plan, args, &parsed, &mut warnings);
+    let mut plan = for_registers(plan, args, &parsed, &mut warnings);
+    read_expected(&mut plan, &parsed.history)?;
     let mut backend = kingsnake_encodings::backend(
         &plan.backend,
         &BackendOptions {
@@ -200,40 +208,37 @@ fn answer(
     )?;
     kingsnake_gpu::expect(&plan.device)
         .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
-    let mut check = |backend: &mut dyn Backend| {
+    let mut check = |plan: &Plan, backend: &mut dyn Backend| {
         let engines = Engines {
             device: Some(&mut device),
             backend,
         };
-        check_on(
-            &parsed.history,
-            None,
-            plan.spec,
-            &plan.techniques,
+        let listener = &mut Metered {
+            marks: &mut marks,
+            inner: &mut progress,
+        };
+        let (history, techniques) = (&parsed.history, &plan.techniques);
+        check_promise(
+            history,
+            &plan.promise,
+            techniques,
             engines,
             budget,
-            &mut Metered {
-                marks: &mut marks,
-                inner: &mut progress,
-            },
+            listener,
         )
     };
-    let is_linearizable = plan.level == Level::Linearizable;
     let (report, proof) = match &args.files.proof {
-        _ if is_linearizable => {
-            if let Some(path) = &args.files.proof {
-                let why = "linearizability is decided without a back end";
-                warnings.push(format!("no proof for {}: {why}", path.display()));
+        None => match check(&plan, &mut *backend) {
+            Err(CheckError::Recorded(why)) if is_searched_instead(&plan, &why) => {
+                plan = plan.searching();
+                warnings.push(format!(
+                    "{why}; judged as {} instead, where an order of versions is searched",
+                    plan.promise
+                ));
+                (check(&plan, &mut *backend)?, None)
             }
-            let listener = &mut Metered {
-                marks: &mut marks,
-                inner: &mut progress,
-            };
-            let counts = plan.refusals_count;
-            let report = check_linearizable(&parsed.history, plan.spec, counts, budget, listener)?;
-            (report, None)
-        }
-        None => (check(&mut *backend)?, None),
+            report => (report?, None),
+        },
         Some(path) => {
             let about = vec![format!(
                 "kingsnake {}: {}",
@@ -245,7 +250,7 @@ fn answer(
             let proof = pending.path().to_owned();
             let instance = Pending::adopt(&instance_path(&proof), &instance_path(path))?;
             let mut proving = Proving::new(backend, proof, about, plan.seed);
-            let report = check(&mut proving)?;
+            let report = check(&plan, &mut proving)?;
             let written = proven(proving, path, [pending, instance]);
             let written = written.map_err(|why| {
                 warnings.push(format!("no proof for {}: {why}", path.display()));
@@ -276,6 +281,11 @@ fn answer(
         found.rule_out(&broken.models);
         found.violated = broken.levels;
     }
+    let other_order = if report.verdict.is_violated() {
+        other_order(&parsed.history, &plan, budget)?
+    } else {
+        None
+    };
     let answer = Answer {
         plan,
         parsed: Some(parsed),
@@ -285,6 +295,7 @@ fn answer(
         stats: report.stats,
         telling: None,
         ordered: None,
+        other_order,
         hints: Vec::new(),
         found,
         expected: Expected::default(),
@@ -301,19 +312,21 @@ fn told(mut answer: Answer, orders: bool) -> Answer {
     if let (Verdict::Satisfied(certificate), Some(parsed)) = (&answer.verdict, &answer.parsed) {
         let n_points = certificate.order.len();
         if orders && n_points <= MOST_POINTS {
-            let ordered = ordered::ordered(&parsed.history, answer.plan.spec, certificate);
+            let ordered = ordered::ordered(&parsed.history, &answer.plan.promise, certificate);
             answer.ordered = Some(ordered);
         }
     }
     if let (Verdict::Violated(counterexample), Some(parsed)) = (&answer.verdict, &answer.parsed) {
         let begun = Instant::now();
         let traced = TracedHistory::resumed(&parsed.history, answer.traces.take());
-        let (meaning, spec) = (traced.meaning(), answer.plan.spec);
-        let telling = if answer.plan.level == Level::Linearizable {
-            tell_linearizable(meaning, spec, &answer.plan.promise(), counterexample)
-        } else {
-            tell(meaning, spec, counterexample)
-        };
+        let mut telling = tell(traced.meaning(), &answer.plan.promise, counterexample);
+        telling
+            .story
+            .lines
+            .extend(answer.other_order.map(|it| StoryLine {
+                depth: 0,
+                text: it.sentence().to_owned(),
+            }));
         answer.telling = Some(telling);
         answer.traces = traced.into_traces();
         spend(&mut answer.phases, Phase::Explain.name(), begun.elapsed());
@@ -394,7 +407,7 @@ fn deliver(
     let wants_anomalies = files.edn.is_some() || files.directory.is_some();
     if let (Some(history), true) = (answer.history(), wants_anomalies) {
         let head = directory::Head {
-            verdict: format!("{}: {}", answer.word(), answer.plan.promise()),
+            verdict: format!("{}: {}", answer.word(), answer.plan.promise),
             status: answer.status(),
             command: &answer.plan.short_command(),
         };
@@ -404,13 +417,7 @@ fn deliver(
     if let Some(path) = &files.certificate {
         match (&answer.verdict, answer.history()) {
             (Verdict::Satisfied(order), Some(history)) => {
-                let Plan { level, spec, .. } = answer.plan;
-                let text = if level == Level::Linearizable {
-                    let counts = answer.plan.refusals_count;
-                    certificate::write_linearizable(history, spec, counts, order)
-                } else {
-                    certificate::write(history, spec, order)
-                };
+                let text = certificate(history, &answer.plan.promise, order);
                 put(path, &text)?;
             }
             _ => voice.warn(&format!(

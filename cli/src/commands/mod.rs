@@ -16,7 +16,5 @@ pub mod man;
 pub mod solve;
 pub mod stats;
 pub mod verify;
-mod verify_counterexample;
 pub mod verify_proof;
-pub mod white_box;
 pub mod workload;

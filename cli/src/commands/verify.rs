@@ -3,21 +3,19 @@
 
 use std::io::Read;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use kingsnake_evidence::{Claim, promised_name, read};
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::certify::linearizable::{self, Demand, moments};
-use kingsnake_solver::certify::order;
-use kingsnake_solver::level::Level;
+use kingsnake_solver::certify::Refusal;
+use kingsnake_solver::level::{Level, Model};
+use kingsnake_solver::promise::Promise;
 
-use super::verify_counterexample;
 use crate::answer::base_name;
-use crate::args::{FailedCasArg, LevelArg, VerifyArgs};
+use crate::args::{FailedCasArg, LevelArg, LevelArgs, OnOff, VerifyArgs};
 use crate::assumptions::assumed;
-use crate::certificate;
-use crate::counterexample;
 use crate::input::load;
-use crate::limits::is_stdio;
-use crate::plan::{clocked, one_level, promise, spec};
+use crate::limits::{Stopped, is_stdio};
+use crate::plan::{clocked, spec};
 use crate::voice::{Voice, count, printable, say};
 
 /// The certificate, from stdin for `-`.
@@ -36,18 +34,16 @@ fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
     bytes.with_context(|| path.display().to_string())
 }
 
-/// Replays, and says whether the certificate holds.
+/// Checks a claim again, and says whether it holds.
 pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let mut parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
     let bytes = certificate_bytes(args)?;
-    let shown = args.certificate.display();
-    let document = counterexample::document(&bytes).with_context(|| shown.to_string())?;
-    let own_levels = args.level.level == Some(LevelArg::One(Level::AsRecorded));
-    let claims_own_levels = || match &document {
-        Some(document) => document["level"]["name"] == Level::AsRecorded.name(),
-        None => certificate::is_mixed(&args.certificate),
+    let shown = || args.certificate.display().to_string();
+    let own_levels = match args.level.level {
+        None => promised_name(&bytes).is_some_and(|it| it == Model::Mixed.name()),
+        Some(level) => level == LevelArg::One(Level::AsRecorded),
     };
-    if own_levels || args.level.level.is_none() && claims_own_levels() {
+    if own_levels {
         let map = args.level.isolation_map.clone().unwrap_or_default();
         map.apply(&mut parsed.history)?;
     }
@@ -55,63 +51,69 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         voice.warn(warning);
     }
     let history = &parsed.history;
-    if let Some(document) = &document {
-        return verify_counterexample::run(args, document, history, voice, budget);
-    }
-    let claim = certificate::read(&args.certificate, &bytes, history)?;
+    let claim = read(history, &bytes).with_context(shown)?;
     if !claim.same_history {
         voice.warn(&format!(
             "{} was made for another history; it is replayed against this one all the same",
-            args.certificate.display()
+            shown()
         ));
     }
-    let level = &args.level;
-    let demanded = match (level.level, level.session_order, level.real_time) {
-        (None, None, None) => clocked(claim.spec, level)?,
-        _ if own_levels => spec(Level::AsRecorded, level)?,
-        _ => spec(one_level(level)?, level)?,
-    };
-    let asked = level.level == Some(LevelArg::One(Level::Linearizable));
-    let is_linearizable = match (level.level, level.session_order, level.real_time) {
-        (None, None, None) => claim.moments.is_some(),
-        _ => asked,
-    };
-    let held = if is_linearizable {
-        let order = claim.certificate.order.iter().map(|point| point.txn);
-        let order = claim.moments.unwrap_or_else(|| moments(history, order));
-        let demand = Demand {
-            drift: demanded.real_time.map_or(0, |it| it.drift),
-            refusals_count: claim.refusals_count || level.failed_cas == Some(FailedCasArg::Differs),
-        };
-        linearizable::replay(history, demand, &order)
+    let promise = demanded(&claim, &args.level).with_context(shown)?;
+    let held = claim.check_at(history, &promise, budget);
+    let (kind, claimed) = if claim.verdict.is_violated() {
+        ("counterexample", "violated, ")
     } else {
-        order::verify(history, demanded, &claim.certificate)
-    };
-    let promised = if is_linearizable {
-        Level::Linearizable
-    } else {
-        Level::Ser
+        ("certificate", "")
     };
     let subject = format!(
-        "{} ({}: {})",
-        promise(promised, demanded),
+        "{promise} ({}: {})",
         base_name(&args.history),
         count(history.n_txns(), "transaction")
     );
     let (words, status) = match held {
-        Ok(()) => (
-            format!("{}: {subject}", voice.paint.good("certificate holds")),
-            0,
-        ),
+        Ok(()) => {
+            let verdict = voice.paint.good(&format!("{kind} holds"));
+            (format!("{verdict}: {claimed}{subject}"), 0)
+        }
+        Err(Refusal::Stopped(reason)) => return Err(Stopped(reason).into()),
         Err(why) => {
-            let verdict = voice.paint.bad("certificate does not hold");
-            (
-                format!("{verdict}: {subject}\n{}", printable(&why.to_string())),
-                1,
-            )
+            let verdict = voice.paint.bad(&format!("{kind} does not hold"));
+            let why = printable(&why.to_string());
+            (format!("{verdict}: {subject}\n{why}"), 1)
         }
     };
     say(&format!("{words}\n")).context("cannot write to stdout")?;
     std::mem::forget(parsed); // The process ends here.
     Ok(status)
+}
+
+/// What the claim is held against: what was typed, or what the file says.
+fn demanded(claim: &Claim, typed: &LevelArgs) -> Result<Promise> {
+    let refusals_count =
+        claim.promise.refusals_count() || typed.failed_cas == Some(FailedCasArg::Differs);
+    match typed.level {
+        Some(LevelArg::One(level)) => {
+            return Ok(level.promise(spec(level, typed)?, refusals_count));
+        }
+        Some(LevelArg::Auto) => bail!("a claim is about one level; name that one, or none"),
+        None => {}
+    }
+    let mut promised = claim.promise.spec();
+    if let Some(switch) = typed.session_order {
+        promised.session_order = switch == OnOff::On;
+    }
+    if let Some(switch) = typed.real_time {
+        let strict = promised
+            .real_time
+            .unwrap_or(kingsnake_solver::level::RealTime::STRICT);
+        promised.real_time = (switch == OnOff::On).then_some(strict);
+    }
+    match &claim.promise {
+        Promise::Level(_) => Ok(Promise::Level(clocked(promised, typed)?)),
+        Promise::Linearizable(_) => {
+            let promised = clocked(promised, typed)?;
+            Ok(Level::Linearizable.promise(promised, refusals_count))
+        }
+        recorded => Ok(recorded.clone()),
+    }
 }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::answer::base_name;
 use crate::args::{CheckArgs, FileArgs};
 use crate::input::{load, options, stopped_or_wrong};
+use crate::json::SCHEMA;
 use crate::limits;
 use crate::output::put;
 use crate::picture::plot;
@@ -41,18 +42,13 @@ pub fn run(args: &CheckArgs, workload: JepsenWorkload, voice: Voice, start: Inst
         move || judged(&args, workload, &budget)
     };
     let (log, report) = limits::within(&budget, work)?;
-    let status = match report.verdict {
-        RuleVerdict::Valid => 0,
-        RuleVerdict::Invalid => 1,
-        RuleVerdict::Unknown => 3,
-    };
-    let (name, files) = (base_name(&args.history), args.files.clone());
-    limits::tell(&budget, bounds, start, status, move || {
+    let (path, files) = (args.history.clone(), args.files.clone());
+    limits::tell(&budget, bounds, start, status(report.verdict), move || {
         let answer = RuleAnswer {
             workload,
             log: &log,
             report: &report,
-            name,
+            path: &path,
             time: start.elapsed(),
         };
         deliver(&answer, &files, voice)
@@ -90,11 +86,20 @@ fn log(args: &CheckArgs, workload: JepsenWorkload, budget: &Budget) -> Result<Ve
     Ok(opened.map_err(stopped_or_wrong)?.0)
 }
 
+/// The exit status.
+fn status(verdict: RuleVerdict) -> u8 {
+    match verdict {
+        RuleVerdict::Valid => 0,
+        RuleVerdict::Invalid => 1,
+        RuleVerdict::Unknown => 3,
+    }
+}
+
 struct RuleAnswer<'a> {
     workload: JepsenWorkload,
     log: &'a [Operation],
     report: &'a RuleReport,
-    name: String,
+    path: &'a Path,
     time: Duration,
 }
 
@@ -109,7 +114,11 @@ impl RuleAnswer<'_> {
 
     fn subject(&self) -> String {
         let n_ops = count(self.log.len(), "operation");
-        format!("workload {} ({}: {n_ops})", self.workload, self.name)
+        format!(
+            "workload {} ({}: {n_ops})",
+            self.workload,
+            base_name(self.path)
+        )
     }
 
     fn words(&self, voice: Voice) -> String {
@@ -160,14 +169,16 @@ impl RuleAnswer<'_> {
             .map(|(name, value)| ((*name).to_owned(), json!(value)))
             .collect();
         json!({
+            "schema": SCHEMA,
+            "kingsnake": env!("CARGO_PKG_VERSION"),
             "verdict": self.word(),
+            "exit_status": status(self.report.verdict),
             "workload": self.workload.name(),
-            "history": self.name,
-            "operations": self.log.len(),
+            "history": { "path": self.path.display().to_string(), "operations": self.log.len() },
             "rule": self.report.rule,
             "violations": violations,
             "facts": facts,
-            "seconds": self.time.as_secs_f64(),
+            "stats": { "seconds": self.time.as_secs_f64() },
         })
     }
 
@@ -233,20 +244,6 @@ fn deliver(answer: &RuleAnswer<'_>, files: &FileArgs, voice: Voice) -> Result<()
             ));
         }
         (None, _) => {}
-    }
-    for (path, what) in [
-        (&files.certificate, "certificate"),
-        (&files.proof, "proof"),
-        (&files.dot, "graph"),
-        (&files.edn, "map of anomalies"),
-        (&files.directory, "directory"),
-    ] {
-        if let Some(path) = path {
-            let path = path.display();
-            voice.warn(&format!(
-                "no {what} for {path}: a workload is checked by its rule"
-            ));
-        }
     }
     Ok(())
 }

@@ -28,9 +28,7 @@ pub struct StatsView {
     fixpoint: bool,
     rounds: Vec<RoundView>,
     device: DeviceView,
-    #[serde(skip_serializing_if = "Option::is_none")]
     heuristic: Option<HeuristicView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     solver: Option<SolverView>,
 }
 

@@ -231,9 +231,7 @@ impl Many {
             words,
             directory: args.many.out.clone(),
             // A page that was asked for by name is the only one.
-            has_pages: takes_report(check.level.level)
-                && check.files.report.is_none()
-                && !crate::commands::white_box::is_asked(check),
+            has_pages: takes_report(check.level.level) && check.files.report.is_none(),
             limits: Limits {
                 timeout: bounds.timeout.unwrap_or(Duration::MAX),
                 memory: None,

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use kingsnake_adya::Teller;
 use kingsnake_datasets::SourceLine;
 use kingsnake_solver::model::{Act, History, Interval, KeyId, Op, Predicate, Token, TxnId};
-use kingsnake_tell::{Labels, beside};
+use kingsnake_tell::{Labels, RecordedWords, beside};
 use maud::{Markup, html};
 
 use crate::answer::{base_name, status_word};
@@ -88,7 +87,7 @@ impl Cards<'_> {
 
     /// What was asked for, and what came back where no rows follow.
     fn asked_words(self, predicate: &Predicate) -> String {
-        let words = Teller::new(self.history).asked(predicate);
+        let words = RecordedWords::new(self.history).asked(predicate);
         match predicate.act {
             Act::Aggregate {
                 result: Token::Nil, ..

@@ -4,7 +4,6 @@
 
 mod around;
 mod cards;
-pub mod certificate;
 mod classes;
 mod cost;
 mod lattice;
@@ -30,7 +29,7 @@ use self::terms::Terms;
 use self::timeline::PageTimeline;
 use crate::answer::Answer;
 use crate::limits::is_stdio;
-use crate::picture::{ArrowKind, Scene, svg};
+use crate::picture::{ArrowKind, Scene, dependency, svg};
 use crate::telling::Telling;
 use crate::voice::{count, lasting};
 
@@ -81,7 +80,7 @@ fn head(answer: &Answer, terms: &Terms) -> Markup {
     html! {
         header {
             p.verdict { span aria-hidden="true" { (mark) } " " (answer.word()) }
-            h1 { (answer.plan.promise()) }
+            h1 { (answer.plan.promise.to_string()) }
             p.subject { (answer.subject()) }
             @if let Verdict::Unknown(reason) = &answer.verdict { p.reason { (reason.to_string()) } }
             p.how { (terms.explain(&sentence(&answer.how()))) " " span.time { (lasting(answer.time)) } }
@@ -151,7 +150,10 @@ fn transactions(
     telling: &Telling,
     counterexample: &Counterexample,
 ) -> Markup {
-    let arrows = timeline::arrows(counterexample);
+    let (arrows, predicates) = match counterexample {
+        Counterexample::Recorded(why) => (dependency::arrows(why), dependency::predicates(why)),
+        _ => (timeline::arrows(counterexample), Vec::new()),
+    };
     let blamed = timeline::blamed(counterexample);
     let core = timeline::core(&arrows, &blamed);
     let Some(around) = Around::new(history, &telling.story.txns, &telling.keys, core) else {
@@ -166,7 +168,7 @@ fn transactions(
         history,
         labels: &labels,
         keys: &telling.keys,
-        predicates: &[],
+        predicates: &predicates,
         origin: around.origin,
     };
     let timeline = PageTimeline {

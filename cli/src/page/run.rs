@@ -1,6 +1,5 @@
 //! How to repeat the run, and how to check its certificate.
 
-use kingsnake_solver::level::Model;
 use maud::{Markup, html};
 
 use crate::answer::Answer;
@@ -9,9 +8,12 @@ use crate::voice::count;
 
 /// How to check the certificate again.
 pub fn certificate(answer: &Answer, n_points: usize) -> Markup {
-    let of = match answer.plan.spec.model {
-        Model::Ser => count(n_points, "transaction"),
-        _ => format!("{} and commits", count(n_points / 2, "begin")),
+    let has_begins = !answer.plan.promise.is_recorded()
+        && (answer.history()).is_some_and(|it| answer.plan.spec.has_begins(it));
+    let of = if has_begins {
+        format!("{} and commits", count(n_points / 2, "begin"))
+    } else {
+        count(n_points, "transaction")
     };
     let history = quoted_path(&answer.plan.history);
     html! {

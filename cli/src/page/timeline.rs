@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use super::around::{Around, Lanes};
 use super::cards::{Cards, touched};
 use crate::answer::status_word;
-use crate::picture::{ArrowKind, kind, short, since};
+use crate::picture::{ArrowKind, dependency, kind, short, since};
 use crate::telling::op_words;
 use crate::voice::{count, grouped};
 
@@ -63,6 +63,7 @@ pub fn blamed(counterexample: &Counterexample) -> Vec<TxnId> {
         match leaf {
             Counterexample::Stuck(stuck) => blamed.push(stuck.last),
             Counterexample::Local(findings) => blamed.extend(findings.iter().map(|it| it.txn)),
+            Counterexample::Recorded(why) => blamed.extend(dependency::blamed(why)),
             Counterexample::Cyclic(_) | Counterexample::EitherWay { .. } => {}
         }
     }

@@ -1,184 +1,71 @@
 //! What refutes a certificate or an expected order as a scene: Adya's dependencies between transactions, those of predicates too.
 
-use kingsnake_adya::Teller;
 use kingsnake_history::adya::{
-    AdyaStep, Dependency, Difference, Disagreement, Mismatch, Mismatched, Phenomenon, Refutation,
+    AdyaStep, Dependency, Disagreement, Mismatch, Mismatched, Phenomenon, Refutation,
 };
-use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_solver::model::{KeyId, TxnId};
 use kingsnake_solver::verdict::Moment;
-use kingsnake_tell::Labels;
+use kingsnake_tell::{self as tell, RecordedWords, differing, expected_value, recorded_keys};
 
 use super::{Arrow, ArrowKind, CardLine, MOST_PANELS, Panel, PictureSource, Scene, found, short};
 
-/// What was found against what the database gave.
-#[derive(Clone, Debug)]
-pub enum Disproof {
-    /// Against a version certificate.
-    Certificate(Refutation),
-    /// Against an expected order.
-    Order(Disagreement),
-}
-
-impl Disproof {
-    /// The transactions that it is about, each once.
-    pub fn txns(&self, history: &History) -> Vec<TxnId> {
-        let mut txns = Vec::new();
-        let mut add = |txn: Option<TxnId>| {
-            if let Some(txn) = txn.filter(|txn| !txns.contains(txn)) {
-                txns.push(txn);
-            }
-        };
-        match self {
-            Disproof::Certificate(Refutation::Cycle(_, steps)) => {
-                for step in steps {
-                    add(Some(step.from));
-                    add(Some(step.to));
-                }
-            }
-            Disproof::Certificate(Refutation::Findings(found)) => {
-                for finding in found.iter().take(MOST_PANELS) {
-                    add(finding.other.map(|it| it.0));
-                    add(Some(finding.txn));
-                }
-            }
-            Disproof::Certificate(Refutation::Mismatches(found)) => {
-                for mismatch in found.iter().take(MOST_PANELS) {
-                    add(about(history, mismatch.what)
-                        .1
-                        .and_then(|it| writer(history, it)));
-                    add(Some(mismatch.txn));
-                }
-            }
-            Disproof::Order(found) => {
-                add(expected(history, found).and_then(|it| writer(history, it)));
-                add(Some(found.txn));
-            }
+/// The predicates that a refutation is about, by their number in the history.
+pub fn predicates(why: &Refutation) -> Vec<u32> {
+    match why {
+        Refutation::Cycle(_, steps) => {
+            let because = steps.iter().filter_map(|step| step.because);
+            because.filter_map(|it| it.predicate).collect()
         }
-        txns
-    }
-
-    /// The keys that it is about.
-    pub fn keys(&self, history: &History) -> Vec<KeyId> {
-        let mut keys: Vec<KeyId> = match self {
-            Disproof::Certificate(Refutation::Cycle(_, steps)) => {
-                let because = steps.iter().filter_map(|step| step.because);
-                because.map(|it| it.key).collect()
-            }
-            Disproof::Certificate(Refutation::Findings(found)) => {
-                found.iter().take(MOST_PANELS).map(|it| it.key).collect()
-            }
-            Disproof::Certificate(Refutation::Mismatches(found)) => {
-                let found = found.iter().take(MOST_PANELS);
-                found.filter_map(|it| about(history, it.what).0).collect()
-            }
-            Disproof::Order(found) => match found.what {
-                Mismatched::Read { key, .. }
-                | Mismatched::List { key, .. }
-                | Mismatched::Row { key, .. } => vec![key],
-                Mismatched::Predicate(it) => about(history, it.what).0.into_iter().collect(),
-            },
-        };
-        keys.sort_unstable();
-        keys.dedup();
-        keys
-    }
-
-    /// The predicates that it is about, by their number in the history.
-    pub fn predicates(&self) -> Vec<u32> {
-        match self {
-            Disproof::Certificate(Refutation::Cycle(_, steps)) => {
-                let because = steps.iter().filter_map(|step| step.because);
-                because.filter_map(|it| it.predicate).collect()
-            }
-            Disproof::Certificate(Refutation::Mismatches(found)) => {
-                found.iter().map(|it| it.predicate).collect()
-            }
-            Disproof::Order(Disagreement {
-                what: Mismatched::Predicate(it),
-                ..
-            }) => vec![it.predicate],
-            Disproof::Certificate(Refutation::Findings(_)) | Disproof::Order(_) => Vec::new(),
-        }
-    }
-
-    /// Between which transactions arrows run, for timelines.
-    pub fn arrows(&self) -> Vec<(TxnId, TxnId, ArrowKind)> {
-        let Disproof::Certificate(Refutation::Cycle(_, steps)) = self else {
-            return Vec::new();
-        };
-        steps
-            .iter()
-            .map(|step| (step.from, step.to, kind(step)))
-            .collect()
-    }
-
-    /// The transactions that saw what cannot be.
-    pub fn blamed(&self) -> Vec<TxnId> {
-        match self {
-            Disproof::Certificate(Refutation::Cycle(..)) => Vec::new(),
-            Disproof::Certificate(Refutation::Findings(found)) => {
-                found.iter().map(|it| it.txn).collect()
-            }
-            Disproof::Certificate(Refutation::Mismatches(found)) => {
-                found.iter().map(|it| it.txn).collect()
-            }
-            Disproof::Order(found) => vec![found.txn],
-        }
-    }
-
-    /// The scene.
-    pub fn scene(&self, history: &History, labels: &Labels<'_>) -> Scene {
-        let source = PictureSource { history, labels };
-        let (panels, n): (Vec<Panel>, usize) = match self {
-            Disproof::Certificate(Refutation::Cycle(phenomenon, steps)) => {
-                (vec![cycle(source, *phenomenon, steps)], 1)
-            }
-            Disproof::Certificate(Refutation::Findings(found)) => {
-                let shown = found.iter().take(MOST_PANELS);
-                (
-                    shown.map(|it| found::panel(source, it)).collect(),
-                    found.len(),
-                )
-            }
-            Disproof::Certificate(Refutation::Mismatches(found)) => {
-                let shown = found.iter().take(MOST_PANELS);
-                (shown.map(|it| mismatch(source, it)).collect(), found.len())
-            }
-            Disproof::Order(found) => (vec![disagreement(source, found)], 1),
-        };
-        Scene {
-            hidden: n - panels.len(),
-            panels,
-        }
+        Refutation::Mismatches(found) => found.iter().map(|it| it.predicate).collect(),
+        Refutation::Order { found, .. } => match found.what {
+            Mismatched::Predicate(it) => vec![it.predicate],
+            _ => Vec::new(),
+        },
+        Refutation::Findings(_) => Vec::new(),
     }
 }
 
-/// The key that a difference is about, and the value that should or should not have been there.
-fn about(history: &History, what: Difference) -> (Option<KeyId>, Option<ValueId>) {
-    match what {
-        Difference::Missing(value) => (Some(history.value_key(value)), Some(value)),
-        Difference::Extra(key, value) => (Some(key), value),
-        Difference::Other { visible, .. } => (Some(history.value_key(visible)), Some(visible)),
-        Difference::Aggregate(_) => (None, None),
+/// Between which transactions arrows run, for timelines.
+pub fn arrows(why: &Refutation) -> Vec<(TxnId, TxnId, ArrowKind)> {
+    let Refutation::Cycle(_, steps) = why else {
+        return Vec::new();
+    };
+    let arrow = |step: &AdyaStep| (step.from, step.to, kind(step));
+    steps.iter().map(arrow).collect()
+}
+
+/// The transactions that saw what cannot be.
+pub fn blamed(why: &Refutation) -> Vec<TxnId> {
+    match why {
+        Refutation::Cycle(..) => Vec::new(),
+        Refutation::Findings(found) => found.iter().map(|it| it.txn).collect(),
+        Refutation::Mismatches(found) => found.iter().map(|it| it.txn).collect(),
+        Refutation::Order { found, .. } => vec![found.txn],
     }
 }
 
-/// The value that an order implies where something else was seen.
-fn expected(history: &History, found: &Disagreement) -> Option<ValueId> {
-    match found.what {
-        Mismatched::Read { expected, .. } | Mismatched::Row { expected, .. } => expected,
-        Mismatched::Predicate(it) => about(history, it.what).1,
-        Mismatched::List { .. } => None,
+/// The scene.
+pub(super) fn scene(source: PictureSource<'_>, why: &Refutation) -> Scene {
+    let (panels, n): (Vec<Panel>, usize) = match why {
+        Refutation::Cycle(phenomenon, steps) => (vec![cycle(source, *phenomenon, steps)], 1),
+        Refutation::Findings(found) => {
+            let shown = found.iter().take(MOST_PANELS);
+            let panels = shown.map(|it| found::panel(source, it));
+            (panels.collect(), found.len())
+        }
+        Refutation::Mismatches(found) => {
+            let shown = found.iter().take(MOST_PANELS);
+            (shown.map(|it| mismatch(source, it)).collect(), found.len())
+        }
+        Refutation::Order { found, .. } => {
+            let keys = recorded_keys(source.history, why);
+            (vec![disagreement(source, found, keys)], 1)
+        }
+    };
+    Scene {
+        hidden: n - panels.len(),
+        panels,
     }
-}
-
-fn writer(history: &History, value: ValueId) -> Option<TxnId> {
-    history.txns().find(|&txn| {
-        let mut ops = history.ops(txn).iter();
-        ops.any(|op| {
-            matches!(*op, Op::Write { value: it, .. } | Op::Append { value: it, .. } if it == value)
-        })
-    })
 }
 
 fn kind(step: &AdyaStep) -> ArrowKind {
@@ -215,7 +102,7 @@ fn cycle(source: PictureSource<'_>, phenomenon: Phenomenon, steps: &[AdyaStep]) 
         label: step
             .because
             .map_or(String::new(), |it| short(&source.labels.key(it.key), 16)),
-        full: Teller::new(source.history).step(step),
+        full: RecordedWords::new(source.history).step(step),
     });
     panel(source, Vec::new(), cards.collect(), arrows.collect())
 }
@@ -223,9 +110,9 @@ fn cycle(source: PictureSource<'_>, phenomenon: Phenomenon, steps: &[AdyaStep]) 
 /// A predicate that did not return what it should, and who wrote what it missed.
 fn mismatch(source: PictureSource<'_>, found: &Mismatch) -> Panel {
     let history = source.history;
-    let (key, value) = about(history, found.what);
+    let (key, value) = differing(history, found.what);
     let keys: Vec<KeyId> = key.into_iter().collect();
-    let author = value.and_then(|it| writer(history, it));
+    let author = value.and_then(|it| tell::author(history, it));
     let author = author.filter(|&it| it != found.txn);
     let mut cards: Vec<CardOf> = Vec::new();
     cards.extend(author.map(|txn| (txn, keys.clone(), Vec::new())));
@@ -235,7 +122,7 @@ fn mismatch(source: PictureSource<'_>, found: &Mismatch) -> Panel {
         to: (1, Moment::Whole),
         kind: ArrowKind::Anomaly,
         label: key.map_or(String::new(), |key| short(&source.labels.key(key), 16)),
-        full: Teller::new(history).mismatch(found),
+        full: RecordedWords::new(history).mismatch(found),
     };
     let arrows = author.map(|_| arrow).into_iter().collect();
     panel(
@@ -246,13 +133,12 @@ fn mismatch(source: PictureSource<'_>, found: &Mismatch) -> Panel {
     )
 }
 
-fn disagreement(source: PictureSource<'_>, found: &Disagreement) -> Panel {
+fn disagreement(source: PictureSource<'_>, found: &Disagreement, keys: Vec<KeyId>) -> Panel {
     if let Mismatched::Predicate(it) = &found.what {
         return mismatch(source, it);
     }
     let history = source.history;
-    let keys = Disproof::Order(*found).keys(history);
-    let author = expected(history, found).and_then(|it| writer(history, it));
+    let author = expected_value(history, found).and_then(|it| tell::author(history, it));
     let author = author.filter(|&it| it != found.txn);
     let label = keys.first().map(|&key| short(&source.labels.key(key), 16));
     let arrow = Arrow {
@@ -260,7 +146,7 @@ fn disagreement(source: PictureSource<'_>, found: &Disagreement) -> Panel {
         to: (1, Moment::Whole),
         kind: ArrowKind::Anomaly,
         label: label.unwrap_or_default(),
-        full: Teller::new(history).disagreement(found),
+        full: RecordedWords::new(history).disagreement(found),
     };
     let mut cards: Vec<CardOf> = Vec::new();
     cards.extend(author.map(|txn| (txn, keys.clone(), Vec::new())));
@@ -304,7 +190,7 @@ fn asked_lines(source: PictureSource<'_>, numbers: &[u32]) -> Vec<CardLine> {
     numbers.dedup();
     let told = numbers.into_iter().map(|number| {
         let predicate = &source.history.all_predicates()[number as usize].1;
-        let words = Teller::new(source.history).asked(predicate);
+        let words = RecordedWords::new(source.history).asked(predicate);
         CardLine {
             text: short(&words, 40),
             full: words.clone(),

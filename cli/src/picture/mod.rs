@@ -5,7 +5,7 @@
 
 mod component;
 mod cycle;
-mod dependency;
+pub mod dependency;
 pub mod dot;
 mod found;
 pub mod plot;
@@ -19,7 +19,6 @@ use kingsnake_tell::Labels;
 use crate::telling::{full_op, op_words};
 
 pub use cycle::{kind, since};
-pub use dependency::Disproof;
 
 /// More panels than this tell nothing new.
 const MOST_PANELS: usize = 6;
@@ -248,6 +247,7 @@ pub fn scene(history: &History, labels: &Labels<'_>, counterexample: &Counterexa
                 hidden: hidden + one.hidden + other.hidden,
             }
         }
+        Counterexample::Recorded(why) => dependency::scene(from, why),
         Counterexample::Stuck(stuck) => {
             panels.push(found::stuck_panel(from, stuck));
             Scene { panels, hidden: 0 }

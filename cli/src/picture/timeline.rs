@@ -84,7 +84,9 @@ fn bar(
     let is_blamed = counterexample.leaves().into_iter().any(|leaf| match leaf {
         Counterexample::Stuck(stuck) => stuck.last == txn,
         Counterexample::Local(findings) => findings.iter().any(|it| it.txn == txn),
-        Counterexample::Cyclic(_) | Counterexample::EitherWay { .. } => false,
+        Counterexample::Recorded(_)
+        | Counterexample::Cyclic(_)
+        | Counterexample::EitherWay { .. } => false,
     });
     let fill = if is_blamed { "#f2b8b5" } else { "#cfe3f7" };
     let dash = if is_open {

@@ -1,34 +1,87 @@
 //! The level that was asked for: its ingredients, its clocks, and what contradicts it.
 
 use anyhow::{Result, bail};
+use kingsnake_history::adya::PlLevel;
 use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
+use kingsnake_solver::promise::{Along, Promise};
 
-use crate::args::{LevelArg, LevelArgs, OnOff, TimesArg};
+use crate::args::{CheckArgs, FailedCasArg, LevelArg, LevelArgs, OnOff, TimesArg};
 use crate::isolation::IsolationMap;
+use crate::refused::{OutputKind, Subject, refusal};
 
 /// The level, where there must be one.
-pub fn one_level(args: &LevelArgs) -> Result<Level> {
+fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
-        Some(LevelArg::One(level)) => Ok(level),
-        Some(LevelArg::Pl(level)) => bail!(
+        Some(LevelArg::One(level @ Level::Pl(_))) => bail!(
             "--level {level} is judged by `check` on a version order that is given; here another level is needed"
         ),
+        Some(LevelArg::One(level)) => Ok(level),
         Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
     }
 }
 
+/// The level of a check: where what the database recorded is judged, one of Adya's, or `ser` along an expected order.
+pub fn checked_level(args: &CheckArgs) -> Result<Level> {
+    let level = match args.level.level {
+        Some(LevelArg::One(level)) => Some(level),
+        _ => None,
+    };
+    match (level, &args.along, &args.certificate_from) {
+        (Some(Level::Pl(_)), Some(_), _) => {
+            bail!("--along replays a serial order, so the level is ser; leave --level out")
+        }
+        (None | Some(Level::Ser), Some(_), _) => Ok(Level::Ser),
+        (Some(_), Some(_), _) => bail!("--along replays a serial order, so the level is ser"),
+        (None | Some(Level::Ser), None, Some(_)) => Ok(Level::Pl(PlLevel::Pl3)),
+        (Some(Level::Si), None, Some(_)) => Ok(Level::Pl(PlLevel::PlSi)),
+        (Some(level @ Level::Pl(_)), None, _) => Ok(level),
+        (Some(_), None, Some(_)) => bail!(
+            "--certificate-from history knows ser, si and {}",
+            PlLevel::ALL.map(PlLevel::name).join(", ")
+        ),
+        (_, None, None) => one_level(&args.level),
+    }
+}
+
+/// What is promised; of an order in a file, the transactions are not known yet.
+pub fn promised(level: Level, spec: Spec, args: &CheckArgs) -> Promise {
+    let refusals_count = args.level.failed_cas == Some(FailedCasArg::Differs);
+    match args.along.as_deref() {
+        None => level.promise(spec, refusals_count),
+        Some("commit-ts") => Promise::Along(Along::CommitTs),
+        Some("start-ts") => Promise::Along(Along::StartTs),
+        Some(_) => Promise::Along(Along::Order(Vec::new())),
+    }
+}
+
+/// The ingredients of a check's level.
+pub fn checked_spec(level: Level, args: &CheckArgs) -> Result<Spec> {
+    if !args.is_recorded() {
+        return spec(level, &args.level);
+    }
+    let LevelArgs {
+        session_order,
+        real_time,
+        ..
+    } = &args.level;
+    if *session_order == Some(OnOff::On) || *real_time == Some(OnOff::On) {
+        bail!("Adya's levels and expected orders know neither session order nor real time");
+    }
+    let recorded = LevelArgs {
+        session_order: Some(OnOff::Off),
+        real_time: None,
+        ..args.level.clone()
+    };
+    spec(level, &recorded)
+}
+
 /// The level, where its question is one of cycles in one graph and goes to a solver or a file.
 pub fn questioned_level(args: &LevelArgs) -> Result<Level> {
-    match args.level {
-        Some(LevelArg::One(Level::Psi)) => bail!(
-            "--level psi asks several questions, each with what the last one taught, so there is no one question to write or to prove"
-        ),
-        Some(LevelArg::One(level)) if level.model().is_weak() => bail!(
-            "--level {level} is decided by a sort, so there is no question to write or to prove; `check --certificate` and `--json` write \
-             what shows the answer"
-        ),
-        _ => one_level(args),
+    let level = one_level(args)?;
+    match refusal(Subject::Level(level), OutputKind::Proof) {
+        Some(why) if level != Level::Linearizable => bail!("--level {level} {why}"),
+        _ => Ok(level),
     }
 }
 
@@ -91,18 +144,6 @@ pub fn clocked(spec: Spec, args: &LevelArgs) -> Result<Spec> {
         times.unwrap_or(real_time.times),
         args.clock_drift.unwrap_or(real_time.drift),
     ))
-}
-
-/// What a level promises, in words.
-pub fn promise(level: Level, spec: Spec) -> String {
-    let drift = spec.real_time.map_or(0, |it| it.drift);
-    match (level, drift) {
-        (Level::Linearizable, 0) => "linearizability".to_owned(),
-        (Level::Linearizable, drift) => {
-            format!("linearizability, up to {} ms of drift", milliseconds(drift))
-        }
-        _ => spec.to_string(),
-    }
 }
 
 /// Nanoseconds, as milliseconds.

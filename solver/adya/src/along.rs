@@ -2,13 +2,15 @@
 //!
 //! The state is the last value of each key. Conditions on numbers are answered by an index of the rows that are there now.
 
-use kingsnake_certify::Refusal;
 use kingsnake_certify::along as certify;
-use kingsnake_history::adya::{Difference, Disagreement, Mismatch, Mismatched};
+use kingsnake_certify::{Refusal, refute, verify};
+use kingsnake_history::adya::{Difference, Disagreement, Mismatch, Mismatched, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{
     Act, Column, History, KeyId, ListId, Op, Predicate, RangeId, Token, TxnId, ValueId, compare,
 };
+use kingsnake_history::promise::{Along, Promise};
+use kingsnake_history::verdict::{Certificate, Counterexample, Verdict};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::AdyaError;
@@ -16,59 +18,39 @@ use crate::interval::{Interval, necessary};
 use crate::rowindex::RowIndex;
 use crate::versions::NOBODY;
 
-/// Which order is expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Along {
-    /// By `commit_ts`.
-    CommitTs,
-    /// By `start_ts`.
-    StartTs,
-    /// This one.
-    Order(Vec<TxnId>),
-}
-
-/// What a replay found.
-#[derive(Debug)]
-pub struct AlongReport {
-    /// The order that was replayed.
-    pub order: Vec<TxnId>,
-    /// The first operation that does not fit, if there is one.
-    pub disagreement: Option<Disagreement>,
-}
-
 /// Replays a history along an order.
-pub fn along(history: &History, which: &Along, budget: &Budget) -> Result<AlongReport, AdyaError> {
+pub fn along(history: &History, which: &Along, budget: &Budget) -> Result<Verdict, AdyaError> {
     let order = order(history, which)?;
     let mut replay = Replay::new(history);
-    let mut disagreement = None;
-    for (at, &txn) in order.iter().enumerate() {
-        if at % 1024 == 0 {
+    for (place, &txn) in order.iter().enumerate() {
+        if place % 1024 == 0 {
             budget.check()?;
         }
         if let Some((op, what)) = replay.txn(txn)? {
-            disagreement = Some(Disagreement {
+            let found = Disagreement {
                 txn,
-                place: at,
+                place,
                 op,
                 what,
-            });
-            break;
+            };
+            let order = order[..=place].to_vec();
+            let why = Counterexample::Recorded(Refutation::Order { order, found });
+            let promise = Promise::Along(which.clone());
+            let held = refute(history, &promise, &why, budget);
+            return checked(Verdict::Violated(why), held);
         }
     }
-    let again = certify::replay(history, &order);
-    let found = disagreement.as_ref().map(|it| (it.txn, it.op));
-    if again != found {
-        return Err(AdyaError::Uncertified {
-            answer: "of the replay",
-            why: Refusal::Order(format!(
-                "it found {found:?}, and the second replay {again:?}"
-            )),
-        });
+    let order = Certificate::of_txns(order);
+    let held = verify(history, &Promise::Along(which.clone()), &order);
+    checked(Verdict::Satisfied(order), held)
+}
+
+fn checked(verdict: Verdict, held: Result<(), Refusal>) -> Result<Verdict, AdyaError> {
+    let answer = verdict.word();
+    match held {
+        Ok(()) => Ok(verdict),
+        Err(why) => Err(AdyaError::Uncertified { answer, why }),
     }
-    Ok(AlongReport {
-        order,
-        disagreement,
-    })
 }
 
 /// The counted transactions in the order that is asked for.
@@ -115,11 +97,10 @@ fn order(history: &History, which: &Along) -> Result<Vec<TxnId>, AdyaError> {
 
 type Found = Option<(usize, Mismatched)>;
 
-#[derive(Clone)]
-pub(crate) struct Replay<'h> {
+struct Replay<'h> {
     history: &'h History,
     /// The last value of each key, or [`NOBODY`].
-    pub(crate) state: Vec<u32>,
+    state: Vec<u32>,
     lists: FxHashMap<KeyId, Vec<ValueId>>,
     /// The keys of each table.
     tables: Vec<Vec<KeyId>>,
@@ -133,7 +114,7 @@ pub(crate) struct Replay<'h> {
 }
 
 impl<'h> Replay<'h> {
-    pub(crate) fn new(history: &'h History) -> Self {
+    fn new(history: &'h History) -> Self {
         let mut tables = vec![Vec::new(); history.tables().len()];
         let mut table_of = vec![NOBODY; history.n_keys()];
         if !tables.is_empty() {
@@ -209,7 +190,7 @@ impl<'h> Replay<'h> {
     }
 
     /// Runs a transaction; returns the first operation that does not fit.
-    pub(crate) fn txn(&mut self, txn: TxnId) -> Result<Found, AdyaError> {
+    fn txn(&mut self, txn: TxnId) -> Result<Found, AdyaError> {
         let history = self.history;
         let mut next = match history.n_predicates() {
             0 => usize::MAX,

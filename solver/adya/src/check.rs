@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kingsnake_certify::Refusal;
 use kingsnake_certify::adya as certify;
-use kingsnake_history::adya::{AdyaStep, Mismatch, Phenomenon, PlLevel, PlVerdict, Refutation};
+use kingsnake_certify::{Refusal, refute, verify};
+use kingsnake_history::adya::{AdyaStep, Mismatch, Phenomenon, PlLevel, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{History, TxnId};
-use kingsnake_history::verdict::Finding;
+use kingsnake_history::promise::Promise;
+use kingsnake_history::verdict::{Certificate, Counterexample, Finding, Verdict};
 
 use crate::error::AdyaError;
 use crate::explain::Sources;
@@ -22,54 +23,61 @@ use crate::sweep::doubtful;
 use crate::versions::{NOBODY, Versions};
 use crate::windows::Windows;
 
-/// What the certificate says, and how large it was.
-#[derive(Debug)]
-pub struct PlReport {
-    /// The answer.
-    pub verdict: PlVerdict,
+/// How large a certificate was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedStats {
     /// How many transactions count.
     pub n_counted: usize,
     /// How many versions there are, without the initial ones.
     pub n_versions: usize,
     /// How many dependencies were found.
     pub n_edges: usize,
-    /// How many predicates were evaluated.
-    pub n_predicates: usize,
 }
+
+/// The answer, and how large the certificate was.
+pub type PlAnswer = (Verdict, RecordedStats);
 
 /// Checks a history at a level, on the version order and the snapshots that came with it.
 ///
 /// The order of the commits is nearly always the answer, so it is checked again while the answer is found.
-pub fn check(history: &History, level: PlLevel, budget: &Budget) -> Result<PlReport, AdyaError> {
+pub fn check(history: &History, level: PlLevel, budget: &Budget) -> Result<PlAnswer, AdyaError> {
     let versions = Versions::new(history)?;
     budget.check()?;
     let guess = guess(history, &versions, level);
     let order = guess.as_deref().map(|order| kept(&versions, order));
     let is_wrong = AtomicBool::new(false);
-    let (report, checked) = rayon::join(
+    let (answer, checked) = rayon::join(
         || {
-            let report =
+            let answer =
                 answer_on::<ExactRules>(history, &versions, guess.as_deref(), level, budget);
-            let is_guess = |report: &PlReport| matches!(&report.verdict, PlVerdict::Holds(found) if Some(found) == order.as_ref());
-            let is_guessed = report.as_ref().is_ok_and(is_guess);
+            let is_guess = |answer: &PlAnswer| match (&answer.0, &order) {
+                (Verdict::Satisfied(found), Some(order)) => {
+                    found.commits().eq(order.iter().copied())
+                }
+                _ => false,
+            };
+            let is_guessed = answer.as_ref().is_ok_and(is_guess);
             is_wrong.store(!is_guessed, Ordering::Relaxed);
-            report
+            answer
         },
         || {
             let order = order.as_ref().filter(|_| !is_wrong.load(Ordering::Relaxed));
             order.map(|order| certify::check_order(history, level, order))
         },
     );
-    let report = report?;
-    let (answer, held) = match (&report.verdict, checked) {
-        (PlVerdict::Holds(_), Some(held)) if !is_wrong.into_inner() => ("holds", held),
-        (PlVerdict::Holds(order), _) => ("holds", certify::check_order(history, level, order)),
-        (PlVerdict::Refuted(why), _) => ("refuted", certify::check_refutation(history, level, why)),
+    let answer = answer?;
+    let promise = Promise::Recorded(level);
+    let held = match (&answer.0, checked) {
+        (Verdict::Satisfied(_), Some(held)) if !is_wrong.into_inner() => held,
+        (Verdict::Satisfied(order), _) => verify(history, &promise, order),
+        (Verdict::Violated(why), _) => refute(history, &promise, why, budget),
+        (Verdict::Unknown(_), _) => Ok(()),
     };
     budget.check()?;
+    let word = answer.0.word();
     match held {
-        Ok(()) => Ok(report),
-        Err(why) => Err(AdyaError::Uncertified { answer, why }),
+        Ok(()) => Ok(answer),
+        Err(why) => Err(AdyaError::Uncertified { answer: word, why }),
     }
 }
 
@@ -79,7 +87,7 @@ pub(crate) fn answer<R: Rules>(
     history: &History,
     level: PlLevel,
     budget: &Budget,
-) -> Result<PlReport, AdyaError> {
+) -> Result<PlAnswer, AdyaError> {
     let versions = Versions::new(history)?;
     let guess = guess(history, &versions, level);
     answer_on::<R>(history, &versions, guess.as_deref(), level, budget)
@@ -97,7 +105,7 @@ fn answer_on<R: Rules>(
     guess: Option<&[u32]>,
     level: PlLevel,
     budget: &Budget,
-) -> Result<PlReport, AdyaError> {
+) -> Result<PlAnswer, AdyaError> {
     let snapshots = Snapshots::new(history, versions)?;
     let conditions = Conditions::new(history, versions);
     let sources = Sources {
@@ -116,19 +124,22 @@ fn answer_on<R: Rules>(
         Some(order) => check.along(order)?,
         None => check.whole()?,
     };
-    Ok(PlReport {
-        verdict,
+    let stats = RecordedStats {
         n_counted: versions.counted.iter().filter(|it| **it).count(),
         n_versions: versions.len() - versions.n_keys(),
         n_edges,
-        n_predicates: history.n_predicates(),
-    })
+    };
+    Ok((verdict, stats))
 }
 
 /// The transactions of an order that count.
 fn kept(versions: &Versions, order: &[u32]) -> Vec<TxnId> {
     let txns = order.iter().map(|&it| TxnId(it));
     txns.filter(|txn| versions.counted[txn.index()]).collect()
+}
+
+fn refuted(why: Refutation) -> Verdict {
+    Verdict::Violated(Counterexample::Recorded(why))
 }
 
 struct Check<'a, R> {
@@ -147,7 +158,7 @@ struct Collected {
 
 impl<R: Rules> Check<'_, R> {
     /// The answer by all edges, and how many there are.
-    fn whole(&self) -> Result<(PlVerdict, usize), AdyaError> {
+    fn whole(&self) -> Result<(Verdict, usize), AdyaError> {
         let all = self.sources.history.all_predicates();
         let counted = &self.sources.versions.counted;
         let numbers = (0..all.len() as u32).filter(|&it| counted[all[it as usize].0.index()]);
@@ -158,7 +169,7 @@ impl<R: Rules> Check<'_, R> {
             return Ok((refuted, n_edges));
         }
         let verdict = match self.forbidden(&found.edges)? {
-            Err((phenomenon, steps)) => PlVerdict::Refuted(Refutation::Cycle(phenomenon, steps)),
+            Err((phenomenon, steps)) => refuted(Refutation::Cycle(phenomenon, steps)),
             Ok(order) => self.holds(&order),
         };
         Ok((verdict, n_edges))
@@ -166,7 +177,7 @@ impl<R: Rules> Check<'_, R> {
 
     /// The same, given an order that most of the edges agree with. Where all do, no graph is needed; otherwise every cycle lies in
     /// a window that an edge against the order spans.
-    fn along(&self, order: &[u32]) -> Result<(PlVerdict, usize), AdyaError> {
+    fn along(&self, order: &[u32]) -> Result<(Verdict, usize), AdyaError> {
         let doubtful = doubtful::<R>(self.sources, order);
         self.budget.check()?;
         let found = self.collect(&doubtful, Edges::guessing(order))?;
@@ -186,18 +197,18 @@ impl<R: Rules> Check<'_, R> {
         let numbers: Vec<u32> = numbers.collect();
         let found = self.collect(&numbers, Edges::within(windows.of()))?;
         let verdict = match self.forbidden(&found.edges)? {
-            Err((phenomenon, steps)) => PlVerdict::Refuted(Refutation::Cycle(phenomenon, steps)),
+            Err((phenomenon, steps)) => refuted(Refutation::Cycle(phenomenon, steps)),
             Ok(sorted) => self.holds(&windows.arrange(&sorted)),
         };
         Ok((verdict, n_edges.max(found.edges.n_found())))
     }
 
-    fn holds(&self, order: &[u32]) -> PlVerdict {
-        PlVerdict::Holds(kept(self.sources.versions, order))
+    fn holds(&self, order: &[u32]) -> Verdict {
+        Verdict::Satisfied(Certificate::of_txns(kept(self.sources.versions, order)))
     }
 
     /// The refutation by what is wrong without any cycle, where the level looks at it.
-    fn refuted(&self, findings: Vec<Finding>, mismatches: Vec<Mismatch>) -> Option<PlVerdict> {
+    fn refuted(&self, findings: Vec<Finding>, mismatches: Vec<Mismatch>) -> Option<Verdict> {
         if !self.level.forbids_g1() {
             return None;
         }
@@ -208,7 +219,7 @@ impl<R: Rules> Check<'_, R> {
         } else {
             return None;
         };
-        Some(PlVerdict::Refuted(why))
+        Some(refuted(why))
     }
 
     fn collect(&self, predicates: &[u32], mut edges: Edges) -> Result<Collected, AdyaError> {
@@ -275,7 +286,7 @@ fn forbidden<R: Rules>(
         match steps {
             Some(steps) if !steps.is_empty() => Ok(Err((phenomenon, steps))),
             _ => Err(AdyaError::Uncertified {
-                answer: "refuted",
+                answer: "violated",
                 why: Refusal::Refutation("a step of the cycle has no reason".to_owned()),
             }),
         }
@@ -357,7 +368,7 @@ fn start_ordered(
     let precedes = |from: u32, to: u32| times[from as usize].1 <= times[to as usize].0;
     let reason = |link: Link| {
         sources.step(link).ok_or_else(|| AdyaError::Uncertified {
-            answer: "refuted",
+            answer: "violated",
             why: Refusal::Refutation("a step has no reason".to_owned()),
         })
     };

@@ -18,17 +18,13 @@ mod query;
 mod reads;
 mod rowindex;
 mod rules;
-mod serial;
 mod snapshot;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod versions;
 mod windows;
-mod words;
 
-pub use along::{Along, AlongReport, along};
-pub use check::{PlReport, check};
+pub use along::along;
+pub use check::{PlAnswer, RecordedStats, check};
 pub use error::AdyaError;
-pub use serial::{Serial, serial_order};
-pub use words::Teller;

@@ -1,6 +1,6 @@
 //! Engines with one wrong rule each, which the comparison with brute force must notice.
 
-use kingsnake_history::adya::{PlLevel, PlVerdict};
+use kingsnake_history::adya::PlLevel;
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{Act, Extreme, History, KeyId, TxnId, ValueId};
 use kingsnake_lab::adya::judge;
@@ -116,9 +116,9 @@ fn n_differences<R: Rules>() -> usize {
         let history = small_predicates(&mut Rng::new(*seed), Wrong::OFTEN);
         let naive = judge(&history, true);
         PlLevel::ALL.into_iter().any(|level| {
-            let report = answer::<R>(&history, level, &Budget::unlimited());
-            let holds = report.map(|it| matches!(it.verdict, PlVerdict::Holds(_)));
-            holds.ok() != Some(naive.holds.contains(&level))
+            let answer = answer::<R>(&history, level, &Budget::unlimited());
+            let holds = answer.ok().and_then(|it| it.0.holds());
+            holds != Some(naive.holds.contains(&level))
         })
     };
     (0..1_500).filter(differs).count()

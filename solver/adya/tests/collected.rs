@@ -9,9 +9,10 @@ use std::path::Path;
 
 use kingsnake_adya::check;
 use kingsnake_datasets::{Format, read_bytes};
-use kingsnake_history::adya::{Difference, Mismatch, PlLevel, PlVerdict, Refutation};
+use kingsnake_history::adya::{Difference, Mismatch, PlLevel, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{Act, History};
+use kingsnake_history::verdict::{Counterexample, Verdict};
 use serde_json::Value;
 
 const DATA: &str = concat!(
@@ -118,10 +119,10 @@ fn converted(document: &Value) -> String {
 
 fn mismatches(history: &History) -> Vec<Mismatch> {
     let report = check(history, PlLevel::Pl2, &Budget::unlimited());
-    match report.unwrap_or_else(|error| panic!("{error}")).verdict {
-        PlVerdict::Refuted(Refutation::Mismatches(found)) => found,
-        PlVerdict::Holds(_) => Vec::new(),
-        other @ PlVerdict::Refuted(_) => panic!("{other:?}"),
+    match report.unwrap_or_else(|error| panic!("{error}")).0 {
+        Verdict::Violated(Counterexample::Recorded(Refutation::Mismatches(found))) => found,
+        Verdict::Satisfied(_) => Vec::new(),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -131,10 +132,7 @@ fn postgresql_at_serializable_returns_what_its_snapshots_imply() {
         assert!(history.n_predicates() > 900);
         assert_eq!(mismatches(&history), []);
         let report = check(&history, PlLevel::Pl3, &Budget::unlimited());
-        assert!(matches!(
-            report.map(|report| report.verdict),
-            Ok(PlVerdict::Holds(_))
-        ));
+        assert!(matches!(report.map(|it| it.0), Ok(Verdict::Satisfied(_))));
     }
 }
 

@@ -1,10 +1,12 @@
 //! What the least or greatest value of a column depends on: the rows that have it, and none being beyond it.
 
-use kingsnake_adya::{Teller, check};
+use kingsnake_adya::check;
 use kingsnake_datasets::{Format, read_bytes};
-use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
+use kingsnake_history::adya::{PlLevel, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::History;
+use kingsnake_history::verdict::{Counterexample, Verdict};
+use kingsnake_tell::RecordedWords;
 
 /// Rows a, b, c have 10, 50, 50 or other numbers. T1 asks for a function of all of them and inserts x; T2 finds no x and writes.
 fn history(rows: [i64; 3], asked: &str, write: &str) -> History {
@@ -24,9 +26,9 @@ fn history(rows: [i64; 3], asked: &str, write: &str) -> History {
 
 fn refutation(history: &History) -> Option<Refutation> {
     let report = check(history, PlLevel::Pl3, &Budget::unlimited());
-    match report.unwrap_or_else(|error| panic!("{error}")).verdict {
-        PlVerdict::Holds(_) => None,
-        PlVerdict::Refuted(why) => Some(why),
+    match report.unwrap_or_else(|error| panic!("{error}")).0 {
+        Verdict::Violated(Counterexample::Recorded(why)) => Some(why),
+        _ => None,
     }
 }
 
@@ -88,7 +90,7 @@ fn a_wrong_result_is_a_mismatch_that_says_what_the_rows_give() {
         let Some(Refutation::Mismatches(found)) = refutation(&history) else {
             panic!("{asked} is wrong");
         };
-        let words = Teller::new(&history).mismatch(&found[0]);
+        let words = RecordedWords::new(&history).mismatch(&found[0]);
         let told = format!("where the rows give {expected}.");
         assert!(words.ends_with(&told), "{words}");
     }
@@ -101,7 +103,7 @@ fn a_step_says_what_was_returned() {
     let Some(Refutation::Cycle(_, steps)) = refutation(&history) else {
         panic!("a row beyond the result was missed");
     };
-    let teller = Teller::new(&history);
+    let teller = RecordedWords::new(&history);
     let words: Vec<String> = steps.iter().map(|step| teller.step(step)).collect();
     let wanted = "asked for max(n) of rows with n between 0 and 100, got 50 and looked at row d before T2 set its n to 70 (pred-rw).";
     assert!(words.iter().any(|it| it.ends_with(wanted)), "{words:?}");

@@ -1,12 +1,15 @@
-//! The figures of the paper: which levels each certificate shows, and whether some other serial order explains the history.
+//! The figures of the paper: which levels each certificate shows, and why not.
 
 use std::path::Path;
 
-use kingsnake_adya::{Along, Serial, Teller, along, check, serial_order};
+use kingsnake_adya::{along, check};
 use kingsnake_datasets::{ReadOptions, open};
-use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
+use kingsnake_history::adya::{PlLevel, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::History;
+use kingsnake_history::promise::Along;
+use kingsnake_history::verdict::{Counterexample, Verdict};
+use kingsnake_tell::RecordedWords;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/certified");
 
@@ -18,9 +21,9 @@ fn figure(name: &str) -> History {
 
 fn refutation(history: &History, level: PlLevel) -> Option<Refutation> {
     match check(history, level, &Budget::unlimited()) {
-        Ok(report) => match report.verdict {
-            PlVerdict::Holds(_) => None,
-            PlVerdict::Refuted(why) => Some(why),
+        Ok((verdict, _)) => match verdict {
+            Verdict::Violated(Counterexample::Recorded(why)) => Some(why),
+            _ => None,
         },
         Err(error) => panic!("{level}: {error}"),
     }
@@ -33,7 +36,7 @@ fn every_figure_has_the_verdicts_of_the_index() {
     let mut n_figures = 0;
     for line in index.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [name, levels, why, other] = fields[..] else {
+        let [name, levels, why, _] = fields[..] else {
             panic!("a line of four fields: {line}");
         };
         let history = figure(name);
@@ -49,14 +52,9 @@ fn every_figure_has_the_verdicts_of_the_index() {
             None => "-".to_owned(),
             Some(Refutation::Mismatches(_)) => "mismatch".to_owned(),
             Some(Refutation::Cycle(phenomenon, _)) => phenomenon.name().to_owned(),
-            Some(Refutation::Findings(_)) => "findings".to_owned(),
+            Some(Refutation::Findings(_) | Refutation::Order { .. }) => "findings".to_owned(),
         };
         assert_eq!(found, why, "{name}");
-        let serial = serial_order(&history, &Budget::unlimited());
-        let is_serial = matches!(serial, Ok(Serial::Order(_)));
-        if other != "-" {
-            assert_eq!(is_serial, other == "yes", "{name}: {serial:?}");
-        }
         n_figures += 1;
     }
     assert_eq!(n_figures, 5);
@@ -67,7 +65,7 @@ fn figures_are_told_in_words() {
     let told = |name: &str| {
         let history = figure(name);
         let why = refutation(&history, PlLevel::Pl3).expect("it is refuted");
-        Teller::new(&history).refutation(&why).join("\n")
+        RecordedWords::new(&history).refutation(&why).join("\n")
     };
     assert_eq!(
         told("figure-3.jsonl"),
@@ -88,12 +86,15 @@ fn timestamps_are_the_serial_order_of_figure_2_and_not_of_figure_3() {
     let budget = Budget::unlimited();
     for which in [Along::CommitTs, Along::StartTs] {
         let report = along(&figure("figure-2.jsonl"), &which, &budget);
-        assert!(report.is_ok_and(|report| report.disagreement.is_none()));
+        assert!(report.is_ok_and(|it| it.holds() == Some(true)));
         let history = figure("figure-3.jsonl");
-        let report = along(&history, &which, &budget).expect("every transaction has its time");
-        let found = report.disagreement.expect("T3 does not fit");
+        let verdict = along(&history, &which, &budget).expect("every transaction has its time");
+        let Verdict::Violated(Counterexample::Recorded(Refutation::Order { found, .. })) = verdict
+        else {
+            panic!("T3 does not fit");
+        };
         assert_eq!(
-            Teller::new(&history).disagreement(&found),
+            RecordedWords::new(&history).disagreement(&found),
             "T3 is number 3 of the order. T3 asked for rows with value > 0 and did not get row y, though T2 had set its value to 2."
         );
     }

@@ -1,11 +1,13 @@
 //! Expected orders and the search of a serial order, against every permutation; lists that reveal the version order.
 
-use kingsnake_adya::{AdyaError, Along, Serial, along, check, serial_order};
+use kingsnake_adya::{AdyaError, along, check};
 use kingsnake_certify::adya::check_order;
 use kingsnake_certify::along::{counted, replay};
-use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
+use kingsnake_history::adya::{PlLevel, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::{History, HistoryBuilder, Status, Token, TxnId};
+use kingsnake_history::promise::Along;
+use kingsnake_history::verdict::{Counterexample, Verdict};
 use kingsnake_lab::adya::is_along;
 use kingsnake_lab::random::{Rng, Wrong, small_predicates};
 
@@ -26,38 +28,14 @@ fn permutations(txns: &[TxnId]) -> Vec<Vec<TxnId>> {
 }
 
 #[test]
-fn a_serial_order_is_found_exactly_where_some_permutation_fits() {
-    let budget = Budget::unlimited();
-    let (mut n_serial, mut n_not) = (0, 0);
-    for seed in 0..1_500 {
-        let history = small_predicates(&mut Rng::new(seed), Wrong::OFTEN);
-        let orders = permutations(&counted(&history));
-        let fits = orders.iter().any(|order| replay(&history, order).is_none());
-        match serial_order(&history, &budget) {
-            Ok(Serial::Order(order)) => {
-                assert!(fits, "seed {seed}");
-                let report = along(&history, &Along::Order(order), &budget);
-                assert!(report.is_ok_and(|it| it.disagreement.is_none()));
-                n_serial += 1;
-            }
-            Ok(Serial::None) => {
-                assert!(!fits, "seed {seed}");
-                n_not += 1;
-            }
-            other => panic!("seed {seed}: {other:?}"),
-        }
-    }
-    assert!(n_serial > 100 && n_not > 100, "{n_serial} and {n_not}");
-}
-
-#[test]
 fn what_the_certificate_shows_at_pl_3_its_order_replays() {
     let budget = Budget::unlimited();
     let mut n_replayed = 0;
     for seed in 0..2_000 {
         let history = small_predicates(&mut Rng::new(seed), Wrong::NOT);
-        let report = check(&history, PlLevel::Pl3, &budget).expect("the certificate is complete");
-        if let PlVerdict::Holds(order) = report.verdict {
+        let answer = check(&history, PlLevel::Pl3, &budget).expect("the certificate is complete");
+        if let Verdict::Satisfied(order) = answer.0 {
+            let order: Vec<TxnId> = order.commits().collect();
             assert_eq!(replay(&history, &order), None, "seed {seed}");
             n_replayed += 1;
         }
@@ -123,8 +101,8 @@ fn lists(txns: &[Appender<'_>]) -> History {
 fn holds(history: &History, level: PlLevel) -> bool {
     let report = check(history, level, &Budget::unlimited());
     matches!(
-        report.expect("the order is revealed").verdict,
-        PlVerdict::Holds(_)
+        report.expect("the order is revealed").0,
+        Verdict::Satisfied(_)
     )
 }
 
@@ -165,9 +143,12 @@ fn lists_that_contradict_each_other_are_findings() {
     for txns in wrong {
         let history = lists(txns);
         let report = check(&history, PlLevel::Pl2, &Budget::unlimited());
-        let verdict = report.expect("the order is revealed").verdict;
+        let verdict = report.expect("the order is revealed").0;
         assert!(
-            matches!(verdict, PlVerdict::Refuted(Refutation::Findings(_))),
+            matches!(
+                verdict,
+                Verdict::Violated(Counterexample::Recorded(Refutation::Findings(_)))
+            ),
             "{txns:?}: {verdict:?}"
         );
         assert!(holds(&history, PlLevel::Pl1));

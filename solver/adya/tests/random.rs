@@ -2,10 +2,11 @@
 //!
 //! `KINGSNAKE_LONG=1` runs 100,000 histories of each kind (`make test-certificates`).
 
-use kingsnake_adya::{PlReport, check};
-use kingsnake_history::adya::{PlLevel, PlVerdict, Refutation};
+use kingsnake_adya::check;
+use kingsnake_history::adya::{PlLevel, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::History;
+use kingsnake_history::verdict::{Counterexample, Verdict};
 use kingsnake_lab::adya::{Naive, judge};
 use kingsnake_lab::random::{Rng, Wrong, small_predicates};
 
@@ -16,23 +17,26 @@ fn n_histories() -> u64 {
     }
 }
 
-fn run(history: &History, level: PlLevel) -> PlReport {
-    check(history, level, &Budget::unlimited())
+fn run(history: &History, level: PlLevel) -> Verdict {
+    let answer = check(history, level, &Budget::unlimited());
+    answer
         .unwrap_or_else(|error| panic!("{level}: {error}\n{history:#?}"))
+        .0
 }
 
 /// Which levels hold, and how many predicates mismatch by the strongest level's answer.
 fn compare(history: &History, naive: &Naive, seed: u64) {
     for level in PlLevel::ALL {
-        let report = run(history, level);
-        let holds = matches!(report.verdict, PlVerdict::Holds(_));
+        let verdict = run(history, level);
+        let holds = verdict.holds() == Some(true);
         assert_eq!(
             holds,
             naive.holds.contains(&level),
             "seed {seed}, {level}: {:?}\n{naive:?}",
-            report.verdict
+            verdict
         );
-        if let PlVerdict::Refuted(Refutation::Mismatches(found)) = &report.verdict {
+        if let Verdict::Violated(Counterexample::Recorded(Refutation::Mismatches(found))) = &verdict
+        {
             let mut predicates: Vec<u32> = found.iter().map(|it| it.predicate).collect();
             predicates.dedup();
             assert_eq!(predicates.len(), naive.n_mismatches, "seed {seed}, {level}");

@@ -1,12 +1,14 @@
 //! The embedded store under Emme's workloads: what it promises holds on its certificate and along its commits, and phantoms that
 //! it lets through are found.
 
-use kingsnake_adya::{Along, along, check};
+use kingsnake_adya::{along, check};
 use kingsnake_datasets::store::{Isolation, StoreRun};
 use kingsnake_datasets::workloads::{Parameters, find};
-use kingsnake_history::adya::{Dependency, PlLevel, PlVerdict, Refutation};
+use kingsnake_history::adya::{Dependency, PlLevel, Refutation};
 use kingsnake_history::budget::Budget;
 use kingsnake_history::model::History;
+use kingsnake_history::promise::Along;
+use kingsnake_history::verdict::{Counterexample, Verdict};
 
 fn recorded(workload: &str, run: &StoreRun) -> History {
     let workload = find(workload).expect("it is in the table");
@@ -27,15 +29,15 @@ fn run(isolation: Isolation, predicate_locks: bool) -> StoreRun {
     }
 }
 
-fn verdict(history: &History, level: PlLevel) -> PlVerdict {
+fn verdict(history: &History, level: PlLevel) -> Verdict {
     let report = check(history, level, &Budget::unlimited());
-    report.unwrap_or_else(|error| panic!("{error}")).verdict
+    report.unwrap_or_else(|error| panic!("{error}")).0
 }
 
 fn fits(history: &History) -> bool {
     let report = along(history, &Along::CommitTs, &Budget::unlimited());
-    let report = report.unwrap_or_else(|error| panic!("{error}"));
-    report.disagreement.is_none()
+    let verdict = report.unwrap_or_else(|error| panic!("{error}"));
+    verdict.holds() == Some(true)
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn a_serializable_store_is_serializable_on_its_certificate_and_along_its_commits
         // The store lets blind writers of one row overlap, which is serializable and no snapshot isolation.
         for level in PlLevel::ALL.into_iter().filter(|&it| it != PlLevel::PlSi) {
             assert!(
-                matches!(verdict(&history, level), PlVerdict::Holds(_)),
+                matches!(verdict(&history, level), Verdict::Satisfied(_)),
                 "{workload} at {level}"
             );
         }
@@ -62,7 +64,9 @@ fn a_serializable_store_is_serializable_on_its_certificate_and_along_its_commits
 #[test]
 fn phantoms_are_found_where_the_store_lets_them_through() {
     let history = recorded("emme-predicates", &run(Isolation::Serializable, false));
-    let PlVerdict::Refuted(Refutation::Cycle(_, steps)) = verdict(&history, PlLevel::Pl3) else {
+    let Verdict::Violated(Counterexample::Recorded(Refutation::Cycle(_, steps))) =
+        verdict(&history, PlLevel::Pl3)
+    else {
         panic!("a cycle was expected");
     };
     let mut kinds = steps.iter().filter_map(|step| step.because);
@@ -75,19 +79,19 @@ fn weaker_stores_hold_at_their_own_level_only() {
     let history = recorded("emme-predicates", &run(Isolation::Snapshot, true));
     assert!(matches!(
         verdict(&history, PlLevel::PlSi),
-        PlVerdict::Holds(_)
+        Verdict::Satisfied(_)
     ));
     assert!(matches!(
         verdict(&history, PlLevel::Pl3),
-        PlVerdict::Refuted(_)
+        Verdict::Violated(_)
     ));
     let history = recorded("emme-predicates", &run(Isolation::ReadCommitted, true));
     assert!(matches!(
         verdict(&history, PlLevel::Pl2),
-        PlVerdict::Holds(_)
+        Verdict::Satisfied(_)
     ));
     assert!(matches!(
         verdict(&history, PlLevel::Pl2Plus),
-        PlVerdict::Refuted(_)
+        Verdict::Violated(_)
     ));
 }

@@ -1,8 +1,11 @@
 //! Replays an expected order once more, in the plainest way: what each key holds, and every condition on the rows that can satisfy it.
 
+use kingsnake_history::adya::Disagreement;
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
-use rustc_hash::FxHashMap;
+use kingsnake_history::promise::Along;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::Refusal;
 use crate::adya::count;
 use crate::standing::Standing;
 
@@ -10,6 +13,80 @@ use crate::standing::Standing;
 pub fn counted(history: &History) -> Vec<TxnId> {
     let counted = count(history);
     history.txns().filter(|txn| counted.contains(txn)).collect()
+}
+
+/// Checks that an order, or the first part of one, is the one that was expected. The error says where it differs.
+pub fn is_expected(history: &History, along: &Along, order: &[TxnId]) -> Result<(), String> {
+    let counted = count(history);
+    let mut seen = FxHashSet::default();
+    let mut last = (i64::MIN, false);
+    let time = |txn: TxnId| -> Result<(i64, bool), String> {
+        let stamps = history.stamps(txn);
+        let time = match along {
+            Along::CommitTs => stamps.commit_ts,
+            Along::StartTs => stamps.start_ts,
+            Along::Order(_) => return Ok((0, false)),
+        };
+        let is_reader = !history.ops(txn).iter().any(|op| op.is_write());
+        let lacks = || format!("transaction {} has no timestamp", history.txn_name(txn));
+        Ok((time.ok_or_else(lacks)?, is_reader))
+    };
+    for &txn in order {
+        if txn.index() >= history.n_txns() || !counted.contains(&txn) || !seen.insert(txn) {
+            return Err(
+                "the order names a transaction twice, or one that does not count".to_owned(),
+            );
+        }
+        let now = time(txn)?;
+        if now < last {
+            let name = history.txn_name(txn);
+            return Err(format!("transaction {name} is too late in the order"));
+        }
+        last = now;
+    }
+    for txn in history.txns().filter(|txn| counted.contains(txn)) {
+        if !seen.contains(&txn) && time(txn)? < last {
+            let name = history.txn_name(txn);
+            return Err(format!("the order lacks transaction {name}"));
+        }
+    }
+    match along {
+        Along::Order(expected) if !expected.starts_with(order) => {
+            Err("this is not the expected order".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that an expected order explains the history.
+pub fn check_order(history: &History, along: &Along, order: &[TxnId]) -> Result<(), Refusal> {
+    is_expected(history, along, order).map_err(Refusal::Order)?;
+    if order.len() != count(history).len() {
+        return Err(Refusal::Order("the order lacks transactions".to_owned()));
+    }
+    match replay(history, order) {
+        None => Ok(()),
+        Some((txn, op)) => Err(Refusal::Order(format!(
+            "operation {op} of transaction {} does not fit",
+            history.txn_name(txn)
+        ))),
+    }
+}
+
+/// Checks that the last transaction of the first part of an expected order does not fit at this operation.
+pub fn check_disagreement(
+    history: &History,
+    along: &Along,
+    order: &[TxnId],
+    found: &Disagreement,
+) -> Result<(), Refusal> {
+    is_expected(history, along, order).map_err(Refusal::Refutation)?;
+    let is_last = order.last() == Some(&found.txn) && found.place + 1 == order.len();
+    if is_last && replay(history, order) == Some((found.txn, found.op)) {
+        return Ok(());
+    }
+    let why = "the operation fits the order".to_owned();
+    Err(Refusal::Refutation(why))
 }
 
 /// The first transaction and operation that does not fit.

@@ -18,6 +18,10 @@ pub fn check_counterexample(
         Counterexample::Local(findings) => check_broken(history, spec, findings),
         Counterexample::Cyclic(proof) => check_proof_within(history, spec, proof, budget),
         Counterexample::Stuck(_) => Err(Refusal::Refutation("only registers get stuck".to_owned())),
+        Counterexample::Recorded(_) => {
+            let why = "what the database recorded is not what this level is about".to_owned();
+            Err(Refusal::Refutation(why))
+        }
         Counterexample::EitherWay {
             txn,
             lost,

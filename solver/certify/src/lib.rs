@@ -14,6 +14,7 @@ pub mod linearizable;
 mod meaning;
 pub mod order;
 pub mod order_sources;
+mod promise;
 mod refusal;
 pub mod refutation;
 mod results;
@@ -25,4 +26,5 @@ mod taken;
 pub mod weak;
 
 pub use meaning::{Meaning, Traces};
+pub use promise::{refute, verify};
 pub use refusal::Refusal;

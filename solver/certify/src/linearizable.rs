@@ -10,15 +10,10 @@ use super::Refusal;
 use kingsnake_history::model::{
     CompareAndSet, CompareOutcome, History, KeyId, Op, Status, TxnId, ValueId,
 };
+use kingsnake_history::promise::RegisterOptions;
 
-/// What is asked of an order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Demand {
-    /// How far clocks may disagree, in nanoseconds.
-    pub drift: u64,
-    /// Whether a refused compare-and-set says that the key did not hold what was expected.
-    pub refusals_count: bool,
-}
+/// More configurations than this are not visited to check a violation again.
+pub const MOST_CONFIGURATIONS: usize = 4_000_000;
 
 /// An operation and its moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +35,7 @@ pub fn moments(history: &History, order: impl IntoIterator<Item = TxnId>) -> Vec
 }
 
 /// When an operation can have taken effect.
-fn window(history: &History, demand: Demand, txn: TxnId) -> (i64, i64) {
+fn window(history: &History, demand: RegisterOptions, txn: TxnId) -> (i64, i64) {
     let interval = history.interval(txn);
     let end = interval.commit.saturating_add_unsigned(demand.drift);
     (interval.begin, end)
@@ -52,11 +47,19 @@ fn shows(history: &History, state: Option<ValueId>, value: ValueId) -> bool {
 }
 
 /// Runs an order. The error says what does not hold.
-pub fn replay(history: &History, demand: Demand, order: &[OperationMoment]) -> Result<(), Refusal> {
+pub fn replay(
+    history: &History,
+    demand: RegisterOptions,
+    order: &[OperationMoment],
+) -> Result<(), Refusal> {
     explain(history, demand, order).map_err(Refusal::Order)
 }
 
-fn explain(history: &History, demand: Demand, order: &[OperationMoment]) -> Result<(), String> {
+fn explain(
+    history: &History,
+    demand: RegisterOptions,
+    order: &[OperationMoment],
+) -> Result<(), String> {
     let name = |txn: TxnId| format!("operation {}", history.txn_name(txn));
     let mut store: Vec<Option<ValueId>> = vec![None; history.n_keys()];
     let mut is_there = vec![false; history.n_txns()];
@@ -97,7 +100,7 @@ fn explain(history: &History, demand: Demand, order: &[OperationMoment]) -> Resu
 /// Runs the operations of a transaction. One that aborted leaves nothing, and only what it was told before it did anything counts.
 fn run(
     history: &History,
-    demand: Demand,
+    demand: RegisterOptions,
     txn: TxnId,
     store: &mut [Option<ValueId>],
 ) -> Result<(), String> {
@@ -124,7 +127,11 @@ fn run(
 }
 
 /// The compare-and-sets of an operation that found something else than expected, where they count.
-fn refusals(history: &History, demand: Demand, txn: TxnId) -> impl Iterator<Item = &CompareAndSet> {
+fn refusals(
+    history: &History,
+    demand: RegisterOptions,
+    txn: TxnId,
+) -> impl Iterator<Item = &CompareAndSet> {
     let is_aborted = history.status(txn) == Status::Aborted;
     let compares = history.compares(txn).iter();
     compares.filter(move |it| {
@@ -151,7 +158,7 @@ type Configuration = (Option<ValueId>, Vec<u32>);
 /// `most` configurations.
 pub fn stuck(
     history: &History,
-    demand: Demand,
+    demand: RegisterOptions,
     key: KeyId,
     last: TxnId,
     most: usize,
@@ -234,7 +241,7 @@ pub fn stuck(
 }
 
 /// The operations on a key. One of unknown end that only reads, or writes what nobody reads, can be left out.
-fn calls(history: &History, demand: Demand, key: KeyId) -> Vec<Call> {
+fn calls(history: &History, demand: RegisterOptions, key: KeyId) -> Vec<Call> {
     let touching = |&txn: &TxnId| {
         let is_aborted = history.status(txn) == Status::Aborted;
         let ops = if is_aborted { &[] } else { history.ops(txn) };

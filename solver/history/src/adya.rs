@@ -1,9 +1,8 @@
-//! Adya's levels, dependencies and phenomena, and the evidence for and against them on a given version certificate.
+//! Adya's levels, dependencies and phenomena, and the evidence against them on a given version certificate.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::level::UnknownLevel;
+use crate::level::Level;
 use crate::model::{KeyId, Token, TxnId, ValueId};
 use crate::verdict::Finding;
 
@@ -37,14 +36,7 @@ impl PlLevel {
 
     /// The name, as typed and as reported.
     pub fn name(self) -> &'static str {
-        match self {
-            PlLevel::Pl1 => "pl-1",
-            PlLevel::Pl2 => "pl-2",
-            PlLevel::Pl2Plus => "pl-2+",
-            PlLevel::Pl299 => "pl-2.99",
-            PlLevel::PlSi => "pl-si",
-            PlLevel::Pl3 => "pl-3",
-        }
+        Level::Pl(self).name()
     }
 
     /// Whether the level forbids G1.
@@ -56,18 +48,6 @@ impl PlLevel {
 impl fmt::Display for PlLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl FromStr for PlLevel {
-    type Err = UnknownLevel;
-
-    fn from_str(name: &str) -> Result<Self, UnknownLevel> {
-        let found = PlLevel::ALL.into_iter().find(|it| it.name() == name);
-        found.ok_or_else(|| {
-            let names = PlLevel::ALL.map(PlLevel::name);
-            UnknownLevel::Adya(name.to_owned(), names.join(", "))
-        })
     }
 }
 
@@ -220,7 +200,7 @@ pub enum Difference {
     Aggregate(Token),
 }
 
-/// Why a certificate does not show the level.
+/// Why what the database recorded does not show what was promised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refutation {
     /// Reads and versions that are wrong by themselves.
@@ -229,15 +209,13 @@ pub enum Refutation {
     Mismatches(Vec<Mismatch>),
     /// A forbidden cycle; each step begins where the last one ended.
     Cycle(Phenomenon, Vec<AdyaStep>),
-}
-
-/// The answer on a given certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlVerdict {
-    /// The certificate shows the level. The order agrees with every dependency that the level looks at.
-    Holds(Vec<TxnId>),
-    /// It does not.
-    Refuted(Refutation),
+    /// An expected order does not explain the history.
+    Order {
+        /// The order, up to the transaction that does not fit.
+        order: Vec<TxnId>,
+        /// What does not fit.
+        found: Disagreement,
+    },
 }
 
 /// The first operation that does not fit an expected order.

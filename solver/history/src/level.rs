@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::adya::PlLevel;
 use crate::model::{History, TxnId};
+use crate::promise::{Promise, RegisterOptions};
 
 /// What a transaction's level demands of its reads and writes (docs/theory.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -292,11 +294,13 @@ pub enum Level {
     Linearizable,
     /// Each transaction's own level, as the history records it.
     AsRecorded,
+    /// One of Adya's, on the version order and the snapshots that the database recorded.
+    Pl(PlLevel),
 }
 
 impl Level {
     /// Every level.
-    pub const ALL: [Level; 15] = [
+    pub const ALL: [Level; 21] = [
         Level::Ser,
         Level::StrongSessionSer,
         Level::StrictSer,
@@ -312,14 +316,19 @@ impl Level {
         Level::Rc,
         Level::Linearizable,
         Level::AsRecorded,
+        Level::Pl(PlLevel::Pl1),
+        Level::Pl(PlLevel::Pl2),
+        Level::Pl(PlLevel::Pl2Plus),
+        Level::Pl(PlLevel::Pl299),
+        Level::Pl(PlLevel::PlSi),
+        Level::Pl(PlLevel::Pl3),
     ];
 
     /// The levels that one model gives to all transactions, whatever they touch: all but linearizability and the recorded ones.
     pub fn uniform() -> impl Iterator<Item = Level> {
-        let others = [Level::Linearizable, Level::AsRecorded];
-        Level::ALL
-            .into_iter()
-            .filter(move |it| !others.contains(it))
+        let is_other =
+            |it: &Level| matches!(it, Level::Linearizable | Level::AsRecorded | Level::Pl(_));
+        Level::ALL.into_iter().filter(move |it| !is_other(it))
     }
 
     /// The name, as typed and as reported.
@@ -354,16 +363,28 @@ impl Level {
             Level::Rc => &["rc", "read-committed"],
             Level::Linearizable => &["linearizable", "linearizability", "linearisable"],
             Level::AsRecorded => &["as-recorded"],
+            Level::Pl(PlLevel::Pl1) => &["pl-1"],
+            Level::Pl(PlLevel::Pl2) => &["pl-2"],
+            Level::Pl(PlLevel::Pl2Plus) => &["pl-2+"],
+            Level::Pl(PlLevel::Pl299) => &["pl-2.99"],
+            Level::Pl(PlLevel::PlSi) => &["pl-si"],
+            Level::Pl(PlLevel::Pl3) => &["pl-3"],
         }
     }
 
-    /// What the level demands of a transaction's reads and writes.
+    /// What the level demands of a transaction's reads and writes; of Adya's levels, what is searched where no order is recorded.
     pub fn model(self) -> Model {
         match self {
-            Level::Ser | Level::StrongSessionSer | Level::StrictSer | Level::Linearizable => {
-                Model::Ser
-            }
-            Level::Si | Level::StrongSessionSi | Level::Gsi | Level::StrongSi => Model::Si,
+            Level::Si
+            | Level::StrongSessionSi
+            | Level::Gsi
+            | Level::StrongSi
+            | Level::Pl(PlLevel::PlSi) => Model::Si,
+            Level::Ser
+            | Level::StrongSessionSer
+            | Level::StrictSer
+            | Level::Linearizable
+            | Level::Pl(_) => Model::Ser,
             Level::Psi => Model::Psi,
             Level::Pc => Model::Pc,
             Level::AsRecorded => Model::Mixed,
@@ -381,20 +402,32 @@ impl Level {
         if demanded && session_order == Some(false) {
             return None;
         }
-        // A session order across keys would not be local, and the clock orders a session's operations anyway.
-        let by_clock_alone = self == Level::Linearizable;
-        if by_clock_alone && session_order == Some(true) {
+        // A session order across keys would not be local, and the clock orders a session's operations anyway. Adya's levels know none.
+        let has_none = matches!(self, Level::Linearizable | Level::Pl(_));
+        if has_none && session_order == Some(true) {
             return None;
         }
         Some(Spec {
             model: self.model(),
-            session_order: session_order.unwrap_or(!by_clock_alone),
+            session_order: session_order.unwrap_or(!has_none),
             real_time: match self {
                 Level::StrictSer | Level::StrongSi | Level::Linearizable => Some(RealTime::STRICT),
                 Level::Gsi => Some(RealTime::GENERALISED),
                 _ => None,
             },
         })
+    }
+
+    /// What the level promises, with these ingredients.
+    pub fn promise(self, spec: Spec, refusals_count: bool) -> Promise {
+        match self {
+            Level::Linearizable => Promise::Linearizable(RegisterOptions {
+                drift: spec.real_time.map_or(0, |it| it.drift),
+                refusals_count,
+            }),
+            Level::Pl(level) => Promise::Recorded(level),
+            _ => Promise::Level(spec),
+        }
     }
 }
 
@@ -406,14 +439,8 @@ impl fmt::Display for Level {
 
 /// There is no level of that name: what was given, and the names that there are.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum UnknownLevel {
-    /// Among all levels.
-    #[error("no level {0:?}; the levels are {1}")]
-    Level(String, String),
-    /// Among Adya's.
-    #[error("no level {0:?} of Adya's; they are {1}")]
-    Adya(String, String),
-}
+#[error("no level {0:?}; the levels are {1}")]
+pub struct UnknownLevel(String, String);
 
 impl FromStr for Level {
     type Err = UnknownLevel;
@@ -424,7 +451,7 @@ impl FromStr for Level {
             .find(|level| level.names().iter().any(|it| it.eq_ignore_ascii_case(name)));
         found.ok_or_else(|| {
             let names = Level::ALL.map(Level::name);
-            UnknownLevel::Level(name.to_owned(), names.join(", "))
+            UnknownLevel(name.to_owned(), names.join(", "))
         })
     }
 }

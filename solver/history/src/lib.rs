@@ -1,4 +1,4 @@
-//! Plain data that every part shares: what clients saw ([`model`]), what was promised ([`level`]), the answer and its
+//! Plain data that every part shares: what clients saw ([`model`]), what was promised ([`level`], [`promise`]), the answer and its
 //! evidence ([`verdict`]), how long a check may take ([`budget`]), and who listens ([`progress`]).
 //!
 //! Only the context of a run is below this crate. Crates that must not know each other share only these two.
@@ -8,6 +8,7 @@ pub mod lattice;
 pub mod level;
 pub mod model;
 pub mod operations;
+pub mod promise;
 pub mod verdict;
 
 pub use kingsnake_context::{budget, progress, rng};

@@ -4,6 +4,7 @@ mod proof;
 
 pub use proof::{Proof, ReadSource, Split, Visit, Visits};
 
+use crate::adya::Refutation;
 use crate::budget::StopReason;
 use crate::level::Model;
 use crate::model::{KeyId, TxnId, ValueId};
@@ -217,6 +218,8 @@ pub enum Counterexample {
     Cyclic(Proof),
     /// An operation on a register that no order reaches.
     Stuck(Stuck),
+    /// What the database recorded does not show it: a version order and snapshots, or an expected order.
+    Recorded(Refutation),
     /// Whether a transaction took effect is not known; whether it did or not, there is a contradiction.
     EitherWay {
         /// The transaction.

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use kingsnake_encodings::{BACKENDS, BackendOptions, UnknownBackend};
 use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
 use kingsnake_history::budget::Budget;
-use kingsnake_history::level::{Level, Spec};
+use kingsnake_history::level::Level;
 use kingsnake_history::model::History;
 use kingsnake_history::progress::Silent;
+use kingsnake_history::promise::Promise;
 use kingsnake_history::verdict;
-use kingsnake_solver::check::{CheckError, Engines, Techniques, check_on};
+use kingsnake_solver::check::{CheckError, Engines, Techniques};
+use kingsnake_solver::check_promise;
 use kingsnake_solver::decide::Backend;
-use kingsnake_solver::linearizable::check_linearizable;
 use kingsnake_solver::prune::Device;
 use thiserror::Error;
 
@@ -66,6 +67,7 @@ enum ChosenDevice {
 /// ```
 pub struct Checker {
     level: Level,
+    promise: Option<Promise>,
     session_order: Option<bool>,
     backend: BackendChoice,
     device: ChosenDevice,
@@ -80,6 +82,7 @@ impl Default for Checker {
     fn default() -> Self {
         Checker {
             level: Level::Ser,
+            promise: None,
             session_order: None,
             backend: BackendChoice::Named(BACKENDS[0].to_owned()),
             device: ChosenDevice::Named(DeviceChoice::Auto),
@@ -99,9 +102,8 @@ impl Checker {
     /// use kingsnake::Checker;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let spec = Checker::new().spec()?;
-    /// assert!(spec.session_order);
-    /// assert_eq!(Some(spec), kingsnake::Level::Ser.spec(None));
+    /// let promise = Checker::new().promise()?;
+    /// assert_eq!(promise.to_string(), "serializability with session order");
     /// # Ok(())
     /// # }
     /// ```
@@ -138,6 +140,7 @@ impl Checker {
     /// ```
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
+        self.promise = None;
         self.level = level;
         self
     }
@@ -371,21 +374,43 @@ impl Checker {
         self
     }
 
-    /// The level as its ingredients: what a certificate claims.
+    /// What is promised: the level with its ingredients, or what [`Checker::hold_to`] said.
     ///
     /// ```
     /// use kingsnake::{Checker, Level};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let spec = Checker::new().level(Level::Si).session_order(false).spec()?;
-    /// assert!(!spec.session_order);
+    /// let promise = Checker::new().level(Level::Si).session_order(false).promise()?;
+    /// assert_eq!(promise.to_string(), "snapshot isolation without session order");
     /// # Ok(())
     /// # }
     /// ```
-    pub fn spec(&self) -> Result<Spec, Error> {
-        self.level
-            .spec(self.session_order)
-            .ok_or(Error::SessionOrder(self.level))
+    pub fn promise(&self) -> Result<Promise, Error> {
+        if let Some(promise) = &self.promise {
+            return Ok(promise.clone());
+        }
+        let spec = self.level.spec(self.session_order);
+        let spec = spec.ok_or(Error::SessionOrder(self.level))?;
+        Ok(self.level.promise(spec, false))
+    }
+
+    /// Holds histories to this promise in place of a level: an expected order, or a level with other ingredients.
+    ///
+    /// ```
+    /// use kingsnake::{Along, Checker, Promise};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let figures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/certified");
+    /// let history = kingsnake::open(format!("{figures}/figure-3.jsonl"))?;
+    /// let mut checker = Checker::new().hold_to(Promise::Along(Along::CommitTs));
+    /// assert_eq!(checker.check(&history)?.holds(), Some(false));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn hold_to(mut self, promise: Promise) -> Self {
+        self.promise = Some(promise);
+        self
     }
 
     /// Checks a history.
@@ -402,12 +427,8 @@ impl Checker {
     /// # }
     /// ```
     pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
-        let spec = self.spec()?;
+        let promise = self.promise()?;
         let budget = self.budget();
-        if self.level == Level::Linearizable {
-            let report = check_linearizable(history, spec, false, &budget, &mut Silent)?;
-            return Ok(self.told(history, spec, report.verdict));
-        }
         let mut named_backend;
         let backend: &mut dyn Backend = match &mut self.backend {
             BackendChoice::Own(backend) => &mut **backend,
@@ -438,30 +459,16 @@ impl Checker {
             backend,
         };
         let techniques = &self.techniques;
-        let report = check_on(
-            history,
-            None,
-            spec,
-            techniques,
-            engines,
-            &budget,
-            &mut Silent,
-        )?;
-        Ok(self.told(history, spec, report.verdict))
-    }
-
-    /// The verdict with what it takes to tell it.
-    fn told<'h>(&self, history: &'h History, spec: Spec, verdict: verdict::Verdict) -> Verdict<'h> {
-        match verdict {
+        let report = check_promise(history, &promise, techniques, engines, &budget, &mut Silent)?;
+        Ok(match report.verdict {
             verdict::Verdict::Satisfied(certificate) => Verdict::Satisfied(certificate),
             verdict::Verdict::Violated(counterexample) => Verdict::Violated(Violation {
                 history,
-                level: self.level,
-                spec,
+                promise,
                 counterexample,
             }),
             verdict::Verdict::Unknown(reason) => Verdict::Unknown(reason),
-        }
+        })
     }
 
     fn budget(&self) -> Budget {

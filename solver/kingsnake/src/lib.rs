@@ -21,7 +21,8 @@
 //! | check it at a level | [`check`] |
 //! | choose level, session order, back end, device, limits | [`Checker`] |
 //! | read what happened | [`Violation::story`] |
-//! | replay the order that explains a history | [`verify`] |
+//! | write what shows an answer | [`certificate`], [`counterexample`] |
+//! | read it again, and check it against the history | [`read`], [`verify`] |
 //! | plug in a back end or a device | [`Checker::own_backend`], [`Checker::own_device`] |
 //!
 //! A verdict has three values. [`Verdict::Unknown`] comes only where a limit ended the check, where the caller asked it to stop, or
@@ -58,16 +59,19 @@ pub use checker::{Checker, Error};
 /// Why an answer is not accepted when it is checked again.
 pub use kingsnake_certify::Refusal;
 pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
+pub use kingsnake_evidence::{Claim, EvidenceError};
 pub use kingsnake_gpu::DeviceChoice;
 pub use kingsnake_gpu::Gpu;
 /// What a device implements, gets and answers.
 pub use kingsnake_graph::prune as device;
 pub use kingsnake_graph::prune::Device;
 pub use kingsnake_graph::{Edge, reach};
+pub use kingsnake_history::adya::PlLevel;
 pub use kingsnake_history::budget::{Budget, StopReason};
 pub use kingsnake_history::level::{Level, Spec};
 pub use kingsnake_history::model::{BuildError, History, HistoryBuilder, Status, Token};
 pub use kingsnake_history::progress::Progress;
+pub use kingsnake_history::promise::{Along, Promise, RegisterOptions};
 pub use kingsnake_history::verdict::{Certificate, Counterexample};
 pub use kingsnake_solver::check::Techniques;
 /// What a back end implements, is asked and answers.
@@ -105,8 +109,7 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
     Checker::new().level(level).check(history)
 }
 
-/// Replays the order of a certificate against a history, in linear time and with nothing of what found it. For an order of
-/// [`Level::Linearizable`] use [`verify_linearizable`].
+/// The text of a certificate: the order that shows a promise kept, for [`read`] and for `kingsnake verify`.
 ///
 /// ```
 /// use kingsnake::{Checker, Level, Verdict};
@@ -115,25 +118,69 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
 /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
 /// let history = kingsnake::open(format!("{corpus}/strong-session-ser/bank-transfer.jsonl"))?;
 /// let mut checker = Checker::new().level(Level::Ser);
-/// let spec = checker.spec()?;
+/// let promise = checker.promise()?;
 /// let Verdict::Satisfied(mut certificate) = checker.check(&history)? else {
 ///     unreachable!("the history is serializable");
 /// };
-/// kingsnake::verify(&history, spec, &certificate)?;
+/// let text = kingsnake::certificate(&history, &promise, &certificate);
+/// kingsnake::verify(&history, &kingsnake::read(&history, text.as_bytes())?)?;
 /// certificate.order.reverse();
-/// assert!(kingsnake::verify(&history, spec, &certificate).is_err());
+/// let text = kingsnake::certificate(&history, &promise, &certificate);
+/// assert!(kingsnake::verify(&history, &kingsnake::read(&history, text.as_bytes())?).is_err());
 /// # Ok(())
 /// # }
 /// ```
-pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Unverified> {
-    kingsnake_certify::order::verify(history, spec, certificate).map_err(Unverified)
+pub fn certificate(history: &History, promise: &Promise, certificate: &Certificate) -> String {
+    kingsnake_evidence::certificate(history, promise, certificate)
 }
 
-/// Replays the order that shows a history to be linearizable: each operation takes effect between its begin and its end, and every
-/// read returns the last value written.
+/// The text of a counterexample, as [`Violation::evidence`] gives it: what shows a promise broken, for [`read`] and `kingsnake verify`.
 ///
 /// ```
-/// use kingsnake::{Checker, HistoryBuilder, Level, Status, Verdict};
+/// use kingsnake::{Checker, Level, Verdict};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let figures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/certified");
+/// let history = kingsnake::open(format!("{figures}/figure-1.jsonl"))?;
+/// let mut checker = Checker::new().level("pl-3".parse()?);
+/// let promise = checker.promise()?;
+/// let Verdict::Violated(violation) = checker.check(&history)? else {
+///     unreachable!("the recorded versions have a cycle");
+/// };
+/// let text = kingsnake::counterexample(&history, &promise, violation.counterexample());
+/// let claim = kingsnake::read(&history, text.as_bytes())?;
+/// assert_eq!(claim.promise, promise);
+/// kingsnake::verify(&history, &claim)?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn counterexample(
+    history: &History,
+    promise: &Promise,
+    counterexample: &Counterexample,
+) -> String {
+    kingsnake_evidence::counterexample(history, promise, counterexample)
+}
+
+/// Reads a certificate or a counterexample for a history, also the document of `kingsnake check --json`.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+/// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+/// let error = kingsnake::read(&history, b"{\"verdict\":\"unknown\"}").unwrap_err();
+/// assert!(error.to_string().contains("only \"violated\" can be judged again"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn read(history: &History, text: &[u8]) -> Result<Claim, EvidenceError> {
+    kingsnake_evidence::read(history, text)
+}
+
+/// Checks what a file claims against a history, with nothing of what found it: replays an order, or derives a counterexample again.
+///
+/// ```
+/// use kingsnake::{HistoryBuilder, Level, Status, Verdict};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut builder = HistoryBuilder::new();
@@ -149,21 +196,20 @@ pub fn verify(history: &History, spec: Spec, certificate: &Certificate) -> Resul
 ///     }
 /// }
 /// let history = builder.finish()?;
-/// let Verdict::Satisfied(mut certificate) = kingsnake::check(&history, Level::Linearizable)? else {
+/// let mut checker = kingsnake::Checker::new().level(Level::Linearizable);
+/// let Verdict::Satisfied(certificate) = checker.check(&history)? else {
 ///     unreachable!("the read returned what was written");
 /// };
-/// kingsnake::verify_linearizable(&history, &certificate)?;
-/// certificate.order.reverse();
-/// assert!(kingsnake::verify_linearizable(&history, &certificate).is_err());
+/// let text = kingsnake::certificate(&history, &checker.promise()?, &certificate);
+/// let claim = kingsnake::read(&history, text.as_bytes())?;
+/// kingsnake::verify(&history, &claim)?;
+/// // The read cannot have taken effect before it began.
+/// let claim = kingsnake::read(&history, text.replace("[20,2]", "[5,2]").as_bytes())?;
+/// assert!(kingsnake::verify(&history, &claim).is_err());
 /// # Ok(())
 /// # }
 /// ```
-pub fn verify_linearizable(history: &History, certificate: &Certificate) -> Result<(), Unverified> {
-    use kingsnake_certify::linearizable::{Demand, moments, replay};
-    let demand = Demand {
-        drift: 0,
-        refusals_count: false,
-    };
-    let order = moments(history, certificate.order.iter().map(|point| point.txn));
-    replay(history, demand, &order).map_err(Unverified)
+pub fn verify(history: &History, claim: &Claim) -> Result<(), Unverified> {
+    let checked = claim.check(history, &Budget::unlimited());
+    checked.map_err(Unverified)
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use kingsnake_certify::Refusal;
+use kingsnake_certify::{Meaning, Refusal};
 use kingsnake_history::budget::StopReason;
-use kingsnake_history::level::{Level, Spec};
 use kingsnake_history::model::History;
+use kingsnake_history::promise::Promise;
 use kingsnake_history::verdict::{Certificate, Counterexample};
 use kingsnake_tell as tell;
 use thiserror::Error;
@@ -13,7 +13,7 @@ use thiserror::Error;
 /// The answer to a check.
 #[derive(Clone, Debug)]
 pub enum Verdict<'h> {
-    /// Some order explains every read; here it is, for [`verify`](crate::verify).
+    /// Some order explains every read; here it is, for [`certificate`](crate::certificate).
     Satisfied(Certificate),
     /// No order does.
     Violated(Violation<'h>),
@@ -77,8 +77,7 @@ impl fmt::Display for Verdict<'_> {
 #[derive(Clone, Debug)]
 pub struct Violation<'h> {
     pub(crate) history: &'h History,
-    pub(crate) level: Level,
-    pub(crate) spec: Spec,
+    pub(crate) promise: Promise,
     pub(crate) counterexample: Counterexample,
 }
 
@@ -118,7 +117,7 @@ impl Violation<'_> {
     /// # }
     /// ```
     pub fn anomaly(&self) -> String {
-        let name = tell::name(self.history, self.spec, &self.counterexample);
+        let name = tell::name(self.history, self.promise.spec(), &self.counterexample);
         let adya = name.adya.map_or(String::new(), |adya| format!(" ({adya})"));
         format!("{}{adya}", name.short)
     }
@@ -139,16 +138,32 @@ impl Violation<'_> {
     /// # }
     /// ```
     pub fn story(&self) -> String {
-        let mut story = tell::story(self.history, self.spec, &self.counterexample);
-        if self.level == Level::Linearizable {
-            let promise = self.spec.to_string();
-            story.headline = story.headline.replace(&promise, "linearizability");
-        }
-        story.to_text()
+        let meaning = Meaning::of(self.history);
+        tell::story_of(&meaning, &self.promise, &self.counterexample).to_text()
+    }
+
+    /// The text of the counterexample, which [`read`](crate::read) reads and everybody can check again.
+    ///
+    /// ```
+    /// use kingsnake::{Level, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let Verdict::Violated(violation) = kingsnake::check(&history, Level::Ser)? else {
+    ///     unreachable!("an update is lost");
+    /// };
+    /// let claim = kingsnake::read(&history, violation.evidence().as_bytes())?;
+    /// kingsnake::verify(&history, &claim)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn evidence(&self) -> String {
+        kingsnake_evidence::counterexample(self.history, &self.promise, &self.counterexample)
     }
 }
 
-/// A certificate that does not hold, and why.
+/// Evidence that does not hold, and why.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the certificate does not hold: {0}")]
+#[error("the evidence does not hold: {0}")]
 pub struct Unverified(pub Refusal);

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use kingsnake::{Checker, DeviceChoice, History, Level, Spec, Verdict, verify};
+use kingsnake::certificate as certificate_text;
+use kingsnake::{Checker, DeviceChoice, History, Level, Spec, Verdict, read, verify};
 use kingsnake_history::level::Model;
 use kingsnake_history::model::Status;
 use kingsnake_lab::oracle;
@@ -41,7 +42,13 @@ fn truth(history: &History, question: Question) -> Option<bool> {
     oracle::holds(history, question.spec())
 }
 
-/// The library's answer, with what it promises of it.
+/// Reads evidence again and checks it.
+fn verified(history: &History, text: &str) -> Result<(), String> {
+    let claim = read(history, text.as_bytes()).map_err(|why| why.to_string())?;
+    verify(history, &claim).map_err(|why| why.to_string())
+}
+
+/// The library's answer, with what it promises of it: its evidence is written, read and checked again.
 fn checked(history: &History, question: Question) -> Result<bool, String> {
     let mut checker = Checker::new()
         .level(question.level)
@@ -50,11 +57,12 @@ fn checked(history: &History, question: Question) -> Result<bool, String> {
         .timeout(TIMEOUT);
     match checker.check(history) {
         Ok(Verdict::Satisfied(certificate)) => {
-            let spec = question.spec();
-            let replayed = verify(history, spec, &certificate);
-            replayed.map_err(|why| why.to_string()).map(|()| true)
+            let text = certificate_text(history, &question.spec().into(), &certificate);
+            verified(history, &text).map(|()| true)
         }
-        Ok(Verdict::Violated(_)) => Ok(false),
+        Ok(Verdict::Violated(violation)) => {
+            verified(history, &violation.evidence()).map(|()| false)
+        }
         Ok(Verdict::Unknown(reason)) => Err(format!("unknown: {reason}")),
         Err(error) => Err(error.to_string()),
     }

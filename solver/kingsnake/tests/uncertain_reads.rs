@@ -56,8 +56,8 @@ fn the_checker_answers_at_every_level_where_values_repeat() {
         let Verdict::Satisfied(certificate) = verdict else {
             panic!("{level}: {verdict}");
         };
-        let spec = Checker::new().level(level).spec().expect("a level");
-        kingsnake_certify::order::verify(&good, spec, &certificate).expect("it holds");
+        let promise = Checker::new().level(level).promise().expect("a level");
+        kingsnake_certify::verify(&good, &promise, &certificate).expect("it holds");
         // Going back to the initial state breaks causal consistency; read atomic and below allow it between transactions.
         let verdict = Checker::new()
             .level(level)

@@ -3,22 +3,14 @@
 //! This is the definition (Herlihy and Wing 1990) and nothing else: no locality, no cache, no rule about reads.
 
 use kingsnake_history::model::{CompareOutcome, History, KeyId, Op, Status, TxnId, ValueId};
+use kingsnake_history::promise::RegisterOptions;
 use rustc_hash::FxHashMap;
-
-/// What is asked of an order.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Demand {
-    /// How far clocks may disagree.
-    pub drift: u64,
-    /// Whether a refused compare-and-set demands that the key did not hold what was expected.
-    pub refusals_count: bool,
-}
 
 /// What the keys hold; a key that is not here holds its initial value.
 type Store = FxHashMap<KeyId, ValueId>;
 
 /// Whether some order explains a history of at most a dozen operations.
-pub fn is_linearizable(history: &History, demand: Demand) -> bool {
+pub fn is_linearizable(history: &History, demand: RegisterOptions) -> bool {
     let search = Search { history, demand };
     let txns: Vec<TxnId> = history.txns().filter(|&txn| search.matters(txn)).collect();
     let unknown: Vec<TxnId> = txns
@@ -38,7 +30,7 @@ pub fn is_linearizable(history: &History, demand: Demand) -> bool {
 
 struct Search<'h> {
     history: &'h History,
-    demand: Demand,
+    demand: RegisterOptions,
 }
 
 impl Search<'_> {

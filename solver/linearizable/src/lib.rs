@@ -15,8 +15,9 @@ mod timeline;
 mod zones;
 
 use kingsnake_history::budget::{Budget, StopReason};
-use kingsnake_history::model::{History, KeyId, TxnId};
-use kingsnake_history::verdict::{Counterexample, Finding, Proof};
+use kingsnake_history::model::{History, TxnId};
+use kingsnake_history::promise::RegisterOptions;
+use kingsnake_history::verdict::{Certificate, Counterexample, Verdict};
 use rayon::prelude::*;
 
 pub use operations::NotRegisters;
@@ -24,15 +25,6 @@ pub use operations::NotRegisters;
 use operations::{Key, Operations};
 use rules::{ExactRules, Rules};
 use zones::Conflict;
-
-/// What counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RegisterOptions {
-    /// How far clocks may disagree, in nanoseconds.
-    pub drift: u64,
-    /// Whether a refused compare-and-set says that the key did not hold what was expected. Knossos takes it to say nothing.
-    pub refusals_count: bool,
-}
 
 /// The engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,42 +35,11 @@ pub enum RegisterEngine {
     Search,
 }
 
-/// The answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RegisterAnswer {
-    /// The operations that took effect, in the order of their moments.
-    Linearizable(Vec<TxnId>),
-    /// Why there is no order.
-    Violated(RegisterViolation),
-    /// The budget ended first.
-    Unknown(StopReason),
-}
-
-/// Why there is no order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RegisterViolation {
-    /// Reads that cannot have happened.
-    Local(Vec<Finding>),
-    /// A cycle, or two cases that both end in one.
-    Cyclic(Proof),
-    /// The operation of this key that no order reaches: the earliest to end.
-    Stuck(KeyId, TxnId),
-}
-
-impl RegisterViolation {
-    /// The violation as a counterexample, where it is one by itself.
-    pub fn counterexample(self) -> Result<Counterexample, (KeyId, TxnId)> {
-        match self {
-            RegisterViolation::Local(findings) => Ok(Counterexample::Local(findings)),
-            RegisterViolation::Cyclic(proof) => Ok(Counterexample::Cyclic(proof)),
-            RegisterViolation::Stuck(key, last) => Err((key, last)),
-        }
-    }
-}
-
-/// What it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Who gave the answer, and what it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterStats {
+    /// The engine that gave it; `search` if any key needed it.
+    pub engine: RegisterEngine,
     /// Keys that `zones` decided.
     pub n_zones: usize,
     /// Keys that went to `search`.
@@ -93,31 +54,21 @@ pub struct RegisterStats {
     pub n_configurations: u64,
 }
 
-/// The answer, who gave it, and what it took.
-#[derive(Clone, Debug)]
-pub struct RegisterReport {
-    /// The answer.
-    pub answer: RegisterAnswer,
-    /// The engine that gave it; `search` if any key needed it.
-    pub engine: RegisterEngine,
-    /// What it took.
-    pub stats: RegisterStats,
-}
-
 /// What is known of one key.
 enum KeyOutcome {
     /// Its operations in order, each with its moment.
     Ordered(Vec<(i64, TxnId)>),
-    Violated(RegisterViolation),
+    Violated(Counterexample),
     Unknown(StopReason),
 }
 
-/// Decides whether a history is linearizable.
+/// Decides whether a history is linearizable. An operation that no order reaches is named alone: who checks that again finds what the
+/// register can have held.
 pub fn check(
     history: &History,
     options: RegisterOptions,
     budget: &Budget,
-) -> Result<RegisterReport, NotRegisters> {
+) -> Result<(Verdict, RegisterStats), NotRegisters> {
     check_by::<ExactRules>(history, options, budget)
 }
 
@@ -125,17 +76,19 @@ fn check_by<R: Rules>(
     history: &History,
     options: RegisterOptions,
     budget: &Budget,
-) -> Result<RegisterReport, NotRegisters> {
+) -> Result<(Verdict, RegisterStats), NotRegisters> {
     let operations = Operations::of(history, options)?;
-    let mut stats = RegisterStats::default();
-    let mut engine = RegisterEngine::Zones;
+    let mut stats = RegisterStats {
+        engine: RegisterEngine::Zones,
+        n_zones: 0,
+        n_searched: 0,
+        n_counted: 0,
+        n_unknown_counted: 0,
+        n_unknown_dropped: 0,
+        n_configurations: 0,
+    };
     if let Some(findings) = findings::within_transactions(history) {
-        let answer = RegisterAnswer::Violated(RegisterViolation::Local(findings));
-        return Ok(RegisterReport {
-            answer,
-            engine,
-            stats,
-        });
+        return Ok((Verdict::Violated(Counterexample::Local(findings)), stats));
     }
     let decided: Vec<(KeyOutcome, RegisterEngine, u64)> = (0..operations.n_keys())
         .into_par_iter()
@@ -150,7 +103,7 @@ fn check_by<R: Rules>(
             RegisterEngine::Zones => stats.n_zones += 1,
             RegisterEngine::Search => stats.n_searched += 1,
         }
-        engine = engine.max(by);
+        stats.engine = stats.engine.max(by);
         match outcome {
             KeyOutcome::Ordered(points) => ordered.push(points),
             KeyOutcome::Violated(violation) => violated = violated.or(Some((violation, by))),
@@ -158,24 +111,20 @@ fn check_by<R: Rules>(
         }
     }
     // One violated key is an answer, whatever became of the others.
-    let answer = match (violated, stopped) {
+    let verdict = match (violated, stopped) {
         (Some((violation, by)), _) => {
-            engine = by;
-            RegisterAnswer::Violated(violation)
+            stats.engine = by;
+            Verdict::Violated(violation)
         }
-        (None, Some(reason)) => RegisterAnswer::Unknown(reason),
+        (None, Some(reason)) => Verdict::Unknown(reason),
         (None, None) => {
             let order = timeline::merge(ordered);
             stats.n_counted = order.len();
             operations.count_unknown(history, &order, &mut stats);
-            RegisterAnswer::Linearizable(order)
+            Verdict::Satisfied(Certificate::of_txns(order))
         }
     };
-    Ok(RegisterReport {
-        answer,
-        engine,
-        stats,
-    })
+    Ok((verdict, stats))
 }
 
 fn decide<R: Rules>(
@@ -197,7 +146,7 @@ fn decide<R: Rules>(
         }
         zones::ZoneAnswer::Repeated => {
             if let Some(findings) = findings::unwritten_reads(history, &key) {
-                let outcome = KeyOutcome::Violated(RegisterViolation::Local(findings));
+                let outcome = KeyOutcome::Violated(Counterexample::Local(findings));
                 return (outcome, RegisterEngine::Search, 0);
             }
             let (outcome, n_configurations) = search::decide::<R>(&key, budget);
@@ -206,14 +155,14 @@ fn decide<R: Rules>(
     }
 }
 
-fn violation(history: &History, key: &Key<'_>, conflict: &Conflict) -> RegisterViolation {
+fn violation(history: &History, key: &Key<'_>, conflict: &Conflict) -> Counterexample {
     if let Some(proof) = prove::proof(history, key, conflict) {
-        return RegisterViolation::Cyclic(proof);
+        return Counterexample::Cyclic(proof);
     }
     let Conflict::Unwritten(reads) = conflict else {
-        return RegisterViolation::Local(Vec::new());
+        return Counterexample::Local(Vec::new());
     };
     let txns = reads.iter().map(|&at| key.ops[at as usize].txn);
     let findings = txns.filter_map(|txn| findings::unwritten(history, key.key, txn));
-    RegisterViolation::Local(findings.collect())
+    Counterexample::Local(findings.collect())
 }

@@ -6,11 +6,12 @@
 //! taken at once: it changes nothing, so no other choice can be better. The problem is NP-complete, so the budget counts.
 
 use kingsnake_history::budget::{Budget, StopReason};
+use kingsnake_history::verdict::{Counterexample, Stuck};
 use rustc_hash::FxHashSet;
 
 use crate::operations::{INITIAL, Key, NONE, Operation};
 use crate::rules::Rules;
-use crate::{KeyOutcome, RegisterViolation, timeline};
+use crate::{KeyOutcome, timeline};
 
 /// How many steps lie between two looks at the clock.
 const STEPS: u64 = 4096;
@@ -82,7 +83,12 @@ pub(crate) fn decide<R: Rules>(key: &Key<'_>, budget: &Budget) -> (KeyOutcome, u
         }
         Ok(false) => {
             let last = ops[search.events[search.stuck_at].op as usize].txn;
-            KeyOutcome::Violated(RegisterViolation::Stuck(key.key, last))
+            KeyOutcome::Violated(Counterexample::Stuck(Stuck {
+                key: key.key,
+                last,
+                possible: Vec::new(),
+                concurrent: Vec::new(),
+            }))
         }
     };
     (outcome, n_seen)

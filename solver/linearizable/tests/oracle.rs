@@ -4,17 +4,15 @@
 
 #![allow(clippy::unwrap_used)] // A test may fail in this way.
 
-use kingsnake_certify::linearizable::{Demand, moments, replay, stuck};
-use kingsnake_certify::refutation::{check_findings, check_proof};
+use kingsnake_certify::{refute, verify};
 use kingsnake_history::budget::Budget;
-use kingsnake_history::level::{Level, Spec, Times};
 use kingsnake_history::model::History;
+use kingsnake_history::promise::{Promise, RegisterOptions};
 use kingsnake_history::rng::Rng;
+use kingsnake_history::verdict::Verdict;
 use kingsnake_lab::random::{Registers, registers};
-use kingsnake_lab::registers::{Demand as Asked, is_linearizable};
-use kingsnake_linearizable::{
-    RegisterAnswer, RegisterEngine, RegisterOptions, RegisterViolation, check,
-};
+use kingsnake_lab::registers::is_linearizable;
+use kingsnake_linearizable::{RegisterEngine, check};
 
 const SHAPE: Registers = Registers {
     most_ops: 7,
@@ -34,42 +32,20 @@ fn n_histories(share: u64) -> u64 {
     }
 }
 
-fn spec(drift: u64) -> Spec {
-    let spec = Level::Linearizable.spec(None).unwrap();
-    spec.with_clock(Times::Bounds, drift)
-}
-
 /// Checks one history against brute force, and its answer against the checkers. Returns the verdict and the engine.
 fn agree(history: &History, options: RegisterOptions) -> (bool, RegisterEngine) {
-    let report = check(history, options, &Budget::unlimited()).unwrap();
-    let asked = Asked {
-        drift: options.drift,
-        refusals_count: options.refusals_count,
-    };
-    let demand = Demand {
-        drift: options.drift,
-        refusals_count: options.refusals_count,
-    };
-    let expected = is_linearizable(history, asked);
-    let found = matches!(report.answer, RegisterAnswer::Linearizable(_));
-    assert_eq!(found, expected, "{history:#?}");
-    match report.answer {
-        RegisterAnswer::Linearizable(order) => {
-            let order = moments(history, order);
-            replay(history, demand, &order).unwrap();
+    let (verdict, stats) = check(history, options, &Budget::unlimited()).unwrap();
+    let expected = is_linearizable(history, options);
+    assert_eq!(verdict.holds(), Some(expected), "{history:#?}");
+    let promise = Promise::Linearizable(options);
+    match verdict {
+        Verdict::Satisfied(order) => verify(history, &promise, &order).unwrap(),
+        Verdict::Violated(why) => {
+            refute(history, &promise, &why, &Budget::unlimited()).unwrap();
         }
-        RegisterAnswer::Violated(RegisterViolation::Local(findings)) => {
-            check_findings(history, &findings).unwrap();
-        }
-        RegisterAnswer::Violated(RegisterViolation::Cyclic(proof)) => {
-            check_proof(history, spec(options.drift), &proof).unwrap();
-        }
-        RegisterAnswer::Violated(RegisterViolation::Stuck(key, last)) => {
-            stuck(history, demand, key, last, 100_000).unwrap();
-        }
-        RegisterAnswer::Unknown(reason) => panic!("{reason}"),
+        Verdict::Unknown(reason) => panic!("{reason}"),
     }
-    (found, report.engine)
+    (expected, stats.engine)
 }
 
 fn sweep(shape: Registers, options: RegisterOptions, share: u64, seed: u64) -> [u64; 2] {

@@ -1,4 +1,4 @@
-//! The Python module `kingsnake`: `check`, `open`, `History` and `Verdict`, on top of the Rust library.
+//! The Python module `kingsnake`: `check`, `verify`, `History` and `Verdict`, on top of the Rust library.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -136,6 +136,9 @@ struct PyVerdict {
     /// What happened, in plain words, of a violated level.
     #[pyo3(get)]
     story: Option<String>,
+    /// The certificate or the counterexample as text, for `verify`; None where nobody knows.
+    #[pyo3(get)]
+    evidence: Option<String>,
     words: String,
 }
 
@@ -154,6 +157,35 @@ impl PyVerdict {
     }
 }
 
+fn wrong(error: &dyn std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// A history that was made, or that of a path.
+fn read_history(history: &Bound<'_, PyAny>) -> PyResult<kingsnake::History> {
+    if let Ok(made) = history.extract::<PyRef<'_, PyHistory>>() {
+        return made.build().map_err(|error| wrong(&error));
+    }
+    let Ok(path) = history.extract::<PathBuf>() else {
+        let words = "a history is a path or a kingsnake.History";
+        return Err(PyTypeError::new_err(words));
+    };
+    if !path.exists() {
+        let words = format!("there is no {}", path.display());
+        return Err(PyOSError::new_err(words));
+    }
+    kingsnake::open(path).map_err(|error| wrong(&error))
+}
+
+/// Checks a certificate or a counterexample against a history again, with nothing of what found it; raises ValueError where the text is
+/// neither.
+#[pyfunction]
+fn verify(python: Python<'_>, history: &Bound<'_, PyAny>, evidence: &str) -> PyResult<bool> {
+    let history = read_history(history)?;
+    let claim = kingsnake::read(&history, evidence.as_bytes()).map_err(|error| wrong(&error))?;
+    Ok(python.detach(|| kingsnake::verify(&history, &claim).is_ok()))
+}
+
 /// Checks a history, or the file or directory of that path, at a level; raises ValueError where it makes no sense.
 #[pyfunction]
 #[pyo3(signature = (history, level = "ser", session_order = None, timeout = None))]
@@ -164,21 +196,8 @@ fn check(
     session_order: Option<bool>,
     timeout: Option<f64>,
 ) -> PyResult<PyVerdict> {
-    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let level: Level = level.parse().map_err(|error| wrong(&error))?;
-    let history = if let Ok(made) = history.extract::<PyRef<'_, PyHistory>>() {
-        made.build().map_err(|error| wrong(&error))?
-    } else if let Ok(path) = history.extract::<PathBuf>() {
-        if !path.exists() {
-            let words = format!("there is no {}", path.display());
-            return Err(PyOSError::new_err(words));
-        }
-        kingsnake::open(path).map_err(|error| wrong(&error))?
-    } else {
-        return Err(PyTypeError::new_err(
-            "check takes a path or a kingsnake.History",
-        ));
-    };
+    let history = read_history(history)?;
     let limit = timeout.map(Duration::try_from_secs_f64).transpose();
     let limit = limit.map_err(|error| wrong(&error))?;
     let answer = python.detach(|| {
@@ -195,6 +214,7 @@ fn check(
 }
 
 fn told(checker: &mut Checker, history: &kingsnake::History) -> Result<PyVerdict, String> {
+    let promise = checker.promise().map_err(|error| error.to_string())?;
     let verdict = checker.check(history).map_err(|error| error.to_string())?;
     Ok(PyVerdict {
         verdict: match verdict.holds() {
@@ -208,6 +228,13 @@ fn told(checker: &mut Checker, history: &kingsnake::History) -> Result<PyVerdict
             _ => None,
         },
         story: verdict.story(),
+        evidence: match &verdict {
+            kingsnake::Verdict::Satisfied(order) => {
+                Some(kingsnake::certificate(history, &promise, order))
+            }
+            kingsnake::Verdict::Violated(violation) => Some(violation.evidence()),
+            kingsnake::Verdict::Unknown(_) => None,
+        },
         words: verdict.to_string(),
     })
 }
@@ -218,5 +245,6 @@ fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<PyHistory>()?;
     module.add_class::<PyVerdict>()?;
-    module.add_function(wrap_pyfunction!(check, module)?)
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(verify, module)?)
 }

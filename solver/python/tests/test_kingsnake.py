@@ -21,6 +21,8 @@ assert verdict.anomaly == "write skew (G2-item)", verdict.anomaly
 assert "contradiction" in verdict.story
 assert str(verdict) == "violated: write skew (G2-item)"
 assert kingsnake.check(str(SKEW), level="si")
+for level in ["ser", "si", "rc"]:
+    assert kingsnake.verify(SKEW, kingsnake.check(SKEW, level=level).evidence)
 
 history = kingsnake.History(initial=0)
 history.add(1, [("r", "x", 0), ("w", "x", 10)])

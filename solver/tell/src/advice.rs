@@ -3,9 +3,9 @@
 use kingsnake_history::adya::PlLevel;
 
 use crate::level::{Model, Snapshots, Spec};
+use crate::promise::Promise;
 
-/// What linearizability promises.
-pub const LINEARIZABLE: &str = "Linearizability promises: each operation takes effect at one moment between its start and its end.";
+const LINEARIZABLE: &str = "Linearizability promises: each operation takes effect at one moment between its start and its end.";
 
 /// What a level promises.
 pub fn definition(spec: Spec) -> String {
@@ -53,8 +53,17 @@ pub fn definition(spec: Spec) -> String {
     format!("{name} promises: {promise}{session}{clock}.")
 }
 
-/// What one of Adya's levels promises.
-pub fn pl_definition(level: PlLevel) -> &'static str {
+/// What was promised, in one line.
+pub fn promised(promise: &Promise) -> String {
+    match promise {
+        Promise::Level(spec) => definition(*spec),
+        Promise::Linearizable(_) => LINEARIZABLE.to_owned(),
+        Promise::Recorded(level) => pl_definition(*level).to_owned(),
+        Promise::Along(_) => "The expected order promises: run one after another in it, the transactions read what they recorded.".to_owned(),
+    }
+}
+
+fn pl_definition(level: PlLevel) -> &'static str {
     match level {
         PlLevel::Pl1 => "PL-1 promises: writes of two transactions are not interleaved (no G0).",
         PlLevel::Pl2 => {

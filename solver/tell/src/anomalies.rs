@@ -155,7 +155,7 @@ impl<'m, 'h> Collector<'m, 'h> {
 
 fn n_steps(example: &Counterexample) -> usize {
     match example {
-        Counterexample::Local(_) | Counterexample::Stuck(_) => 0,
+        Counterexample::Local(_) | Counterexample::Stuck(_) | Counterexample::Recorded(_) => 0,
         Counterexample::Cyclic(proof) => proof.steps().count(),
         Counterexample::EitherWay {
             lost, took_effect, ..

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::assumed::shown_by;
 use super::findings::changed_by;
+use super::recorded::{recorded_keys, recorded_txns};
 use super::words::list_showing;
 use crate::certify::Meaning;
 use crate::certify::weak::{Seen, why_seen};
@@ -59,6 +60,11 @@ impl Cast<'_, '_> {
                 }
             }
             Counterexample::Cyclic(proof) => self.visit(proof),
+            Counterexample::Recorded(refutation) => {
+                let history = self.meaning.history();
+                self.txns.extend(recorded_txns(history, refutation));
+                self.keys.extend(recorded_keys(history, refutation));
+            }
             Counterexample::Stuck(stuck) => {
                 self.txns.insert(stuck.last);
                 self.txns.extend(stuck.concurrent.iter().take(TOLD * 4));

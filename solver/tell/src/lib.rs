@@ -15,16 +15,20 @@ mod labels;
 mod name;
 mod notes;
 mod noticed;
+mod recorded;
 mod story;
 mod words;
 
-pub use advice::{LINEARIZABLE, causes, definition, pl_definition};
+pub use advice::{causes, definition, promised};
 pub use anomalies::{Anomalies, AnomalyClass, Collector, local_class};
 pub use findings::changed_by;
 pub use labels::Labels;
 pub use name::{AnomalyName, local_name, name, name_by};
 pub use notes::{beside, meanwhile};
-pub use story::{Story, StoryLine, story, story_by};
+pub use recorded::{
+    RecordedWords, author, differing, expected_value, recorded_keys, recorded_txns,
+};
+pub use story::{Story, StoryLine, story, story_by, story_of};
 
 use kingsnake_certify as certify;
-use kingsnake_history::{lattice, level, model, verdict};
+use kingsnake_history::{lattice, level, model, promise, verdict};

@@ -3,6 +3,7 @@
 //! Adya, *Weak Consistency* (1999); Terry et al. for the session guarantees; Elle for the session and real-time variants.
 
 use super::direct::direct_order;
+use super::recorded::recorded_name;
 use crate::certify::Meaning;
 use crate::certify::weak::{Seen, why_seen};
 use crate::level::{Model, Spec};
@@ -78,6 +79,7 @@ pub fn name_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexampl
                 other
             }
         }
+        Counterexample::Recorded(refutation) => recorded_name(refutation),
         Counterexample::Stuck(_) => AnomalyName {
             short: "no linearization",
             adya: None,

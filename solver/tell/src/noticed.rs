@@ -2,6 +2,7 @@
 
 use super::findings::changed_by;
 use super::name::{AnomalyName, leaves};
+use super::recorded::{RecordedWords, recorded_noticed};
 use super::words::Words;
 use crate::model::{KeyId, Op, TxnId};
 use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepReason};
@@ -24,6 +25,9 @@ pub(super) fn noticed(
             "{} was given an answer that the register cannot have held at that time.",
             words.labels.txn(stuck.last)
         ),
+        Counterexample::Recorded(refutation) => {
+            recorded_noticed(RecordedWords::new(words.history()), refutation)
+        }
         Counterexample::Cyclic(proof) => match leaves(proof).as_slice() {
             [] | [[]] => noticed_nowhere(words, proof),
             [steps] => noticed_in_cycle(words, name.short, steps),

@@ -4,17 +4,19 @@
 
 use std::fmt::Write as _;
 
-use super::advice::{LINEARIZABLE, causes, definition};
+use super::advice::{causes, definition, promised};
 use super::direct::direct_order;
 use super::findings::tell_finding;
 use super::involved::{TOLD, involved};
 use super::name::{AnomalyName, name_by};
 use super::notes::{beside, meanwhile};
 use super::noticed::noticed;
+use super::recorded::RecordedWords;
 use super::words::{Case, Words};
 use crate::certify::Meaning;
 use crate::level::{Model, Spec};
 use crate::model::{Act, History, KeyId, OrderSource, Status, TxnId};
+use crate::promise::Promise;
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
 /// Of longer cycles only the first and the last steps are told.
@@ -79,6 +81,13 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         Counterexample::Local(findings) => teller.tell_findings(history, findings),
         Counterexample::Cyclic(proof) => teller.tell(proof, 0),
         Counterexample::Stuck(stuck) => teller.tell_stuck(history, stuck),
+        Counterexample::Recorded(refutation) => {
+            let told = RecordedWords::new(history).refutation(refutation);
+            teller.lines = told
+                .into_iter()
+                .map(|text| StoryLine { depth: 0, text })
+                .collect();
+        }
         Counterexample::EitherWay {
             txn,
             lost,
@@ -97,9 +106,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
             write!(headline, " breaks read atomic and every stronger level")
         }
         Counterexample::Local(_) => write!(headline, " breaks every level"),
-        Counterexample::Cyclic(_) | Counterexample::Stuck(_) | Counterexample::EitherWay { .. } => {
-            write!(headline, " breaks {spec}")
-        }
+        _ => write!(headline, " breaks {spec}"),
     };
     let mut about = name.about.to_owned();
     if let Counterexample::Cyclic(proof) = counterexample
@@ -115,10 +122,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
     let noticed = noticed(&teller.words, name, counterexample);
     Story {
         noticed,
-        definition: match counterexample {
-            Counterexample::Stuck(_) => LINEARIZABLE.to_owned(),
-            _ => definition(spec),
-        },
+        definition: definition(spec),
         causes: causes(name.short),
         name,
         headline,
@@ -128,6 +132,58 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
         lines: teller.lines,
         legend: teller.words.labels.legend,
         txns,
+    }
+}
+
+/// Tells how a promise was broken.
+pub fn story_of(
+    meaning: &Meaning<'_>,
+    promise: &Promise,
+    counterexample: &Counterexample,
+) -> Story {
+    let spec = promise.spec();
+    let mut story = story_by(meaning, spec, counterexample);
+    if matches!(promise, Promise::Level(_)) {
+        return story;
+    }
+    let (searched, promise_words) = (spec.to_string(), promise.to_string());
+    story.headline = story.headline.replace(&searched, &promise_words);
+    story.definition = promised(promise);
+    if matches!(promise, Promise::Linearizable(_)) {
+        tell_times(meaning.history(), &mut story);
+    }
+    story
+}
+
+/// Adds when each operation ran, which other levels need less.
+fn tell_times(history: &History, story: &mut Story) {
+    let begins = story.txns.iter().map(|&txn| history.interval(txn).begin);
+    let origin = begins.filter(|&it| it > i64::MIN).min().unwrap_or(0);
+    for (&txn, words) in story.txns.iter().zip(&mut story.operations) {
+        let interval = history.interval(txn);
+        let is_open = interval.commit == i64::MAX || history.status(txn) == Status::Unknown;
+        let end = if is_open {
+            "an unknown end".to_owned()
+        } else {
+            since(interval.commit, origin)
+        };
+        let begin = if interval.begin == i64::MIN {
+            "an unknown start".to_owned()
+        } else {
+            since(interval.begin, origin)
+        };
+        words.push_str(&format!(" (from {begin} to {end})"));
+    }
+}
+
+/// A time after the first of a story, with its unit.
+fn since(time: i64, origin: i64) -> String {
+    let nanoseconds = i128::from(time) - i128::from(origin);
+    let number = nanoseconds as f64;
+    match nanoseconds.unsigned_abs() {
+        0..10_000 => format!("{nanoseconds} ns"),
+        10_000..10_000_000 => format!("{:.3} ms", number / 1e6),
+        _ => format!("{:.6} s", number / 1e9),
     }
 }
 

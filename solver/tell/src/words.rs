@@ -34,6 +34,11 @@ pub(super) struct Case {
 }
 
 impl<'h> Words<'h> {
+    /// The history.
+    pub(super) fn history(&self) -> &'h History {
+        self.history
+    }
+
     /// Words about these transactions.
     pub(super) fn new(meaning: &'h Meaning<'h>, spec: Spec, txns: &[TxnId]) -> Self {
         let history = meaning.history();

@@ -36,7 +36,9 @@ fn refute(history: &History, level: PlLevel, refutation: &Refutation) -> Result<
             found.iter().try_for_each(|it| mismatch(&reading, it))
         }
         Refutation::Cycle(phenomenon, steps) => cycle(&reading, level, *phenomenon, steps),
-        _ => Err("the level does not forbid it, or there is nothing".to_owned()),
+        Refutation::Findings(_) | Refutation::Mismatches(_) | Refutation::Order { .. } => {
+            Err("the level does not forbid it, or there is nothing".to_owned())
+        }
     }
 }
 

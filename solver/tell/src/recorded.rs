@@ -1,49 +1,196 @@
-//! Refuted certificates and disagreeing orders in words.
+//! What refutes a recorded certificate or an expected order: its name, who and what it is about, and its words.
 
 use kingsnake_history::adya::{
     AdyaStep, Dependency, DependencyReason, Difference, Disagreement, Mismatch, Mismatched,
     Phenomenon, Refutation,
 };
-use kingsnake_history::model::{Act, Column, History, KeyId, Predicate, Token, TxnId, ValueId};
-use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
-/// Tells about a history.
+use super::name::{AnomalyName, local_name};
+use crate::model::{Act, Column, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
+use crate::verdict::{Finding, LocalAnomaly};
+
+/// Findings or mismatches after these are counted.
+const TOLD: usize = 10;
+/// The transactions of these are involved.
+const SHOWN: usize = 6;
+
+/// The name of what refutes a certificate or an expected order.
+pub(super) fn recorded_name(refutation: &Refutation) -> AnomalyName {
+    match refutation {
+        Refutation::Findings(found) => {
+            let first = found.first().map(|finding| finding.anomaly);
+            local_name(first.unwrap_or(LocalAnomaly::ThinAirRead))
+        }
+        Refutation::Mismatches(_) => AnomalyName {
+            short: "result-set mismatch",
+            adya: None,
+            about: "A query did not return what the versions that it was evaluated on imply.",
+        },
+        Refutation::Cycle(phenomenon, _) => AnomalyName {
+            short: phenomenon.words(),
+            adya: Some(phenomenon.name()),
+            about: match phenomenon {
+                Phenomenon::G0 => "Transactions overwrote each other in a circle.",
+                Phenomenon::G1c => {
+                    "Transactions read or overwrote each other's writes in a circle."
+                }
+                Phenomenon::GSingle => {
+                    "A transaction missed a write that what it saw, or what it overwrote, depends on."
+                }
+                Phenomenon::G2Item | Phenomenon::G2 => {
+                    "Several transactions missed each other's writes in a circle."
+                }
+                Phenomenon::GSia => {
+                    "A transaction depends on one that had not committed when it started."
+                }
+                Phenomenon::GSib => {
+                    "A transaction missed a write of one that had committed when it started."
+                }
+            },
+        },
+        Refutation::Order { .. } => AnomalyName {
+            short: "disagreement with the expected order",
+            adya: None,
+            about: "Run one after another in the expected order, a transaction would not read what it recorded.",
+        },
+    }
+}
+
+/// The transactions that a refutation is about, each once, in the order of the argument.
+pub fn recorded_txns(history: &History, refutation: &Refutation) -> Vec<TxnId> {
+    let mut txns = Vec::new();
+    let mut add = |txn: Option<TxnId>| {
+        if let Some(txn) = txn.filter(|txn| !txns.contains(txn)) {
+            txns.push(txn);
+        }
+    };
+    match refutation {
+        Refutation::Cycle(_, steps) => {
+            for step in steps {
+                add(Some(step.from));
+                add(Some(step.to));
+            }
+        }
+        Refutation::Findings(found) => {
+            for finding in found.iter().take(SHOWN) {
+                add(finding.other.map(|it| it.0));
+                add(Some(finding.txn));
+            }
+        }
+        Refutation::Mismatches(found) => {
+            for mismatch in found.iter().take(SHOWN) {
+                let value = differing(history, mismatch.what).1;
+                add(value.and_then(|it| author(history, it)));
+                add(Some(mismatch.txn));
+            }
+        }
+        Refutation::Order { found, .. } => {
+            add(expected_value(history, found).and_then(|it| author(history, it)));
+            add(Some(found.txn));
+        }
+    }
+    txns
+}
+
+/// The keys that a refutation is about, sorted.
+pub fn recorded_keys(history: &History, refutation: &Refutation) -> Vec<KeyId> {
+    let mut keys: Vec<KeyId> = match refutation {
+        Refutation::Cycle(_, steps) => {
+            let because = steps.iter().filter_map(|step| step.because);
+            because.map(|it| it.key).collect()
+        }
+        Refutation::Findings(found) => found.iter().take(SHOWN).map(|it| it.key).collect(),
+        Refutation::Mismatches(found) => {
+            let found = found.iter().take(SHOWN);
+            found
+                .filter_map(|it| differing(history, it.what).0)
+                .collect()
+        }
+        Refutation::Order { found, .. } => match found.what {
+            Mismatched::Read { key, .. }
+            | Mismatched::List { key, .. }
+            | Mismatched::Row { key, .. } => vec![key],
+            Mismatched::Predicate(it) => differing(history, it.what).0.into_iter().collect(),
+        },
+    };
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// The key that a difference is about, and the value that should or should not have been there.
+pub fn differing(history: &History, what: Difference) -> (Option<KeyId>, Option<ValueId>) {
+    match what {
+        Difference::Missing(value) => (Some(history.value_key(value)), Some(value)),
+        Difference::Extra(key, value) => (Some(key), value),
+        Difference::Other { visible, .. } => (Some(history.value_key(visible)), Some(visible)),
+        Difference::Aggregate(_) => (None, None),
+    }
+}
+
+/// The value that an order implies where something else was seen.
+pub fn expected_value(history: &History, found: &Disagreement) -> Option<ValueId> {
+    match found.what {
+        Mismatched::Read { expected, .. } | Mismatched::Row { expected, .. } => expected,
+        Mismatched::Predicate(it) => differing(history, it.what).1,
+        Mismatched::List { .. } => None,
+    }
+}
+
+/// Who wrote a value.
+pub fn author(history: &History, value: ValueId) -> Option<TxnId> {
+    history.txns().find(|&txn| {
+        let mut ops = history.ops(txn).iter();
+        ops.any(|op| {
+            matches!(*op, Op::Write { value: it, .. } | Op::Append { value: it, .. } if it == value)
+        })
+    })
+}
+
+/// What the application would have noticed.
+pub(super) fn recorded_noticed(words: RecordedWords<'_>, refutation: &Refutation) -> String {
+    let who = |txn: Option<TxnId>| txn.map_or("A transaction".to_owned(), |it| words.txn(it));
+    match refutation {
+        Refutation::Findings(found) => format!(
+            "{} was given a value that its database says it never had.",
+            who(found.first().map(|it| it.txn))
+        ),
+        Refutation::Mismatches(found) => format!(
+            "{} was given other rows than its snapshot has.",
+            who(found.first().map(|it| it.txn))
+        ),
+        Refutation::Cycle(..) => {
+            "What the database recorded contradicts itself; another order may still explain what clients saw.".to_owned()
+        }
+        Refutation::Order { found, .. } => format!(
+            "{} was given what the expected order does not have there; another order may still explain it, which `kingsnake check --level ser` searches.",
+            who(Some(found.txn))
+        ),
+    }
+}
+
+/// Tells about what a database recorded.
 #[derive(Clone, Copy)]
-pub struct Teller<'h> {
+pub struct RecordedWords<'h> {
     history: &'h History,
 }
 
-impl<'h> Teller<'h> {
-    /// A teller for this history.
+impl<'h> RecordedWords<'h> {
+    /// The words for this history.
     pub fn new(history: &'h History) -> Self {
-        Teller { history }
-    }
-
-    /// The name of what refutes a certificate.
-    pub fn name(self, refutation: &Refutation) -> String {
-        match refutation {
-            Refutation::Findings(found) => match found.first() {
-                Some(finding) => finding_name(finding.anomaly).to_owned(),
-                None => "nothing".to_owned(),
-            },
-            Refutation::Mismatches(_) => "result-set mismatch".to_owned(),
-            Refutation::Cycle(phenomenon, _) => {
-                format!("{} ({})", phenomenon.words(), phenomenon.name())
-            }
-        }
+        RecordedWords { history }
     }
 
     /// The whole story, a sentence a line; of many findings or mismatches the first few.
     pub fn refutation(self, refutation: &Refutation) -> Vec<String> {
-        const MOST: usize = 10;
-        let more = |n: usize| (n > MOST).then(|| format!("… and {} more.", n - MOST));
+        let more = |n: usize| (n > TOLD).then(|| format!("… and {} more.", n - TOLD));
         match refutation {
             Refutation::Findings(found) => {
-                let told = found.iter().take(MOST).map(|it| self.finding(it));
+                let told = found.iter().take(TOLD).map(|it| self.finding(it));
                 told.chain(more(found.len())).collect()
             }
             Refutation::Mismatches(found) => {
-                let told = found.iter().take(MOST).map(|it| self.mismatch(it));
+                let told = found.iter().take(TOLD).map(|it| self.mismatch(it));
                 told.chain(more(found.len())).collect()
             }
             Refutation::Cycle(Phenomenon::GSia, steps) => {
@@ -62,6 +209,7 @@ impl<'h> Teller<'h> {
                 told.push("A transaction would come before itself.".to_owned());
                 told
             }
+            Refutation::Order { found, .. } => vec![self.disagreement(found)],
         }
     }
 
@@ -75,17 +223,7 @@ impl<'h> Teller<'h> {
     }
 
     fn writer(self, value: ValueId) -> String {
-        let txns = self.history.txns();
-        let mut writers = txns.filter(|&txn| {
-            let mut ops = self.history.ops(txn).iter();
-            ops.any(|op| {
-                use kingsnake_history::model::Op;
-                matches!(*op, Op::Write { value: it, .. } | Op::Append { value: it, .. } if it == value)
-            })
-        });
-        writers
-            .next()
-            .map_or("the initial state".to_owned(), |txn| self.txn(txn))
+        author(self.history, value).map_or("the initial state".to_owned(), |txn| self.txn(txn))
     }
 
     fn key(self, key: KeyId) -> String {
@@ -290,7 +428,7 @@ impl<'h> Teller<'h> {
             LocalAnomaly::IncompatibleOrder => {
                 format!("{txn} read a list of {key} that does not fit the version order.")
             }
-            other => format!("{txn} read {key} wrongly: {}.", finding_name(other)),
+            other => format!("{txn} read {key} wrongly: {}.", local_name(other).short),
         }
     }
 
@@ -347,24 +485,5 @@ impl<'h> Teller<'h> {
             }
         };
         format!("{txn}, number {place} of the order, {told}.")
-    }
-}
-
-fn finding_name(anomaly: LocalAnomaly) -> &'static str {
-    match anomaly {
-        LocalAnomaly::ThinAirRead => "thin-air read",
-        LocalAnomaly::AbortedRead => "aborted read (G1a)",
-        LocalAnomaly::IntermediateRead => "intermediate read (G1b)",
-        LocalAnomaly::FutureRead => "future read",
-        LocalAnomaly::NotMyOwnWrite => "not my own write",
-        LocalAnomaly::NotMyLastWrite => "not my last write",
-        LocalAnomaly::NonRepeatableRead => "non-repeatable read",
-        LocalAnomaly::InternalInconsistency => "internal inconsistency",
-        LocalAnomaly::DuplicateElements => "duplicate elements",
-        LocalAnomaly::IncompatibleOrder => "incompatible order",
-        LocalAnomaly::AbortedVersion => "aborted version",
-        LocalAnomaly::MissingRow => "missing row",
-        LocalAnomaly::ScatteredAppends => "scattered appends",
-        LocalAnomaly::CyclicVersions => "cyclic versions",
     }
 }
