@@ -152,7 +152,7 @@ impl Answer {
             Decider::Zones => {
                 "every value is written once, so sorting the operations decided".to_owned()
             }
-            Decider::Search if self.plan.refusals_count => {
+            Decider::Search if self.plan.promise.refusals_count() => {
                 "values are written more than once or a refusal counts, so a search over orders decided".to_owned()
             }
             Decider::Search => {

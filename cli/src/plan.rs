@@ -20,7 +20,7 @@ use kingsnake_workloads::JepsenWorkload;
 use self::level::milliseconds;
 use self::level::{checked_level, checked_spec, promised};
 pub use self::level::{clocked, isolation_map, questioned_level, spec};
-use crate::args::{AssumeArgs, CheckArgs, Command, FailedCasArg, LimitArgs, Profile, Typed};
+use crate::args::{AssumeArgs, CheckArgs, Command, LimitArgs, Profile, Typed};
 use crate::assumptions;
 use crate::isolation::IsolationMap;
 use crate::profile::{reachability_name, search, techniques};
@@ -55,8 +55,6 @@ pub struct Plan {
     pub is_certified: bool,
     /// What recorded isolation levels stand for, where they count.
     pub isolation_map: Option<IsolationMap>,
-    /// Whether a refused compare-and-set says that the key held something else.
-    pub refusals_count: bool,
     /// Where the techniques come from that were not typed.
     pub profile: Profile,
     /// Which techniques run.
@@ -119,7 +117,6 @@ impl Plan {
             along: args.along.clone(),
             is_certified: args.certificate_from.is_some(),
             isolation_map: isolation_map(level, &args.level)?,
-            refusals_count: args.level.failed_cas == Some(FailedCasArg::Differs),
             profile: args.techniques.profile,
             techniques: techniques(&args.techniques),
             search: search(&args.techniques),
@@ -195,7 +192,7 @@ impl Plan {
             ),
             (
                 "failed-cas",
-                if self.refusals_count {
+                if self.promise.refusals_count() {
                     "differs"
                 } else {
                     "nothing"
@@ -312,7 +309,7 @@ impl Plan {
         if let Some(map) = &self.isolation_map {
             words.push(format!("--isolation-map {}", quoted(&map.typed())));
         }
-        if self.refusals_count {
+        if self.promise.refusals_count() {
             words.push("--failed-cas differs".to_owned());
         }
         if let Some(along) = &self.along {

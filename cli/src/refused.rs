@@ -18,63 +18,8 @@ pub enum Subject {
     Workload,
 }
 
-/// What can be written or told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputKind {
-    /// `--certificate`.
-    Certificate,
-    /// `--proof`.
-    Proof,
-    /// `--json`.
-    Json,
-    /// `--edn`.
-    Edn,
-    /// `--directory`.
-    Directory,
-    /// `--dot`.
-    Dot,
-    /// `--svg`.
-    Svg,
-    /// `--report`.
-    Report,
-    /// `--all`.
-    All,
-    /// `kingsnake explain`.
-    Explain,
-}
-
-impl OutputKind {
-    /// All of them.
-    #[cfg(test)]
-    const EVERY: [OutputKind; 10] = [
-        OutputKind::Certificate,
-        OutputKind::Proof,
-        OutputKind::Json,
-        OutputKind::Edn,
-        OutputKind::Directory,
-        OutputKind::Dot,
-        OutputKind::Svg,
-        OutputKind::Report,
-        OutputKind::All,
-        OutputKind::Explain,
-    ];
-
-    /// The option or command.
-    fn name(self) -> &'static str {
-        match self {
-            OutputKind::Certificate => "--certificate",
-            OutputKind::Proof => "--proof",
-            OutputKind::Json => "--json",
-            OutputKind::Edn => "--edn",
-            OutputKind::Directory => "--directory",
-            OutputKind::Dot => "--dot",
-            OutputKind::Svg => "--svg",
-            OutputKind::Report => "--report",
-            OutputKind::All => "--all",
-            OutputKind::Explain => "explain",
-        }
-    }
-}
+/// The proof of a back end.
+pub const PROOF: &str = "--proof";
 
 const SORTED: &str = "is decided by a sort, so there is no question to write or to prove; `check --certificate` and `--json` write what shows the answer";
 const SEVERAL: &str = "asks several questions, each with what the last one taught, so there is no one question to write or to prove";
@@ -84,16 +29,18 @@ const RECORDED: &str =
 const ONE_LEVEL: &str = "is about many levels, and this output is about one level; name it";
 const RULE: &str = "is checked by its rule, which has no such output";
 
-/// Why an output makes no sense for what is asked; `None` where it does.
-pub fn refusal(subject: Subject, output: OutputKind) -> Option<&'static str> {
-    use OutputKind::{All, Certificate, Directory, Dot, Edn, Explain, Proof, Svg};
+/// Why an output makes no sense for what is asked; `None` where it does. Outputs are options of `check`, or `explain`.
+pub fn refusal(subject: Subject, output: &str) -> Option<&'static str> {
     match (subject, output) {
-        (Subject::Level(Level::Psi), Proof) => Some(SEVERAL),
-        (Subject::Level(level), Proof) if level.model().is_weak() => Some(SORTED),
-        (Subject::Level(Level::Linearizable), Proof) => Some(REGISTERS),
-        (Subject::Level(Level::Pl(_)) | Subject::Along, Proof) => Some(RECORDED),
-        (Subject::Auto, Certificate | Proof | Dot | Svg | Explain) => Some(ONE_LEVEL),
-        (Subject::Workload, Certificate | Proof | Dot | Edn | Directory | All) => Some(RULE),
+        (Subject::Level(Level::Psi), PROOF) => Some(SEVERAL),
+        (Subject::Level(level), PROOF) if level.model().is_weak() => Some(SORTED),
+        (Subject::Level(Level::Linearizable), PROOF) => Some(REGISTERS),
+        (Subject::Level(Level::Pl(_)) | Subject::Along, PROOF) => Some(RECORDED),
+        (Subject::Auto, "--certificate" | PROOF | "--dot" | "--svg" | "explain") => Some(ONE_LEVEL),
+        (
+            Subject::Workload,
+            "--certificate" | PROOF | "--edn" | "--directory" | "--dot" | "--all",
+        ) => Some(RULE),
         _ => None,
     }
 }
@@ -109,22 +56,9 @@ pub fn expect_sensible(args: &CheckArgs, level: Option<Level>) -> Result<()> {
         (_, Some(level)) => (Subject::Level(level), format!("--level {level}")),
         (_, None) => return Ok(()),
     };
-    let files = &args.files;
-    let wanted = [
-        (OutputKind::Certificate, files.certificate.is_some()),
-        (OutputKind::Proof, files.proof.is_some()),
-        (OutputKind::Json, files.json.is_some()),
-        (OutputKind::Edn, files.edn.is_some()),
-        (OutputKind::Directory, files.directory.is_some()),
-        (OutputKind::Dot, files.dot.is_some()),
-        (OutputKind::Svg, files.svg.is_some()),
-        (OutputKind::Report, files.report.is_some()),
-        (OutputKind::All, args.all.all),
-        (OutputKind::Explain, args.explains),
-    ];
-    for (output, _) in wanted.into_iter().filter(|it| it.1) {
+    for output in args.outputs() {
         if let Some(why) = refusal(subject, output) {
-            bail!("{}: {name} {why}", output.name());
+            bail!("{output}: {name} {why}");
         }
     }
     Ok(())
@@ -133,6 +67,19 @@ pub fn expect_sensible(args: &CheckArgs, level: Option<Level>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const OUTPUTS: [&str; 10] = [
+        "--certificate",
+        PROOF,
+        "--json",
+        "--edn",
+        "--directory",
+        "--dot",
+        "--svg",
+        "--report",
+        "--all",
+        "explain",
+    ];
 
     /// The rows of docs/levels.md: an output, what is asked, and why it is refused.
     fn rows() -> Vec<String> {
@@ -144,11 +91,11 @@ mod tests {
         ];
         let mut rows: Vec<(String, Vec<String>, &str)> = Vec::new();
         for (subject, name) in levels.into_iter().chain(others) {
-            for output in OutputKind::EVERY {
+            for output in OUTPUTS {
                 let Some(why) = refusal(subject, output) else {
                     continue;
                 };
-                let output = format!("`{}`", output.name());
+                let output = format!("`{output}`");
                 match rows.iter_mut().find(|it| it.0 == output && it.2 == why) {
                     Some(row) => row.1.push(name.clone()),
                     None => rows.push((output, vec![name.clone()], why)),

@@ -183,6 +183,24 @@ impl CheckArgs {
         is_pl || self.certificate_from.is_some() || self.along.is_some()
     }
 
+    /// The outputs that are asked for besides words, as they are typed.
+    pub fn outputs(&self) -> impl Iterator<Item = &'static str> {
+        let files = &self.files;
+        let all = [
+            ("--certificate", files.certificate.is_some()),
+            ("--proof", files.proof.is_some()),
+            ("--json", files.json.is_some()),
+            ("--edn", files.edn.is_some()),
+            ("--directory", files.directory.is_some()),
+            ("--dot", files.dot.is_some()),
+            ("--svg", files.svg.is_some()),
+            ("--report", files.report.is_some()),
+            ("--all", self.all.all),
+            ("explain", self.explains),
+        ];
+        all.into_iter().filter(|it| it.1).map(|it| it.0)
+    }
+
     /// Whether every class of anomaly is looked for.
     pub fn wants_anomalies(&self) -> bool {
         let AllArgs {

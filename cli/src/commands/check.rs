@@ -77,9 +77,6 @@ pub fn run(
             Some(reason) => (stopped(plan, reason.clone(), start), Vec::new()),
             None if is_no_transaction(&error) && args.read.workload.is_none() => {
                 return match workload::recognised(args, &budget) {
-                    Some(workload) if workload.has_rule() => {
-                        workload::run(args, workload, voice, start)
-                    }
                     Some(workload) => {
                         let mut args = args.clone();
                         args.read.workload = Some(workload);

@@ -7,7 +7,7 @@ use kingsnake_solver::promise::{Along, Promise};
 
 use crate::args::{CheckArgs, FailedCasArg, LevelArg, LevelArgs, OnOff, TimesArg};
 use crate::isolation::IsolationMap;
-use crate::refused::{OutputKind, Subject, refusal};
+use crate::refused::{PROOF, Subject, refusal};
 
 /// The level, where there must be one.
 fn one_level(args: &LevelArgs) -> Result<Level> {
@@ -79,7 +79,7 @@ pub fn checked_spec(level: Level, args: &CheckArgs) -> Result<Spec> {
 /// The level, where its question is one of cycles in one graph and goes to a solver or a file.
 pub fn questioned_level(args: &LevelArgs) -> Result<Level> {
     let level = one_level(args)?;
-    match refusal(Subject::Level(level), OutputKind::Proof) {
+    match refusal(Subject::Level(level), PROOF) {
         Some(why) if level != Level::Linearizable => bail!("--level {level} {why}"),
         _ => Ok(level),
     }
