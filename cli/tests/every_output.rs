@@ -247,7 +247,7 @@ fn an_answer_that_was_changed_is_not_verified() {
         let text = std::fs::read_to_string(&file).expect("it was written");
         let mut lines: Vec<&str> = text.lines().collect();
         lines[1..].reverse();
-        let reversed = scratch.put("reversed", &lines.join("\n"));
+        let reversed = scratch.put("reversed", lines.join("\n"));
         let said = kingsnake(&["verify", &question.satisfied, &reversed]).output();
         let said = said.expect("the binary runs");
         assert_eq!(said.status.code(), Some(1), "{:?}", question.options);

@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use anyhow::{Context, Result, bail, ensure};
-use kingsnake_evidence::{Claim, promised_name, read};
+use kingsnake_evidence::{EvidenceClaim, promised_name, read};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::certify::Refusal;
 use kingsnake_solver::level::{Level, Model};
@@ -88,7 +88,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
 }
 
 /// What the claim is held against: what was typed, or what the file says.
-fn demanded(claim: &Claim, typed: &LevelArgs) -> Result<Promise> {
+fn demanded(claim: &EvidenceClaim, typed: &LevelArgs) -> Result<Promise> {
     let refusals_count =
         claim.promise.refusals_count() || typed.failed_cas == Some(FailedCasArg::Differs);
     match typed.level {

@@ -12,7 +12,7 @@ use kingsnake_history::verdict::{Certificate, Moment, OperationSource, Point, Ve
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::claim::Claim;
+use crate::claim::EvidenceClaim;
 use crate::fingerprint::fingerprint;
 use crate::level::{promise, real_time};
 use crate::names::NameReader;
@@ -167,7 +167,7 @@ fn promised(header: &Header) -> Read<Promise> {
 }
 
 /// Reads a certificate for this history.
-pub(crate) fn read_certificate(text: &str, history: &History) -> Read<Claim> {
+pub(crate) fn read_certificate(text: &str, history: &History) -> Read<EvidenceClaim> {
     let header = header(text)?;
     let mut promise = promised(&header).map_err(|why| why.at(1))?;
     let reader = PointReader {
@@ -193,7 +193,7 @@ pub(crate) fn read_certificate(text: &str, history: &History) -> Read<Claim> {
     if let Promise::Along(Along::Order(expected)) = &mut promise {
         *expected = order.iter().map(|point| point.txn).collect();
     }
-    Ok(Claim {
+    Ok(EvidenceClaim {
         promise,
         verdict: Verdict::Satisfied(Certificate { order, sources }),
         same_history: header.transactions == history.n_txns()
@@ -304,7 +304,7 @@ mod tests {
         certificate(history, &spec.into(), order)
     }
 
-    fn parse(text: &str, history: &History) -> Read<Claim> {
+    fn parse(text: &str, history: &History) -> Read<EvidenceClaim> {
         read_certificate(text, history)
     }
 

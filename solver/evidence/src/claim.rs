@@ -17,7 +17,7 @@ use crate::{Read, wrong};
 
 /// What a file claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct EvidenceClaim {
     /// What was promised.
     pub promise: Promise,
     /// That it was kept, or that it was broken.
@@ -28,7 +28,7 @@ pub struct Claim {
     pub(crate) times: Vec<i64>,
 }
 
-impl Claim {
+impl EvidenceClaim {
     /// Checks the claim again, with nothing of what found it.
     pub fn check(&self, history: &History, budget: &Budget) -> Result<(), Refusal> {
         self.check_at(history, &self.promise, budget)
@@ -90,7 +90,7 @@ pub fn promised_name(bytes: &[u8]) -> Option<String> {
 }
 
 /// Reads a certificate or a counterexample for this history.
-pub fn read(history: &History, bytes: &[u8]) -> Read<Claim> {
+pub fn read(history: &History, bytes: &[u8]) -> Read<EvidenceClaim> {
     let Some(document) = document(bytes)? else {
         let text = std::str::from_utf8(bytes);
         let text = text.map_err(|_| wrong("not UTF-8, so no certificate"))?;
@@ -108,7 +108,7 @@ pub fn read(history: &History, bytes: &[u8]) -> Read<Claim> {
     {
         expected.clone_from(order);
     }
-    Ok(Claim {
+    Ok(EvidenceClaim {
         promise,
         verdict: Verdict::Violated(counterexample),
         same_history: true,

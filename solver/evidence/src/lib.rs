@@ -13,7 +13,7 @@ mod recorded;
 mod view;
 
 pub use certificate::certificate;
-pub use claim::{Claim, promised_name, read};
+pub use claim::{EvidenceClaim, promised_name, read};
 pub use level::{LevelView, level_view};
 pub use names::{token, txn_name};
 pub use view::{counterexample, counterexample_view};

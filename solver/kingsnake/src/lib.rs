@@ -59,7 +59,7 @@ pub use checker::{Checker, Error};
 /// Why an answer is not accepted when it is checked again.
 pub use kingsnake_certify::Refusal;
 pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
-pub use kingsnake_evidence::{Claim, EvidenceError};
+pub use kingsnake_evidence::{EvidenceClaim, EvidenceError};
 pub use kingsnake_gpu::DeviceChoice;
 pub use kingsnake_gpu::Gpu;
 /// What a device implements, gets and answers.
@@ -173,7 +173,7 @@ pub fn counterexample(
 /// # Ok(())
 /// # }
 /// ```
-pub fn read(history: &History, text: &[u8]) -> Result<Claim, EvidenceError> {
+pub fn read(history: &History, text: &[u8]) -> Result<EvidenceClaim, EvidenceError> {
     kingsnake_evidence::read(history, text)
 }
 
@@ -209,7 +209,7 @@ pub fn read(history: &History, text: &[u8]) -> Result<Claim, EvidenceError> {
 /// # Ok(())
 /// # }
 /// ```
-pub fn verify(history: &History, claim: &Claim) -> Result<(), Unverified> {
+pub fn verify(history: &History, claim: &EvidenceClaim) -> Result<(), Unverified> {
     let checked = claim.check(history, &Budget::unlimited());
     checked.map_err(Unverified)
 }
