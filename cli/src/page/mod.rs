@@ -34,8 +34,11 @@ use crate::picture::{ArrowKind, Scene, svg};
 use crate::telling::Telling;
 use crate::voice::{count, lasting};
 
-/// The look that only these pages need.
-pub const STYLE: &str = include_str!("page.css");
+/// The look that only these pages and their pictures need.
+pub const STYLE: &str = concat!(
+    include_str!("page.css"),
+    include_str!("../picture/picture.css")
+);
 /// Zoom, pan, filters, details.
 pub const SCRIPT: &str = include_str!("page.js");
 
