@@ -113,9 +113,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             super::check::run(&args, voice, start, words::brief)
         }
         WhiteBoxOutcome::Told(answer) => {
-            for warning in &warnings {
-                voice.warn(warning);
-            }
+            voice.warn_each(&warnings);
             let (told, bounds, status) = (args.clone(), &args.limits.bounds, answer.status);
             limits::tell(&budget, bounds, start, status, move || {
                 deliver(&told, voice, &answer, start, sizes.as_ref())

@@ -15,7 +15,7 @@ use super::timeline::{self, PageTimeline};
 use super::{MOST_TXNS, SCRIPT, STYLE, located, picture};
 use crate::answer::base_name;
 use crate::picture::{Disproof, Scene};
-use crate::voice::{count, lasting};
+use crate::voice::{count, first_of, lasting};
 
 /// What the page tells.
 pub struct CertificatePage<'a> {
@@ -86,7 +86,7 @@ impl CertificatePage<'_> {
                     (count(history.n_predicates(), "predicate"))
                 }
                 p.how { "Judged by what the database itself gave: nothing was searched. " span.time { (lasting(self.time)) } }
-                @for warning in &self.parsed.warnings { p.warning { (warning) } }
+                @for warning in first_of(&self.parsed.warnings) { p.warning { (warning) } }
             }
         }
     }
