@@ -14,6 +14,8 @@ mod counterexample;
 mod directory;
 mod edn;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod hunt;
 mod input;
 mod interrupt;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kingsnake_collect::{LOADS, adapter, is_held, redacted};
 use kingsnake_studies::{Item, command, is_passing, short_name};
 use serde_json::{Value, json};
@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 use super::recipe::{HuntRecipe, HuntTarget};
 use crate::collecting;
 
+/// More cells would not be run in a lifetime, and are not held in memory.
+const MOST_CELLS: u64 = 100_000;
 /// How long a hunt waits for the collectors of one that was killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A folder's name has at most so many letters of its cell's.
@@ -54,6 +56,12 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
                 };
                 for ops in lengths {
                     for fault in &database.fault {
+                        if recipe.seeds > MOST_CELLS - cells.len() as u64 {
+                            bail!(
+                                "seeds = {}: a hunt has at most {MOST_CELLS} cells",
+                                recipe.seeds
+                            );
+                        }
                         let seeds = 1..=recipe.seeds;
                         cells.extend(seeds.map(|seed| HuntCell {
                             database,

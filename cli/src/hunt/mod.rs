@@ -3,9 +3,9 @@
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
-mod cell;
+pub mod cell;
 mod page;
-mod recipe;
+pub mod recipe;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -53,6 +53,18 @@ pub fn without_commands(text: &str) -> String {
     lines.join("\n").replace("##", "#\\u0023")
 }
 
+/// A text in a cell of a table or a heading of Markdown: on one line, without links, code or markup of its own.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::new();
+    for letter in printable(text).chars() {
+        if "\\|<>`[]&".contains(letter) {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out
+}
+
 /// The text, or its two ends where it is long.
 pub fn short(text: &str, most: usize) -> String {
     // A character takes a byte at least.
@@ -89,6 +101,14 @@ mod tests {
         assert_eq!(
             without_commands(text),
             "a ::b\n\\u003a:error::x\n  \\u003a:set-env\n#\\u0023#[command]#\\u0023vso[x]"
+        );
+    }
+
+    #[test]
+    fn no_text_leaves_its_cell_of_markdown() {
+        assert_eq!(
+            markdown("a|b\n# [x](y) <b> `z`"),
+            "a\\|b\\\\n# \\[x\\](y) \\<b\\> \\`z\\`"
         );
     }
 

@@ -26,8 +26,8 @@ pub(super) struct TlsWanted {
     pub(super) authority: Option<PathBuf>,
 }
 
-/// Takes the parameters about TLS out of an address: `sslmode` and `sslrootcert` as PostgreSQL spells them, or `ssl-mode` and
-/// `ssl-ca` as MySQL does.
+/// Takes the parameters about TLS out of an address: `sslmode` and `sslrootcert` as `PostgreSQL` spells them, or `ssl-mode` and
+/// `ssl-ca` as `MySQL` does.
 pub(super) fn take(address: &str) -> Result<(String, TlsWanted), Failure> {
     let mut found = (None, None);
     let rest = match address.split_once("://") {
