@@ -22,7 +22,7 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{Ablation, Caller, Mode, StudyEvent, StudyListener, StudyRequest, ablate};
 use tempfile::TempDir;
 
-use crate::args::{Command, Typed};
+use crate::args::{AssumeArgs, Command, Typed};
 use crate::study_rules::CommandLine;
 use crate::voice::Paint;
 use crate::{assumptions, certificate, commands, counterexample, hunt};
@@ -39,6 +39,8 @@ type Feed = fn(&Bench, &[u8]) -> Result<String, String>;
 struct Bench {
     directory: TempDir,
     history: Parsed,
+    /// What is assumed by a file `assumed`, by the option that names it.
+    assumed: Vec<(&'static str, AssumeArgs)>,
 }
 
 impl Bench {
@@ -50,8 +52,18 @@ impl Bench {
             TempDir::new()
         };
         let history = include_bytes!("fuzz/kingsnake-1");
+        let directory = directory.expect("a directory");
+        let path = directory.path().join("assumed").display().to_string();
+        let assumed = ["--transaction-order", "--edges"].map(|option| {
+            let typed = Typed::try_parse_from(["kingsnake", "check", "h", option, &path]);
+            match typed.expect("an option").command {
+                Command::Check(args) => (option, args.check.assume.clone()),
+                _ => unreachable!("a check was typed"),
+            }
+        });
         Bench {
-            directory: directory.expect("a directory"),
+            assumed: assumed.into(),
+            directory,
             history: read_bytes(Format::Kingsnake, history, "h").expect("a history"),
         }
     }
@@ -129,6 +141,9 @@ fn listed(bench: &Bench, study: &[u8], rows: &[u8]) -> Result<String, String> {
     said(ablate(&asked, caller))
 }
 
+/// A study of one cell.
+const SMALLEST: &[u8] = b"name = 's'\ntitle = 's'\ntimeout = 5\n[[workload]]\nname = 'w'\ngenerate = ['blindw-rw', '--txns', '9', '--keys', '9']\n[[experiment]]\nname = 'e'\ntitle = 'e'\n";
+
 /// Merges a collection of which one file is given.
 fn merged(bench: &Bench, name: &str, bytes: &[u8]) -> Result<String, String> {
     let all: [(&str, &[u8]); 3] = [
@@ -144,18 +159,12 @@ fn merged(bench: &Bench, name: &str, bytes: &[u8]) -> Result<String, String> {
 
 /// Reads a file of assumptions about the history.
 fn assumed(bench: &Bench, option: &str, bytes: &[u8]) -> Result<String, String> {
-    let path = bench.put("assumed", bytes).display().to_string();
-    let line = ["kingsnake", "check", "h", option, &path];
-    let Ok(Typed {
-        command: Command::Check(args),
-        ..
-    }) = Typed::try_parse_from(line)
-    else {
-        return Err("no such option".to_owned());
-    };
+    bench.put("assumed", bytes);
+    let mut assumed = bench.assumed.iter();
+    let (_, args) = assumed.find(|it| it.0 == option).expect("an option");
     let history = bench.history();
     let parsed = open(&history, &ReadOptions::default()).map_err(|it| it.to_string())?;
-    said(assumptions::assumed(parsed, &args.check.assume))
+    said(assumptions::assumed(parsed, args))
 }
 
 const TARGETS: [(&str, Feed); 27] = [
@@ -211,9 +220,10 @@ const TARGETS: [(&str, Feed); 27] = [
         else {
             return Ok("no document".to_owned());
         };
-        drop(counterexample::level(&document));
+        let level = said(counterexample::level(&document));
         let names = counterexample::NameReader::new(&bench.history.history);
-        said(names.counterexample(&document["counterexample"]))
+        let read = said(names.counterexample(&document["counterexample"]));
+        level.and_then(|_| read)
     }),
     ("gnf", |_, bytes| {
         said(Gnf::read(&text(bytes)).map(|it| it.n_variables()))
@@ -227,7 +237,7 @@ const TARGETS: [(&str, Feed); 27] = [
         said(check(&instance.expect("an instance"), &text(bytes)))
     }),
     ("rows", |bench, bytes| {
-        drop(listed(bench, include_bytes!("fuzz/study-1"), bytes));
+        drop(listed(bench, SMALLEST, bytes));
         said(commands::diff::read(&bench.put("d.jsonl", bytes)))
     }),
     ("study", |bench, bytes| listed(bench, bytes, b"")),
@@ -355,22 +365,17 @@ fn changed(kept: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// An answer without names and numbers.
+/// An answer without names and numbers: its first plain words outside of quotations.
 fn shape(answer: &Result<String, String>) -> String {
     let (word, said) = match answer {
         Ok(said) => ("ok", said),
         Err(said) => ("error", said),
     };
-    let mut shape = String::from(word);
-    let mut is_quoted = false;
-    for letter in said.chars().take(400) {
-        if letter == '`' || letter == '"' {
-            is_quoted = !is_quoted;
-        } else if !is_quoted && (letter.is_ascii_alphabetic() || letter == ' ') {
-            shape.push(letter);
-        }
-    }
-    shape
+    let parts = said.split(['`', '"', '\'', '\n']).step_by(2);
+    let words = parts.flat_map(str::split_whitespace);
+    let is_plain = |it: &&str| it.len() > 1 && it.bytes().all(|it| it.is_ascii_lowercase());
+    let words: Vec<&str> = words.filter(is_plain).take(10).collect();
+    format!("{word} {}", words.join(" "))
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -399,7 +404,7 @@ fn fuzz(target: &str, feed: Feed) -> String {
         };
         slowest = slowest.max(since.elapsed());
         n_runs += 1;
-        if kept.len() < MOST_KEPT && shapes.insert(shape(&answer)) {
+        if shapes.insert(shape(&answer)) && kept.len() < MOST_KEPT {
             kept.push(input);
         }
     }

@@ -75,7 +75,7 @@ fn a_key_of_megabytes_is_shown_by_its_ends_in_every_output_but_json() {
 #[test]
 fn very_many_warnings_are_counted_and_json_lists_them() {
     let scratch = Scratch::new();
-    let mut text = String::from("=====\n".repeat(20_000));
+    let mut text = "=====\n".repeat(20_000);
     text.insert_str(0, "r 1 1\n-----\n");
     let history = scratch.put("empty.awdit", text);
     let args = ["check", &history, "--format", "awdit"];
