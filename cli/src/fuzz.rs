@@ -118,6 +118,8 @@ fn listed(bench: &Bench, study: &[u8], rows: &[u8]) -> Result<String, String> {
         figures: None,
         paper_sizes: false,
         devices: Vec::new(),
+        backends: Vec::new(),
+        profiles: Vec::new(),
         request: StudyRequest {
             out: bench.directory.path().to_owned(),
             repeat: Some(1),
