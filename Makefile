@@ -2,7 +2,8 @@
 # make test    all tests, with their total
 # make test-certificates  100,000 random certificates of each kind against brute force
 # make long    every engine against brute force on a million histories and more (features combined, linearizability, mixed levels,
-#              psi, uncertain reads, assumptions, certificates, every back end): hours
+#              psi, uncertain reads, assumptions, certificates, every back end); every reader fuzzed for a minute; 40 kills of each
+#              command that resumes: hours
 # make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
 # make release the optimised program, in target/release: what was measured; make demo builds a quick one, in target/demo
 # make dist    a tarball and a Debian package of the optimised program, in out/dist; make test-dist installs and runs both
@@ -37,6 +38,8 @@ long: setup
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-encodings --test levels --test agreement
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-adya --test random
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-watch -- --nocapture
+	KINGSNAKE_FUZZ_SECONDS=60 cargo test --locked -p kingsnake-cli --bin kingsnake -- --nocapture no_bytes_make_a_reader_panic
+	KINGSNAKE_KILLS=40 cargo test --locked -p kingsnake-cli --test kills -- --nocapture --test-threads=1
 
 # Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
 lint: setup

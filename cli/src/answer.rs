@@ -84,11 +84,7 @@ impl Answer {
                 Some(_) => 1,
             };
         }
-        match self.verdict {
-            Verdict::Satisfied(_) => 0,
-            Verdict::Violated(_) => 1,
-            Verdict::Unknown(_) => 3,
-        }
+        status_of(&self.verdict)
     }
 
     /// The history, if it was read.
@@ -202,6 +198,15 @@ pub fn base_name(path: &Path) -> String {
         |name| name.to_string_lossy().into_owned(),
     );
     visible(&name).into_owned()
+}
+
+/// The exit status of a verdict.
+pub fn status_of(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Satisfied(_) => 0,
+        Verdict::Violated(_) => 1,
+        Verdict::Unknown(_) => 3,
+    }
 }
 
 /// How a transaction ended, in a word.

@@ -71,6 +71,7 @@ pub fn write(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>)
     let process = std::process::id();
     let aside = path.with_file_name(format!(".{name}.{process}.new"));
     let old = path.with_file_name(format!(".{name}.{process}.old"));
+    kingsnake_datasets::note_pending(&aside);
     let written = fill(&aside, meaning, found, head);
     if written.is_err() {
         let _ = fs::remove_dir_all(&aside);

@@ -1,10 +1,14 @@
-//! Ctrl-C: the first asks the check to stop and answer `unknown`, the second ends the process at once.
+//! Signals. Ctrl-C: the first asks the check to stop and answer `unknown`, the second ends the process at once. SIGBUS, which the
+//! system sends when a mapped file has become shorter or its disk fails: the process says so and ends with an error.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+
+#[cfg(unix)]
+use crate::limits;
 
 /// A flag that becomes true when the user or the system asks the check to stop.
 /// The actions of one signal run in the order of their registration, so the first signal still finds the flag down.
@@ -15,4 +19,34 @@ pub fn listen() -> std::io::Result<Arc<AtomicBool>> {
         flag::register(signal, Arc::clone(&asked))?;
     }
     Ok(asked)
+}
+
+#[cfg(not(unix))]
+pub fn catch_cut_files() {}
+
+/// What is said when a page of a mapped file cannot be read.
+#[cfg(unix)]
+const CUT: &[u8] =
+    b"kingsnake: a file became shorter while it was read, or its disk failed; nothing of it was checked\n";
+/// The same where the answer was there already.
+#[cfg(unix)]
+const CUT_LATE: &[u8] =
+    b"kingsnake: a file became shorter while the answer was told, or its disk failed; the exit status stands\n";
+
+/// Ends the process with an error when a mapped file is cut off.
+#[cfg(unix)]
+#[allow(unsafe_code)] // A handler of signals must be sound; see there.
+pub fn catch_cut_files() {
+    let end = || {
+        let (words, status) = match limits::certified() {
+            Some(status) => (CUT_LATE, status),
+            None => (CUT, 2),
+        };
+        let _ = rustix::io::write(rustix::stdio::stderr(), words);
+        signal_hook::low_level::exit(status.into())
+    };
+    // Sound: the handler reads an atomic and makes two system calls, all of which are allowed in one.
+    let registered = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGBUS, end) };
+    // Without it the process would end by the signal.
+    drop(registered);
 }

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -89,6 +89,21 @@ fn for_telling(budget: &Budget, bounds: &BoundArgs, start: Instant) -> Budget {
     }
 }
 
+/// The exit status of the verdict that has been certified; [`NO_STATUS`] before.
+static CERTIFIED: AtomicU8 = AtomicU8::new(NO_STATUS);
+const NO_STATUS: u8 = u8::MAX;
+
+/// Notes that a verdict has been certified: its exit status stands, whatever happens to what is found or told about it.
+pub fn certify(status: u8) {
+    CERTIFIED.store(status, Ordering::Relaxed);
+}
+
+/// The exit status of the verdict that has been certified.
+pub fn certified() -> Option<u8> {
+    let status = CERTIFIED.load(Ordering::Relaxed);
+    (status != NO_STATUS).then_some(status)
+}
+
 /// Tells a verdict that has been certified, and returns its exit status. A violation stays one whatever happens to the telling;
 /// so does every verdict whose telling is stopped. Otherwise, what could not be written is an error.
 pub fn tell(
@@ -98,6 +113,7 @@ pub fn tell(
     status: u8,
     work: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<u8> {
+    certify(status);
     let told = within_grace(&for_telling(budget, bounds, start), Duration::ZERO, work);
     standing(status, told)
 }

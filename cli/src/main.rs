@@ -12,6 +12,8 @@ mod components;
 mod directory;
 mod edn;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod hunt;
 mod input;
 mod interrupt;
@@ -41,7 +43,7 @@ mod telling;
 mod voice;
 mod words;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::ArgMatches;
 
@@ -66,6 +68,7 @@ fn hush_drivers() {
 fn main() {
     let start = Instant::now();
     hush_drivers();
+    interrupt::catch_cut_files();
     let (matches, typed) = args::parse().unwrap_or_else(|error| {
         failure::write_usage(&error);
         error.exit()
@@ -85,9 +88,7 @@ fn main() {
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.general.voice);
     if typed.general.leash {
-        // A collector removes its servers and tables.
-        let tidies_up = matches!(typed.command, Command::Collect(_));
-        kingsnake_studies::stay_on_leash(tidies_up.then_some(Duration::from_secs(20)));
+        kingsnake_studies::stay_on_leash();
     }
     match typed.command {
         Command::Check(args) if args.help_techniques => {

@@ -3,10 +3,12 @@
 //! Invariant: a reader that goes away (a closed pipe) is no error, and characters of a history's names that steer a terminal or
 //! reorder a line never reach one.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
+use kingsnake_text::without_commands;
 pub use kingsnake_text::{
-    Paint, count, grouped, lasting, percent, printable, printable_lines, sized,
+    Paint, count, grouped, lasting, percent, printable, printable_lines, short, sized,
 };
 
 use crate::args::{Color, VoiceArgs};
@@ -44,6 +46,13 @@ impl Voice {
         }
     }
 
+    /// Warns of each; of very many, of the first ones.
+    pub fn warn_each(self, warnings: &[String]) {
+        for words in first_of(warnings) {
+            self.warn(&words);
+        }
+    }
+
     /// Says what in the log may have been taken for the answer by mistake, on stderr.
     pub fn hint(self, words: &str) {
         if !self.quiet {
@@ -54,8 +63,46 @@ impl Voice {
     }
 }
 
+/// More warnings are only counted.
+const MOST_WARNINGS: usize = 20;
+/// A longer message is shown by its two ends.
+const LONGEST_MESSAGE: usize = 4_000;
+
+/// The first of the warnings, and how many more there are.
+pub fn first_of(warnings: &[String]) -> impl Iterator<Item = String> {
+    let n_more = warnings.len().saturating_sub(MOST_WARNINGS);
+    let more = (n_more > 0).then(|| {
+        format!(
+            "and {} (--json lists them all)",
+            count(n_more, "more warning")
+        )
+    });
+    let told = warnings.iter().take(MOST_WARNINGS);
+    told.map(|words| short(words, LONGEST_MESSAGE)).chain(more)
+}
+
+/// Whether a service reads the output and takes some lines for commands.
+fn in_workflow() -> bool {
+    let names = ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"];
+    names.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Words or JSON in which such a service sees no command.
+fn harmless(words: &str) -> Cow<'_, str> {
+    if in_workflow() {
+        without_commands(words).into()
+    } else {
+        words.into()
+    }
+}
+
 /// Says it on stdout. A closed pipe is no error; a full disk is.
 pub fn say(words: &str) -> io::Result<()> {
+    say_as_it_is(&harmless(words))
+}
+
+/// The same for what holds commands of ours.
+pub fn say_as_it_is(words: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let said = out.write_all(words.as_bytes()).and_then(|()| out.flush());
     match said {
@@ -67,6 +114,6 @@ pub fn say(words: &str) -> io::Result<()> {
 /// Says it on stderr. There is nobody left to tell if that fails. Further lines are indented, so that a name with a line end in
 /// it cannot pass for a message of its own.
 pub fn complain(words: &str) {
-    let words = printable_lines(words).replace('\n', "\n    ");
-    let _ = writeln!(io::stderr().lock(), "kingsnake: {words}");
+    let words = printable_lines(&short(words, LONGEST_MESSAGE)).replace('\n', "\n    ");
+    let _ = writeln!(io::stderr().lock(), "kingsnake: {}", harmless(&words));
 }

@@ -337,3 +337,31 @@ fn a_killed_hunt_leaves_no_collector_behind() {
     hunt.wait().expect("the hunt ends");
     until(0);
 }
+
+#[test]
+fn a_directory_of_another_command_is_refused() {
+    let scratch = Scratch::new();
+    let history = run::corpus("none/lost-update.jsonl");
+    let (rows, collection) = (scratch.path("rows"), scratch.path("collection"));
+    expect(1, &["check", &history, "--out", &rows]);
+    let collect = [
+        "collect",
+        "sqlite",
+        "--workload",
+        "rmw",
+        "--txns",
+        "20",
+        "--out",
+    ];
+    let said = expect(2, &[&collect[..], &[&rows]].concat());
+    assert!(said.stderr.contains("batch.json"), "{}", said.stderr);
+    expect(0, &[&collect[..], &[&collection]].concat());
+    let said = expect(2, &["check", &history, "--out", &collection]);
+    assert!(said.stderr.contains("a collection"), "{}", said.stderr);
+    let said = expect(2, &[&collect[..], &[&collection]].concat());
+    assert!(
+        said.stderr.contains("another collection"),
+        "{}",
+        said.stderr
+    );
+}

@@ -210,3 +210,113 @@ fn ctrl_c_ends_reading_and_writing_through_pipes_that_nobody_serves() {
         assert!(asked.elapsed() < HUNG, "{args:?}");
     }
 }
+
+#[test]
+fn a_file_that_is_cut_off_while_it_is_read_is_an_error_and_no_signal() {
+    let scratch = Scratch::new();
+    let mut text = String::from("{\"kingsnake\":1,\"initial\":0}\n");
+    for i in 0..200_000 {
+        let session = i % 10;
+        text.push_str(&format!(
+            "{{\"id\":{i},\"session\":{session},\"ops\":[[\"w\",{},{i}]]}}\n",
+            i % 1000
+        ));
+    }
+    let mut statuses = Vec::new();
+    for milliseconds in [10, 20, 40, 60, 80, 120] {
+        let history = scratch.put("h.jsonl", &text);
+        let child = kingsnake(&["check", &history])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        let file = std::fs::File::options().write(true).open(&history);
+        file.and_then(|it| it.set_len(4_096))
+            .expect("it can be cut");
+        let output = child.wait_with_output().expect("the binary ends");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let status = output.status.code();
+        assert!(matches!(status, Some(0 | 2)), "{}: {stderr}", output.status);
+        statuses.push((status, stderr.contains("became shorter")));
+    }
+    println!("{statuses:?}");
+}
+
+#[test]
+fn a_verdict_stands_while_its_anomalies_are_looked_for() {
+    let scratch = Scratch::new();
+    let mut text = String::from("{\"kingsnake\":1,\"initial\":0}\n");
+    for i in 0..30_000 {
+        let keys = [i % 97, i % 89, i % 83];
+        let ops = keys.map(|key| format!("[\"r\",\"k{key}\",0],[\"w\",\"k{key}\",{i}]"));
+        text.push_str(&format!(
+            "{{\"id\":{i},\"session\":{},\"ops\":[{}]}}\n",
+            i % 500,
+            ops.join(",")
+        ));
+    }
+    let history = scratch.put("h.jsonl", text);
+    let directory = scratch.path("anomalies");
+    // However little time is left for them, the violation is known by then or it is not.
+    for seconds in ["0.5", "1", "2", "4"] {
+        let args = [
+            "check",
+            &history,
+            "--directory",
+            &directory,
+            "--timeout",
+            seconds,
+        ];
+        let said = run::run(&args);
+        assert!([1, 3].contains(&said.status), "{}", said.stderr);
+        if said.status == 3 {
+            assert!(!said.stderr.contains("stands"), "{}", said.stderr);
+            assert!(said.stdout.contains("unknown"), "{}", said.stdout);
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(scratch.path(""))
+        .unwrap()
+        .flatten()
+        .collect();
+    let half = left
+        .iter()
+        .filter(|it| it.file_name().to_string_lossy().ends_with(".new"));
+    assert_eq!(half.count(), 0, "{left:?}");
+}
+
+#[test]
+fn numbers_of_a_file_are_not_believed() {
+    let scratch = Scratch::new();
+    let hunt =
+        "name = 'x'\nseeds = 4294967296\n[[database]]\nname = 'sqlite'\nworkload = ['rmw']\n";
+    let hunt = scratch.put("hunt.toml", hunt);
+    let out = scratch.path("out");
+    let said = expect(2, &["hunt", &hunt, "--out", &out, "--list"]);
+    assert!(said.stderr.contains("at most"), "{}", said.stderr);
+    let small = include_str!("run/small_study.toml");
+    let study = scratch.put("s.toml", small);
+    for option in ["--seeds", "--repeat"] {
+        let args = [
+            "ablate",
+            &study,
+            "--out",
+            &out,
+            "--list",
+            option,
+            "1000000000",
+        ];
+        let said = expect(2, &args);
+        assert!(said.stderr.contains("at most"), "{}", said.stderr);
+    }
+    let mut axes = String::new();
+    for axis in 0..12 {
+        axes.push_str(&format!(
+            "\n[[experiment.axis]]\nname = \"a{axis}\"\nparameter = \"sessions\"\nvalues = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
+        ));
+    }
+    let text = "name = \"wide\"\ntitle = \"Wide\"\ntimeout = 5\ncheck = [\"--seed\", \"{sessions}\"]\n[parameters]\nsessions = 1\n[[workload]]\nname = \"w\"\ngenerate = [\"blindw-rw\", \"--txns\", \"20\", \"--keys\", \"10\"]\n[[experiment]]\nname = \"one\"\ntitle = \"One\"\n";
+    let study = scratch.put("wide.toml", format!("{text}{axes}"));
+    let said = expect(2, &["ablate", &study, "--out", &out, "--list"]);
+    assert!(said.stderr.contains("at most"), "{}", said.stderr);
+}

@@ -28,7 +28,7 @@ pub use error::{InputProblem, Place, ReadError, WriteError};
 pub use format::{Format, UnknownFormat};
 pub use locate::{Located, SourceEvent, SourceLine, locate};
 pub use many::{Scan, ScannedHistory};
-pub use whole::{Pending, discard_pending, write_whole};
+pub use whole::{Pending, discard_pending, note_pending, write_whole};
 pub use writers::{write, write_version_orders};
 
 use cursor::Input;

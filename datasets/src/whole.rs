@@ -102,11 +102,17 @@ pub fn write_whole<T, E: From<io::Error>>(
     Ok(done)
 }
 
-/// Deletes every temporary file that is still being written: for a process that ends at once, with all its threads.
+/// Notes a temporary directory that is being filled, and gets its name when it is whole.
+pub fn note_pending(directory: &Path) {
+    list().push(directory.to_owned());
+}
+
+/// Deletes every temporary file and directory that is still being written: for a process that ends at once, with all its threads.
 pub fn discard_pending() {
     for path in list().drain(..) {
         // There is nobody left to tell.
-        let _ = fs::remove_file(path);
+        let _ = fs::remove_file(&path);
+        let _ = fs::remove_dir_all(path);
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use crate::conduct::{Runner, tell};
 use crate::design::Cell;
 use crate::error::{Context, Result, bail};
-use crate::ledger::{Ledger, done_in, look_into};
+use crate::ledger::{Ledger, attempts_in, done_in, look_into};
 use crate::listener::{StudyEvent, StudyListener};
 use crate::process::run;
 use crate::row::{Heading, Row, RowOutcome, row};
@@ -99,8 +99,7 @@ impl Runner<'_> {
         let done = look_into(self.directory, self.study)?;
         tell(caller.listener, StudyEvent::Begin(wanted.len()))?;
         for (cell, heading) in wanted {
-            let path = rowfiles::place(self.directory, &rowfiles::id(&heading.cell));
-            if done.contains(&heading.cell) || path.exists() {
+            if done.contains(&heading.cell) {
                 continue;
             }
             if !self.history(cell).exists() {
@@ -111,9 +110,12 @@ impl Runner<'_> {
             }
             let ended = run(&self.executable, &heading.line, self.limits, caller.stop)
                 .context("cannot start kingsnake check")?;
-            let Some(row) = row(&heading, &ended) else {
+            let Some(mut row) = row(&heading, &ended) else {
                 return Ok(3);
             };
+            if row.attempt > 0 {
+                row.attempt += attempts_in(self.directory, &row.cell)?;
+            }
             rowfiles::write(self.directory, &row)?;
             let text = &format!("{}\n", words::row(&row));
             let event = StudyEvent::Text {

@@ -50,6 +50,9 @@ pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -
         Mode::Local | Mode::Prepare => {}
     }
     let mut ledger = Ledger::open(&options.directory, study, options.restart)?;
+    if let Some(words) = ledger.again().words() {
+        tell(caller.listener, StudyEvent::Warning(&words))?;
+    }
     let finished = match &options.mode {
         Mode::Prepare => return runner.prepare(&ledger, caller),
         Mode::Slurm(slurm) => runner.run_on_slurm(slurm, options, &mut ledger, caller),

@@ -317,7 +317,7 @@ pub fn design(
         }
     }
     let (sources, points) = settler.finish();
-    let cells = cells(&sources, &points);
+    let cells = cells(&sources, &points)?;
     Ok(Study {
         name: recipe.name.get_ref().clone(),
         title: recipe.title.clone(),
@@ -355,11 +355,22 @@ fn wanted(recipe: &Recipe, over: &Override) -> Result<Vec<bool>> {
     Ok(names().map(is_wanted).collect())
 }
 
-fn cells(sources: &[HistorySource], points: &[StudyPoint]) -> Vec<Cell> {
+/// More cells would not be run in a lifetime, and are not held in memory.
+pub(crate) const MOST_CELLS: u64 = 100_000;
+
+fn cells(sources: &[HistorySource], points: &[StudyPoint]) -> Result<Vec<Cell>> {
     let most = |of: fn(&Runs) -> u32| points.iter().map(|it| of(&it.runs)).max().unwrap_or(0);
+    let (repeats, seeds) = (most(|it| it.repeats), most(|it| it.seeds));
+    let n_runs = u64::from(repeats) * u64::from(seeds);
+    if n_runs > MOST_CELLS || n_runs * points.len() as u64 > 10 * MOST_CELLS {
+        bail!(
+            "{} checks with {seeds} seeds and {repeats} repeats are too many: a study has at most {MOST_CELLS} cells",
+            points.len()
+        );
+    }
     let mut cells = Vec::new();
-    for repeat in 0..most(|runs| runs.repeats) {
-        for seed in 0..most(|runs| runs.seeds) {
+    for repeat in 0..repeats {
+        for seed in 0..seeds {
             for (at, point) in points.iter().enumerate() {
                 let varies = matches!(sources[point.source].origin, HistoryOrigin::Generated(_));
                 let runs = seed < point.runs.seeds && repeat < point.runs.repeats;
@@ -373,7 +384,7 @@ fn cells(sources: &[HistorySource], points: &[StudyPoint]) -> Vec<Cell> {
             }
         }
     }
-    cells
+    Ok(cells)
 }
 
 /// Those that a benchmark compares: all but the ones that exist to test the others.

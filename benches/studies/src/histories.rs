@@ -58,7 +58,9 @@ pub fn make(
         HistoryOrigin::File(_) => bail!("{} is gone", path.display()),
         HistoryOrigin::Corpus { text, .. } => put_whole(&path, text)?,
         HistoryOrigin::Generated(words) => {
-            let part = parent.join(format!("{}-{seed}.part", source.name));
+            // What a process before this one was writing is its own.
+            let part = format!("{}-{seed}.{}.part", source.name, std::process::id());
+            let part = parent.join(part);
             let line = generate_line(words, &part.display().to_string(), seed);
             let limits = Limits {
                 timeout: PATIENCE,

@@ -13,6 +13,7 @@ use crate::error::{Context, Result, bail};
 use rustc_hash::FxHasher;
 use serde_json::{Map, Value, json};
 
+use crate::again::{Again, is_due};
 use crate::design::{HistoryOrigin, Study};
 use crate::row::{COLUMNS, Row, parse};
 use crate::rowfiles;
@@ -24,6 +25,7 @@ const CSV: &str = "cannot write rows.csv";
 pub struct Ledger {
     rows: Vec<Row>,
     done: BTreeSet<String>,
+    again: Again,
     jsonl: File,
     csv: csv::Writer<File>,
     directory: PathBuf,
@@ -49,6 +51,7 @@ impl Ledger {
                 }
             }
         }
+        expect_free(directory, "study.json")?;
         let identity = identity(study)?;
         if about.exists() {
             expect_same(&about, &identity, directory)?;
@@ -77,6 +80,7 @@ impl Ledger {
         csv.flush().context(CSV)?;
         let mut ledger = Ledger {
             done: rows.iter().map(|row| row.cell.clone()).collect(),
+            again: Again::default(),
             rows,
             jsonl,
             csv,
@@ -84,7 +88,17 @@ impl Ledger {
             _lock: lock,
         };
         ledger.merge()?;
+        let due = |row: &Row| is_due(row.attempt);
+        for row in ledger.rows.extract_if(.., |row| due(row)) {
+            ledger.done.remove(&row.cell);
+            ledger.again.note(row.cell, row.attempt);
+        }
         Ok(ledger)
+    }
+
+    /// The cells that run again.
+    pub fn again(&self) -> &Again {
+        &self.again
     }
 
     /// The rows so far, in the order in which they finished.
@@ -93,12 +107,19 @@ impl Ledger {
     }
 
     /// Writes a row. A second row of a cell is refused.
-    pub fn add(&mut self, row: Row) -> Result<()> {
+    pub fn add(&mut self, mut row: Row) -> Result<()> {
+        if row.attempt > 0 {
+            row.attempt = row.attempt.max(self.again.attempts(&row.cell) + 1);
+        }
         if !self.done.insert(row.cell.clone()) {
             bail!("internal error: the cell {:?} ran twice", row.cell);
         }
         let mut line = serde_json::to_string(&row).context("cannot write rows.jsonl")?;
         line.push('\n');
+        if self.again.take(&row.cell) {
+            let is_of = |line: &str| parse(line).is_ok_and(|it| it.cell == row.cell);
+            self.jsonl = replace_line(&self.directory.join("rows.jsonl"), is_of)?;
+        }
         // One write, so that a crash leaves at most one torn line.
         self.jsonl
             .write_all(line.as_bytes())
@@ -115,7 +136,9 @@ impl Returned for Ledger {
     fn merge(&mut self) -> Result<Vec<String>> {
         let mut new = Vec::new();
         for row in rowfiles::read(&self.directory)? {
-            if !self.has(&row.cell) {
+            // What failed before, and runs again, is no news.
+            let is_known = row.attempt > 0 && row.attempt <= self.again.attempts(&row.cell);
+            if !self.has(&row.cell) && !is_known {
                 new.push(row.cell.clone());
                 self.add(row)?;
             }
@@ -125,6 +148,25 @@ impl Returned for Ledger {
 
     fn has(&self, cell: &str) -> bool {
         self.done.contains(cell)
+    }
+}
+
+/// What commands leave in their directories, and whose it is.
+const OCCUPANTS: [(&str, &str); 3] = [
+    ("study.json", "a study"),
+    ("batch.json", "the rows of a hunt or of checks"),
+    ("collection.json", "a collection"),
+];
+
+/// Expects no other command to use the directory; `own` is what this one leaves there.
+pub fn expect_free(directory: &Path, own: &str) -> Result<()> {
+    let mut others = OCCUPANTS.iter().filter(|it| it.0 != own);
+    match others.find(|it| directory.join(it.0).exists()) {
+        Some((_, whose)) => bail!(
+            "{} holds {whose}; choose another --out",
+            directory.display()
+        ),
+        None => Ok(()),
     }
 }
 
@@ -147,10 +189,30 @@ pub fn done_in(directory: &Path) -> Result<BTreeSet<String>> {
     let mut done = BTreeSet::new();
     if let Ok(text) = fs::read_to_string(&rows_at) {
         // A line that is not whole yet is not done.
-        done.extend(text.lines().filter_map(|line| Some(parse(line).ok()?.cell)));
+        let rows = text.lines().filter_map(|line| parse(line).ok());
+        done.extend(rows.filter(|it| !is_due(it.attempt)).map(|it| it.cell));
     }
-    done.extend(rowfiles::read(directory)?.into_iter().map(|row| row.cell));
+    let rows = rowfiles::read(directory)?.into_iter();
+    done.extend(rows.filter(|it| !is_due(it.attempt)).map(|it| it.cell));
     Ok(done)
+}
+
+/// How often a cell has failed for reasons that may have passed.
+pub fn attempts_in(directory: &Path, cell: &str) -> Result<u32> {
+    let text = fs::read_to_string(directory.join("rows.jsonl")).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| parse(line).ok());
+    let rows = lines.chain(rowfiles::read(directory)?);
+    let attempts = rows.filter(|it| it.cell == cell).map(|it| it.attempt);
+    Ok(attempts.max().unwrap_or(0))
+}
+
+/// Takes a line out of a file, and opens it for the lines to come.
+pub fn replace_line(path: &Path, is_it: impl Fn(&str) -> bool) -> Result<File> {
+    let kept = whole_lines(path)?.into_iter().filter(|line| !is_it(line));
+    let text: String = kept.flat_map(|line| [line, "\n".to_owned()]).collect();
+    put_whole(path, text)?;
+    let file = OpenOptions::new().append(true).open(path);
+    file.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes a file under another name first, so that it is there whole or not at all.

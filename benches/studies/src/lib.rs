@@ -9,6 +9,7 @@
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
+mod again;
 mod anneal;
 mod batch;
 mod beside;
@@ -51,7 +52,7 @@ pub use conduct::{memory as memory_each, threads as threads_each};
 pub use error::Error;
 pub use ledger::content as fingerprint;
 pub use listener::{StudyEvent, StudyListener};
-pub use process::{ChildEnding, EndedChild, Limits, run as run_process, stay_on_leash};
+pub use process::{ChildEnding, EndedChild, Limits, is_passing, run as run_process, stay_on_leash};
 pub use reach::{ReachStudy, reach};
 pub use recipe::Measure;
 pub use row::command;

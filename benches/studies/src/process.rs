@@ -56,6 +56,38 @@ pub struct EndedChild {
     pub peak: Option<u64>,
 }
 
+/// What a process says whose machine had no room, or whose disk failed: full, over quota, broken, gone, out of memory or of files.
+const PASSING: [&str; 8] = [
+    "(os error 5)",
+    "(os error 12)",
+    "(os error 23)",
+    "(os error 24)",
+    "(os error 28)",
+    "(os error 116)",
+    "(os error 122)",
+    "disk is full",
+];
+
+/// Whether a process failed for a reason that says nothing of its work and may have passed: a signal that another sent, or what
+/// the machine lacked. Its cell is tried again.
+pub fn is_passing(status: ExitStatus, stderr: &str) -> bool {
+    match status.code() {
+        None => true,
+        Some(0 | 1) => false,
+        Some(_) => PASSING.iter().any(|it| stderr.contains(it)),
+    }
+}
+
+impl EndedChild {
+    /// Whether it failed for a reason that may have passed.
+    pub fn is_passing(&self) -> bool {
+        match self.ending {
+            ChildEnding::Exited(status) => is_passing(status, &self.stderr),
+            ChildEnding::Late | ChildEnding::Large | ChildEnding::Stopped => false,
+        }
+    }
+}
+
 /// This program, which runs its own cells.
 pub fn this_program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot find the executable")
@@ -165,15 +197,11 @@ fn was_asked_to_stop(_: ExitStatus) -> bool {
     false
 }
 
-/// Ends this process when its stdin closes: its parent is gone. One that has something to tidy up is first asked to stop, and has
-/// this long.
-pub fn stay_on_leash(tidies_up: Option<Duration>) {
-    std::thread::spawn(move || {
+/// Ends this process when its stdin closes: its parent is gone. It ends at once, with nothing written or undone any more: whoever
+/// started its parent again may be working on the same database. Private servers die with it.
+pub fn stay_on_leash() {
+    std::thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        if let Some(time) = tidies_up {
-            let _ = signal_hook::low_level::raise(signal_hook::consts::SIGTERM);
-            std::thread::sleep(time);
-        }
-        std::process::exit(3);
+        signal_hook::low_level::exit(3);
     });
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::histories::made;
-use crate::machine;
 use crate::process::{ChildEnding, EndedChild};
+use crate::{again, machine};
 
 /// A line of `rows.jsonl`. Fields that the check's own document has are named as docs/json.md names them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Row {
     /// Why it is unknown, or what went wrong.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// How often the cell failed for reasons that may have passed; 0 of a row that did not.
+    #[serde(default, skip_serializing_if = "again::is_settled")]
+    pub attempt: u32,
     /// Who gave the answer.
     #[serde(default)]
     pub decider: String,
@@ -235,6 +238,7 @@ pub fn row(heading: &Heading, ended: &EndedChild) -> Option<Row> {
     let mut row = Row {
         wall_seconds: ended.wall.as_secs_f64(),
         peak_memory_bytes: ended.peak,
+        attempt: u32::from(ended.is_passing()),
         made: heading.line.get(1).and_then(|it| made(Path::new(it))),
         ..Row::new(heading)
     };
@@ -379,6 +383,7 @@ impl Row {
             outcome: RowOutcome::Failed,
             verdict: "unknown".to_owned(),
             reason: String::new(),
+            attempt: 0,
             decider: String::new(),
             kingsnake: env!("CARGO_PKG_VERSION").to_owned(),
             wall_seconds: 0.0,

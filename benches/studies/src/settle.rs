@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use crate::blame::Page;
 use crate::design::{
-    AxisLabels, Drawn, HistoryOrigin, HistorySource, Label, Runs, SettledExperiment, StudyPoint,
-    WORKLOAD, listed,
+    AxisLabels, Drawn, HistoryOrigin, HistorySource, Label, MOST_CELLS, Runs, SettledExperiment,
+    StudyPoint, WORKLOAD, listed,
 };
 use crate::embedded;
 use crate::recipe::{Axis, Experiment, Figure, FigureKind, Recipe, Skip, StudyWorkload, Words};
@@ -164,6 +164,14 @@ impl<'a> Settler<'a> {
             choices.push(of);
         }
         let left_out = LeftOut::all(self, &experiment.skips, &axes, is_shortened)?;
+        let sizes = choices.iter().map(|of| of.len() as u64);
+        let n_points = sizes.fold(workloads.len() as u64, u64::saturating_mul);
+        if n_points > MOST_CELLS {
+            bail!(
+                "the axes of the experiment {} multiply to {n_points} checks: a study has at most {MOST_CELLS} cells",
+                experiment.name.get_ref()
+            );
+        }
         let mut grid = Vec::new();
         for (which, workload) in workloads.into_iter().enumerate() {
             let mut at = vec![0; choices.len()];

@@ -62,9 +62,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
             None => return Err(error),
         },
     };
-    for warning in &warnings {
-        voice.warn(warning);
-    }
+    voice.warn_each(&warnings);
     let (file, report, files) = (files.json.clone(), files.report.clone(), files.clone());
     limits::tell(&budget, bounds, start, survey.status(), move || {
         if ![&file, &report, &files.edn]

@@ -21,7 +21,7 @@ use kingsnake_tell::StoryLine;
 
 use super::workload;
 use crate::anomalies::{self, Expected, Found};
-use crate::answer::Answer;
+use crate::answer::{Answer, status_of};
 use crate::args::{CheckArgs, FileArgs};
 use crate::assumptions::assumed;
 use crate::input::{self, load, thinned};
@@ -73,9 +73,10 @@ pub fn run(
     drop(drawing);
     let (mut answer, warnings) = match answered {
         Ok(answered) => answered,
-        Err(error) => match limits::stopped(&error) {
-            Some(reason) => (stopped(plan, reason.clone(), start), Vec::new()),
-            None if is_no_transaction(&error) && args.read.workload.is_none() => {
+        Err(error) => match (limits::stopped(&error), limits::certified()) {
+            (_, Some(status)) => return limits::standing(status, Err(error)),
+            (Some(reason), None) => (stopped(plan, reason.clone(), start), Vec::new()),
+            _ if is_no_transaction(&error) && args.read.workload.is_none() => {
                 return match workload::recognised(args, &budget) {
                     Some(workload) => {
                         let mut args = args.clone();
@@ -86,12 +87,10 @@ pub fn run(
                     None => Err(error),
                 };
             }
-            None => return Err(error),
+            _ => return Err(error),
         },
     };
-    for warning in &warnings {
-        voice.warn(warning);
-    }
+    voice.warn_each(&warnings);
     answer.expected = expected;
     let (status, files) = (answer.status(), args.files.clone());
     let explains = args.explains;
@@ -255,6 +254,9 @@ fn answer(
             (report, written.ok())
         }
     };
+    if args.all.expect.is_empty() && args.all.anomalies.is_empty() {
+        limits::certify(status_of(&report.verdict));
+    }
     warnings.extend(report.stats.prune.device.warning.clone());
     let decide = report.stats.decide.as_ref();
     warnings.extend(decide.and_then(|it| it.device.warning.clone()));

@@ -24,9 +24,7 @@ pub fn run(args: &ConvertArgs, voice: Voice, budget: &Budget) -> Result<u8> {
             DropArg::VersionOrder => parsed.history.retain_versions(|_| false),
         }
     }
-    for warning in &parsed.warnings {
-        voice.warn(warning);
-    }
+    voice.warn_each(&parsed.warnings);
     if is_stdio(&args.to) {
         return to_stdout(&parsed.history, format, voice);
     }

@@ -34,7 +34,7 @@ pub fn run(args: &DiffArgs, voice: Voice) -> Result<u8> {
 
 /// The runs of one check.
 #[derive(Default)]
-struct Runs {
+pub struct Runs {
     /// The verdicts, with the anomaly where there is one; each once.
     verdicts: Vec<String>,
     /// Seconds of the runs that gave an answer, sorted.
@@ -61,10 +61,11 @@ impl Runs {
     }
 }
 
-type Checks = BTreeMap<String, Runs>;
+/// What was checked, by name.
+pub type Checks = BTreeMap<String, Runs>;
 
 /// Everything that was checked, from a directory of rows, a file of rows or a document.
-fn read(path: &Path) -> Result<Checks> {
+pub fn read(path: &Path) -> Result<Checks> {
     let rows = path.join("rows.jsonl");
     let file = if path.is_dir() { rows.as_path() } else { path };
     let text = fs::read_to_string(file).with_context(|| {

@@ -38,9 +38,7 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant, budget: &Budget) -> 
     if let Some(map) = isolation_map(level, &args.level)? {
         map.apply(&mut parsed.history)?;
     }
-    for warning in &parsed.warnings {
-        voice.warn(warning);
-    }
+    voice.warn_each(&parsed.warnings);
     let history = &parsed.history;
     let techniques = Techniques {
         prune_rounds: (args.stage == Stage::Constructed).then_some(0),
@@ -78,7 +76,7 @@ fn name(polygraph: &Polygraph, history: &History, node: u32) -> String {
     let Some(point) = polygraph.point(node) else {
         return "a moment".to_owned();
     };
-    let txn = history.symbols().show(history.txn_token(point.txn));
+    let txn = history.symbols().whole(history.txn_token(point.txn));
     let moment = match point.moment {
         Moment::Whole => "",
         Moment::Begin => " begin",

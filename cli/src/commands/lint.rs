@@ -16,7 +16,7 @@ use crate::limits::{Stopped, is_stdio};
 use crate::many::tell_others;
 use crate::output::{Output, expect_apart, put};
 use crate::remarks::remarks;
-use crate::voice::{Voice, say};
+use crate::voice::{Voice, first_of, say};
 
 /// Reads every history that the paths hold, and prints what it found.
 pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
@@ -56,7 +56,7 @@ pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         };
         let mut found = parsed.warnings.clone();
         found.extend(remarks(&parsed));
-        for remark in &found {
+        for remark in first_of(&found) {
             words.push_str(&format!("{name}: {remark}\n"));
         }
         if found.is_empty() && !voice.quiet {

@@ -28,9 +28,7 @@ pub fn run(args: &StatsArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     });
     expect_apart(&files(&args.history, &args.read), document.as_slice())?;
     let parsed = load(&args.history, &args.read, budget)?;
-    for warning in &parsed.warnings {
-        voice.warn(warning);
-    }
+    voice.warn_each(&parsed.warnings);
     let pairs = pairs(&parsed.history, budget)?;
     let stats = StatsDocument::of(&parsed.history, parsed.format.name(), parsed.bytes, pairs);
     if args.json.as_deref() != Some(Path::new("-")) {

@@ -47,9 +47,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         let map = args.level.isolation_map.clone().unwrap_or_default();
         map.apply(&mut parsed.history)?;
     }
-    for warning in &parsed.warnings {
-        voice.warn(warning);
-    }
+    voice.warn_each(&parsed.warnings);
     let history = &parsed.history;
     let claim = read(history, &bytes).with_context(shown)?;
     if !claim.same_history {

@@ -75,9 +75,7 @@ fn about(
     if let Some(map) = isolation_map(level, &args.level)? {
         map.apply(&mut parsed.history)?;
     }
-    for warning in &parsed.warnings {
-        voice.warn(warning);
-    }
+    voice.warn_each(&parsed.warnings);
     let outcome = question(
         &parsed.history,
         spec,

@@ -4,16 +4,20 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use kingsnake_collect::{LOADS, adapter, redacted};
-use kingsnake_studies::{Item, command, short_name};
+use anyhow::{Context, Result, bail};
+use kingsnake_collect::{LOADS, adapter, is_held, redacted};
+use kingsnake_studies::{Item, command, is_passing, short_name};
 use serde_json::{Value, json};
 
 use super::recipe::{HuntRecipe, HuntTarget};
 use crate::collecting;
 
+/// More cells would not be run in a lifetime, and are not held in memory.
+const MOST_CELLS: u64 = 100_000;
+/// How long a hunt waits for the collectors of one that was killed.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A folder's name has at most so many letters of its cell's.
 const MOST_LETTERS: usize = 100;
 
@@ -52,6 +56,12 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
                 };
                 for ops in lengths {
                     for fault in &database.fault {
+                        if recipe.seeds > MOST_CELLS - cells.len() as u64 {
+                            bail!(
+                                "seeds = {}: a hunt has at most {MOST_CELLS} cells",
+                                recipe.seeds
+                            );
+                        }
                         let seeds = 1..=recipe.seeds;
                         cells.extend(seeds.map(|seed| HuntCell {
                             database,
@@ -187,22 +197,8 @@ impl HuntCell<'_> {
         })
     }
 
-    /// An empty place for what the cell leaves.
-    fn make_place(&self, directory: &Path) -> Result<PathBuf> {
-        let place = directory.join(self.folder());
-        if place.exists() {
-            std::fs::remove_dir_all(&place)
-                .with_context(|| format!("cannot remove {}", place.display()))?;
-        }
-        if let Some(parent) = place.parent() {
-            std::fs::create_dir_all(parent)
-                .with_context(|| format!("cannot make {}", parent.display()))?;
-        }
-        Ok(place)
-    }
-
-    /// Collects, then checks at each level. A failed cell is a row with an `error`; `None` is one
-    /// that was stopped.
+    /// Collects into a directory that no other attempt has, then checks at each level. The directory gets the cell's name when it
+    /// is whole. A failed cell is a row with an `error`; `None` is one that was stopped.
     pub fn run(
         &self,
         recipe: &HuntRecipe,
@@ -210,14 +206,31 @@ impl HuntCell<'_> {
         memory: Option<u64>,
         stop: &AtomicBool,
     ) -> Result<Option<Value>> {
-        let place = self.make_place(directory)?;
+        let place = directory.join(self.folder());
+        let attempt = new_attempt(&place)?;
+        let row = self.attempt(recipe, &attempt, memory, stop)?;
+        match &row {
+            Some(_) => replace(&attempt, &place)?,
+            None => drop(std::fs::remove_dir_all(&attempt)),
+        }
+        Ok(row)
+    }
+
+    fn attempt(
+        &self,
+        recipe: &HuntRecipe,
+        place: &Path,
+        memory: Option<u64>,
+        stop: &AtomicBool,
+    ) -> Result<Option<Value>> {
         let mut row = self.heading(recipe);
-        let (words, variables) = self.collector(recipe, &place);
+        let (words, variables) = self.collector(recipe, place);
         match run(&words, &variables, stop) {
             Ok(()) => {}
             Err(Failure::Stopped) => return Ok(None),
-            Err(Failure::Complaint(why)) => {
+            Err(Failure::Complaint { why, is_passing }) => {
                 row["error"] = why.into();
+                row["attempt"] = u32::from(is_passing).into();
                 return Ok(Some(row));
             }
         }
@@ -242,20 +255,72 @@ impl HuntCell<'_> {
             .into();
         let mut seconds = 0.0;
         for level in self.levels() {
-            let Some(checked) = check(level, recipe, &place, memory, stop)? else {
+            let Some(mut checked) = check(level, recipe, place, memory, stop)? else {
                 return Ok(None);
             };
+            if let Some(attempt) = checked.as_object_mut().and_then(|it| it.remove("attempt")) {
+                row["attempt"] = attempt;
+            }
             seconds += checked["seconds"].as_f64().unwrap_or(0.0);
             row[level] = checked;
         }
         row["checking_seconds"] = seconds.into();
         // Journals are as long as the history and say no more.
-        for entry in std::fs::read_dir(&place).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
             if entry.path().extension().is_some_and(|it| it == "journal") {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
         Ok(Some(row))
+    }
+}
+
+/// The ending of a directory that is not whole.
+const ATTEMPT: &str = "attempt";
+
+/// The name of a directory beside this one that nobody else has.
+fn new_attempt(place: &Path) -> Result<PathBuf> {
+    let parent = place.parent().context("a cell has a directory")?;
+    std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    for number in 0_u32.. {
+        let name = format!("{name}.{}.{number}.{ATTEMPT}", std::process::id());
+        let attempt = parent.join(name);
+        match std::fs::create_dir(&attempt) {
+            Ok(()) => return Ok(attempt),
+            // Of a process on another machine, or of one that had this number.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot make {}", attempt.display()));
+            }
+        }
+    }
+    unreachable!("some number is free")
+}
+
+/// Gives a whole attempt the cell's name, in place of what had it: its row was never written.
+fn replace(attempt: &Path, place: &Path) -> Result<()> {
+    if place.exists() {
+        std::fs::remove_dir_all(place)
+            .with_context(|| format!("cannot remove {}", place.display()))?;
+    }
+    std::fs::rename(attempt, place).with_context(|| format!("cannot make {}", place.display()))
+}
+
+/// Removes what attempts left that a killed hunt began, when their collectors have ended. They end with their parent; this waits
+/// for the last of them, because it may work on the database that the next one works on.
+pub fn remove_attempts(directory: &Path) {
+    let entries = std::fs::read_dir(directory.join("cells"));
+    let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
+    let attempts = paths.filter(|it| it.extension().is_some_and(|it| it == ATTEMPT));
+    let begun = Instant::now();
+    for attempt in attempts {
+        while is_held(&attempt) && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if !is_held(&attempt) {
+            let _ = std::fs::remove_dir_all(attempt);
+        }
     }
 }
 
@@ -285,8 +350,11 @@ fn check(
     match run(&words, &[], stop) {
         Ok(()) => {}
         Err(Failure::Stopped) => return Ok(None),
-        Err(Failure::Complaint(why)) => {
-            return Ok(Some(json!({"verdict": "error", "why": why})));
+        Err(Failure::Complaint { why, is_passing }) => {
+            let attempt = u32::from(is_passing);
+            return Ok(Some(
+                json!({"verdict": "error", "why": why, "attempt": attempt}),
+            ));
         }
     }
     let told = read(&place.join(&json))?;
@@ -317,14 +385,17 @@ fn read(path: &Path) -> Result<Value> {
 enum Failure {
     /// It was asked to stop.
     Stopped,
-    /// What it complained about.
-    Complaint(String),
+    /// What it complained about, and whether the reason may have passed.
+    Complaint { why: String, is_passing: bool },
 }
 
-/// Runs this program with other words. A collector ends its servers when it is asked to stop, so it is asked, not killed; it asks
-/// itself when its stdin closes, which it does however this process ends.
+/// Runs this program with other words. A collector ends its servers when it is asked to stop, so it is asked, not killed. It ends
+/// at once when its stdin closes, which it does however this process ends.
 fn run(words: &[String], variables: &[(String, String)], stop: &AtomicBool) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Complaint(error.to_string());
+    let failed = |error: std::io::Error| Failure::Complaint {
+        why: error.to_string(),
+        is_passing: true,
+    };
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
     command
@@ -362,11 +433,18 @@ fn run(words: &[String], variables: &[(String, String)], stop: &AtomicBool) -> R
     for (_, url) in variables {
         said = said.replace(url, &redacted(url));
     }
+    let is_passing = is_passing(status, &said);
     match status.code() {
         _ if stop.load(Ordering::Relaxed) => Err(Failure::Stopped),
         Some(0 | 1 | 3) => Ok(()),
-        Some(_) => Err(Failure::Complaint(said)),
-        None => Err(Failure::Complaint(format!("{status}: {said}"))),
+        Some(_) => Err(Failure::Complaint {
+            why: said,
+            is_passing,
+        }),
+        None => Err(Failure::Complaint {
+            why: format!("{status}: {said}"),
+            is_passing,
+        }),
     }
 }
 

@@ -3,9 +3,9 @@
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
-mod cell;
+pub mod cell;
 mod page;
-mod recipe;
+pub mod recipe;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::args::HuntArgs;
 use crate::interrupt;
+use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
 use cell::HuntCell;
@@ -86,11 +87,9 @@ impl Hunt<'_> {
 
     fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
         let report = self.directory.join("report.html");
-        std::fs::write(&report, page::page(&self.recipe.name, rows))
-            .with_context(|| format!("cannot write {}", report.display()))?;
+        put(&report, &page::page(&self.recipe.name, rows))?;
         let table = self.directory.join("README.md");
-        std::fs::write(&table, page::table(&self.recipe.name, rows))
-            .with_context(|| format!("cannot write {}", table.display()))?;
+        put(&table, &page::table(&self.recipe.name, rows))?;
         ending(rows, self.cells.len(), &report, voice)
     }
 }
@@ -98,6 +97,10 @@ impl Hunt<'_> {
 impl Batch for Hunt<'_> {
     fn items(&self) -> &[Item] {
         &self.items
+    }
+
+    fn begin(&self) {
+        cell::remove_attempts(self.directory);
     }
 
     fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {

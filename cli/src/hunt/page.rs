@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kingsnake_text::{Frame, count, grouped};
+use kingsnake_text::{Frame, count, grouped, markdown};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -199,12 +199,14 @@ const HEADINGS: [&str; 12] = [
 /// The same table in Markdown.
 pub fn table(name: &str, rows: &[Value]) -> String {
     let mut out = format!(
-        "# {name}\n\n| {} |\n|{}\n",
+        "# {}\n\n| {} |\n|{}\n",
+        markdown(name),
         HEADINGS.join(" | "),
         " --- |".repeat(HEADINGS.len())
     );
     for group in groups(rows) {
-        let _ = writeln!(out, "| {} |", group.cells().join(" | "));
+        let cells: Vec<String> = group.cells().iter().map(|it| markdown(it)).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out
 }

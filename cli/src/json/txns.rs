@@ -91,7 +91,7 @@ fn op_view(history: &History, op: Op, is_insert: bool) -> Value {
             let deleted = query.rows.iter().filter(is_deleted);
             let mut view = json!({
                 "op": "range",
-                "range": query.span.show(|end| history.symbols().show(end)),
+                "range": query.span.show(|end| history.symbols().whole(end)),
                 "rows": rows.map(row).collect::<Vec<Value>>(),
             });
             if query.shows_deleted {

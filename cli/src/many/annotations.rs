@@ -1,5 +1,7 @@
 //! The verdicts as annotations, which a continuous-integration service shows beside the files.
 
+use kingsnake_text::without_commands;
+
 use super::row::ManyRow;
 
 /// GitHub's workflow commands: an error for each violated history and for each that could not be checked, a warning for each
@@ -9,7 +11,7 @@ pub fn github(rows: &[ManyRow<'_>]) -> String {
     for row in rows {
         let kind = match row.verdict() {
             "satisfied" => {
-                out.push_str(&row.line());
+                out.push_str(&without_commands(&row.line()));
                 out.push('\n');
                 continue;
             }
@@ -38,7 +40,7 @@ pub fn github(rows: &[ManyRow<'_>]) -> String {
 
 /// What stands after `::`.
 fn data(text: &str) -> String {
-    let text = text.replace('%', "%25");
+    let text = without_commands(text).replace('%', "%25");
     text.replace('\r', "%0D").replace('\n', "%0A")
 }
 

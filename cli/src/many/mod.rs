@@ -31,7 +31,7 @@ use crate::interrupt;
 use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
 use crate::study_bar::StudyBar;
-use crate::voice::{Voice, complain, count, say};
+use crate::voice::{Voice, complain, count, say, say_as_it_is};
 pub use row::ManyRow;
 
 /// More files that are no histories are not named.
@@ -410,7 +410,7 @@ fn deliver(
         }
     }
     if args.many.annotations == Some(AnnotationsArg::Github) {
-        say(&annotations::github(rows)).context("cannot write to stdout")?;
+        say_as_it_is(&annotations::github(rows)).context("cannot write to stdout")?;
     }
     if let Some(directory) = &many.directory {
         put(&directory.join("report.html"), &page::write(rows))?;

@@ -8,7 +8,10 @@ use kingsnake_studies::{ChildEnding, EndedChild, Item};
 use serde_json::{Value, json};
 
 use crate::failure;
-use crate::voice::{grouped, lasting, printable};
+use crate::voice::{grouped, lasting, printable, short};
+
+/// A longer line is shown by its two ends.
+const MOST_LETTERS: usize = 2_000;
 
 /// The row of a process that has ended.
 pub fn of(item: &Item, ended: &EndedChild) -> Value {
@@ -28,7 +31,9 @@ pub fn of(item: &Item, ended: &EndedChild) -> Value {
         failure::document(&words)
     });
     let wall = ended.wall.as_secs_f64();
-    row(item, status, document, wall)
+    let mut row = row(item, status, document, wall);
+    row["attempt"] = u32::from(ended.is_passing()).into();
+    row
 }
 
 /// The row of a history whose process never came back.
@@ -122,7 +127,8 @@ impl ManyRow<'_> {
             document["why"].as_str(),
         ];
         let found = found.into_iter().flatten().next().map(str::to_owned);
-        found.or_else(|| self.anomaly()).unwrap_or_default()
+        let found = found.or_else(|| self.anomaly()).unwrap_or_default();
+        short(&found, MOST_LETTERS)
     }
 
     /// The line of the file to point at: where reading failed, or the last of the transactions involved; 1 if there is none.
@@ -178,7 +184,7 @@ impl ManyRow<'_> {
             _ => format!(": {}", self.why()),
         };
         let (verdict, path) = (self.verdict(), self.path());
-        printable(&format!("{verdict:<9} {path}{rest}"))
+        printable(&short(&format!("{verdict:<9} {path}{rest}"), MOST_LETTERS))
     }
 }
 

@@ -66,7 +66,7 @@ impl Cards<'_> {
                 @if let Some(line) = line {
                     details.source {
                         summary { (base_name(&line.file)) ", line " (line.number) }
-                        pre { code { (line.text) } }
+                        pre { code { (short(&line.text, 4_000)) } }
                     }
                 }
             }

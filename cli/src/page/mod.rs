@@ -31,10 +31,13 @@ use crate::answer::Answer;
 use crate::limits::is_stdio;
 use crate::picture::{ArrowKind, Scene, dependency, svg};
 use crate::telling::Telling;
-use crate::voice::{count, lasting};
+use crate::voice::{count, first_of, lasting};
 
-/// The look that only these pages need.
-pub const STYLE: &str = include_str!("page.css");
+/// The look that only these pages and their pictures need.
+pub const STYLE: &str = concat!(
+    include_str!("page.css"),
+    include_str!("../picture/picture.css")
+);
 /// Zoom, pan, filters, details.
 pub const SCRIPT: &str = include_str!("page.js");
 
@@ -85,7 +88,7 @@ fn head(answer: &Answer, terms: &Terms) -> Markup {
             @if let Verdict::Unknown(reason) = &answer.verdict { p.reason { (reason.to_string()) } }
             p.how { (terms.explain(&sentence(&answer.how()))) " " span.time { (lasting(answer.time)) } }
             @if let Some(words) = answer.about_unknown() { p.how { (sentence(&words)) } }
-            @for warning in answer.parsed.iter().flat_map(|parsed| &parsed.warnings) { p.warning { (warning) } }
+            @if let Some(parsed) = &answer.parsed { @for warning in first_of(&parsed.warnings) { p.warning { (warning) } } }
             @for hint in &answer.hints { p.warning { "The log may be wrong, not the database: " (hint) } }
         }
     }

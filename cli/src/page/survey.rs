@@ -7,6 +7,7 @@ use maud::html;
 use super::terms::Terms;
 use super::{SCRIPT, STYLE, classes, cost, lattice};
 use crate::anomalies::{Found, KnownModels};
+use crate::voice::first_of;
 
 /// A level and what became of it.
 pub struct LevelRow {
@@ -64,7 +65,7 @@ pub fn page(survey: &Survey<'_>) -> String {
             h1 { (strongest) }
             p.subject { (survey.subject) }
             p.how { "Every level was asked, or follows from another. " span.time { (survey.time) } }
-            @for warning in survey.warnings { p.warning { (warning) } }
+            @for warning in first_of(survey.warnings) { p.warning { (warning) } }
         }
         (lattice::section(&survey.models))
         section #levels {

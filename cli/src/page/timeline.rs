@@ -20,6 +20,8 @@ use crate::voice::{count, grouped};
 const LANE: usize = 34;
 /// More keys than this are not offered to the filter.
 const MOST_KEYS: usize = 400;
+/// More events are not drawn.
+const MOST_EVENTS: usize = 400;
 /// More operations than this are not in the words that stand beside a bar.
 const MOST_OPS: usize = 12;
 
@@ -249,13 +251,14 @@ impl PageTimeline<'_> {
             .events
             .iter()
             .map(|event| (since_origin(event.time), &event.what));
-        let events: Vec<_> = events.filter(|(at, _)| (from..=to).contains(at)).collect();
+        let events = events.filter(|(at, _)| (from..=to).contains(at));
+        let events: Vec<_> = events.take(MOST_EVENTS).collect();
         let links = self.links(lanes);
         let kinds: BTreeSet<ArrowKind> = links.iter().map(|link| link.kind).collect();
         html! {
             div.over aria-hidden="true" {
                 @for (at, what) in events {
-                    div.event data-at=(at) title=(what) style={ "left:" (format!("{:.3}", self.share(at))) "%" } { span { (short(what, 28)) } }
+                    div.event data-at=(at) title=(short(what, 400)) style={ "left:" (format!("{:.3}", self.share(at))) "%" } { span { (short(what, 28)) } }
                 }
                 svg.ks.links width="100%" height=(LANE * lanes.len()) {
                     defs {

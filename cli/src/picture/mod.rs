@@ -15,6 +15,7 @@ pub mod timeline;
 use kingsnake_solver::model::{History, KeyId, Op, SessionId, TxnId};
 use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Split, Step, Visit};
 use kingsnake_tell::Labels;
+pub use kingsnake_text::short;
 
 use crate::telling::{full_op, op_words};
 
@@ -311,19 +312,6 @@ fn leaves(from: PictureSource<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
         }
     }
     (panels, n_hidden)
-}
-
-/// The text, or its two ends where it is long.
-pub fn short(text: &str, most: usize) -> String {
-    let n_letters = text.chars().count();
-    if n_letters <= most {
-        return text.to_owned();
-    }
-    let tail = (most - 1) / 2;
-    let head = most - 1 - tail;
-    let first: String = text.chars().take(head).collect();
-    let last: String = text.chars().skip(n_letters - tail).collect();
-    format!("{first}…{last}")
 }
 
 /// The operations of a transaction that matter, then as many others as there is room for.

@@ -28,14 +28,17 @@ const CORNER: f64 = 12.0;
 
 /// The drawing as a document of its own.
 pub fn document(scene: &Scene) -> String {
-    drawing(scene, "ks", r#" xmlns="http://www.w3.org/2000/svg""#, true)
+    let drawing = drawing(scene, "ks", true);
+    drawing
+        .replacen("<defs>", &format!("<style>{STYLE}</style><defs>"), 1)
+        .replacen("<svg", r#"<svg xmlns="http://www.w3.org/2000/svg""#, 1)
 }
 
-/// The drawing as a part of a page, which needs no name space and has a legend of its own.
+/// The drawing as a part of a page, which needs no name space and has a style and a legend of its own.
 /// Its ids begin with `ids`, which no other drawing of the page may have.
 pub fn inline(scene: &Scene, ids: &str) -> String {
     // A narrow window may shrink it as far as the letters stay legible, and scrolls beyond.
-    let drawing = drawing(scene, ids, "", false);
+    let drawing = drawing(scene, ids, false);
     let least = 0.7 * scene_width(scene);
     drawing.replacen(
         "<svg",
@@ -85,7 +88,7 @@ pub fn kinds(scene: &Scene) -> Vec<ArrowKind> {
     kinds
 }
 
-fn drawing(scene: &Scene, ids: &str, name_space: &str, has_legend: bool) -> String {
+fn drawing(scene: &Scene, ids: &str, has_legend: bool) -> String {
     let mut body = String::new();
     let width = scene_width(scene);
     let mut y = MARGIN;
@@ -120,7 +123,7 @@ fn drawing(scene: &Scene, ids: &str, name_space: &str, has_legend: bool) -> Stri
         );
     }
     format!(
-        r#"<svg{name_space} class="ks" role="img" aria-label="The counterexample, as a picture" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}"><style>{STYLE}</style><defs>{markers}</defs><rect class="paper" width="100%" height="100%"/>{body}</svg>
+        r#"<svg class="ks" role="img" aria-label="The counterexample, as a picture" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}"><defs>{markers}</defs><rect class="paper" width="100%" height="100%"/>{body}</svg>
 "#
     )
 }

@@ -1,5 +1,7 @@
 //! A headless Chromium, driven by its `DevTools` protocol through two named pipes: JSON, a NUL after each message.
 
+#![allow(dead_code)] // Each test file uses its part.
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

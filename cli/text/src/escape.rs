@@ -38,6 +38,50 @@ pub fn printable_lines(text: &str) -> String {
     lines.join("\n")
 }
 
+/// A text in which no continuous-integration service sees a command of its own: GitHub's begin a line with `::`, those of Azure
+/// and others follow `##`. JSON stays what it is: there `##` is within a text, and no line begins with a colon.
+pub fn without_commands(text: &str) -> String {
+    let line = |line: &str| {
+        let rest = line.trim_start();
+        let indent = &line[..line.len() - rest.len()];
+        match rest.strip_prefix("::") {
+            Some(rest) => format!("{indent}\\u003a:{rest}"),
+            None => line.to_owned(),
+        }
+    };
+    let lines: Vec<String> = text.split('\n').map(line).collect();
+    lines.join("\n").replace("##", "#\\u0023")
+}
+
+/// A text in a cell of a table or a heading of Markdown: on one line, without links, code or markup of its own.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::new();
+    for letter in printable(text).chars() {
+        if "\\|<>`[]&".contains(letter) {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out
+}
+
+/// The text, or its two ends where it is long.
+pub fn short(text: &str, most: usize) -> String {
+    // A character takes a byte at least.
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let n_letters = text.chars().count();
+    if n_letters <= most {
+        return text.to_owned();
+    }
+    let tail = (most - 1) / 2;
+    let head = most - 1 - tail;
+    let first: String = text.chars().take(head).collect();
+    let last: String = text.chars().skip(n_letters - tail).collect();
+    format!("{first}…{last}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +92,23 @@ mod tests {
         assert_eq!(
             Escaped(hostile).to_string(),
             "&lt;script a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;\\u{0}\\u{1b}&lt;/script&gt;"
+        );
+    }
+
+    #[test]
+    fn no_line_is_a_command_of_a_service() {
+        let text = "a ::b\n::error::x\n  ::set-env\n###[command]##vso[x]";
+        assert_eq!(
+            without_commands(text),
+            "a ::b\n\\u003a:error::x\n  \\u003a:set-env\n#\\u0023#[command]#\\u0023vso[x]"
+        );
+    }
+
+    #[test]
+    fn no_text_leaves_its_cell_of_markdown() {
+        assert_eq!(
+            markdown("a|b\n# [x](y) <b> `z`"),
+            "a\\|b\\\\n# \\[x\\](y) \\<b\\> \\`z\\`"
         );
     }
 

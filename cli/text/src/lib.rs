@@ -7,6 +7,6 @@ mod measure;
 mod page;
 
 pub use colour::Paint;
-pub use escape::{Escaped, printable, printable_lines};
+pub use escape::{Escaped, markdown, printable, printable_lines, short, without_commands};
 pub use measure::{count, grouped, lasting, percent, sized};
 pub use page::{Frame, page};

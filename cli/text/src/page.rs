@@ -1,9 +1,13 @@
 //! The frame of every page: self-contained, light and dark, readable on a phone and on paper.
 //!
 //! Invariant: text reaches a page through `maud`, which escapes it; what cannot be seen or reorders a line is spelt out at the end.
+//! Should markup get through all the same, the page's policy lets the browser run our program only and request nothing.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use kingsnake_history::model::visible;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
 
 /// The look of every page.
 const STYLE: &str = include_str!("page.css");
@@ -23,29 +27,49 @@ pub struct Frame<'a> {
 
 /// A whole page around a body.
 pub fn page(frame: Frame<'_>, body: &Markup) -> String {
+    let style = plain(&[STYLE, frame.style].concat());
+    let script = plain(frame.script);
     let whole = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy(&style, &script));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (frame.title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(frame.style)) }
+                style { (PreEscaped(&style)) }
             }
             body class=(frame.mood) {
                 main { (body) }
                 footer { "kingsnake " (env!("CARGO_PKG_VERSION")) }
-                @if !frame.script.is_empty() {
-                    script { (PreEscaped(frame.script)) }
+                @if !script.is_empty() {
+                    script { (PreEscaped(&script)) }
                 }
             }
         }
     };
-    let lines: Vec<_> = whole.0.split('\n').map(visible).collect();
-    let mut text = lines.join("\n");
-    text.push('\n');
-    text
+    plain(&whole.0) + "\n"
+}
+
+/// The text with everything spelt out that cannot be seen, but for ends of lines.
+fn plain(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(visible).collect();
+    lines.join("\n")
+}
+
+/// What a browser may do with the page: apply our style and run our program, known by their hashes, and nothing else. Attributes
+/// of elements may hold style, which places marks on a scale; it can request nothing.
+fn policy(style: &str, script: &str) -> String {
+    let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text));
+    let program = match script {
+        "" => "'none'".to_owned(),
+        script => format!("'sha256-{}'", hash(script)),
+    };
+    format!(
+        "default-src 'none'; script-src {program}; style-src 'sha256-{}'; style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        hash(style)
+    )
 }
 
 #[cfg(test)]
@@ -64,5 +88,21 @@ mod tests {
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
         assert!(text.contains("\\u{202e}"), "{text}");
         assert!(text.contains("a=&quot;b&quot;"), "{text}");
+    }
+
+    #[test]
+    fn the_policy_allows_one_program_by_its_hash_and_no_request() {
+        // The hash of `abc`, as FIPS 180 gives it.
+        let policy = policy("abc", "");
+        assert!(policy.starts_with("default-src 'none'; script-src 'none';"));
+        assert!(policy.contains("style-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='"));
+        let text = page(
+            Frame {
+                script: "abc",
+                ..Frame::default()
+            },
+            &html! {},
+        );
+        assert!(text.contains("script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=';"));
     }
 }

@@ -22,6 +22,8 @@ use crate::workload::Load;
 /// The name of the history within a collection's directory.
 pub const HISTORY: &str = "history.jsonl";
 const EVENTS: &str = "events.jsonl";
+/// Locked as long as a process is collecting.
+const HELD: &str = ".collecting";
 
 /// Why there is no history.
 #[derive(Debug, Error)]
@@ -31,6 +33,12 @@ pub enum CollectError {
         "{0} holds another collection; choose another --out, or merge its journals with --merge"
     )]
     Occupied(PathBuf),
+    /// The directory is another command's.
+    #[error("{0} holds {1}, which is not of a collection; choose another --out")]
+    Foreign(PathBuf, &'static str),
+    /// Another process is collecting there.
+    #[error("another process is collecting into {0}")]
+    Busy(PathBuf),
     /// The directory holds no collection.
     #[error("{0} holds no collection: {1}")]
     NoCollection(PathBuf, io::Error),
@@ -125,12 +133,11 @@ impl CollectRequest<'_> {
         let io = |error| CollectError::Io(self.directory.to_owned(), error);
         let was_there = self.directory.exists();
         std::fs::create_dir_all(self.directory).map_err(io)?;
-        if !journals(self.directory).map_err(io)?.is_empty() {
-            return Err(CollectError::Occupied(self.directory.to_owned()));
-        }
+        let _held = hold(self.directory)?;
         let refused = |failure: Failure| {
             if !was_there {
                 // Only an empty directory goes.
+                let _ = std::fs::remove_file(self.directory.join(HELD));
                 let _ = std::fs::remove_dir(self.directory);
             }
             CollectError::Database(match failure {
@@ -210,6 +217,43 @@ impl CollectRequest<'_> {
             settings: database.settings().into_iter().collect(),
         }
     }
+}
+
+/// What other commands leave in their directories.
+const FOREIGN: [&str; 5] = [
+    "batch.json",
+    "study.json",
+    "rows.jsonl",
+    "rows.d",
+    "index.html",
+];
+
+/// Takes a directory that nobody else uses. As long as the file lives, nobody else takes it.
+fn hold(directory: &Path) -> Result<std::fs::File, CollectError> {
+    use rustix::fs::{FlockOperation, flock};
+    let io = |error| CollectError::Io(directory.to_owned(), error);
+    if let Some(name) = FOREIGN.iter().find(|it| directory.join(it).exists()) {
+        return Err(CollectError::Foreign(directory.to_owned(), name));
+    }
+    if !journals(directory).map_err(io)?.is_empty() {
+        return Err(CollectError::Occupied(directory.to_owned()));
+    }
+    let held = std::fs::File::create(directory.join(HELD)).map_err(io)?;
+    // On a file system without locks nothing is lost but this check.
+    if flock(&held, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
+    {
+        return Err(CollectError::Busy(directory.to_owned()));
+    }
+    Ok(held)
+}
+
+/// Whether a process is collecting into a directory.
+pub fn is_held(directory: &Path) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    let Ok(held) = std::fs::File::open(directory.join(HELD)) else {
+        return false;
+    };
+    flock(&held, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
 /// Tries again while the connection is lost: the last fault may have been a crash.

@@ -32,7 +32,7 @@ pub use adapters::broken::{Broken, Mistake};
 pub use adapters::{ADAPTERS, Adapter, Promise, Target, UnknownDatabase, adapter};
 pub use address::{AddressError, redacted, resolve};
 pub use collection::{
-    Beside, CollectError, CollectRequest, Collected, Events, HISTORY, merge, run_only,
+    Beside, CollectError, CollectRequest, Collected, Events, HISTORY, is_held, merge, run_only,
 };
 pub use driver::{Clock, CollectRun, Tally};
 pub use fault::{Schedule, ServerFault};

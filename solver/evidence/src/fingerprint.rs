@@ -22,7 +22,7 @@ pub(crate) fn fingerprint(history: &History) -> String {
                 }
                 Op::Range { range } => {
                     let query = history.range(range);
-                    let span = query.span.show(|end| history.symbols().show(end));
+                    let span = query.span.show(|end| history.symbols().whole(end));
                     hash.bytes(span.as_bytes());
                     for &row in query.rows {
                         hash.token(history, history.key_token(history.value_key(row)));

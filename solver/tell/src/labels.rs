@@ -243,7 +243,23 @@ fn shorten(
         legend.extend(shortened.filter(|(label, full)| label != full));
         return labels;
     }
-    FxHashMap::default()
+    numbered(history, names)
+}
+
+/// Names as they are shown, where shorter ones are not told apart; those that are alike even so are numbered.
+fn numbered(history: &History, names: &BTreeSet<Token>) -> FxHashMap<Token, String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut labels = FxHashMap::default();
+    for &token in names {
+        let mut label = history.symbols().spell(token);
+        let n_alike = seen.entry(label.clone()).or_default();
+        *n_alike += 1;
+        if *n_alike > 1 {
+            label = format!("{label} no. {n_alike}");
+        }
+        labels.insert(token, label);
+    }
+    labels
 }
 
 fn short(token: Token, full: &str, n_digits: usize) -> String {

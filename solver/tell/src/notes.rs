@@ -24,6 +24,9 @@ pub fn beside(history: &History, txn: TxnId) -> String {
     words
 }
 
+/// More events are only counted.
+const MOST_EVENTS: usize = 50;
+
 /// What was done to the database from the first begin of these transactions to their last commit, with seconds since that
 /// begin; of one that had begun before, only what lasts.
 pub fn meanwhile(history: &History, txns: &[TxnId]) -> Vec<String> {
@@ -36,11 +39,17 @@ pub fn meanwhile(history: &History, txns: &[TxnId]) -> Vec<String> {
     let last = ends.max().unwrap_or(i64::MAX);
     let events = history.events().iter();
     let inside = events.filter(|it| (first..=last).contains(&it.time));
-    inside
+    let n_more = inside.clone().count().saturating_sub(MOST_EVENTS);
+    let told = inside.take(MOST_EVENTS);
+    let mut told: Vec<String> = told
         .map(|event| {
             let seconds = (event.time - first) as f64 / 1e9;
             let what = history.symbols().show(event.what);
             format!("{what}, {seconds:.6} s after the first of them began")
         })
-        .collect()
+        .collect();
+    if n_more > 0 {
+        told.push(format!("and {n_more} more events"));
+    }
+    told
 }

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Item;
+use crate::again::{Again, is_due};
 use crate::error::{Context, Result, bail};
-use crate::ledger::{difference, lock, put_whole, whole_lines};
+use crate::ledger::{difference, expect_free, lock, put_whole, replace_line, whole_lines};
 use crate::slurm::{Returned, submissions};
 use crate::{machine, rowfiles};
 
@@ -20,6 +21,7 @@ const ROWS: &str = "rows.jsonl";
 /// Rows by the short names of their cells, held by one process at a time.
 pub struct LedgerRows {
     by_id: BTreeMap<String, Value>,
+    again: Again,
     place: Option<(PathBuf, File)>,
     lock: Option<File>,
 }
@@ -44,11 +46,24 @@ fn id(row: &Value) -> Option<String> {
     id.or_else(|| Some(rowfiles::id(row["cell"].as_str()?)))
 }
 
+/// The row that a line holds, and its cell's short name.
+fn of_line(line: &str) -> Option<(String, Value)> {
+    let row: Value = serde_json::from_str(line).ok()?;
+    Some((id(&row)?, row))
+}
+
+/// How often the row's cell has failed for reasons that may have passed; 0 of a row that stands.
+fn attempt(row: &Value) -> u32 {
+    let attempt = row["attempt"].as_u64().unwrap_or(0);
+    attempt.try_into().unwrap_or(u32::MAX)
+}
+
 impl LedgerRows {
     /// Opens the directory as it was left, or empty after `restart`.
     pub fn open(directory: Option<&Path>, identity: &Value, restart: bool) -> Result<LedgerRows> {
         let mut rows = LedgerRows {
             by_id: BTreeMap::new(),
+            again: Again::default(),
             place: None,
             lock: None,
         };
@@ -69,20 +84,14 @@ impl LedgerRows {
                 }
             }
         }
-        if directory.join("study.json").exists() {
-            bail!(
-                "{} holds a study; choose another --out",
-                directory.display()
-            );
-        }
+        expect_free(directory, ABOUT)?;
         if about.exists() {
             expect_prepared(directory, identity)?;
         } else {
             put_whole(&about, format!("{identity:#}\n"))?;
         }
         for (at, line) in whole_lines(&path)?.iter().enumerate() {
-            let row: Option<Value> = serde_json::from_str(line).ok();
-            let Some((id, row)) = row.and_then(|row| Some((id(&row)?, row))) else {
+            let Some((id, row)) = of_line(line) else {
                 bail!("{}:{}: this is no row of a cell", path.display(), at + 1);
             };
             rows.by_id.insert(id, row);
@@ -91,7 +100,15 @@ impl LedgerRows {
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         rows.place = Some((directory.to_owned(), file));
         rows.merge()?;
+        for (id, row) in rows.by_id.extract_if(.., |_, row| is_due(attempt(row))) {
+            rows.again.note(id, attempt(&row));
+        }
         Ok(rows)
+    }
+
+    /// The cells that run again.
+    pub fn again(&self) -> &Again {
+        &self.again
     }
 
     /// The row of a cell, by its short name.
@@ -100,14 +117,22 @@ impl LedgerRows {
     }
 
     /// Writes a row; a second row of a cell is ignored.
-    pub fn add(&mut self, row: Value) -> Result<()> {
+    pub fn add(&mut self, mut row: Value) -> Result<()> {
         let Some(id) = id(&row) else {
             bail!("internal error: a row without its cell");
         };
         if self.by_id.contains_key(&id) {
             return Ok(());
         }
-        if let Some((_, file)) = &mut self.place {
+        if attempt(&row) > 0 {
+            row["attempt"] = attempt(&row).max(self.again.attempts(&id) + 1).into();
+        }
+        if let Some((directory, file)) = &mut self.place {
+            if self.again.take(&id) {
+                *file = replace_line(&directory.join(ROWS), |line| {
+                    of_line(line).is_some_and(|it| it.0 == id)
+                })?;
+            }
             // One write, so that a crash leaves at most one torn line.
             file.write_all(format!("{row}\n").as_bytes())
                 .and_then(|()| file.flush())
@@ -129,11 +154,12 @@ impl Returned for LedgerRows {
         };
         let mut new = Vec::new();
         for (path, text) in rowfiles::texts(&directory.clone())? {
-            let row: Option<Value> = serde_json::from_str(&text).ok();
-            let Some((id, row)) = row.and_then(|row| Some((id(&row)?, row))) else {
+            let Some((id, row)) = of_line(&text) else {
                 bail!("{}: this is no row of a cell", path.display());
             };
-            if !self.has(&id) {
+            // What failed before, and runs again, is no news.
+            let is_known = attempt(&row) > 0 && attempt(&row) <= self.again.attempts(&id);
+            if !self.has(&id) && !is_known {
                 self.add(row)?;
                 new.push(id);
             }
@@ -148,8 +174,20 @@ pub fn done_in(directory: &Path) -> Result<BTreeSet<String>> {
     let files = rowfiles::texts(directory)?.into_iter().map(|it| it.1);
     let all = text.lines().map(str::to_owned).chain(files);
     // A line that is not whole yet is not done.
-    let ids = all.filter_map(|line| id(&serde_json::from_str(&line).ok()?));
-    Ok(ids.collect())
+    let rows = all.filter_map(|line| of_line(&line));
+    let done = rows.filter(|(_, row)| !is_due(attempt(row)));
+    Ok(done.map(|it| it.0).collect())
+}
+
+/// How often a cell has failed for reasons that may have passed.
+pub fn attempts_in(directory: &Path, id: &str) -> Result<u32> {
+    let text = fs::read_to_string(directory.join(ROWS)).unwrap_or_default();
+    let files = rowfiles::texts(directory)?.into_iter().map(|it| it.1);
+    let all = text.lines().map(str::to_owned).chain(files);
+    let rows = all
+        .filter_map(|line| of_line(&line))
+        .filter(|it| it.0 == id);
+    Ok(rows.map(|it| attempt(&it.1)).max().unwrap_or(0))
 }
 
 /// Expects the directory to be prepared for these cells.

@@ -46,6 +46,8 @@ impl Item {
 pub trait Batch: Sync {
     /// The cells, in the order in which they are told.
     fn items(&self) -> &[Item];
+    /// Called when this process alone holds the directory, before the first cell runs here.
+    fn begin(&self) {}
     /// Runs one to its row, a JSON object; `None` if it was stopped, so that it has to run again.
     fn run(&self, item: &Item, stop: &AtomicBool) -> std::result::Result<Option<Value>, String>;
     /// The row of a cell that never came back.
@@ -110,6 +112,9 @@ pub fn batch(
     }
     let directory = options.directory.as_deref();
     let mut rows = LedgerRows::open(directory, &options.identity, options.restart)?;
+    if let Some(words) = rows.again().words() {
+        tell(listener, StudyEvent::Warning(&words))?;
+    }
     let waiting: Vec<&Item> = runner.waiting(&rows);
     match &options.mode {
         Mode::Prepare => {
@@ -119,7 +124,10 @@ pub fn batch(
             return Ok(BatchEnded::Status(0));
         }
         Mode::Slurm(cluster) => runner.run_on_slurm(cluster, &mut rows, stop, listener)?,
-        _ => runner.run_here(waiting, &mut rows, stop, listener)?,
+        _ => {
+            batch.begin();
+            runner.run_here(waiting, &mut rows, stop, listener)?;
+        }
     }
     let in_order = batch.items().iter().filter_map(|item| rows.get(&item.id()));
     Ok(BatchEnded::Rows(in_order.cloned().collect()))
@@ -189,12 +197,16 @@ impl<'a> Runner<'a> {
         ledger::expect_prepared(directory, &self.options.identity)?;
         let done = ledger::done_in(directory)?;
         for item in wanted {
-            if done.contains(&item.id()) || rowfiles::place(directory, &item.id()).exists() {
+            if done.contains(&item.id()) {
                 continue;
             }
-            let Some(row) = self.run(item, stop)? else {
+            let Some(mut row) = self.run(item, stop)? else {
                 return Ok(3);
             };
+            if let Some(attempt @ 1..) = row["attempt"].as_u64() {
+                let before = ledger::attempts_in(directory, &item.id())?;
+                row["attempt"] = (attempt + u64::from(before)).into();
+            }
             rowfiles::put(directory, &item.id(), &row)?;
             self.tell_row(&row, listener)?;
         }

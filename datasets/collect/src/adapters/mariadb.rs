@@ -13,8 +13,9 @@ use mysql::binlog::events::EventData;
 use mysql::binlog::row::BinlogRow;
 use mysql::binlog::value::BinlogValue;
 use mysql::prelude::Queryable;
-use mysql::{BinlogDumpFlags, BinlogRequest, Conn, Opts, OptsBuilder, Value};
+use mysql::{BinlogDumpFlags, BinlogRequest, Conn, DriverError, Opts, OptsBuilder, SslOpts, Value};
 
+use super::tls::{self, TlsMode};
 use super::{Adapter, Promise, Target};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
@@ -51,8 +52,28 @@ pub(super) const ADAPTER: Adapter = Adapter {
     make: |target| Ok(Box::new(Mariadb::new(target)?)),
 };
 
+struct Node {
+    opts: Opts,
+    tls: TlsMode,
+    /// The address without its password, for messages.
+    place: String,
+}
+
+impl Node {
+    fn connect(&self) -> mysql::Result<Conn> {
+        match Conn::new(self.opts.clone()) {
+            Err(mysql::Error::DriverError(DriverError::TlsNotSupported))
+                if self.tls == TlsMode::Offered =>
+            {
+                Conn::new(OptsBuilder::from_opts(self.opts.clone()).ssl_opts(None))
+            }
+            connected => connected,
+        }
+    }
+}
+
 struct Mariadb {
-    nodes: Vec<(Opts, String)>,
+    nodes: Vec<Node>,
     level: String,
     order: OrderBy,
     settings: Vec<(String, String)>,
@@ -65,14 +86,22 @@ impl Mariadb {
     fn new(target: &Target) -> Result<Self, Failure> {
         let node = |url: &String| {
             let place = redacted(url);
-            let opts =
-                Opts::from_url(url).map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
+            let (url, wanted) = tls::take(url)?;
+            let opts = Opts::from_url(&url)
+                .map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
+            let tls = (wanted.mode != TlsMode::Off)
+                .then(|| SslOpts::default().with_root_cert_path(wanted.authority));
             let builder = OptsBuilder::from_opts(opts)
                 .tcp_connect_timeout(Some(Duration::from_secs(5)))
                 .read_timeout(Some(Duration::from_secs(20)))
                 .write_timeout(Some(Duration::from_secs(20)))
+                .ssl_opts(tls)
                 .prefer_socket(false);
-            Ok((Opts::from(builder), place))
+            Ok(Node {
+                opts: Opts::from(builder),
+                tls: wanted.mode,
+                place,
+            })
         };
         Ok(Mariadb {
             nodes: target.urls.iter().map(node).collect::<Result<_, _>>()?,
@@ -85,9 +114,9 @@ impl Mariadb {
     }
 
     fn connect(&self, session: usize) -> Result<Conn, Failure> {
-        let (opts, place) = &self.nodes[session % self.nodes.len()];
-        let mut conn = Conn::new(opts.clone()).map_err(|error| {
-            let words = format!("cannot connect to {place}: {error}");
+        let node = &self.nodes[session % self.nodes.len()];
+        let mut conn = node.connect().map_err(|error| {
+            let words = format!("cannot connect to {}: {error}", node.place);
             match failure(&error) {
                 Failure::Lost(_) => Failure::Lost(words),
                 _ => Failure::Fatal(words),
@@ -212,7 +241,7 @@ impl Database for Mariadb {
 
     fn prepare(&self, initially: Initially) -> Result<(), Failure> {
         let mut conn = self.connect(0)?;
-        let place = &self.nodes[0].1;
+        let place = &self.nodes[0].place;
         let refused = |error: mysql::Error| match &error {
             mysql::Error::MySqlError(cause) if cause.code == 1050 => Failure::Fatal(format!(
                 "a table of ours is in the way at {place}: {}; drop it, or name another database",

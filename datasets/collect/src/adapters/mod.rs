@@ -19,6 +19,8 @@ mod postgres_session;
 mod redb;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "mariadb", feature = "postgres"))]
+mod tls;
 
 use std::path::PathBuf;
 

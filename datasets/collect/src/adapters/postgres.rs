@@ -6,10 +6,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use postgres::config::SslMode;
 use postgres::error::SqlState;
-use postgres::{Client as Connection, Config, NoTls};
+use postgres::{Client as Connection, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::postgres_session::{Client, Statements};
+use super::tls::{self, TlsMode};
 use super::{Adapter, Promise, Target};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, Resolution, VersionLog,
@@ -55,6 +58,7 @@ const SLOT: &str = "kingsnake";
 
 struct Postgres {
     config: Config,
+    tls: MakeRustlsConnect,
     /// The address without its password, for messages.
     place: String,
     begin: String,
@@ -67,15 +71,22 @@ impl Postgres {
     fn new(target: &Target) -> Result<Self, Failure> {
         let url = target.urls.first().map_or("", String::as_str);
         let place = redacted(url);
+        let (url, wanted) = tls::take(url)?;
         let mut config: Config = url
             .parse()
             .map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
         config
             .application_name("kingsnake")
-            .connect_timeout(Duration::from_secs(5));
+            .connect_timeout(Duration::from_secs(5))
+            .ssl_mode(match wanted.mode {
+                TlsMode::Off => SslMode::Disable,
+                TlsMode::Offered => SslMode::Prefer,
+                TlsMode::Required => SslMode::Require,
+            });
         let level = target.isolation.replace('-', " ").to_uppercase();
         Ok(Postgres {
             config,
+            tls: tls::connector(&wanted)?,
             place,
             begin: format!("BEGIN ISOLATION LEVEL {level}"),
             order: target.version_order,
@@ -85,7 +96,7 @@ impl Postgres {
     }
 
     fn connect(&self) -> Result<Connection, Failure> {
-        let mut connected = self.config.connect(NoTls);
+        let mut connected = self.config.connect(self.tls.clone());
         // A server that is starting or recovering says so, and is there in a moment.
         let since = Instant::now();
         while let Err(error) = &connected
@@ -93,7 +104,7 @@ impl Postgres {
             && since.elapsed() < Duration::from_secs(20)
         {
             std::thread::sleep(Duration::from_millis(20));
-            connected = self.config.connect(NoTls);
+            connected = self.config.connect(self.tls.clone());
         }
         let mut connection = connected.map_err(|error| {
             let words = format!("cannot connect to {}: {}", self.place, told(&error));

@@ -62,11 +62,19 @@ impl Symbols {
     }
 
     /// A token as a reader would write it, on one line and without characters that cannot be seen.
-    pub fn show(&self, token: Token) -> String {
+    pub fn whole(&self, token: Token) -> String {
         match token {
             Token::Nil => self.nil.unwrap_or("null").to_owned(),
             Token::Int(number) => number.to_string(),
             Token::Text(symbol) => visible(self.text(symbol)).into_owned(),
+        }
+    }
+
+    /// The same for people: a very long text without its middle.
+    pub fn show(&self, token: Token) -> String {
+        match token {
+            Token::Text(symbol) => visible(&bounded(self.text(symbol))).into_owned(),
+            Token::Nil | Token::Int(_) => self.whole(token),
         }
     }
 
@@ -103,6 +111,24 @@ impl Symbols {
         let is_both = |token| matches!(token, Token::Int(number) if texts.contains(&number));
         self.quotes = !texts.is_empty() && all().any(is_both);
     }
+}
+
+/// Longer texts, in characters, are shown by their two ends and their length.
+const LONGEST_SHOWN: usize = 300;
+
+/// A text that is short enough to be shown.
+fn bounded(text: &str) -> Cow<'_, str> {
+    // A character takes a byte at least.
+    if text.len() <= LONGEST_SHOWN || text.chars().nth(LONGEST_SHOWN).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let half = LONGEST_SHOWN / 3;
+    let head: String = text.chars().take(half).collect();
+    let mut tail: Vec<char> = text.chars().rev().take(half).collect();
+    tail.reverse();
+    let tail: String = tail.into_iter().collect();
+    let n_characters = text.chars().count();
+    Cow::Owned(format!("{head}…{tail} ({n_characters} characters)"))
 }
 
 /// The text with every character spelt out that would end a line, steer a terminal or reorder what is around it.
@@ -143,5 +169,17 @@ mod tests {
         let mut symbols = Symbols::default();
         let token = Token::Text(symbols.intern("x\u{2028}y"));
         assert_eq!(symbols.show(token), "x\\u{2028}y");
+    }
+
+    #[test]
+    fn a_very_long_name_is_shown_by_its_ends_and_its_length() {
+        let mut symbols = Symbols::default();
+        let token = Token::Text(symbols.intern(&format!("a{}z", "é".repeat(1_000_000))));
+        let shown = symbols.show(token);
+        assert!(shown.starts_with("aé") && shown.ends_with("éz (1000002 characters)"));
+        assert!(shown.chars().count() < LONGEST_SHOWN);
+        assert_eq!(symbols.whole(token).chars().count(), 1_000_002);
+        let token = Token::Text(symbols.intern(&"x".repeat(LONGEST_SHOWN)));
+        assert_eq!(symbols.show(token).len(), LONGEST_SHOWN);
     }
 }

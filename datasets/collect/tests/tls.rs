@@ -1,0 +1,189 @@
+//! Connections with TLS to private servers whose certificate an authority of the test signed: encrypted where asked for, refused
+//! where the certificate is of nobody known or of another name.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // A test may panic, and says what it skips.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{CollectCase, server};
+use kingsnake_collect::{OrderBy, Target, adapter};
+use kingsnake_datasets::workloads::WorkloadKind;
+use mysql::prelude::Queryable;
+
+/// An authority, and a server's certificate for 127.0.0.1 or for another name; nothing where there is no openssl.
+fn certificates(directory: &Path) -> Option<()> {
+    let script = r#"
+        set -e
+        openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 3 -subj /CN=authority
+        openssl req -x509 -newkey rsa:2048 -nodes -keyout other.key -out other.pem -days 3 -subj /CN=other
+        for place in here:IP:127.0.0.1 there:DNS:db.example; do
+            name=${place%%:*}
+            openssl req -newkey rsa:2048 -nodes -keyout $name.key -out $name.csr -subj /CN=$name
+            printf 'subjectAltName=%s\nbasicConstraints=CA:FALSE\n' "${place#*:}" > $name.ext
+            openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out $name.pem -days 3 -extfile $name.ext
+        done
+        chmod 0644 *.pem
+    "#;
+    let made = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(directory)
+        .output();
+    if made.is_ok_and(|it| it.status.success()) {
+        return Some(());
+    }
+    println!("SKIPPED: TLS, because openssl makes no certificate");
+    None
+}
+
+/// What the adapter says when it connects.
+fn connected(database: &str, url: &str) -> Result<String, String> {
+    let target = Target {
+        urls: vec![url.to_owned()],
+        isolation: "serializable".to_owned(),
+        version_order: OrderBy::None,
+        kind: WorkloadKind::Registers,
+        directory: PathBuf::new(),
+        settings: Vec::new(),
+    };
+    let database = adapter(database).unwrap().connect(&target);
+    let version = database
+        .map_err(|it| it.to_string())
+        .and_then(|it| it.version().map_err(|it| it.to_string()));
+    version
+}
+
+#[test]
+fn postgres_checks_the_certificate_of_an_encrypted_connection() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(()) = certificates(scratch.path()) else {
+        return;
+    };
+    let Some(server) = server("postgres", 1) else {
+        return;
+    };
+    let url = server.urls[0].clone();
+    let ca = scratch.path().join("ca.pem").display().to_string();
+    let asked = format!("{url}?sslmode=require&sslrootcert={ca}");
+    connected("postgres", &url).unwrap();
+    let plain = connected("postgres", &asked).unwrap_err();
+    assert!(plain.contains("TLS"), "{plain}");
+    let mut admin = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+    let root = server.directory().join("0");
+    let mut present = |name: &str| {
+        for ending in ["pem", "key"] {
+            let from = scratch.path().join(format!("{name}.{ending}"));
+            let to = root.join(format!("server.{ending}"));
+            std::fs::copy(from, &to).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(&to, mode).unwrap();
+            let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&root).unwrap());
+            std::os::unix::fs::chown(&to, Some(owner), None).unwrap();
+        }
+        for (setting, value) in [
+            (
+                "ssl_cert_file",
+                root.join("server.pem").display().to_string(),
+            ),
+            (
+                "ssl_key_file",
+                root.join("server.key").display().to_string(),
+            ),
+            ("ssl", "on".to_owned()),
+        ] {
+            let statement = format!("ALTER SYSTEM SET {setting} = '{value}'");
+            admin.batch_execute(&statement).unwrap();
+        }
+        admin.batch_execute("SELECT pg_reload_conf()").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    };
+    present("here");
+    connected("postgres", &asked).unwrap();
+    let mut case = CollectCase::new("postgres", "serializable", "mini").txns(50);
+    case.urls = vec![asked.clone()];
+    case.collect(tempfile::tempdir().unwrap().path());
+    let stranger = scratch.path().join("other.pem").display().to_string();
+    for (url, word) in [
+        (format!("{url}?sslmode=require"), "UnknownIssuer"),
+        (
+            format!("{url}?sslmode=verify-full&sslrootcert={stranger}"),
+            "certificate",
+        ),
+        (format!("{url}?sslmode=prefer"), "UnknownIssuer"),
+    ] {
+        let words = connected("postgres", &url).unwrap_err();
+        assert!(words.contains(word), "{url}: {words}");
+    }
+    // Signed by the right authority, for another server.
+    present("there");
+    let words = connected("postgres", &asked).unwrap_err();
+    assert!(
+        words.contains("not valid for name") || words.contains("NotValidForName"),
+        "{words}"
+    );
+    connected("postgres", &format!("{url}?sslmode=disable")).unwrap();
+}
+
+#[test]
+fn mariadb_checks_the_certificate_of_an_encrypted_connection() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(()) = certificates(scratch.path()) else {
+        return;
+    };
+    let Some(plain) = server("mariadb", 1) else {
+        return;
+    };
+    let ca = scratch.path().join("ca.pem").display().to_string();
+    let asked = |url: &str| format!("{url}?ssl-mode=required&ssl-ca={ca}");
+    connected("mariadb", &plain.urls[0]).unwrap();
+    let words = connected("mariadb", &asked(&plain.urls[0])).unwrap_err();
+    assert!(words.contains("secure connection"), "{words}");
+    let mut admin = mysql::Conn::new(plain.urls[0].as_str()).unwrap();
+    let program: Option<String> = admin.query_first("SELECT @@basedir").unwrap();
+    drop((admin, plain));
+    // The same server with a certificate: a program of its name that adds it.
+    let real = ["sbin/mariadbd", "bin/mariadbd", "sbin/mysqld"]
+        .iter()
+        .map(|it| Path::new(program.as_deref().unwrap_or("/usr")).join(it))
+        .find(|it| it.is_file())
+        .unwrap();
+    let place = scratch.path().display();
+    for (name, fails) in [("here", false), ("there", true)] {
+        let script = format!(
+            "#!/bin/sh\nexec {} \"$@\" --ssl-cert={place}/{name}.pem --ssl-key={place}/{name}.key --ssl-ca={place}/ca.pem\n",
+            real.display()
+        );
+        let wrapper = scratch.path().join("mariadbd");
+        std::fs::write(&wrapper, script).unwrap();
+        for (path, mode) in [
+            (wrapper, 0o755),
+            (scratch.path().to_owned(), 0o755),
+            (scratch.path().join(format!("{name}.key")), 0o644),
+        ] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(path, mode).unwrap();
+        }
+        let Some(server) = with_path(scratch.path(), || server("mariadb", 1)) else {
+            return;
+        };
+        let url = &server.urls[0];
+        let answer = connected("mariadb", &asked(url));
+        assert_eq!(answer.is_err(), fails, "{answer:?}");
+        let words = connected("mariadb", &format!("{url}?ssl-mode=required")).unwrap_err();
+        assert!(words.contains("UnknownIssuer"), "{words}");
+        connected("mariadb", &format!("{url}?ssl-mode=disabled")).unwrap();
+    }
+}
+
+/// Finds programs here first.
+#[allow(unsafe_code)] // The other test of this file does not ask for the path while it is changed: it has its server's by name.
+fn with_path<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = vec![directory.to_owned()];
+    places.extend(std::env::split_paths(&before));
+    unsafe { std::env::set_var("PATH", std::env::join_paths(places).unwrap()) };
+    let done = work();
+    unsafe { std::env::set_var("PATH", before) };
+    done
+}
