@@ -65,6 +65,7 @@ fn with_first_order<T>(
         order,
         shown,
         without_effect: Vec::new(),
+        sides: &[],
     })
 }
 
