@@ -13,6 +13,7 @@ use crate::relate::{Edge, Polygraph, reasons};
 use crate::report::{CheckStats, Decider};
 use crate::resolve::VersionId;
 use crate::solve::{self, Ended, Lemma, Obligation};
+use kingsnake_graph::paths::fewest;
 use kingsnake_graph::reach::{Reach, places};
 use kingsnake_graph::{Literal, Logic, Problem};
 
@@ -414,37 +415,18 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// What a path with few open steps rests on (0-1 breadth-first search).
+    /// What a path with few open steps rests on.
     fn path(&self, from: u32, to: u32) -> Vec<Rest> {
-        let mut best = vec![u32::MAX; self.out.len()];
-        let mut via: Vec<(u32, Option<Rest>)> = vec![(u32::MAX, None); self.out.len()];
-        let mut queue = std::collections::VecDeque::from([(from, 0)]);
-        best[from as usize] = 0;
-        while let Some((node, cost)) = queue.pop_front() {
-            if node == to {
-                break;
-            }
-            if cost > best[node as usize] {
-                continue;
-            }
-            for &(next, rest) in &self.out[node as usize] {
+        let via = fewest(self.out.len(), from, Some(to), |node| {
+            let steps = self.out[node as usize].iter();
+            steps.map(|&(next, rest)| {
                 let is_open = rest.is_some_and(|it| self.is_open(it));
-                let there = cost + u32::from(is_open);
-                if there < best[next as usize] {
-                    best[next as usize] = there;
-                    via[next as usize] = (node, rest);
-                    if is_open {
-                        queue.push_back((next, there));
-                    } else {
-                        queue.push_front((next, there));
-                    }
-                }
-            }
-        }
+                (next, is_open, rest)
+            })
+        });
         let mut rests = Vec::new();
         let mut node = to;
-        while node != from && via[node as usize].0 != u32::MAX {
-            let (before, rest) = via[node as usize];
+        while let Some((before, rest)) = via[node as usize].filter(|_| node != from) {
             rests.extend(rest);
             node = before;
         }
