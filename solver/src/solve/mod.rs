@@ -8,7 +8,6 @@ mod absent;
 mod broken;
 mod fixed;
 mod narrow;
-mod prove;
 mod question;
 mod reads;
 mod results;
@@ -19,7 +18,7 @@ mod tests;
 
 pub(crate) use fixed::pose;
 pub(crate) use narrow::impossible_sources;
-pub(crate) use results::has_aggregates;
+pub(crate) use results::{Counted, CountedRead, Counting, has_aggregates};
 
 use crate::budget::Budget;
 use crate::check::Engines;
@@ -32,11 +31,12 @@ use crate::prune::{Pruned, Variable};
 use crate::relate::Polygraph;
 use crate::report::{CheckError, CheckStats, Decider};
 use crate::resolve::{CountedAggregate, Node, Resolved, Uncertain};
+use crate::sight;
 use crate::verdict::{Moment, Point, Proof};
 use kingsnake_graph::Literal;
 use question::{OpenQuestion, Turn};
 use reads::Reads;
-use results::{Counted, Wrong};
+use results::Wrong;
 
 /// A transaction, and a row that it did not see.
 pub(crate) type KeyReader = (Node, KeyId);
@@ -116,10 +116,10 @@ pub(crate) enum Ended {
 /// Why there is no order: what was stated.
 pub(crate) struct Refutation {
     /// With all reads that were added.
-    base: Resolved,
+    pub(crate) base: Resolved,
     /// The reads that were stated, or taken to be of one version.
-    stated: Vec<usize>,
-    counted: Counted,
+    pub(crate) stated: Vec<usize>,
+    pub(crate) counted: Counted,
     pub(crate) decider: Decider,
     /// A transaction in doubt: whether it took effect or not, there is none.
     blamed: Option<Node>,
@@ -178,13 +178,7 @@ pub(crate) fn settle(
     }
     expect_candidates(&refutation.base)?;
     backend.conclude();
-    let decider = refutation.decider;
-    let refuted = match prove::prove(check, &refutation, backend, budget) {
-        Ok(proof) => Refuted::Proof(decider, proof),
-        Err(prove::Failed::NotFound) => Refuted::NoProof(decider),
-        Err(prove::Failed::Stop(stop)) => return Err(stop.into()),
-    };
-    Err(refuted.into())
+    Err(sight::refuted(check, &refutation, backend, budget)?)
 }
 
 /// Looks for an order that explains the uncertain reads and the aggregates, without explaining why there is none. The nodes may be parts of
