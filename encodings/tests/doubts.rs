@@ -185,12 +185,13 @@ fn chain(n_links: i64, is_broken: bool, besides: Besides) -> History {
     builder.transaction(Status::Committed, &[(0, 1)], &[]);
     for at in 0..n_links {
         for _ in 0..2 {
-            let reads: &[(i64, i64)] = match at + 1 < n_links {
-                true => &[(at + 1, 1)],
-                false if is_broken => &[(8_000, 7)],
-                false => &[],
-            };
-            builder.transaction(Status::Unknown, reads, &[(at, 1)]);
+            let mut reads = Vec::new();
+            if at + 1 < n_links {
+                reads.push((at + 1, 1));
+            } else if is_broken {
+                reads.push((8_000, 7));
+            }
+            builder.transaction(Status::Unknown, &reads, &[(at, 1)]);
         }
     }
     builder.finish()

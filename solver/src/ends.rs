@@ -116,7 +116,7 @@ struct EndLemma {
 
 impl EndLemma {
     /// The ends that are open in a case; nothing if the case does not have one of the others.
-    fn left<'l>(&'l self, case: &Ends) -> Option<Vec<(TxnId, bool)>> {
+    fn left(&self, case: &Ends) -> Option<Vec<(TxnId, bool)>> {
         let has_other = |(txn, end): (&TxnId, &bool)| case.get(txn).is_some_and(|it| it != end);
         if self.ends.iter().any(has_other) {
             return None;

@@ -261,9 +261,12 @@ impl Prover<'_, '_> {
         let all = |read: usize| scene.reads[read].candidates.as_slice();
         let left = |read: usize| state.candidates[read].as_slice();
         let is_refuted = |matters: &[usize]| {
-            let versions = |read: usize| match matters.contains(&read) {
-                true => left(read),
-                false => all(read),
+            let versions = |read: usize| {
+                if matters.contains(&read) {
+                    left(read)
+                } else {
+                    all(read)
+                }
             };
             !counting.is_possible(scene.check.history, versions)
         };

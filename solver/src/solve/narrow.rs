@@ -94,9 +94,10 @@ pub(super) fn narrow(
             return Ok(Narrowed::Dead);
         }
         if state.taken.len() == n_before {
-            return Ok(match are_possible(scene, state)? {
-                true => Narrowed::Open(Box::new(pruned)),
-                false => Narrowed::Dead,
+            return Ok(if are_possible(scene, state)? {
+                Narrowed::Open(Box::new(pruned))
+            } else {
+                Narrowed::Dead
             });
         }
     }
